@@ -1,0 +1,26 @@
+//! A read program as data: its operations, a text form, a verifier and the evaluator that defines what it means.
+//!
+//! It must never know CTF, nor machine code: `decode` writes programs, `jit` makes fast copies of the evaluator.
+//!
+//! ```text
+//!           Program + Window + State
+//!               │
+//!   eval::record ── one record, from a position to the next
+//!   eval::scan   ── all records of a window: (cycles, class, position)
+//!   eval::rows   ── the same program at many positions, into columns (Cells)
+//!   eval::emit   ── one record to text
+//! ```
+
+pub mod cells;
+pub mod eval;
+pub mod program;
+pub mod run;
+
+pub use cells::Cells;
+pub use program::{
+    Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase,
+    Program, RealStyle, Reg, Slot, Source, Table, TextStyle,
+};
+pub use run::{
+    Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+};

@@ -1,0 +1,442 @@
+//! The operations of a read program.
+//!
+//! A program reads one record (a packet's head, an event's header, an event's body) from bits.
+//! Its state is a bit position, some 64-bit registers, and what it writes: columns or text.
+//! Control flow is structured (blocks inside of operations), so a program always ends:
+//! every loop has a count, and `Repeat` over elements that may take no bits is refused by the verifier
+//! unless its count is a constant of at most 2^16.
+//!
+//! ```text
+//! need 59                  one bounds check per fixed-size run: 59 bits are there
+//! r0 = read 0 +5 le        at position + 0, 5 bits, little-endian
+//! advance 5
+//! switch r0 { 0..=30 { r1 = read 0 +27 le; advance 27; clock r1 27 }
+//!             31     { align 8; need 96; r0 = ...; clock r1 64 } }
+//! out class r0
+//! ```
+//!
+//! A position counts bits from the start of the *packet*, not of the bytes at hand.
+
+use kymo_units::ByteOrder;
+
+/// A register: 64 bits. Signed integers are sign-extended, unsigned ones zero-extended, reals are their bits.
+/// Registers start at 0, may be written again, and keep their value between blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reg(pub u16);
+
+/// Operations, one after the other.
+pub type Block = Vec<Op>;
+
+/// A number that stands in the program or in a register (read as unsigned).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Stands in the program.
+    Constant(u64),
+    /// Stands in a register.
+    Register(Reg),
+}
+
+/// A read program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Program {
+    /// The position at entry, as far as it is known: `position % 2^modulus_log2 == phase`.
+    pub entry: Phase,
+    /// Number of registers.
+    pub registers: u16,
+    /// Tables that the columns belong to. Table 0 has one row per record; further ones hold the
+    /// elements of lists.
+    pub tables: Vec<Table>,
+    /// Columns that `Store` and `StoreSpan` write.
+    pub columns: Vec<Column>,
+    /// Bytes that `Emit::Literal` writes.
+    pub literals: Vec<Box<[u8]>>,
+    /// Labels that `Emit::Label` looks up.
+    pub labels: Vec<Labels>,
+    /// What to do.
+    pub body: Block,
+}
+
+/// What is known of a position: `position % 2^modulus_log2 == phase`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Phase {
+    /// 0: nothing is known.
+    pub modulus_log2: u8,
+    /// Less than `2^modulus_log2`.
+    pub phase: u64,
+}
+
+/// Rows of equal shape. Table 0: one row per record. Other tables: one row per element.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Table {
+    /// The table in whose rows this one's rows lie as spans; `None` for table 0.
+    pub parent: Option<u16>,
+}
+
+/// One column of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Column {
+    /// The table it belongs to.
+    pub table: u16,
+    /// What a cell holds.
+    pub cell: Cell,
+    /// A row may have no value: the column has one validity byte per row, 1 where a value was stored.
+    pub nullable: bool,
+}
+
+/// What a cell holds, in native byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cell {
+    /// 1 byte.
+    U8,
+    /// 2 bytes.
+    U16,
+    /// 4 bytes.
+    U32,
+    /// 8 bytes.
+    U64,
+    /// Two `u32`: first and count. For bytes: first byte counted from the first byte of the window,
+    /// and bytes. For lists: first row of the child table, and rows.
+    Span,
+}
+
+/// Labels for ranges of an integer, for `Emit::Label`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Labels {
+    /// Compare as signed.
+    pub signed: bool,
+    /// (lowest, highest, label), both ends included, as registers hold them. In the order of the text; may overlap.
+    pub ranges: Vec<(u64, u64, Box<[u8]>)>,
+}
+
+/// Where `Out` writes: values that the caller of a program asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(pub u16);
+
+/// One operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Moves up to the next position that is a multiple of `2^log2` bits. Fails past the end.
+    Align {
+        /// At most 32.
+        log2: u8,
+    },
+    /// Fails unless `bits` bits are left from the position on.
+    Need {
+        /// At most 2^32.
+        bits: u64,
+    },
+    /// Reads an integer of `width` bits at position + `offset`. A `Need` in the same block, with no
+    /// movement after it but `Advance`, covers it.
+    Read {
+        /// Destination.
+        to: Reg,
+        /// In bits from the position.
+        offset: u32,
+        /// 1 to 64.
+        width: u8,
+        /// Byte order, which is also the order in which bits follow each other.
+        order: ByteOrder,
+        /// Sign-extend.
+        signed: bool,
+        /// Reverse the bits of the value (before sign extension).
+        reversed: bool,
+    },
+    /// Moves on by `bits`, which a `Need` covers.
+    Advance {
+        /// In bits.
+        bits: u64,
+    },
+    /// Fails if the position is not at a byte's edge and the last `Order` in this record was another one.
+    /// Written only where byte orders may meet inside of a byte. Every record starts without a last order.
+    Order {
+        /// The order of the next field.
+        order: ByteOrder,
+        /// Reversed bits count as another order.
+        reversed: bool,
+    },
+    /// Fails unless `count * bits` bits are left, else moves on by as many. `bits >= 1`.
+    Skip {
+        /// How many.
+        count: Source,
+        /// Each of so many bits.
+        bits: u64,
+    },
+    /// Reads a LEB128 integer (position at a byte's edge): at most 10 bytes, value at most 64 bits, else fails.
+    Leb {
+        /// The value.
+        to: Reg,
+        /// Sign-extend.
+        signed: bool,
+        /// 7 for each byte read.
+        bits: Option<Reg>,
+    },
+    /// Reads text up to a zero code unit of `unit` bytes (position at a byte's edge; units are counted from the
+    /// text's first byte) and moves behind it. Fails if there is none before the end.
+    Text {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes, without the terminator.
+        length: Reg,
+        /// 1, 2 or 4.
+        unit: u8,
+    },
+    /// Takes `length` bytes (position at a byte's edge) and moves behind them. Fails if they are not there.
+    Bytes {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes.
+        length: Source,
+    },
+    /// Shortens `length` to what stands before the first zero code unit, if there is one among whole units.
+    Cut {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes; changed.
+        length: Reg,
+        /// 1, 2 or 4.
+        unit: u8,
+    },
+    /// A constant.
+    Set {
+        /// Destination.
+        to: Reg,
+        /// Value.
+        value: u64,
+    },
+    /// Another register's value.
+    Copy {
+        /// Destination.
+        to: Reg,
+        /// Where from.
+        from: Reg,
+    },
+    /// A value that an earlier program of the same packet left in a slot.
+    Load {
+        /// Destination.
+        to: Reg,
+        /// Where from.
+        slot: Slot,
+    },
+    /// Leaves a value in a slot, for the caller and for later programs.
+    Out {
+        /// Where to.
+        slot: Slot,
+        /// The value.
+        from: Reg,
+    },
+    /// Updates the clock with its `bits` low bits: wraps once if they are lower than the clock's.
+    Clock {
+        /// The new low bits.
+        from: Reg,
+        /// 1 to 64; more counts as 64.
+        bits: Source,
+    },
+    /// Runs `body` `count` times.
+    Repeat {
+        /// How often.
+        count: Source,
+        /// Takes 0, 1, 2... in turn.
+        index: Option<Reg>,
+        /// What to run.
+        body: Block,
+    },
+    /// Runs the first arm with a range that holds the value, else `default`.
+    Switch {
+        /// The value.
+        on: Reg,
+        /// Compare as signed.
+        signed: bool,
+        /// (lowest, highest) ranges, both ends included, as registers hold them, and a block.
+        arms: Vec<(Vec<(u64, u64)>, Block)>,
+        /// `None`: no arm is a failure (`Fault::Selector`).
+        default: Option<Block>,
+    },
+    /// Writes `from` into the current row of the column's table.
+    Store {
+        /// Index into [`Program::columns`].
+        column: u16,
+        /// Cut to the cell's width.
+        from: Reg,
+    },
+    /// Writes a span of bytes into the current row of the column's table.
+    StoreSpan {
+        /// Index into [`Program::columns`]; its cell is [`Cell::Span`].
+        column: u16,
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes.
+        length: Reg,
+    },
+    /// Writes the span (next row of `table`, `count`) into the current row of the column's table and makes
+    /// sure that `table` has room for `count` more rows; if not, the program stops with `Grow`.
+    StoreList {
+        /// Index into [`Program::columns`]; its cell is [`Cell::Span`].
+        column: u16,
+        /// The child table.
+        table: u16,
+        /// Rows that follow.
+        count: Source,
+    },
+    /// The current row of a child table is complete.
+    Row {
+        /// The child table.
+        table: u16,
+    },
+    /// Writes text.
+    Emit(Emit),
+}
+
+/// What text to write. The bytes that each writes are defined in `ir::text`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Emit {
+    /// Index into [`Program::literals`].
+    Literal(u16),
+    /// An integer.
+    Integer {
+        /// Value.
+        from: Reg,
+        /// As what it was read.
+        signed: bool,
+        /// How to write it.
+        style: IntegerStyle,
+    },
+    /// A real number.
+    Real {
+        /// Its bits.
+        from: Reg,
+        /// 16, 32 or 64.
+        width: u8,
+        /// How to write it.
+        style: RealStyle,
+    },
+    /// Text from the packet.
+    Text {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes.
+        length: Reg,
+        /// How its characters are encoded.
+        encoding: Encoding,
+        /// How to write it.
+        style: TextStyle,
+    },
+    /// Bytes from the packet, as hexadecimal digits.
+    Bytes {
+        /// First byte, counted from the start of the packet.
+        start: Reg,
+        /// In bytes.
+        length: Reg,
+        /// How to write it.
+        style: BytesStyle,
+    },
+    /// The labels of an integer.
+    Label {
+        /// Value.
+        from: Reg,
+        /// Index into [`Program::labels`].
+        labels: u16,
+        /// How to write them.
+        style: LabelStyle,
+    },
+    /// The labels of the bits that are set.
+    Flags {
+        /// Value.
+        from: Reg,
+        /// Index into [`Program::labels`]: ranges of bit indexes.
+        labels: u16,
+        /// How to write them.
+        style: LabelStyle,
+    },
+}
+
+/// How to write an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IntegerStyle {
+    /// `-12`
+    Decimal,
+    /// `-1,234`
+    Grouped,
+    /// `0x2A`: digits of the lowest `bits` bits, rounded up to whole digits.
+    HexadecimalUpper {
+        /// 1 to 64.
+        bits: u8,
+    },
+    /// `0x2a`: digits of the lowest `bits` bits, rounded up to whole digits.
+    HexadecimalLower {
+        /// 1 to 64.
+        bits: u8,
+    },
+    /// `052`: Babeltrace's octal: negative values are cut to `bits` rounded up to whole digits.
+    Octal {
+        /// 1 to 64.
+        bits: u8,
+    },
+    /// `0b00101010`: all `bits` bits.
+    Binary {
+        /// 1 to 64.
+        bits: u8,
+    },
+    /// `true` or `false`.
+    Boolean,
+    /// `Yes` or `No`.
+    YesNo,
+}
+
+/// How to write a real number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RealStyle {
+    /// As C's `%g`.
+    General,
+    /// As C's `%f`.
+    Fixed,
+    /// The shortest text that reads back as the same number; NaN and infinities as JSON strings.
+    Json,
+    /// The shortest text that reads back as the same number; `nan`, `inf`, `-inf`.
+    Shortest,
+}
+
+/// How the characters of a text are encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Encoding {
+    Utf8,
+    Utf16Be,
+    Utf16Le,
+    Utf32Be,
+    Utf32Le,
+}
+
+/// How to write text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TextStyle {
+    /// The bytes as they are (UTF-8: unchanged even if not valid).
+    Raw,
+    /// Babeltrace `pretty`: in double quotes, `\ ' " ?` and control characters escaped, other bytes as they are.
+    Pretty,
+    /// A JSON string with quotes; what is not valid becomes U+FFFD.
+    Json,
+    /// A CSV cell: quoted where needed.
+    Csv,
+}
+
+/// How to write bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BytesStyle {
+    /// `0a0b0c`
+    Hexadecimal,
+    /// `0a 0b 0c`
+    HexadecimalSpaced,
+}
+
+/// How to write labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LabelStyle {
+    /// Babeltrace `pretty`: `"A"`, `{ "A", "B" }` for several, `<unknown>` for none.
+    Pretty,
+    /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
+    PrettyFlags,
+    /// JSON: `"A"`, or `["A","B"]` for several, or `null`.
+    Json,
+    /// The first label or nothing, raw.
+    First,
+}

@@ -1,0 +1,204 @@
+//! What a program runs on and what it answers: the contract that the evaluator defines and `jit` keeps.
+//!
+//! ```text
+//!            origin            end of content known to be at hand
+//! packet ──────┬──────────────────────┬───────┬──> bits
+//!              │ window.bytes         │ slack │
+//! ```
+//!
+//! Positions always count from the packet's first bit, so that alignment needs no other number.
+
+use crate::program::{Program, Slot};
+
+/// Readable bytes behind `Window::end`: wide loads may touch them, no result depends on them.
+pub const SLACK: usize = 16;
+
+/// The slot in which an event header leaves the id of the event record class.
+pub const SLOT_EVENT_CLASS: Slot = Slot(0);
+
+/// A part of a packet that is in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'a> {
+    bytes: &'a [u8],
+    origin: u64,
+    end: u64,
+}
+
+impl<'a> Window<'a> {
+    /// `bytes` begin at byte `origin` of the packet, end with [`SLACK`] bytes of any value, and hold all
+    /// bits before `end`, a position in bits.
+    ///
+    /// # Panics
+    ///
+    /// If `bytes` is shorter than that, or `end` lies before `origin`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], origin: u64, end: u64) -> Self {
+        assert!(
+            end / 8 >= origin,
+            "the window ends at bit {end}, before its first byte {origin}"
+        );
+        let needed = end.div_ceil(8) - origin + SLACK as u64;
+        assert!(
+            bytes.len() as u64 >= needed,
+            "{} bytes at hand, {needed} needed",
+            bytes.len()
+        );
+        Self { bytes, origin, end }
+    }
+
+    /// The bytes, slack included.
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The byte of the packet that `bytes()[0]` is.
+    #[must_use]
+    pub fn origin(&self) -> u64 {
+        self.origin
+    }
+
+    /// The first position that must not be read.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+}
+
+/// What lives as long as a packet (slots) or a stream (clock).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The clock's full value.
+    pub clock: u64,
+    /// What `Out` wrote and `Load` reads. Long enough for every slot of the programs that run on it.
+    pub slots: Vec<u64>,
+}
+
+/// Why a program stopped before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The position, in bits from the packet's start, of what could not be read.
+    pub at: u64,
+    /// What was found and expected.
+    pub kind: FaultKind,
+}
+
+/// What was found and expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FaultKind {
+    /// A fixed-size run, an element count or a byte count ends behind the window.
+    #[error("the field needs {needed} bits; {left} are left")]
+    Short {
+        /// Bits that are needed from the position on.
+        needed: u128,
+        /// Bits from the position to the window's end.
+        left: u64,
+    },
+    /// No zero code unit before the window's end.
+    #[error("the text has no terminator in the {left} bits that are left")]
+    Unterminated {
+        /// Bits from the position to the window's end.
+        left: u64,
+    },
+    /// No arm holds the selector.
+    #[error("no option is selected by {value}")]
+    Selector {
+        /// As the register holds it.
+        value: u64,
+        /// Compared as signed.
+        signed: bool,
+    },
+    /// A LEB128 integer of more than 64 bits.
+    #[error("the variable-length integer has more than 64 bits")]
+    Oversized,
+    /// Fields of two byte orders meet inside of a byte.
+    #[error("the byte order changes inside of a byte")]
+    OrderInsideByte,
+    /// The header names an event record class that does not exist.
+    #[error("no event record class has the id {id}")]
+    UnknownEventClass {
+        /// The id.
+        id: u64,
+    },
+    /// The record takes no bits, so that there would be endlessly many.
+    #[error("the event record takes no bits")]
+    Empty,
+}
+
+impl FaultKind {
+    /// Whether more bytes of the same packet could make the fault go away.
+    #[must_use]
+    pub fn wants_more(&self) -> bool {
+        matches!(self, Self::Short { .. } | Self::Unterminated { .. })
+    }
+}
+
+/// How the event records of one data stream class are found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScanPlan {
+    /// Reads the header: updates the clock, leaves the class id in [`SLOT_EVENT_CLASS`]. It aligns itself.
+    pub header: Program,
+    /// The class of every event where the header tells none.
+    pub only_class: Option<u32>,
+    /// (id, dense class index), sorted by id.
+    pub ids: Vec<(u64, u32)>,
+    /// For each class, which of `bodies` skips it.
+    pub class_body: Vec<u32>,
+    /// Programs that only move the position behind the rest of the record.
+    pub bodies: Vec<Program>,
+    /// Bodies need fields of the header: they run from the record's start and read the header again, and
+    /// `Records::positions` are starts of records. Otherwise they run from, and positions are, the header's end.
+    pub from_start: bool,
+}
+
+/// Event records found by a scan, in the order of the bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Records {
+    /// The clock after the header, in cycles.
+    pub cycles: Vec<u64>,
+    /// Dense class index.
+    pub classes: Vec<u32>,
+    /// In bits from the packet's start; see [`ScanPlan::from_start`].
+    pub positions: Vec<u64>,
+}
+
+impl Records {
+    /// Number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cycles.len()
+    }
+
+    /// No records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cycles.is_empty()
+    }
+
+    /// Forgets the records, keeps the memory.
+    pub fn clear(&mut self) {
+        self.cycles.clear();
+        self.classes.clear();
+        self.positions.clear();
+    }
+}
+
+/// Why a scan stopped. The position and the clock are those before the first record that was not appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanStop {
+    /// The position is at or behind the window's end.
+    End,
+    /// `Records` has as many as were asked for.
+    Full,
+    /// The next record cannot be read.
+    Fault(Fault),
+}
+
+/// Why a program over rows stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowFault {
+    /// Index into the positions.
+    pub row: usize,
+    /// What and where.
+    pub fault: Fault,
+}

@@ -1,0 +1,2 @@
+//! The `kymo` command.
+fn main() {}
