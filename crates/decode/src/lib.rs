@@ -1,1 +1,16 @@
-//! x
+//! A trace class to read programs, and packets to records, columns and text.
+//!
+//! It must never know files, threads, or who asked.
+
+mod builder;
+mod decoder;
+mod head;
+mod lower;
+mod measure;
+mod plan;
+mod scopes;
+mod slots;
+
+pub use decoder::Decoder;
+pub use head::{HeadError, PacketHead};
+pub use lower::LowerError;

@@ -1,0 +1,309 @@
+//! From a trace class to the programs that find its events: heads of packets, and the scan of each
+//! data stream class.
+//!
+//! ```text
+//! packet ──> header program ──(stream class id)──> context program ──> events
+//!                                                                      └ scan plan: header, then one
+//!                                                                        skipping body per layout
+//! ```
+
+use std::collections::{HashMap, HashSet};
+
+use kymo_format::model::{DataStreamClass, FieldPath, Role, Scope, TraceClass};
+use kymo_ir::{Phase, Program, SLOT_EVENT_CLASS, ScanPlan};
+
+use crate::builder::Builder;
+use crate::lower::{Face, Lower, LowerError, Passing, Roles};
+use crate::measure;
+use crate::scopes::{Scopes, collect_references};
+use crate::slots::{self, SlotMap};
+
+/// The programs of a trace class.
+#[derive(Debug)]
+pub(crate) struct TracePlan {
+    pub(crate) packet_header: Program,
+    pub(crate) slots: SlotMap,
+    pub(crate) streams: Vec<StreamPlan>,
+    /// Byte or bit orders may meet inside of a byte.
+    mixed_orders: bool,
+}
+
+/// The programs of a data stream class.
+#[derive(Debug)]
+pub(crate) struct StreamPlan {
+    pub(crate) packet_context: Program,
+    pub(crate) scan: ScanPlan,
+    /// What is known of the position where a record's body begins.
+    body_entry: Phase,
+}
+
+const BODY_SCOPES: [Scope; 3] = [
+    Scope::EventCommonContext,
+    Scope::EventSpecificContext,
+    Scope::EventPayload,
+];
+
+impl TracePlan {
+    pub(crate) fn new(trace: &TraceClass) -> Result<Self, LowerError> {
+        let slots = packet_references(trace);
+        let mixed_orders = has_mixed_orders(trace);
+        let wanted: HashSet<FieldPath> = slots.keys().cloned().collect();
+        let start = Phase {
+            modulus_log2: 32,
+            phase: 0,
+        };
+        let mut lower = Lower::new(
+            Builder::new(start, mixed_orders),
+            Scopes::of_trace(trace),
+            &wanted,
+            &slots,
+        );
+        lower.scope(
+            Scope::PacketHeader,
+            Roles::Followed { clock: None },
+            &mut Passing,
+        )?;
+        let (packet_header, header_end) = lower.builder.finish();
+        let mut plan = Self {
+            packet_header,
+            slots,
+            streams: Vec::new(),
+            mixed_orders,
+        };
+        for stream in &trace.stream_classes {
+            let stream = plan.stream(trace, stream, header_end, &wanted)?;
+            plan.streams.push(stream);
+        }
+        Ok(plan)
+    }
+
+    fn stream(
+        &self,
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        header_end: Phase,
+        packet_wanted: &HashSet<FieldPath>,
+    ) -> Result<StreamPlan, LowerError> {
+        let scopes = Scopes::of_stream(trace, stream);
+        let followed = Roles::Followed {
+            clock: stream.default_clock,
+        };
+        let builder = Builder::new(header_end, self.mixed_orders);
+        let mut lower = Lower::new(builder, scopes, packet_wanted, &self.slots);
+        lower.scope(Scope::PacketContext, followed, &mut Passing)?;
+        let (packet_context, _) = lower.builder.finish();
+        let mut header_wanted = HashSet::new();
+        collect_references(stream.event_header.as_ref(), &mut header_wanted);
+        let builder = Builder::new(Phase::default(), self.mixed_orders);
+        let mut lower = Lower::new(builder, scopes, &header_wanted, &self.slots);
+        let names_class = stream.event_header.as_ref().is_some_and(names_event_class);
+        if !names_class {
+            lower.builder.out_constant(SLOT_EVENT_CLASS, 0);
+        }
+        lower.scope(Scope::EventHeader, followed, &mut Passing)?;
+        let (header, body_entry) = lower.builder.finish();
+        let mut scan = ScanPlan {
+            header,
+            from_start: refers_to_header(stream),
+            ..ScanPlan::default()
+        };
+        scan.ids = event_ids(stream);
+        if !names_class && stream.event_classes.len() == 1 {
+            scan.only_class = Some(0);
+        }
+        let mut plan = StreamPlan {
+            packet_context,
+            scan,
+            body_entry,
+        };
+        self.bodies(trace, stream, &mut plan)?;
+        Ok(plan)
+    }
+
+    /// One skipping program per layout: classes that differ in names alone share it.
+    fn bodies(
+        &self,
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        plan: &mut StreamPlan,
+    ) -> Result<(), LowerError> {
+        let mut known: HashMap<Program, u32> = HashMap::new();
+        for class in 0..stream.event_classes.len() {
+            let program = self.body(trace, stream, plan, class, &mut Passing)?;
+            let next = plan.scan.bodies.len() as u32;
+            let index = *known.entry(program).or_insert_with_key(|program| {
+                plan.scan.bodies.push(program.clone());
+                next
+            });
+            plan.scan.class_body.push(index);
+        }
+        Ok(())
+    }
+
+    /// The program that reads what follows a record's header, for a face.
+    pub(crate) fn body(
+        &self,
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        plan: &StreamPlan,
+        class: usize,
+        face: &mut dyn BodyFace,
+    ) -> Result<Program, LowerError> {
+        let event = &stream.event_classes[class];
+        let scopes = Scopes::of_stream(trace, stream).of_event(event);
+        let mut wanted = HashSet::new();
+        for scope in BODY_SCOPES {
+            collect_references(scopes.get(scope), &mut wanted);
+        }
+        let entry = if plan.scan.from_start {
+            Phase::default()
+        } else {
+            plan.body_entry
+        };
+        let mut lower = Lower::new(
+            Builder::new(entry, self.mixed_orders),
+            scopes,
+            &wanted,
+            &self.slots,
+        );
+        if plan.scan.from_start {
+            lower.scope(Scope::EventHeader, Roles::Ignored, &mut Passing)?;
+        }
+        face.begin(&mut lower.builder);
+        for scope in BODY_SCOPES {
+            if scopes.get(scope).is_some() {
+                face.scope(&mut lower.builder, scope);
+                lower.scope(scope, Roles::Ignored, face.as_face())?;
+            }
+        }
+        face.end(&mut lower.builder);
+        Ok(lower.builder.finish().0)
+    }
+
+    /// The program that reads a packet's context once more, for a face. It begins where the packet's header ends.
+    pub(crate) fn packet_context(
+        &self,
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        face: &mut dyn BodyFace,
+    ) -> Result<Program, LowerError> {
+        let scopes = Scopes::of_stream(trace, stream);
+        let mut wanted = HashSet::new();
+        collect_references(scopes.get(Scope::PacketContext), &mut wanted);
+        let builder = Builder::new(Phase::default(), self.mixed_orders);
+        let mut lower = Lower::new(builder, scopes, &wanted, &self.slots);
+        face.begin(&mut lower.builder);
+        face.scope(&mut lower.builder, Scope::PacketContext);
+        lower.scope(Scope::PacketContext, Roles::Ignored, face.as_face())?;
+        face.end(&mut lower.builder);
+        Ok(lower.builder.finish().0)
+    }
+}
+
+/// A face that also sees the scopes of a record.
+pub(crate) trait BodyFace: Face {
+    /// Before the first scope.
+    fn begin(&mut self, builder: &mut Builder) {
+        let _ = builder;
+    }
+    /// The fields that follow are those of this scope.
+    fn scope(&mut self, builder: &mut Builder, scope: Scope) {
+        let _ = (builder, scope);
+    }
+    /// Behind the last scope.
+    fn end(&mut self, builder: &mut Builder) {
+        let _ = builder;
+    }
+    /// The same object for the walk over fields.
+    fn as_face(&mut self) -> &mut dyn Face;
+}
+
+impl BodyFace for Passing {
+    fn as_face(&mut self) -> &mut dyn Face {
+        self
+    }
+}
+
+/// A slot for each field of a packet's head that fields elsewhere refer to.
+fn packet_references(trace: &TraceClass) -> SlotMap {
+    let mut references = HashSet::new();
+    collect_references(trace.packet_header.as_ref(), &mut references);
+    for stream in &trace.stream_classes {
+        for scope in [
+            &stream.packet_context,
+            &stream.event_header,
+            &stream.event_common_context,
+        ] {
+            collect_references(scope.as_ref(), &mut references);
+        }
+        for event in &stream.event_classes {
+            collect_references(event.specific_context.as_ref(), &mut references);
+            collect_references(event.payload.as_ref(), &mut references);
+        }
+    }
+    let in_head =
+        |path: &&FieldPath| matches!(path.scope, Scope::PacketHeader | Scope::PacketContext);
+    slots::assign(references.iter().filter(in_head))
+}
+
+fn has_mixed_orders(trace: &TraceClass) -> bool {
+    let mut orders = Vec::new();
+    let mut add = |class: &Option<kymo_format::FieldClass>| {
+        if let Some(class) = class {
+            measure::collect_orders(class, &mut orders);
+        }
+    };
+    add(&trace.packet_header);
+    for stream in &trace.stream_classes {
+        add(&stream.packet_context);
+        add(&stream.event_header);
+        add(&stream.event_common_context);
+        for event in &stream.event_classes {
+            add(&event.specific_context);
+            add(&event.payload);
+        }
+    }
+    orders.len() > 1
+}
+
+fn refers_to_header(stream: &DataStreamClass) -> bool {
+    let mut references = HashSet::new();
+    collect_references(stream.event_common_context.as_ref(), &mut references);
+    for event in &stream.event_classes {
+        collect_references(event.specific_context.as_ref(), &mut references);
+        collect_references(event.payload.as_ref(), &mut references);
+    }
+    references
+        .iter()
+        .any(|path| path.scope == Scope::EventHeader)
+}
+
+/// Whether a field of the header tells the event record class.
+fn names_event_class(class: &kymo_format::FieldClass) -> bool {
+    use kymo_format::FieldKind;
+    match &class.kind {
+        FieldKind::Structure(structure) => structure
+            .members
+            .iter()
+            .any(|member| names_event_class(&member.class)),
+        FieldKind::Optional(optional) => names_event_class(&optional.content),
+        FieldKind::Variant(variant) => variant
+            .options
+            .iter()
+            .any(|option| names_event_class(&option.class)),
+        FieldKind::StaticArray(array) => names_event_class(&array.element),
+        FieldKind::DynamicArray(array) => names_event_class(&array.element),
+        _ => class.roles().contains(&Role::EventRecordClassId),
+    }
+}
+
+fn event_ids(stream: &DataStreamClass) -> Vec<(u64, u32)> {
+    let mut ids: Vec<(u64, u32)> = stream
+        .event_classes
+        .iter()
+        .enumerate()
+        .map(|(index, event)| (event.id, index as u32))
+        .collect();
+    ids.sort_unstable();
+    ids
+}

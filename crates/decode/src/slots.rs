@@ -1,0 +1,77 @@
+//! Slots: the numbers that one program of a packet leaves for the caller and for later programs.
+//!
+//! ```text
+//! 0        id of the event record class       (ir's own)
+//! 1..=10   values of roles in the packet's head
+//! 17..=26  1 where the role of slot - 16 occurred
+//! 32..     fields of the packet's head that other fields refer to
+//! ```
+
+use std::collections::HashMap;
+
+use kymo_format::model::{FieldPath, Role, Scope};
+use kymo_ir::{SLOT_EVENT_CLASS, Slot};
+
+pub(crate) const MAGIC: Slot = Slot(1);
+pub(crate) const UUID: Slot = Slot(2);
+pub(crate) const STREAM_CLASS: Slot = Slot(3);
+pub(crate) const STREAM_ID: Slot = Slot(4);
+pub(crate) const TOTAL: Slot = Slot(5);
+pub(crate) const CONTENT: Slot = Slot(6);
+pub(crate) const BEGIN: Slot = Slot(7);
+pub(crate) const END: Slot = Slot(8);
+pub(crate) const DISCARDED: Slot = Slot(9);
+pub(crate) const SEQUENCE: Slot = Slot(10);
+
+/// The first slot for references.
+const REFERENCES: u16 = 32;
+const PRESENCE: u16 = 16;
+
+/// Where programs find fields of the packet's head.
+pub(crate) type SlotMap = HashMap<FieldPath, Slot>;
+
+/// The slot of a role; `None` where the role only acts on the clock.
+pub(crate) fn of_role(role: Role, scope: Scope) -> Option<Slot> {
+    Some(match role {
+        Role::PacketMagicNumber => MAGIC,
+        Role::MetadataStreamUuid => UUID,
+        Role::DataStreamClassId => STREAM_CLASS,
+        Role::DataStreamId => STREAM_ID,
+        Role::PacketTotalLength => TOTAL,
+        Role::PacketContentLength => CONTENT,
+        Role::DefaultClockTimestamp if scope == Scope::PacketContext => BEGIN,
+        Role::DefaultClockTimestamp => return None,
+        Role::PacketEndDefaultClockTimestamp => END,
+        Role::DiscardedEventRecordCounterSnapshot => DISCARDED,
+        Role::PacketSequenceNumber => SEQUENCE,
+        Role::EventRecordClassId => SLOT_EVENT_CLASS,
+    })
+}
+
+/// The slot that tells whether the role of `slot` occurred.
+pub(crate) fn presence(slot: Slot) -> Option<Slot> {
+    (slot != SLOT_EVENT_CLASS).then(|| Slot(slot.0 + PRESENCE))
+}
+
+/// The value of a role, if it occurred.
+pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
+    let present = slots[usize::from(slot.0 + PRESENCE)] != 0;
+    present.then(|| slots[usize::from(slot.0)])
+}
+
+/// Gives each path a slot.
+pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap {
+    let mut map = SlotMap::new();
+    for path in paths {
+        let next = Slot(REFERENCES + map.len() as u16);
+        if !map.contains_key(path) {
+            map.insert(path.clone(), next);
+        }
+    }
+    map
+}
+
+/// How many slots there are.
+pub(crate) fn count(map: &SlotMap) -> usize {
+    usize::from(REFERENCES) + map.len()
+}
