@@ -3,6 +3,7 @@
 //! It must never know files, threads, or who asked.
 
 mod builder;
+mod clock;
 mod decoder;
 mod head;
 mod lower;
@@ -11,6 +12,7 @@ mod plan;
 mod scopes;
 mod slots;
 
+pub use clock::ClockConverter;
 pub use decoder::Decoder;
 pub use head::{HeadError, PacketHead};
 pub use lower::LowerError;

@@ -1,0 +1,171 @@
+//! From a clock's cycles to nanoseconds.
+//!
+//! ```text
+//! ns = offset_s * 10^9 + floor((offset_cycles + cycles) * 10^9 / frequency)
+//! ```
+//!
+//! in 128 bits: exact, and defined for every input. Whether the result fits 64 bits is asked at the end.
+
+use kymo_format::ClockClass;
+
+const NANOS: i128 = 1_000_000_000;
+
+/// Converts the cycles of one clock.
+///
+/// ```
+/// # use kymo_format::{ClockClass, ClockOrigin};
+/// let clock = ClockClass {
+///     id: "c".into(), namespace: None, name: None, uid: None, uuid: None, description: None,
+///     frequency_hz: 1_000, precision_cycles: None, accuracy_cycles: None,
+///     offset_s: 10, offset_cycles: 5, origin: ClockOrigin::UnixEpoch, attributes: None,
+/// };
+/// let converter = kymo_decode::ClockConverter::new(&clock, 0);
+/// assert_eq!(converter.nanos(1), Some(10_006_000_000));
+/// assert_eq!(converter.nanos(u64::MAX), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockConverter {
+    frequency_hz: u64,
+    offset_cycles: i128,
+    offset_ns: i128,
+    /// With 10^9 cycles a second: what to add, if it fits.
+    addend: Option<i64>,
+}
+
+impl ClockConverter {
+    /// A converter for `clock`, whose times are shifted by `shift_ns`.
+    #[must_use]
+    pub fn new(clock: &ClockClass, shift_ns: i64) -> Self {
+        let frequency_hz = clock.frequency_hz.max(1);
+        let offset_ns = i128::from(clock.offset_s) * NANOS + i128::from(shift_ns);
+        let sum = offset_ns.saturating_add(clock.offset_cycles);
+        let addend = (i128::from(frequency_hz) == NANOS)
+            .then(|| i64::try_from(sum).ok())
+            .flatten();
+        Self {
+            frequency_hz,
+            offset_cycles: clock.offset_cycles,
+            offset_ns,
+            addend,
+        }
+    }
+
+    /// Nanoseconds since the clock's origin, rounded down, however large.
+    #[must_use]
+    pub fn nanos_wide(&self, cycles: u64) -> i128 {
+        let cycles = i128::from(cycles).saturating_add(self.offset_cycles);
+        let frequency = i128::from(self.frequency_hz);
+        let (seconds, rest) = (cycles.div_euclid(frequency), cycles.rem_euclid(frequency));
+        let seconds_ns = seconds.saturating_mul(NANOS);
+        seconds_ns
+            .saturating_add(rest * NANOS / frequency)
+            .saturating_add(self.offset_ns)
+    }
+
+    /// Nanoseconds since the clock's origin, rounded down; `None` if they do not fit.
+    #[must_use]
+    pub fn nanos(&self, cycles: u64) -> Option<i64> {
+        match (self.addend, i64::try_from(cycles)) {
+            (Some(addend), Ok(cycles)) => cycles.checked_add(addend),
+            _ => i64::try_from(self.nanos_wide(cycles)).ok(),
+        }
+    }
+
+    /// The same, as near as 64 bits come.
+    #[must_use]
+    pub fn nanos_saturating(&self, cycles: u64) -> i64 {
+        let saturate = || {
+            self.nanos_wide(cycles)
+                .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
+        };
+        self.nanos(cycles).unwrap_or_else(saturate)
+    }
+
+    /// Appends [`ClockConverter::nanos_saturating`] of each.
+    pub fn nanos_saturating_all(&self, cycles: &[u64], into: &mut Vec<i64>) {
+        let highest = cycles.iter().copied().max().unwrap_or(0);
+        match self.addend {
+            Some(addend)
+                if i64::try_from(highest)
+                    .is_ok_and(|highest| highest.checked_add(addend).is_some()) =>
+            {
+                into.extend(cycles.iter().map(|&cycles| cycles as i64 + addend));
+            }
+            _ => into.extend(cycles.iter().map(|&cycles| self.nanos_saturating(cycles))),
+        }
+    }
+
+    /// The first cycles that are not before `nanos`; 0 if all are, `None` if none is.
+    #[must_use]
+    pub fn cycles_from(&self, nanos: i64) -> Option<u64> {
+        let nanos = i128::from(nanos) - self.offset_ns;
+        let frequency = i128::from(self.frequency_hz);
+        let (seconds, rest) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
+        let cycles = seconds.saturating_mul(frequency) + (rest * frequency + NANOS - 1) / NANOS;
+        let cycles = cycles.saturating_sub(self.offset_cycles);
+        if cycles < 0 {
+            Some(0)
+        } else {
+            u64::try_from(cycles).ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kymo_format::ClockOrigin;
+
+    fn clock(frequency_hz: u64, offset_s: i64, offset_cycles: i128) -> ClockConverter {
+        let class = ClockClass {
+            id: "clock".into(),
+            namespace: None,
+            name: None,
+            uid: None,
+            uuid: None,
+            description: None,
+            frequency_hz,
+            precision_cycles: None,
+            accuracy_cycles: None,
+            offset_s,
+            offset_cycles,
+            origin: ClockOrigin::UnixEpoch,
+            attributes: None,
+        };
+        ClockConverter::new(&class, 0)
+    }
+
+    #[test]
+    fn rounds_down_also_below_zero() {
+        assert_eq!(clock(3, 0, 0).nanos(1), Some(333_333_333));
+        assert_eq!(clock(3, 0, -2).nanos(1), Some(-333_333_334));
+        assert_eq!(clock(3, -1, 0).nanos(1), Some(-666_666_667));
+    }
+
+    #[test]
+    fn the_fast_path_agrees_at_the_edges() {
+        let fast = clock(1_000_000_000, i64::MAX / 1_000_000_000, 0);
+        for cycles in [0, 1, 854_775_807, 854_775_808, i64::MAX as u64, u64::MAX] {
+            let wide = fast.nanos_wide(cycles);
+            assert_eq!(fast.nanos(cycles), i64::try_from(wide).ok(), "{cycles}");
+        }
+    }
+
+    #[test]
+    fn the_first_cycle_not_before_a_time() {
+        for (frequency, offset) in [(1, 10_000), (3, 5), (1_000_000_000, 7), (3_293_832_152, 1)] {
+            let clock = clock(frequency, offset, 2);
+            for nanos in [
+                offset * 1_000_000_000 + 1,
+                offset * 1_000_000_000 + 7_777_777_777,
+            ] {
+                let cycles = clock.cycles_from(nanos).unwrap();
+                assert!(clock.nanos(cycles).unwrap() >= nanos, "{frequency} {nanos}");
+                assert!(
+                    cycles == 0 || clock.nanos(cycles - 1).unwrap() < nanos,
+                    "{frequency} {nanos}"
+                );
+            }
+        }
+    }
+}
