@@ -4,6 +4,7 @@
 
 mod builder;
 mod clock;
+pub mod columns;
 mod decoder;
 mod head;
 mod lower;

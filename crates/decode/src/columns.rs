@@ -1,0 +1,474 @@
+//! Event records of one class as columns: the shape of its fields, and the program that fills them.
+//!
+//! ```text
+//! payload { len: u8, items: u32[len], name: text }
+//!
+//! table 0   len: U8 │ items: span of table 1 │ name: span of bytes     one row per record
+//! table 1   items: U32                                                 one row per element
+//! ```
+//!
+//! Text and blobs are spans of the packet's bytes: nothing is copied here. Whoever keeps columns longer than
+//! the bytes copies them.
+
+use kymo_format::model::{
+    self, BitMap, DisplayBase, FieldClass, IntegerMeaning, Mapping, Optional, Scope, Structure,
+    TextEncoding, Variant,
+};
+use kymo_ir::{Cell, Column, Op, Program, Reg, Source, Table};
+
+use crate::builder::Builder;
+use crate::decoder::Decoder;
+use crate::lower::{Face, LowerError, Value};
+use crate::plan::BodyFace;
+
+/// The columns of one event record class.
+#[derive(Clone, Debug)]
+pub struct ClassColumns {
+    /// Its fields, in the order of the bytes.
+    pub fields: Vec<ScopeField>,
+    /// Fills the columns; runs at the positions that a scan finds.
+    pub program: Program,
+}
+
+/// A direct member of one of the record's scopes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScopeField {
+    /// Its scope.
+    pub scope: Scope,
+    /// Its name, as people see it.
+    pub name: String,
+    /// Where its values are.
+    pub shape: Shape,
+}
+
+/// Where the values of a field are. Numbers are indexes into the program's columns and tables.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shape {
+    /// An integer.
+    Integer {
+        /// Column of the smallest cell that holds it, extended.
+        column: u16,
+        /// Two's complement.
+        signed: bool,
+        /// For people.
+        base: DisplayBase,
+        /// Labels, if it is an enumeration.
+        labels: Option<Vec<Mapping>>,
+    },
+    /// 0 is false.
+    Boolean {
+        /// Column of `U64` cells.
+        column: u16,
+    },
+    /// Bits.
+    BitArray {
+        /// Column of `U64` cells.
+        column: u16,
+    },
+    /// Bits with names.
+    BitMap {
+        /// Column of `U64` cells.
+        column: u16,
+        /// The names.
+        flags: Vec<Mapping>,
+    },
+    /// A real number's bits.
+    Real {
+        /// Column of `U16`, `U32` or `U64` cells.
+        column: u16,
+    },
+    /// Text.
+    Text {
+        /// Column of spans of bytes.
+        column: u16,
+        /// How its characters are encoded.
+        encoding: TextEncoding,
+    },
+    /// Bytes.
+    Blob {
+        /// Column of spans of bytes.
+        column: u16,
+    },
+    /// Elements.
+    List {
+        /// Column of spans of rows.
+        column: u16,
+        /// The table with a row per element.
+        table: u16,
+        /// Where the elements' values are.
+        element: Box<Shape>,
+    },
+    /// Members.
+    Structure {
+        /// Names, as people see them, and values.
+        members: Vec<(String, Shape)>,
+    },
+    /// Content or nothing.
+    Optional {
+        /// Column of `U8` cells: 1 where there is content.
+        present: u16,
+        /// The content.
+        content: Box<Shape>,
+    },
+    /// One of several contents.
+    Variant {
+        /// Column of `U16` cells: index of the option that is there.
+        option: u16,
+        /// Names, as people see them, and values.
+        options: Vec<(Option<String>, Shape)>,
+    },
+}
+
+/// Which fields are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Projection {
+    /// All.
+    #[default]
+    All,
+    /// These members of scopes, by the name people see.
+    Fields(Vec<(Scope, String)>),
+}
+
+impl Decoder {
+    /// The columns of an event record class.
+    ///
+    /// # Errors
+    ///
+    /// A field class that cannot be decoded.
+    pub fn columns(
+        &self,
+        stream_class: usize,
+        event_class: usize,
+        projection: &Projection,
+    ) -> Result<ClassColumns, LowerError> {
+        let mut face = ColumnFace::new(self.trace_class().dialect, projection);
+        let program = self.body(stream_class, event_class, &mut face)?;
+        Ok(ClassColumns {
+            fields: face.fields,
+            program,
+        })
+    }
+}
+
+/// A compound field whose parts are being collected.
+#[derive(Debug)]
+enum Open {
+    Structure {
+        members: Vec<(String, Shape)>,
+    },
+    List {
+        column: u16,
+        table: u16,
+        element: Option<Shape>,
+    },
+    Optional {
+        present: u16,
+        content: Option<Shape>,
+    },
+    Variant {
+        option: u16,
+        options: Vec<(Option<String>, Shape)>,
+    },
+}
+
+struct ColumnFace<'a> {
+    dialect: model::Dialect,
+    projection: &'a Projection,
+    fields: Vec<ScopeField>,
+    scope: Scope,
+    open: Vec<Open>,
+    /// Names of the members, one for each open structure.
+    names: Vec<String>,
+    /// Tables whose rows are being described, with the number of choices open inside of each.
+    tables: Vec<(u16, usize)>,
+}
+
+impl<'a> ColumnFace<'a> {
+    fn new(dialect: model::Dialect, projection: &'a Projection) -> Self {
+        let scope = Scope::EventPayload;
+        Self {
+            dialect,
+            projection,
+            fields: Vec::new(),
+            scope,
+            open: Vec::new(),
+            names: Vec::new(),
+            tables: Vec::new(),
+        }
+    }
+
+    fn column(&self, builder: &mut Builder, cell: Cell) -> u16 {
+        let &(table, choices) = self.tables.last().expect("table 0 is open in every scope");
+        let columns = &mut builder.program.columns;
+        columns.push(Column {
+            table,
+            cell,
+            nullable: choices > 0,
+        });
+        (columns.len() - 1) as u16
+    }
+
+    fn store(&self, builder: &mut Builder, cell: Cell, from: Reg) -> u16 {
+        let column = self.column(builder, cell);
+        builder.push(Op::Store { column, from });
+        column
+    }
+
+    fn store_constant(builder: &mut Builder, column: u16, value: u64) {
+        let from = builder.set(value);
+        builder.push(Op::Store { column, from });
+        builder.release(from);
+    }
+
+    fn integer(
+        &self,
+        builder: &mut Builder,
+        from: Reg,
+        width: Option<u8>,
+        meaning: &IntegerMeaning,
+    ) -> Shape {
+        let column = self.store(builder, cell(width.unwrap_or(64)), from);
+        let labels = meaning.enumeration.then(|| meaning.mappings.clone());
+        Shape::Integer {
+            column,
+            signed: meaning.signed,
+            base: meaning.base,
+            labels,
+        }
+    }
+
+    fn span(&self, builder: &mut Builder, start: Reg, length: Reg) -> u16 {
+        let column = self.column(builder, Cell::Span);
+        builder.push(Op::StoreSpan {
+            column,
+            start,
+            length,
+        });
+        column
+    }
+
+    /// A field is complete: it becomes part of what is open.
+    fn close(&mut self, shape: Shape) {
+        let outermost = self.open.len() == 1;
+        match self.open.last_mut() {
+            Some(Open::Structure { members }) => {
+                let name = self.names.last().expect("a member has a name").clone();
+                if outermost {
+                    self.fields.push(ScopeField {
+                        scope: self.scope,
+                        name,
+                        shape,
+                    });
+                } else {
+                    members.push((name, shape));
+                }
+            }
+            Some(Open::List { element, .. }) => *element = Some(shape),
+            Some(Open::Optional { content, .. }) => *content = Some(shape),
+            Some(Open::Variant { options, .. }) => {
+                options.last_mut().expect("an option is open").1 = shape;
+            }
+            None => {}
+        }
+    }
+
+    fn choices(&mut self) -> &mut usize {
+        &mut self
+            .tables
+            .last_mut()
+            .expect("table 0 is open in every scope")
+            .1
+    }
+
+    fn display(&self, name: &str) -> String {
+        model::display_name(self.dialect, name).to_owned()
+    }
+}
+
+/// The smallest cell for a number of `width` bits.
+fn cell(width: u8) -> Cell {
+    match width {
+        0..=8 => Cell::U8,
+        9..=16 => Cell::U16,
+        17..=32 => Cell::U32,
+        _ => Cell::U64,
+    }
+}
+
+impl Face for ColumnFace<'_> {
+    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+        let shape = match value {
+            Value::Integer {
+                register,
+                width,
+                meaning,
+            } => self.integer(builder, register, width, meaning),
+            Value::Boolean { register } => Shape::Boolean {
+                column: self.store(builder, Cell::U64, register),
+            },
+            Value::BitArray { register, .. } => Shape::BitArray {
+                column: self.store(builder, Cell::U64, register),
+            },
+            Value::BitMap { register, map } => {
+                bit_map(self.store(builder, Cell::U64, register), map)
+            }
+            Value::Real { register, width } => Shape::Real {
+                column: self.store(builder, cell(width), register),
+            },
+            Value::Text {
+                start,
+                length,
+                encoding,
+            } => Shape::Text {
+                column: self.span(builder, start, length),
+                encoding,
+            },
+            Value::Blob { start, length } => Shape::Blob {
+                column: self.span(builder, start, length),
+            },
+        };
+        self.close(shape);
+    }
+
+    fn structure(&mut self, _: &mut Builder, _: &Structure) {
+        self.open.push(Open::Structure {
+            members: Vec::new(),
+        });
+        self.names.push(String::new());
+    }
+
+    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+        let name = self.display(&structure.members[index].name);
+        let wanted = match self.projection {
+            Projection::Fields(fields) if self.open.len() == 1 => fields
+                .iter()
+                .any(|(scope, field)| *scope == self.scope && *field == name),
+            _ => true,
+        };
+        *self.names.last_mut().expect("a structure is open") = name;
+        wanted
+    }
+
+    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+        self.names.pop();
+        if let Some(Open::Structure { members }) = self.open.pop() {
+            self.close(Shape::Structure { members });
+        }
+    }
+
+    fn array(&mut self, builder: &mut Builder, count: Source, _: &FieldClass) {
+        let column = self.column(builder, Cell::Span);
+        let parent = self.tables.last().map(|(table, _)| *table);
+        builder.program.tables.push(Table { parent });
+        let table = (builder.program.tables.len() - 1) as u16;
+        builder.push(Op::StoreList {
+            column,
+            table,
+            count,
+        });
+        self.tables.push((table, 0));
+        self.open.push(Open::List {
+            column,
+            table,
+            element: None,
+        });
+    }
+
+    fn element_end(&mut self, builder: &mut Builder) {
+        let &(table, _) = self.tables.last().expect("an array is open");
+        builder.push(Op::Row { table });
+    }
+
+    fn array_end(&mut self, _: &mut Builder) {
+        self.tables.pop();
+        if let Some(Open::List {
+            column,
+            table,
+            element,
+        }) = self.open.pop()
+        {
+            let element = Box::new(element.expect("an array's element was described"));
+            self.close(Shape::List {
+                column,
+                table,
+                element,
+            });
+        }
+    }
+
+    fn present(&mut self, builder: &mut Builder, _: &Optional) {
+        let present = self.column(builder, Cell::U8);
+        Self::store_constant(builder, present, 1);
+        *self.choices() += 1;
+        self.open.push(Open::Optional {
+            present,
+            content: None,
+        });
+    }
+
+    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
+        if let Some(&Open::Optional { present, .. }) = self.open.last() {
+            Self::store_constant(builder, present, 0);
+        }
+    }
+
+    fn option(&mut self, builder: &mut Builder, variant: &Variant, index: usize) {
+        if index == 0 {
+            let option = self.column(builder, Cell::U16);
+            *self.choices() += 1;
+            self.open.push(Open::Variant {
+                option,
+                options: Vec::new(),
+            });
+        }
+        let name = variant.options[index]
+            .name
+            .as_deref()
+            .map(|name| self.display(name));
+        if let Some(Open::Variant { option, options }) = self.open.last_mut() {
+            options.push((
+                name,
+                Shape::Structure {
+                    members: Vec::new(),
+                },
+            ));
+            Self::store_constant(builder, *option, index as u64);
+        }
+    }
+
+    fn choice_end(&mut self, _: &mut Builder) {
+        *self.choices() -= 1;
+        match self.open.pop() {
+            Some(Open::Optional { present, content }) => {
+                let content = Box::new(content.expect("an optional's content was described"));
+                self.close(Shape::Optional { present, content });
+            }
+            Some(Open::Variant { option, options }) => {
+                self.close(Shape::Variant { option, options })
+            }
+            _ => {}
+        }
+    }
+}
+
+fn bit_map(column: u16, map: &BitMap) -> Shape {
+    Shape::BitMap {
+        column,
+        flags: map.flags.clone(),
+    }
+}
+
+impl BodyFace for ColumnFace<'_> {
+    fn begin(&mut self, builder: &mut Builder) {
+        builder.program.tables.push(Table { parent: None });
+        self.tables.push((0, 0));
+    }
+
+    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+        self.scope = scope;
+    }
+
+    fn as_face(&mut self) -> &mut dyn Face {
+        self
+    }
+}
