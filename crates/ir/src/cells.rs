@@ -1,35 +1,194 @@
-//! The memory that programs write columns into.
+//! The memory that programs write columns into, reused from batch to batch.
+//!
+//! ```text
+//! table 0   one row per record: its size is known beforehand
+//! table n   one row per element: grows while records are read
+//! column    cells side by side, and for a nullable one a byte per row that says whether there is a value
+//! ```
 
-use crate::program::Program;
+use crate::program::{Cell, Program};
 
-/// The tables of one program: columns of cells, reused from batch to batch.
+/// The tables of one program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cells {}
+pub struct Cells {
+    tables: Vec<Rows>,
+    columns: Vec<Memory>,
+}
+
+/// Rows of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Complete ones.
+    pub complete: usize,
+    /// For how many the columns have room.
+    pub capacity: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Memory {
+    table: u16,
+    width: u8,
+    bytes: Vec<u8>,
+    validity: Option<Vec<u8>>,
+}
+
+impl Cell {
+    /// Bytes of a cell.
+    #[must_use]
+    pub fn width(self) -> usize {
+        match self {
+            Self::U8 => 1,
+            Self::U16 => 2,
+            Self::U32 => 4,
+            Self::U64 | Self::Span => 8,
+        }
+    }
+}
 
 impl Cells {
     /// Makes room for `rows` rows of table 0 and forgets everything that was there.
     pub fn reset(&mut self, program: &Program, rows: usize) {
-        let _ = (program, rows);
+        self.tables.clear();
+        self.tables.resize(program.tables.len(), Rows::default());
+        self.columns
+            .resize_with(program.columns.len(), Memory::default);
+        for (memory, column) in self.columns.iter_mut().zip(&program.columns) {
+            memory.table = column.table;
+            memory.width = column.cell.width() as u8;
+            memory.bytes.clear();
+            let validity = column
+                .nullable
+                .then(|| memory.validity.take().unwrap_or_default());
+            memory.validity = validity.map(|mut validity| {
+                validity.clear();
+                validity
+            });
+        }
+        if !self.tables.is_empty() {
+            self.grow(0, rows);
+        }
+    }
+
+    /// Makes room for `rows` rows of a table.
+    pub fn grow(&mut self, table: u16, rows: usize) {
+        let state = &mut self.tables[usize::from(table)];
+        if rows <= state.capacity {
+            return;
+        }
+        // Table 0 gets what it needs; others grow to twice their size, as vectors do.
+        state.capacity = if table == 0 {
+            rows
+        } else {
+            rows.max(state.capacity * 2)
+        };
+        for memory in self
+            .columns
+            .iter_mut()
+            .filter(|memory| memory.table == table)
+        {
+            memory
+                .bytes
+                .resize(state.capacity * usize::from(memory.width), 0);
+            if let Some(validity) = &mut memory.validity {
+                validity.resize(state.capacity, 0);
+            }
+        }
+    }
+
+    /// Complete rows and room.
+    #[must_use]
+    pub fn table(&self, table: u16) -> Rows {
+        self.tables[usize::from(table)]
     }
 
     /// Number of complete rows of a table.
     #[must_use]
     pub fn rows(&self, table: u16) -> usize {
-        let _ = table;
-        0
+        self.table(table).complete
+    }
+
+    /// Sets the number of complete rows.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for so many.
+    pub fn set_rows(&mut self, table: u16, rows: usize) {
+        let state = &mut self.tables[usize::from(table)];
+        assert!(
+            rows <= state.capacity,
+            "{rows} rows in a table with room for {}",
+            state.capacity
+        );
+        state.complete = rows;
+    }
+
+    /// Writes the low bytes of `value` into the row after the complete ones.
+    pub(crate) fn store(&mut self, column: u16, value: u64) {
+        let memory = &mut self.columns[usize::from(column)];
+        let row = self.tables[usize::from(memory.table)].complete;
+        let width = usize::from(memory.width);
+        let cell = &mut memory.bytes[row * width..(row + 1) * width];
+        match cell.len() {
+            1 => cell.copy_from_slice(&(value as u8).to_ne_bytes()),
+            2 => cell.copy_from_slice(&(value as u16).to_ne_bytes()),
+            4 => cell.copy_from_slice(&(value as u32).to_ne_bytes()),
+            _ => cell.copy_from_slice(&value.to_ne_bytes()),
+        }
+        if let Some(validity) = &mut memory.validity {
+            validity[row] = 1;
+        }
+    }
+
+    /// Writes a span into the row after the complete ones.
+    pub(crate) fn store_span(&mut self, column: u16, first: u32, count: u32) {
+        let mut cell = [0; 8];
+        cell[..4].copy_from_slice(&first.to_ne_bytes());
+        cell[4..].copy_from_slice(&count.to_ne_bytes());
+        self.store(column, u64::from_ne_bytes(cell));
     }
 
     /// The cells of a column in native byte order, `rows * width` bytes.
     #[must_use]
     pub fn bytes(&self, column: u16) -> &[u8] {
-        let _ = column;
-        &[]
+        let memory = &self.columns[usize::from(column)];
+        &memory.bytes[..self.rows(memory.table) * usize::from(memory.width)]
     }
 
     /// One byte per row, 1 where there is a value; `None` for a column that is not nullable.
     #[must_use]
     pub fn validity(&self, column: u16) -> Option<&[u8]> {
-        let _ = column;
-        None
+        let memory = &self.columns[usize::from(column)];
+        let rows = self.rows(memory.table);
+        memory.validity.as_ref().map(|validity| &validity[..rows])
+    }
+
+    /// A cell, zero-extended.
+    #[must_use]
+    pub fn value(&self, column: u16, row: usize) -> u64 {
+        let memory = &self.columns[usize::from(column)];
+        let width = usize::from(memory.width);
+        let cell = &memory.bytes[row * width..(row + 1) * width];
+        match *cell {
+            [a] => u64::from(a),
+            [a, b] => u64::from(u16::from_ne_bytes([a, b])),
+            [a, b, c, d] => u64::from(u32::from_ne_bytes([a, b, c, d])),
+            _ => u64::from_ne_bytes(cell.try_into().expect("a cell has 1, 2, 4 or 8 bytes")),
+        }
+    }
+
+    /// A span cell: first and count.
+    #[must_use]
+    pub fn span(&self, column: u16, row: usize) -> (usize, usize) {
+        let cell = self.value(column, row).to_ne_bytes();
+        let half = |at: usize| {
+            u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"))
+        };
+        (half(0) as usize, half(4) as usize)
+    }
+
+    /// Memory of a column for machine code: (cells, validity).
+    pub fn column_mut(&mut self, column: u16) -> (&mut [u8], Option<&mut [u8]>) {
+        let memory = &mut self.columns[usize::from(column)];
+        (&mut memory.bytes, memory.validity.as_deref_mut())
     }
 }

@@ -1,8 +1,17 @@
 //! The evaluator: it defines what programs mean.
+//!
+//! It walks the blocks of a program as they are. Registers live in a small buffer that is reused from
+//! record to record; nothing is allocated for a record unless it is emitted or stored.
 
+use kymo_units::ByteOrder;
+
+use crate::bits;
 use crate::cells::Cells;
-use crate::program::Program;
-use crate::run::{Fault, Records, RowFault, ScanPlan, ScanStop, State, Window};
+use crate::emit;
+use crate::program::{Emit, Op, Program, Reg, Source};
+use crate::run::{
+    Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+};
 
 /// Runs `program` on the record at `position`; returns the position behind it.
 ///
@@ -15,8 +24,7 @@ pub fn record(
     position: u64,
     state: &mut State,
 ) -> Result<u64, Fault> {
-    let _ = (program, window, state);
-    Ok(position)
+    Machine::new(program, window, state).record(position)
 }
 
 /// Appends the records from `position` on until `records` holds `limit`, the window ends, or one cannot be read.
@@ -28,8 +36,88 @@ pub fn scan(
     records: &mut Records,
     limit: usize,
 ) -> ScanStop {
-    let _ = (plan, window, position, state, records, limit);
+    while *position < window.end() {
+        if records.len() >= limit {
+            return ScanStop::Full;
+        }
+        let clock = state.clock;
+        match scan_one(plan, window, *position, state) {
+            Ok(found) => {
+                records.cycles.push(state.clock);
+                records.classes.push(found.class);
+                records.positions.push(found.position);
+                *position = found.end;
+            }
+            Err(fault) => {
+                state.clock = clock;
+                return ScanStop::Fault(fault);
+            }
+        }
+    }
     ScanStop::End
+}
+
+/// A record that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Dense class index.
+    pub class: u32,
+    /// See [`ScanPlan::from_start`].
+    pub position: u64,
+    /// Behind the record.
+    pub end: u64,
+}
+
+/// Reads the record at `start`.
+///
+/// # Errors
+///
+/// What could not be read. The clock may have been updated.
+pub fn scan_one(
+    plan: &ScanPlan,
+    window: Window<'_>,
+    start: u64,
+    state: &mut State,
+) -> Result<Found, Fault> {
+    let body = Machine::new(&plan.header, window, state).record(start)?;
+    let class = plan
+        .class(state.slots[usize::from(SLOT_EVENT_CLASS.0)])
+        .map_err(|kind| Fault { at: start, kind })?;
+    let position = if plan.from_start { start } else { body };
+    let program = &plan.bodies[plan.class_body[class as usize] as usize];
+    let end = Machine::new(program, window, state).record(position)?;
+    if end == start {
+        return Err(Fault {
+            at: start,
+            kind: FaultKind::Empty,
+        });
+    }
+    Ok(Found {
+        class,
+        position,
+        end,
+    })
+}
+
+impl ScanPlan {
+    /// The dense index of the class that a header named.
+    ///
+    /// # Errors
+    ///
+    /// There is no such class.
+    pub fn class(&self, id: u64) -> Result<u32, FaultKind> {
+        if let Some(class) = self.only_class {
+            return Ok(class);
+        }
+        // Ids mostly count from 0, so the first guess is right.
+        if let Some(&(_, class)) = self.ids.get(id as usize).filter(|entry| entry.0 == id) {
+            return Ok(class);
+        }
+        let found = self.ids.binary_search_by_key(&id, |entry| entry.0);
+        found
+            .map(|index| self.ids[index].1)
+            .map_err(|_| FaultKind::UnknownEventClass { id })
+    }
 }
 
 /// Runs `program` at each of `positions`; row `i` of table 0 is what it stored at `positions[i]`.
@@ -44,7 +132,18 @@ pub fn rows(
     state: &mut State,
     cells: &mut Cells,
 ) -> Result<(), RowFault> {
-    let _ = (program, window, positions, state, cells);
+    cells.reset(program, positions.len());
+    let mut machine = Machine::new(program, window, state);
+    machine.cells = Some(cells);
+    for (row, &position) in positions.iter().enumerate() {
+        machine
+            .record(position)
+            .map_err(|fault| RowFault { row, fault })?;
+        let cells = machine.cells.as_mut().expect("set above");
+        if !program.tables.is_empty() {
+            cells.set_rows(0, row + 1);
+        }
+    }
     Ok(())
 }
 
@@ -60,6 +159,450 @@ pub fn emit(
     state: &mut State,
     out: &mut Vec<u8>,
 ) -> Result<u64, Fault> {
-    let _ = (program, window, state, out);
-    Ok(position)
+    let mut machine = Machine::new(program, window, state);
+    machine.out = Some(out);
+    machine.record(position)
+}
+
+/// Registers that fit without allocating.
+const FEW: usize = 24;
+
+enum Registers {
+    Few([u64; FEW]),
+    Many(Vec<u64>),
+}
+
+impl Registers {
+    fn new(count: u16) -> Self {
+        if usize::from(count) <= FEW {
+            Self::Few([0; FEW])
+        } else {
+            Self::Many(vec![0; usize::from(count)])
+        }
+    }
+
+    fn all(&mut self) -> &mut [u64] {
+        match self {
+            Self::Few(few) => few,
+            Self::Many(many) => many,
+        }
+    }
+}
+
+struct Machine<'a> {
+    program: &'a Program,
+    window: Window<'a>,
+    state: &'a mut State,
+    registers: Registers,
+    position: u64,
+    order: Option<(ByteOrder, bool)>,
+    cells: Option<&'a mut Cells>,
+    out: Option<&'a mut Vec<u8>>,
+}
+
+impl<'a> Machine<'a> {
+    fn new(program: &'a Program, window: Window<'a>, state: &'a mut State) -> Self {
+        let registers = Registers::new(program.registers);
+        Self {
+            program,
+            window,
+            state,
+            registers,
+            position: 0,
+            order: None,
+            cells: None,
+            out: None,
+        }
+    }
+
+    fn record(&mut self, position: u64) -> Result<u64, Fault> {
+        self.registers.all().fill(0);
+        self.position = position;
+        self.order = None;
+        self.block(&self.program.body)?;
+        Ok(self.position)
+    }
+
+    fn block(&mut self, block: &[Op]) -> Result<(), Fault> {
+        block.iter().try_for_each(|op| self.op(op))
+    }
+
+    fn op(&mut self, op: &Op) -> Result<(), Fault> {
+        match op {
+            Op::Align { log2 } => self.align(*log2)?,
+            Op::Need { bits } => self.need(u128::from(*bits))?,
+            Op::Read {
+                to,
+                offset,
+                width,
+                order,
+                signed,
+                reversed,
+            } => {
+                let value = bits::read(
+                    self.window,
+                    self.position + u64::from(*offset),
+                    *width,
+                    *order,
+                );
+                let value = if *reversed {
+                    bits::reverse(value, *width)
+                } else {
+                    value
+                };
+                self.set(
+                    *to,
+                    if *signed {
+                        bits::sign_extend(value, *width)
+                    } else {
+                        value
+                    },
+                );
+            }
+            Op::Advance { bits } => self.position += bits,
+            Op::Order { order, reversed } => self.check_order(*order, *reversed)?,
+            Op::Skip { count, bits } => {
+                let bits = u128::from(self.source(*count)) * u128::from(*bits);
+                self.need(bits)?;
+                self.position += bits as u64;
+            }
+            Op::Leb { to, signed, bits } => self.leb(*to, *signed, *bits)?,
+            Op::Text {
+                start,
+                length,
+                unit,
+            } => self.text(*start, *length, *unit)?,
+            Op::Bytes { start, length } => self.bytes(*start, *length)?,
+            Op::Cut {
+                start,
+                length,
+                unit,
+            } => self.cut(*start, *length, *unit),
+            Op::Set { to, value } => self.set(*to, *value),
+            Op::Copy { to, from } => self.set(*to, self.get(*from)),
+            Op::Load { to, slot } => self.set(*to, self.state.slots[usize::from(slot.0)]),
+            Op::Out { slot, from } => self.state.slots[usize::from(slot.0)] = self.get(*from),
+            Op::Clock { from, bits } => self.clock(*from, *bits),
+            Op::Repeat { count, index, body } => self.repeat(*count, *index, body)?,
+            Op::Switch {
+                on,
+                signed,
+                arms,
+                default,
+            } => self.switch(*on, *signed, arms, default.as_deref())?,
+            Op::Store { column, from } => {
+                let value = self.get(*from);
+                self.cells().store(*column, value);
+            }
+            Op::StoreSpan {
+                column,
+                start,
+                length,
+            } => {
+                let first = self.get(*start) - self.window.origin();
+                let length = self.get(*length) as u32;
+                self.cells().store_span(*column, first as u32, length);
+            }
+            Op::StoreList {
+                column,
+                table,
+                count,
+            } => self.store_list(*column, *table, *count),
+            Op::Row { table } => {
+                let rows = self.cells().rows(*table) + 1;
+                self.cells().set_rows(*table, rows);
+                self.cells().grow(*table, rows + 1);
+            }
+            Op::Emit(emit) => self.emit(*emit),
+        }
+        Ok(())
+    }
+
+    fn get(&self, register: Reg) -> u64 {
+        match &self.registers {
+            Registers::Few(few) => few[usize::from(register.0)],
+            Registers::Many(many) => many[usize::from(register.0)],
+        }
+    }
+
+    fn set(&mut self, register: Reg, value: u64) {
+        self.registers.all()[usize::from(register.0)] = value;
+    }
+
+    fn source(&self, source: Source) -> u64 {
+        match source {
+            Source::Constant(value) => value,
+            Source::Register(register) => self.get(register),
+        }
+    }
+
+    fn cells(&mut self) -> &mut Cells {
+        self.cells
+            .as_mut()
+            .expect("programs with columns run through rows()")
+    }
+
+    fn left(&self) -> u64 {
+        self.window.end().saturating_sub(self.position)
+    }
+
+    fn fault<T>(&self, kind: FaultKind) -> Result<T, Fault> {
+        Err(Fault {
+            at: self.position,
+            kind,
+        })
+    }
+
+    fn need(&self, needed: u128) -> Result<(), Fault> {
+        let left = self.left();
+        if needed > u128::from(left) {
+            self.fault(FaultKind::Short { needed, left })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn align(&mut self, log2: u8) -> Result<(), Fault> {
+        let below = (1_u64 << log2) - 1;
+        let padding = self.position.wrapping_neg() & below;
+        self.need(u128::from(padding))?;
+        self.position += padding;
+        Ok(())
+    }
+
+    fn check_order(&mut self, order: ByteOrder, reversed: bool) -> Result<(), Fault> {
+        let next = (order, reversed);
+        if self.position % 8 != 0 && self.order.is_some_and(|last| last != next) {
+            return self.fault(FaultKind::OrderInsideByte);
+        }
+        self.order = Some(next);
+        Ok(())
+    }
+
+    /// The window's bytes from the position on, up to its end.
+    fn rest(&self) -> &'a [u8] {
+        let from = (self.position / 8 - self.window.origin()) as usize;
+        let end = (self.window.end() / 8 - self.window.origin()) as usize;
+        self.window.bytes().get(from..end).unwrap_or(&[])
+    }
+
+    fn leb(&mut self, to: Reg, signed: bool, bits: Option<Reg>) -> Result<(), Fault> {
+        let rest = self.rest();
+        let mut value = 0_u64;
+        for (index, &byte) in rest.iter().take(10).enumerate() {
+            let low = u64::from(byte & 0x7f);
+            let fits = index < 9
+                || if signed {
+                    matches!(byte, 0 | 0x7f)
+                } else {
+                    byte <= 1
+                };
+            if !fits {
+                return self.fault(FaultKind::Oversized);
+            }
+            value |= low << (7 * index);
+            if byte & 0x80 == 0 {
+                let width = (7 * (index + 1)).min(64) as u8;
+                self.set(
+                    to,
+                    if signed {
+                        bits::sign_extend(value, width)
+                    } else {
+                        value
+                    },
+                );
+                if let Some(bits) = bits {
+                    self.set(bits, 7 * (index as u64 + 1));
+                }
+                self.position += 8 * (index as u64 + 1);
+                return Ok(());
+            }
+        }
+        if rest.len() >= 10 {
+            return self.fault(FaultKind::Oversized);
+        }
+        self.fault(FaultKind::Short {
+            needed: 8 * (rest.len() as u128 + 1),
+            left: self.left(),
+        })
+    }
+
+    fn text(&mut self, start: Reg, length: Reg, unit: u8) -> Result<(), Fault> {
+        let Some(bytes) = terminator(self.rest(), unit) else {
+            return self.fault(FaultKind::Unterminated { left: self.left() });
+        };
+        self.set(start, self.position / 8);
+        self.set(length, bytes as u64);
+        self.position += 8 * (bytes as u64 + u64::from(unit));
+        Ok(())
+    }
+
+    fn bytes(&mut self, start: Reg, length: Source) -> Result<(), Fault> {
+        let length = self.source(length);
+        self.need(u128::from(length) * 8)?;
+        self.set(start, self.position / 8);
+        self.position += length * 8;
+        Ok(())
+    }
+
+    fn cut(&mut self, start: Reg, length: Reg, unit: u8) {
+        let from = (self.get(start) - self.window.origin()) as usize;
+        let bytes = &self.window.bytes()[from..from + self.get(length) as usize];
+        if let Some(before) = terminator(bytes, unit) {
+            self.set(length, before as u64);
+        }
+    }
+
+    fn clock(&mut self, from: Reg, bits: Source) {
+        let value = self.get(from);
+        let bits = self.source(bits);
+        if bits >= 64 {
+            self.state.clock = value;
+            return;
+        }
+        let low = (1_u64 << bits) - 1;
+        let value = value & low;
+        let lap = if value < self.state.clock & low {
+            low + 1
+        } else {
+            0
+        };
+        self.state.clock = self.state.clock.wrapping_add(lap) & !low | value;
+    }
+
+    fn repeat(&mut self, count: Source, index: Option<Reg>, body: &[Op]) -> Result<(), Fault> {
+        for round in 0..self.source(count) {
+            if let Some(index) = index {
+                self.set(index, round);
+            }
+            self.block(body)?;
+        }
+        Ok(())
+    }
+
+    fn switch(
+        &mut self,
+        on: Reg,
+        signed: bool,
+        arms: &[(Vec<(u64, u64)>, Vec<Op>)],
+        default: Option<&[Op]>,
+    ) -> Result<(), Fault> {
+        let value = self.get(on);
+        let holds = |&(lowest, highest): &(u64, u64)| in_range(value, lowest, highest, signed);
+        match (
+            arms.iter().find(|(ranges, _)| ranges.iter().any(holds)),
+            default,
+        ) {
+            (Some((_, block)), _) => self.block(block),
+            (None, Some(block)) => self.block(block),
+            (None, None) => self.fault(FaultKind::Selector { value, signed }),
+        }
+    }
+
+    fn store_list(&mut self, column: u16, table: u16, count: Source) {
+        let count = self.source(count);
+        let cells = self.cells();
+        let first = cells.rows(table);
+        cells.store_span(column, first as u32, count as u32);
+        // Room is made only for what the window can hold: a hostile count fails at its first missing element.
+        let possible = count.min(1 << 16);
+        self.cells().grow(table, first + possible as usize + 1);
+    }
+
+    fn emit(&mut self, emit: Emit) {
+        let window = self.window;
+        let program = self.program;
+        let bytes = |machine: &Self, start: Reg, length: Reg| {
+            let from = (machine.get(start) - window.origin()) as usize;
+            &window.bytes()[from..from + machine.get(length) as usize]
+        };
+        let value = |machine: &Self, from: Reg| machine.get(from);
+        match emit {
+            Emit::Literal(literal) => self
+                .out()
+                .extend_from_slice(&program.literals[usize::from(literal)]),
+            Emit::Integer {
+                from,
+                signed,
+                style,
+            } => {
+                let value = value(self, from);
+                emit::integer(self.out(), value, signed, style);
+            }
+            Emit::Real { from, width, style } => {
+                let value = value(self, from);
+                emit::real(self.out(), value, width, style);
+            }
+            Emit::Text {
+                start,
+                length,
+                encoding,
+                style,
+            } => {
+                let bytes = bytes(self, start, length);
+                emit::text(self.out(), bytes, encoding, style);
+            }
+            Emit::Bytes {
+                start,
+                length,
+                style,
+            } => {
+                let bytes = bytes(self, start, length);
+                emit::bytes(self.out(), bytes, style);
+            }
+            Emit::Label {
+                from,
+                labels,
+                style,
+            } => {
+                let value = value(self, from);
+                emit::label(
+                    self.out(),
+                    value,
+                    &program.labels[usize::from(labels)],
+                    style,
+                );
+            }
+            Emit::Flags {
+                from,
+                labels,
+                style,
+            } => {
+                let value = value(self, from);
+                emit::flags(
+                    self.out(),
+                    value,
+                    &program.labels[usize::from(labels)],
+                    style,
+                );
+            }
+        }
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        self.out
+            .as_mut()
+            .expect("programs with text run through emit()")
+    }
+}
+
+/// Whether `value` lies in the range, both ends included.
+pub(crate) fn in_range(value: u64, lowest: u64, highest: u64, signed: bool) -> bool {
+    if signed {
+        (lowest as i64..=highest as i64).contains(&(value as i64))
+    } else {
+        (lowest..=highest).contains(&value)
+    }
+}
+
+/// Bytes before the first zero code unit.
+fn terminator(bytes: &[u8], unit: u8) -> Option<usize> {
+    if unit == 1 {
+        return memchr::memchr(0, bytes);
+    }
+    let unit = usize::from(unit);
+    bytes
+        .chunks_exact(unit)
+        .position(|unit| unit.iter().all(|&byte| byte == 0))
+        .map(|index| index * unit)
 }

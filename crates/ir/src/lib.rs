@@ -11,7 +11,9 @@
 //!   eval::emit   ── one record to text
 //! ```
 
+pub mod bits;
 pub mod cells;
+pub mod emit;
 pub mod eval;
 pub mod program;
 pub mod run;

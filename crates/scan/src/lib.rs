@@ -1,5 +1,25 @@
 //! A set of traces as packets in time: packet index, clock correlation, batches, time merge.
 //!
 //! It must never know threads, caches on disk, SQL, or faces: the caller drives it.
+//!
+//! ```text
+//! Trace ── data streams ── Cursor: batches and marks ─┐
+//!                          Cursor: batches and marks ─┴─> Merger: rounds in one time order
+//! ```
 
+pub mod batch;
+pub mod cursor;
+pub mod fault;
+pub mod index;
+pub mod keys;
 pub mod merge;
+mod quirks;
+pub mod trace;
+
+pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
+pub use cursor::{BATCH_ROWS, Cursor, CursorSetup, Item};
+pub use fault::{StreamFault, StreamFaultKind};
+pub use index::PacketRow;
+pub use keys::KeyMaker;
+pub use merge::{Merger, Part, Place, Round};
+pub use trace::{BrokenFile, ClockShift, DataStream, KnownPackets, NothingKnown, OpenError, Trace};

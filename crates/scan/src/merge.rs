@@ -116,6 +116,19 @@ impl<B: Keyed> Merger<B> {
         !queue.finished && queue.rows < self.rows_wanted
     }
 
+    /// Whether the stream should be refilled soon: before it keeps a round waiting.
+    #[must_use]
+    pub fn wants_more(&self, stream: usize) -> bool {
+        let queue = &self.streams[stream];
+        !queue.finished && queue.rows < self.rows_wanted * 2
+    }
+
+    /// Whether no stream is hungry, so that a round can be made.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.hungry().next().is_none()
+    }
+
     /// Queues a batch of the stream.
     pub fn push(&mut self, stream: usize, batch: Arc<B>) {
         let queue = &mut self.streams[stream];

@@ -1,0 +1,118 @@
+//! Batches: runs of event records of one packet, and the marks between them.
+
+use std::sync::Arc;
+
+use kymo_decode::PacketHead;
+use kymo_ir::{Records, State, Window};
+use kymo_source::Buffer;
+
+use crate::index::PacketRow;
+use crate::merge::Keyed;
+
+/// One packet of a data stream.
+#[derive(Debug)]
+pub struct Packet {
+    /// Place among the stream's packets, from 0.
+    pub number: u64,
+    /// What the index says, with the quirks of its writer mended.
+    pub row: PacketRow,
+    /// What stands at its beginning.
+    pub head: PacketHead,
+    /// The bytes of its head.
+    pub head_bytes: Buffer,
+}
+
+impl Packet {
+    /// The packet's head in memory.
+    #[must_use]
+    pub fn head_window(&self) -> Window<'_> {
+        Window::new(self.head_bytes.with_slack(), 0, self.head.body_start)
+    }
+}
+
+/// What a stream delivers.
+#[derive(Debug)]
+pub struct Batch {
+    /// Rank of the data stream.
+    pub stream: usize,
+    /// What it is.
+    pub content: Content,
+    /// Merge keys, one for each row, not decreasing within a stream: nanoseconds, or `i64::MIN` before
+    /// anything of the stream had a time.
+    pub keys: Vec<i64>,
+}
+
+/// What a batch holds.
+#[derive(Debug)]
+pub enum Content {
+    /// Consecutive event records.
+    Events(Events),
+    /// One row that is not an event.
+    Mark(Mark),
+}
+
+/// Consecutive event records of one packet that are in memory together.
+#[derive(Debug)]
+pub struct Events {
+    /// Their packet.
+    pub packet: Arc<Packet>,
+    /// The bytes, from `origin` of the packet on.
+    pub bytes: Buffer,
+    /// The byte of the packet that `bytes` begins with.
+    pub origin: u64,
+    /// End of what is in memory or of the packet's content, in bits of the packet.
+    pub end: u64,
+    /// The records.
+    pub records: Records,
+}
+
+impl Events {
+    /// The bytes for reading records again.
+    #[must_use]
+    pub fn window(&self) -> Window<'_> {
+        Window::new(self.bytes.with_slack(), self.origin, self.end)
+    }
+
+    /// A state for reading records again.
+    #[must_use]
+    pub fn state(&self) -> State {
+        State {
+            clock: 0,
+            slots: self.packet.head.slots.to_vec(),
+        }
+    }
+}
+
+/// What happens in a stream beside its events.
+#[derive(Debug)]
+pub enum Mark {
+    /// The stream begins.
+    StreamBegin,
+    /// The stream ends.
+    StreamEnd,
+    /// A packet begins.
+    PacketBegin(Arc<Packet>),
+    /// A packet ends.
+    PacketEnd(Arc<Packet>),
+    /// Event records were discarded before the packet that follows ended.
+    DiscardedEvents(Loss),
+    /// Packets are missing before the one that follows.
+    DiscardedPackets(Loss),
+}
+
+/// Something that was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// How many, if known.
+    pub count: Option<u64>,
+    /// Not before.
+    pub begin_cycles: Option<u64>,
+    /// Not after.
+    pub end_cycles: Option<u64>,
+}
+
+impl Keyed for Batch {
+    fn keys(&self) -> &[i64] {
+        &self.keys
+    }
+}

@@ -1,0 +1,401 @@
+//! Walks one data stream from packet to packet and delivers its events in batches, its marks between them.
+//!
+//! ```text
+//! file   ─[head|events.........][head|events...]─     a chunk is what one read brings into memory:
+//! chunk    └────────┘└────────┘└───────────┘          part of a packet, or several packets
+//! batch    └──┘└────┘└──┘└────┘└────┘ └────┘          at most BATCH_ROWS events of one chunk and packet
+//! ```
+//!
+//! A record that does not end inside of its chunk is read again from a new chunk that begins with it. What
+//! cannot be read ends its packet: the events before it are delivered, then a fault, then the next packet.
+
+use std::sync::Arc;
+
+use kymo_decode::Decoder;
+use kymo_ir::{Records, ScanStop, State, Window};
+use kymo_source::{Buffer, BufferPool, Stream};
+
+use crate::batch::{Batch, Content, Events, Loss, Mark, Packet};
+use crate::fault::{StreamFault, StreamFaultKind};
+use crate::index::{HeadReader, PacketRow};
+use crate::keys::KeyMaker;
+
+/// Events of a batch at most.
+pub const BATCH_ROWS: usize = 4096;
+/// A record that needs more bytes than this is refused.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// What a cursor reads and how.
+#[derive(Debug)]
+pub struct CursorSetup {
+    /// Reads packets.
+    pub decoder: Arc<Decoder>,
+    /// The files that its packets lie in, by their number.
+    pub files: Vec<(u32, Stream)>,
+    /// All packets of the stream in the order of time.
+    pub packets: Arc<[PacketRow]>,
+    /// Which of `packets` to read.
+    pub wanted: std::ops::Range<usize>,
+    /// Rank of the stream.
+    pub stream: usize,
+    /// Makes merge keys.
+    pub keys: KeyMaker,
+    /// Bytes of a chunk, about.
+    pub chunk_bytes: usize,
+    /// Deliver marks too.
+    pub marks: bool,
+}
+
+/// The walk over one data stream.
+#[derive(Debug)]
+pub struct Cursor {
+    setup: CursorSetup,
+    pool: BufferPool,
+    next_packet: usize,
+    current: Option<Current>,
+    chunk: Option<Chunk>,
+    clock: u64,
+    heads: HeadReader,
+    pending: std::collections::VecDeque<Item>,
+    begun: bool,
+    ended: bool,
+    spare: Vec<(Records, Vec<i64>)>,
+}
+
+/// The packet that is being read.
+#[derive(Debug)]
+struct Current {
+    packet: Arc<Packet>,
+    state: State,
+    position: u64,
+}
+
+/// Bytes of a file in memory.
+#[derive(Debug)]
+struct Chunk {
+    file: u32,
+    offset_bytes: u64,
+    bytes: Buffer,
+}
+
+/// What a cursor delivers.
+#[derive(Debug)]
+pub enum Item {
+    /// Events or a mark.
+    Batch(Batch),
+    /// Something that could not be read; what follows may still be readable.
+    Fault(StreamFault),
+}
+
+impl Cursor {
+    /// A cursor before the first wanted packet.
+    #[must_use]
+    pub fn new(setup: CursorSetup, pool: BufferPool) -> Self {
+        Self {
+            next_packet: setup.wanted.start,
+            pool,
+            current: None,
+            chunk: None,
+            clock: 0,
+            heads: HeadReader::default(),
+            pending: std::collections::VecDeque::new(),
+            begun: false,
+            ended: false,
+            spare: Vec::new(),
+            setup,
+        }
+    }
+
+    /// How often the stream's clock stepped back so far.
+    #[must_use]
+    pub fn steps_back(&self) -> u64 {
+        self.setup.keys.steps_back()
+    }
+
+    /// The next batch or fault; `None` at the stream's end.
+    pub fn next_item(&mut self) -> Option<Item> {
+        loop {
+            if let Some(item) = self.pending.pop_front() {
+                return Some(item);
+            }
+            if !self.begun {
+                self.begun = true;
+                self.mark(Mark::StreamBegin, None);
+            } else if self.current.is_some() {
+                self.read_events();
+            } else if self.next_packet < self.setup.wanted.end {
+                self.open_packet();
+            } else if self.ended {
+                return None;
+            } else {
+                self.ended = true;
+                self.mark(Mark::StreamEnd, None);
+            }
+        }
+    }
+
+    /// Gives memory back for later batches.
+    pub fn recycle(&mut self, batch: Batch) {
+        if let Content::Events(events) = batch.content {
+            self.spare.push((events.records, batch.keys));
+        }
+    }
+
+    fn mark(&mut self, mark: Mark, cycles: Option<u64>) {
+        if self.setup.marks {
+            let keys = vec![self.setup.keys.mark(cycles)];
+            self.pending.push_back(Item::Batch(Batch {
+                stream: self.setup.stream,
+                content: Content::Mark(mark),
+                keys,
+            }));
+        }
+    }
+
+    fn fault(&mut self, row: &PacketRow, kind: StreamFaultKind) {
+        let number = self.next_packet as u64 - 1;
+        let fault = StreamFault {
+            stream: self.setup.stream,
+            file: row.file,
+            packet: number,
+            offset_bytes: row.offset_bytes,
+            kind,
+        };
+        self.pending.push_back(Item::Fault(fault));
+    }
+
+    /// Reads the head of the next packet.
+    fn open_packet(&mut self) {
+        let number = self.next_packet;
+        let row = self.setup.packets[number];
+        self.next_packet += 1;
+        let stream = self.file(row.file).clone();
+        let head = match self
+            .heads
+            .read(&self.setup.decoder, &stream, row.offset_bytes, self.clock)
+        {
+            Ok(head) => head,
+            Err(fault) => return self.fault(&row, StreamFaultKind::Head(fault)),
+        };
+        let head_bytes = self.pool.copy(self.heads.bytes());
+        let body = head.body_start;
+        self.clock = row.begin_cycles.unwrap_or(self.clock);
+        let state = self.setup.decoder.state(&head, self.clock);
+        let packet = Arc::new(Packet {
+            number: number as u64,
+            row,
+            head,
+            head_bytes,
+        });
+        self.losses(&packet);
+        self.mark(Mark::PacketBegin(Arc::clone(&packet)), row.begin_cycles);
+        self.current = Some(Current {
+            packet,
+            state,
+            position: body,
+        });
+    }
+
+    /// What was lost between the packet before and this one.
+    fn losses(&mut self, packet: &Packet) {
+        let row = packet.row;
+        let before = (packet.number as usize)
+            .checked_sub(1)
+            .map(|number| self.setup.packets[number]);
+        if let Some(loss) = lost_packets(before.as_ref(), &row) {
+            self.mark(Mark::DiscardedPackets(loss), loss.begin_cycles);
+        }
+        if let Some(loss) = lost_events(before.as_ref(), &row) {
+            self.mark(Mark::DiscardedEvents(loss), loss.begin_cycles);
+        }
+    }
+
+    fn file(&self, file: u32) -> &Stream {
+        let found = self.setup.files.iter().find(|(number, _)| *number == file);
+        &found.expect("a stream's packets lie in its files").1
+    }
+
+    /// Delivers a batch of the current packet, or leaves it.
+    fn read_events(&mut self) {
+        let mut current = self.current.take().expect("called inside of a packet");
+        let row = current.packet.row;
+        if current.position >= row.content_bits {
+            return self.close_packet(&current);
+        }
+        let (mut records, mut keys) = self.spare.pop().unwrap_or_default();
+        records.clear();
+        let mut chunk_bytes = self.setup.chunk_bytes;
+        loop {
+            let (bytes, origin, end) = match self.at_hand(&row, current.position, chunk_bytes) {
+                Ok(at_hand) => at_hand,
+                Err(kind) => return self.fault(&row, kind),
+            };
+            let window = Window::new(bytes.with_slack(), origin, end);
+            let decoder = &self.setup.decoder;
+            let class = row.stream_class as usize;
+            let Current {
+                state, position, ..
+            } = &mut current;
+            let stop = decoder.scan(class, window, position, state, &mut records, BATCH_ROWS);
+            let found = !records.is_empty();
+            if found {
+                self.setup.keys.events(&records.cycles, &mut keys);
+                let packet = Arc::clone(&current.packet);
+                let records = std::mem::take(&mut records);
+                let events = Events {
+                    packet,
+                    bytes,
+                    origin,
+                    end,
+                    records,
+                };
+                let keys = std::mem::take(&mut keys);
+                let batch = Batch {
+                    stream: self.setup.stream,
+                    content: Content::Events(events),
+                    keys,
+                };
+                self.pending.push_back(Item::Batch(batch));
+            }
+            self.clock = current.state.clock;
+            match stop {
+                ScanStop::End | ScanStop::Full => {
+                    self.current = Some(current);
+                    return;
+                }
+                ScanStop::Fault(fault) if fault.kind.wants_more() && end < row.content_bits => {
+                    self.chunk = None;
+                    if found {
+                        self.current = Some(current);
+                        return;
+                    }
+                    if chunk_bytes >= RECORD_BYTES_MAX {
+                        let kind = StreamFaultKind::LongRecord {
+                            at: current.position,
+                            bytes: chunk_bytes as u64,
+                        };
+                        self.fault(&row, kind);
+                        return self.close_packet(&current);
+                    }
+                    chunk_bytes *= 4;
+                }
+                ScanStop::Fault(fault) => {
+                    let kind = StreamFaultKind::Record {
+                        record: current.position,
+                        fault,
+                    };
+                    self.fault(&row, kind);
+                    return self.close_packet(&current);
+                }
+            }
+        }
+    }
+
+    fn close_packet(&mut self, current: &Current) {
+        let row = current.packet.row;
+        if row.cut {
+            self.fault(
+                &row,
+                StreamFaultKind::Cut {
+                    left_bits: row.total_bits,
+                },
+            );
+        }
+        self.mark(Mark::PacketEnd(Arc::clone(&current.packet)), row.end_cycles);
+    }
+
+    /// Bytes of the packet from the byte of `position` on: (bytes, their first byte in the packet, end in bits).
+    fn at_hand(
+        &mut self,
+        row: &PacketRow,
+        position: u64,
+        chunk_bytes: usize,
+    ) -> Result<(Buffer, u64, u64), StreamFaultKind> {
+        let from = row.offset_bytes + position / 8;
+        let packet_end = row.offset_bytes + row.content_bits.div_ceil(8);
+        let fits = |chunk: &Chunk| {
+            chunk.file == row.file
+                && chunk.offset_bytes <= from
+                && from < chunk.offset_bytes + chunk.bytes.len() as u64
+        };
+        if !self.chunk.as_ref().is_some_and(fits) {
+            let wanted = chunk_bytes as u64;
+            let whole = (packet_end - from).min(wanted) as usize;
+            let length = self.read_ahead(row, from, whole, chunk_bytes);
+            let stream = self.file(row.file).clone();
+            let bytes = self
+                .pool
+                .read(&stream, from, length)
+                .map_err(StreamFaultKind::Source)?;
+            if bytes.is_empty() {
+                return Err(StreamFaultKind::Shrank { offset_bytes: from });
+            }
+            self.chunk = Some(Chunk {
+                file: row.file,
+                offset_bytes: from,
+                bytes,
+            });
+        }
+        let chunk = self.chunk.as_ref().expect("just read");
+        let skipped = from - chunk.offset_bytes;
+        let here = (packet_end - from).min(chunk.bytes.len() as u64 - skipped);
+        let origin = position / 8;
+        let end = ((origin + here) * 8).min(row.content_bits);
+        Ok((
+            chunk.bytes.slice(skipped as usize, here as usize),
+            origin,
+            end,
+        ))
+    }
+
+    /// Reads further packets too where they are small and follow each other in the file.
+    fn read_ahead(&self, row: &PacketRow, from: u64, whole: usize, chunk_bytes: usize) -> usize {
+        let mut length = whole;
+        let mut end = row.end_bytes();
+        for next in &self.setup.packets[self.next_packet..self.setup.wanted.end] {
+            if next.file != row.file || next.offset_bytes != end {
+                break;
+            }
+            end = next.end_bytes();
+            let reach = (next.offset_bytes + next.content_bits.div_ceil(8) - from) as usize;
+            if reach > chunk_bytes {
+                break;
+            }
+            length = length.max(reach);
+        }
+        length
+    }
+}
+
+fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
+    let before = before?;
+    let gap = row
+        .sequence?
+        .checked_sub(before.sequence?)?
+        .checked_sub(1)?;
+    let loss = Loss {
+        count: Some(gap),
+        begin_cycles: before.end_cycles,
+        end_cycles: row.begin_cycles,
+    };
+    (gap > 0).then_some(loss)
+}
+
+fn lost_events(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
+    let now = row.discarded?;
+    let Some(before) = before else {
+        let loss = Loss {
+            count: None,
+            begin_cycles: row.begin_cycles,
+            end_cycles: row.end_cycles,
+        };
+        return (now != 0).then_some(loss);
+    };
+    let count = now.wrapping_sub(before.discarded?);
+    let loss = Loss {
+        count: Some(count),
+        begin_cycles: before.end_cycles,
+        end_cycles: row.end_cycles,
+    };
+    (count != 0).then_some(loss)
+}

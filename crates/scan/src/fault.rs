@@ -1,0 +1,59 @@
+//! What could not be read, and where.
+
+use kymo_ir::Fault;
+
+use crate::index::HopFault;
+
+/// Something in a data stream that could not be read.
+#[derive(Debug)]
+pub struct StreamFault {
+    /// Rank of the data stream.
+    pub stream: usize,
+    /// The file, by its number in the trace.
+    pub file: u32,
+    /// The packet's place in its stream, from 0.
+    pub packet: u64,
+    /// The packet's first byte in the file.
+    pub offset_bytes: u64,
+    /// What it is.
+    pub kind: StreamFaultKind,
+}
+
+/// What could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StreamFaultKind {
+    /// A packet's head.
+    #[error("{0}")]
+    Head(HopFault),
+    /// An event record.
+    #[error("the event record at bit {record}: at bit {at}: {kind}", at = fault.at, kind = fault.kind)]
+    Record {
+        /// First bit of the record in its packet.
+        record: u64,
+        /// What is wrong with it.
+        fault: Fault,
+    },
+    /// A record is longer than is kept in memory.
+    #[error("the event record at bit {at} is longer than {bytes} bytes")]
+    LongRecord {
+        /// First bit of the record in its packet.
+        at: u64,
+        /// The limit.
+        bytes: u64,
+    },
+    /// The file ends inside of the packet.
+    #[error("the file ends {left_bits} bits after the packet's beginning, before the packet does")]
+    Cut {
+        /// Bits that are there.
+        left_bits: u64,
+    },
+    /// The file is shorter than when it was opened.
+    #[error("the file now ends before byte {offset_bytes}")]
+    Shrank {
+        /// What was to be read.
+        offset_bytes: u64,
+    },
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(kymo_source::Error),
+}

@@ -1,0 +1,150 @@
+//! Hops from one packet's head to the next.
+
+use kymo_decode::{Decoder, HeadError, PacketHead};
+use kymo_ir::{SLACK, Window};
+use kymo_source::Stream;
+
+use super::row::PacketRow;
+
+/// Why the rest of a file cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("at byte {offset_bytes}: {fault}")]
+pub struct HopError {
+    /// First byte of the packet in its file.
+    pub offset_bytes: u64,
+    /// What is wrong with it.
+    pub fault: HopFault,
+}
+
+/// What is wrong with a packet's head.
+#[derive(Debug, thiserror::Error)]
+pub enum HopFault {
+    /// It cannot be decoded.
+    #[error("{0}")]
+    Head(HeadError),
+    /// It has no bits, so that there would be endlessly many.
+    #[error("the packet has no bits")]
+    Empty,
+    /// The file cannot be read.
+    #[error("{0}")]
+    Source(#[from] kymo_source::Error),
+}
+
+/// Bytes that are read for a packet's head at first; most heads are below 100.
+const HEAD_BYTES: usize = 512;
+/// A head that is longer is refused.
+const HEAD_BYTES_MAX: usize = 1 << 20;
+
+/// Reads packets' heads, with a buffer of its own.
+#[derive(Debug, Default)]
+pub struct HeadReader {
+    buffer: Vec<u8>,
+}
+
+impl HeadReader {
+    /// Reads the head of the packet at `offset_bytes`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn read(
+        &mut self,
+        decoder: &Decoder,
+        stream: &Stream,
+        offset_bytes: u64,
+        clock_cycles: u64,
+    ) -> Result<PacketHead, HopFault> {
+        let mut wanted = HEAD_BYTES;
+        loop {
+            self.buffer.clear();
+            self.buffer.resize(wanted + SLACK, 0);
+            let got = stream.read_at(offset_bytes, &mut self.buffer[..wanted])?;
+            self.buffer[got..].fill(0);
+            let window = Window::new(&self.buffer, 0, got as u64 * 8);
+            match decoder.head(window, clock_cycles) {
+                Err(HeadError::Fault(fault))
+                    if fault.kind.wants_more() && got == wanted && wanted < HEAD_BYTES_MAX =>
+                {
+                    wanted *= 8;
+                }
+                result => return result.map_err(HopFault::Head),
+            }
+        }
+    }
+
+    /// The bytes of the head that was read last.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer
+    }
+}
+
+/// The packets of one file in their order, and what ended them early.
+///
+/// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
+#[must_use]
+pub fn hop(
+    decoder: &Decoder,
+    stream: &Stream,
+    file: u32,
+    size_bytes: u64,
+) -> (Vec<PacketRow>, Option<HopError>) {
+    let mut reader = HeadReader::default();
+    let mut rows: Vec<PacketRow> = Vec::new();
+    let (mut offset_bytes, mut clock) = (0, 0);
+    while offset_bytes < size_bytes {
+        let head = match reader.read(decoder, stream, offset_bytes, clock) {
+            Ok(head) => head,
+            Err(fault) => {
+                return (
+                    rows,
+                    Some(HopError {
+                        offset_bytes,
+                        fault,
+                    }),
+                );
+            }
+        };
+        let row = row(&head, file, offset_bytes, size_bytes);
+        if row.total_bits == 0 {
+            return (
+                rows,
+                Some(HopError {
+                    offset_bytes,
+                    fault: HopFault::Empty,
+                }),
+            );
+        }
+        clock = row
+            .end_cycles
+            .or(row.begin_cycles)
+            .unwrap_or(clock)
+            .max(clock);
+        offset_bytes = row.end_bytes();
+        rows.push(row);
+    }
+    (rows, None)
+}
+
+/// The index row of a packet that begins at `offset_bytes` of a file of `size_bytes`.
+fn row(head: &PacketHead, file: u32, offset_bytes: u64, size_bytes: u64) -> PacketRow {
+    let left_bits = (size_bytes - offset_bytes).saturating_mul(8);
+    let total = head
+        .total_bits
+        .or(head.content_bits.map(|bits| bits.next_multiple_of(8)))
+        .unwrap_or(left_bits);
+    let content = head.content_bits.unwrap_or(total);
+    PacketRow {
+        file,
+        stream_class: head.stream_class as u32,
+        offset_bytes,
+        total_bits: total.min(left_bits),
+        content_bits: content.min(left_bits),
+        cut: total > left_bits,
+        begin_cycles: head.begin_cycles,
+        end_cycles: head.end_cycles,
+        discarded: head.discarded,
+        sequence: head.sequence,
+        stream_id: head.stream_id,
+    }
+}

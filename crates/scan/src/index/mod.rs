@@ -1,0 +1,10 @@
+//! The packet index: where packets are, what time they cover, what was lost before them.
+//!
+//! Made by hopping from one packet's head to the next, or from LTTng's index files where those agree with
+//! the data. It answers questions about density, losses and spans, and finds any time by binary search.
+
+mod hop;
+mod row;
+
+pub use hop::{HeadReader, HopError, HopFault, hop};
+pub use row::PacketRow;

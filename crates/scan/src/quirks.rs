@@ -1,0 +1,69 @@
+//! Known errors of tracers in the times of packets, mended as Babeltrace mends them.
+//!
+//! | tracer | error | remedy |
+//! |---|---|---|
+//! | lttng-crash | the last packets end at time 0 | end where the next one begins |
+//! | LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.0 to 2.10.9 | events after their packet's end | end where the next one begins |
+//! | barectf before 2.3.1 | events before their packet's begin | begin at the first event, end there before |
+//!
+//! The last remedy needs the first event of each packet; it is left to [`crate::cursor`]'s events, because
+//! packets' times are only shown, while events carry their own.
+
+use std::sync::Arc;
+
+use kymo_format::TraceClass;
+use kymo_format::model::EnvironmentValue;
+
+use crate::index::PacketRow;
+
+/// The packets with their times mended.
+pub(crate) fn mend(class: &TraceClass, packets: Arc<[PacketRow]>) -> Arc<[PacketRow]> {
+    if !ends_are_doubtful(class) && !packets.iter().any(ends_at_zero) {
+        return packets;
+    }
+    let all = ends_are_doubtful(class);
+    let mut packets = packets.to_vec();
+    for index in 0..packets.len() {
+        if !all && !ends_at_zero(&packets[index]) {
+            continue;
+        }
+        let next = packets
+            .get(index + 1)
+            .and_then(|packet| packet.begin_cycles);
+        if let Some(next) = next {
+            packets[index].end_cycles = Some(next);
+        }
+    }
+    packets.into()
+}
+
+fn ends_at_zero(packet: &PacketRow) -> bool {
+    packet.end_cycles == Some(0) && packet.begin_cycles.is_some_and(|begin| begin != 0)
+}
+
+fn ends_are_doubtful(class: &TraceClass) -> bool {
+    let Some(EnvironmentValue::Text(tracer)) = class.environment("tracer_name") else {
+        return false;
+    };
+    let version = [
+        part(class, "tracer_major"),
+        part(class, "tracer_minor"),
+        patch(class),
+    ];
+    match tracer.as_str() {
+        "lttng-ust" => version < [2, 11, 0],
+        "lttng-modules" => version < [2, 9, 13] || (version >= [2, 10, 0] && version < [2, 10, 10]),
+        _ => false,
+    }
+}
+
+fn part(class: &TraceClass, name: &str) -> i128 {
+    match class.environment(name) {
+        Some(EnvironmentValue::Integer(value)) => *value,
+        _ => 0,
+    }
+}
+
+fn patch(class: &TraceClass) -> i128 {
+    part(class, "tracer_patchlevel").max(part(class, "tracer_patch"))
+}

@@ -1,0 +1,217 @@
+//! One trace opened: its metadata understood, its packets found, its data streams known.
+//!
+//! ```text
+//! files      chan_0_0  chan_0_1  chan_1_0         a data stream may lie in several files
+//! streams    └── class 0, id 0 ─┘└ class 0, id 1
+//! ```
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kymo_decode::{ClockConverter, Decoder, LowerError};
+use kymo_format::{Metadata, TraceClass};
+use kymo_source::TraceFolder;
+
+use crate::index::{HopError, PacketRow, hop};
+use crate::quirks;
+
+/// Packets of a file that somebody remembers from an earlier run.
+pub trait KnownPackets {
+    /// The packets of file number `file`, if they are known and the file is still the same.
+    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>>;
+    /// The packets of file number `file` were found.
+    fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]);
+}
+
+/// Nobody remembers.
+#[derive(Debug)]
+pub struct NothingKnown;
+
+impl KnownPackets for NothingKnown {
+    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Vec<PacketRow>> {
+        None
+    }
+    fn remember(&self, _: &TraceFolder, _: usize, _: &[PacketRow]) {}
+}
+
+/// A trace that is open for reading.
+#[derive(Debug)]
+pub struct Trace {
+    /// Where its bytes are.
+    pub folder: TraceFolder,
+    /// What it says of itself.
+    pub class: Arc<TraceClass>,
+    /// The metadata with everything that is wrong or doubtful in it.
+    pub metadata: Metadata,
+    /// Reads its packets.
+    pub decoder: Arc<Decoder>,
+    /// Its data streams, in Babeltrace's order for ties in time.
+    pub streams: Vec<DataStream>,
+    /// Files whose packets were found only up to a fault.
+    pub broken_files: Vec<BrokenFile>,
+}
+
+/// One data stream.
+#[derive(Clone, Debug)]
+pub struct DataStream {
+    /// Index of its class.
+    pub class: usize,
+    /// Its id, where packets name it.
+    pub id: Option<u64>,
+    /// Numbers of its files.
+    pub files: Vec<u32>,
+    /// Its packets, in the order of time.
+    pub packets: Arc<[PacketRow]>,
+    /// Converts its clock; `None` if it has none.
+    pub clock: Option<ClockConverter>,
+}
+
+/// A file whose packets cannot all be found.
+#[derive(Debug)]
+pub struct BrokenFile {
+    /// Its number.
+    pub file: usize,
+    /// What ended it.
+    pub error: HopError,
+}
+
+/// Why a trace cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Its files cannot be read.
+    #[error("{0}")]
+    Source(#[from] kymo_source::Error),
+    /// Its metadata has errors.
+    #[error("the metadata has errors")]
+    Metadata(Box<Metadata>),
+    /// A field class cannot be decoded.
+    #[error("{0}")]
+    Class(#[from] LowerError),
+}
+
+/// How clocks are shifted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockShift {
+    /// Nanoseconds that every clock is ahead.
+    pub nanos: i64,
+}
+
+impl Trace {
+    /// Opens a trace.
+    ///
+    /// # Errors
+    ///
+    /// What makes every event of it unreadable; what makes only some unreadable stands in
+    /// [`Trace::broken_files`] or comes up in reading.
+    pub fn open(
+        folder: TraceFolder,
+        shift: ClockShift,
+        known: &dyn KnownPackets,
+    ) -> Result<Self, OpenError> {
+        let mut metadata = kymo_format::parse(&folder.metadata()?);
+        let Some(class) = metadata.trace_class.take() else {
+            return Err(OpenError::Metadata(Box::new(metadata)));
+        };
+        let class = Arc::new(class);
+        let decoder = Arc::new(Decoder::new(Arc::clone(&class))?);
+        let mut broken_files = Vec::new();
+        let files = index(&folder, &decoder, known, &mut broken_files)?;
+        let mut streams = group(files);
+        for stream in &mut streams {
+            let clock = class.stream_classes[stream.class].default_clock;
+            stream.clock =
+                clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], shift.nanos));
+            stream.packets = quirks::mend(&class, std::mem::take(&mut stream.packets));
+        }
+        Ok(Self {
+            folder,
+            class,
+            metadata,
+            decoder,
+            streams,
+            broken_files,
+        })
+    }
+}
+
+/// The packets of every file.
+fn index(
+    folder: &TraceFolder,
+    decoder: &Decoder,
+    known: &dyn KnownPackets,
+    broken: &mut Vec<BrokenFile>,
+) -> Result<Vec<Vec<PacketRow>>, OpenError> {
+    let mut files = Vec::new();
+    for (file, entry) in folder.streams().iter().enumerate() {
+        if let Some(rows) = known.recall(folder, file) {
+            files.push(rows);
+            continue;
+        }
+        let (rows, error) = hop(decoder, &folder.open(file)?, file as u32, entry.size);
+        match error {
+            Some(error) => broken.push(BrokenFile { file, error }),
+            None => known.remember(folder, file, &rows),
+        }
+        files.push(rows);
+    }
+    Ok(files)
+}
+
+/// Puts packets of one data stream together, whatever files they lie in.
+fn group(files: Vec<Vec<PacketRow>>) -> Vec<DataStream> {
+    // Without an id each file is a stream of its own, after those with ids, in the order of names.
+    let mut groups: BTreeMap<(u32, bool, u64), Vec<PacketRow>> = BTreeMap::new();
+    for (file, rows) in files.into_iter().enumerate() {
+        for row in rows {
+            let key = (
+                row.stream_class,
+                row.stream_id.is_none(),
+                row.stream_id.unwrap_or(file as u64),
+            );
+            groups.entry(key).or_default().push(row);
+        }
+    }
+    groups
+        .into_iter()
+        .map(|((class, nameless, id), rows)| stream(class, (!nameless).then_some(id), rows))
+        .collect()
+}
+
+fn stream(class: u32, id: Option<u64>, mut rows: Vec<PacketRow>) -> DataStream {
+    let mut files: Vec<u32> = rows.iter().map(|row| row.file).collect();
+    files.dedup();
+    files.sort_unstable();
+    files.dedup();
+    if files.len() > 1 {
+        rows.sort_by_key(|row| (row.begin_cycles, row.sequence));
+        rows.dedup_by(|row, before| same_packet(row, before));
+    }
+    DataStream {
+        class: class as usize,
+        id,
+        files,
+        packets: rows.into(),
+        clock: None,
+    }
+}
+
+/// Overlapping snapshots hold the same packet several times.
+fn same_packet(row: &PacketRow, other: &PacketRow) -> bool {
+    row.file != other.file
+        && row.begin_cycles.is_some()
+        && (
+            row.begin_cycles,
+            row.end_cycles,
+            row.total_bits,
+            row.content_bits,
+            row.sequence,
+            row.discarded,
+        ) == (
+            other.begin_cycles,
+            other.end_cycles,
+            other.total_bits,
+            other.content_bits,
+            other.sequence,
+            other.discarded,
+        )
+}

@@ -1,0 +1,314 @@
+//! Drives cursors and the merger on one thread or several, and keeps the answers in order.
+//!
+//! ```text
+//! cursors ──refill──> merger ──round──> work (any thread) ──in order──> sink
+//!    └ any thread ┘     └ the caller's thread ┘                └ the caller's thread ┘
+//! ```
+//!
+//! What must happen one after the other is only the merge; reading and scanning of different streams, and
+//! the work on different rounds, run wherever a thread is free. The caller's thread takes part in it.
+//! This is the only place where reading starts threads.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use kymo_scan::merge::Keyed;
+use kymo_scan::{Batch, Cursor, Item, Merger, Round, StreamFault};
+
+/// Rounds that are being worked on or wait for their turn, for each thread.
+const ROUNDS_IN_FLIGHT: u64 = 3;
+/// Batches that one refill brings at most: small packets make small batches.
+const REFILL_BATCHES: usize = 64;
+
+/// What is done with a round on any thread.
+pub(crate) trait Work: Sync {
+    /// What it needs of the rounds before.
+    type Context: Send;
+    /// What it yields.
+    type Output: Send;
+    /// Does it.
+    fn work(&self, round: &Round<Batch>, context: Self::Context) -> Self::Output;
+}
+
+/// What is done in order, on the caller's thread.
+pub(crate) trait Sink<W: Work> {
+    /// Before the work on a round; may shorten the round's order.
+    fn context(&mut self, round: &mut Round<Batch>) -> W::Context;
+    /// After the work on a round.
+    fn finish(&mut self, output: W::Output) -> ControlFlow<()>;
+    /// Something could not be read; comes in no particular order to rounds.
+    fn fault(&mut self, fault: StreamFault);
+}
+
+/// Runs everything the cursors deliver through work and sink. `threads` counts the caller's own.
+/// Returns the cursors, for what they know at their end.
+pub(crate) fn run<W: Work>(
+    cursors: Vec<Cursor>,
+    threads: usize,
+    work: &W,
+    sink: &mut impl Sink<W>,
+) -> Vec<Cursor> {
+    if threads <= 1 {
+        return run_alone(cursors, work, sink);
+    }
+    let shared = Shared::<W>::default();
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| shared.serve(work));
+        }
+        let _close = CloseOnDrop(&shared);
+        Coordinator::new(cursors, threads, &shared, work).run(sink)
+    })
+}
+
+fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
+    let mut merger = Merger::new(cursors.len());
+    loop {
+        for (stream, cursor) in cursors.iter_mut().enumerate() {
+            while merger.is_hungry(stream) {
+                match cursor.next_item() {
+                    Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
+                    Some(Item::Fault(fault)) => sink.fault(fault),
+                    None => merger.finish(stream),
+                }
+            }
+        }
+        let Some(mut round) = merger.round() else { return cursors };
+        let context = sink.context(&mut round);
+        let output = work.work(&round, context);
+        if sink.finish(output).is_break() {
+            return cursors;
+        }
+        for part in round.parts {
+            let used_up = part.rows.end == part.batch.keys().len();
+            if let (true, Ok(batch)) = (used_up, Arc::try_unwrap(part.batch)) {
+                cursors[part.stream].recycle(batch);
+            }
+        }
+    }
+}
+
+enum Job<W: Work> {
+    Refill { stream: usize, cursor: Cursor },
+    Work { number: u64, round: Round<Batch>, context: W::Context },
+}
+
+enum Done<W: Work> {
+    Refill { stream: usize, cursor: Cursor, items: Vec<Item>, ended: bool },
+    Work { number: u64, output: W::Output },
+}
+
+struct Shared<W: Work> {
+    queues: Mutex<Queues<W>>,
+    jobs_changed: Condvar,
+    done_changed: Condvar,
+}
+
+struct Queues<W: Work> {
+    /// Refills go first: everything waits for them.
+    refills: VecDeque<Job<W>>,
+    works: VecDeque<Job<W>>,
+    done: Vec<Done<W>>,
+    closed: bool,
+}
+
+impl<W: Work> Default for Shared<W> {
+    fn default() -> Self {
+        let queues = Queues { refills: VecDeque::new(), works: VecDeque::new(), done: Vec::new(), closed: false };
+        Self { queues: Mutex::new(queues), jobs_changed: Condvar::new(), done_changed: Condvar::new() }
+    }
+}
+
+impl<W: Work> Shared<W> {
+    fn lock(&self) -> MutexGuard<'_, Queues<W>> {
+        self.queues.lock().expect("no thread panics while it holds the queues")
+    }
+
+    /// A worker's life: jobs until the queues are closed.
+    fn serve(&self, work: &W) {
+        let mut queues = self.lock();
+        loop {
+            if queues.closed {
+                return;
+            }
+            let Some(job) = queues.pop() else {
+                queues = self.jobs_changed.wait(queues).expect("no thread panics while it holds the queues");
+                continue;
+            };
+            drop(queues);
+            let done = job.run(work);
+            queues = self.lock();
+            queues.done.push(done);
+            self.done_changed.notify_one();
+        }
+    }
+}
+
+impl<W: Work> Queues<W> {
+    fn pop(&mut self) -> Option<Job<W>> {
+        self.refills.pop_front().or_else(|| self.works.pop_front())
+    }
+}
+
+/// Lets the workers go, also when the caller's thread panics.
+struct CloseOnDrop<'a, W: Work>(&'a Shared<W>);
+
+impl<W: Work> Drop for CloseOnDrop<'_, W> {
+    fn drop(&mut self) {
+        if let Ok(mut queues) = self.0.queues.lock() {
+            queues.closed = true;
+        }
+        self.0.jobs_changed.notify_all();
+    }
+}
+
+impl<W: Work> Job<W> {
+    fn run(self, work: &W) -> Done<W> {
+        match self {
+            Self::Work { number, round, context } => Done::Work { number, output: work.work(&round, context) },
+            Self::Refill { stream, mut cursor } => {
+                let (mut items, mut rows, mut ended) = (Vec::new(), 0, false);
+                while !ended && rows < kymo_scan::BATCH_ROWS && items.len() < REFILL_BATCHES {
+                    match cursor.next_item() {
+                        Some(item) => {
+                            rows += if let Item::Batch(batch) = &item { batch.keys.len() } else { 0 };
+                            items.push(item);
+                        }
+                        None => ended = true,
+                    }
+                }
+                Done::Refill { stream, cursor, items, ended }
+            }
+        }
+    }
+}
+
+/// The caller's side.
+struct Coordinator<'a, W: Work> {
+    shared: &'a Shared<W>,
+    work: &'a W,
+    merger: Merger<Batch>,
+    /// Cursors that are not being refilled.
+    cursors: Vec<Option<Cursor>>,
+    ended: Vec<bool>,
+    outputs: BTreeMap<u64, W::Output>,
+    /// Number of the next round to be made.
+    made: u64,
+    /// Number of the next round to be finished.
+    finished: u64,
+    in_flight_max: u64,
+    all_made: bool,
+}
+
+impl<'a, W: Work> Coordinator<'a, W> {
+    fn new(cursors: Vec<Cursor>, threads: usize, shared: &'a Shared<W>, work: &'a W) -> Self {
+        Self {
+            shared,
+            work,
+            merger: Merger::new(cursors.len()),
+            ended: vec![false; cursors.len()],
+            cursors: cursors.into_iter().map(Some).collect(),
+            outputs: BTreeMap::new(),
+            made: 0,
+            finished: 0,
+            in_flight_max: ROUNDS_IN_FLIGHT * threads as u64,
+            all_made: false,
+        }
+    }
+
+    fn run(mut self, sink: &mut impl Sink<W>) -> Vec<Cursor> {
+        loop {
+            self.collect(sink);
+            while let Some(output) = self.outputs.remove(&self.finished) {
+                self.finished += 1;
+                if sink.finish(output).is_break() {
+                    return self.cursors.into_iter().flatten().collect();
+                }
+            }
+            self.order_refills();
+            self.make_rounds(sink);
+            if self.all_made && self.finished == self.made {
+                return self.cursors.into_iter().flatten().collect();
+            }
+            self.help();
+        }
+    }
+
+    /// Takes what was done.
+    fn collect(&mut self, sink: &mut impl Sink<W>) {
+        let done = std::mem::take(&mut self.shared.lock().done);
+        for done in done {
+            self.take(done, sink);
+        }
+    }
+
+    fn take(&mut self, done: Done<W>, sink: &mut impl Sink<W>) {
+        match done {
+            Done::Work { number, output } => {
+                self.outputs.insert(number, output);
+            }
+            Done::Refill { stream, cursor, items, ended } => {
+                self.cursors[stream] = Some(cursor);
+                for item in items {
+                    match item {
+                        Item::Batch(batch) => self.merger.push(stream, Arc::new(batch)),
+                        Item::Fault(fault) => sink.fault(fault),
+                    }
+                }
+                if ended {
+                    self.ended[stream] = true;
+                    self.merger.finish(stream);
+                }
+            }
+        }
+    }
+
+    /// Has streams refilled before they run dry.
+    fn order_refills(&mut self) {
+        let wanted = |stream: &usize| !self.ended[*stream] && self.merger.wants_more(*stream);
+        let streams: Vec<usize> =
+            (0..self.cursors.len()).filter(|stream| self.cursors[*stream].is_some()).filter(wanted).collect();
+        if streams.is_empty() {
+            return;
+        }
+        let mut queues = self.shared.lock();
+        for stream in streams {
+            if let Some(cursor) = self.cursors[stream].take() {
+                queues.refills.push_back(Job::Refill { stream, cursor });
+            }
+        }
+        self.shared.jobs_changed.notify_all();
+    }
+
+    fn make_rounds(&mut self, sink: &mut impl Sink<W>) {
+        while !self.all_made && self.made - self.finished < self.in_flight_max && self.merger.is_ready() {
+            let Some(mut round) = self.merger.round() else {
+                self.all_made = true;
+                return;
+            };
+            let context = sink.context(&mut round);
+            let number = self.made;
+            self.made += 1;
+            self.shared.lock().works.push_back(Job::Work { number, round, context });
+            self.shared.jobs_changed.notify_one();
+            self.order_refills();
+        }
+    }
+
+    /// Does a job, or waits until one is done.
+    fn help(&mut self) {
+        let mut queues = self.shared.lock();
+        if !queues.done.is_empty() {
+            return;
+        }
+        if let Some(job) = queues.pop() {
+            drop(queues);
+            let done = job.run(self.work);
+            self.shared.lock().done.push(done);
+            return;
+        }
+        let waited = self.shared.done_changed.wait_while(queues, |queues| queues.done.is_empty());
+        drop(waited.expect("no thread panics while it holds the queues"));
+    }
+}
