@@ -29,18 +29,58 @@ pub enum Severity {
 
 /// The problems of each part of this crate.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Problem {}
+pub enum Problem {
+    /// Of a metadata stream's packets or encoding.
+    #[error("{0}")]
+    Stream(#[from] crate::stream::Problem),
+    /// Of TSDL.
+    #[error("{0}")]
+    Tsdl(#[from] crate::tsdl::Problem),
+    /// Of CTF 2 JSON.
+    #[error("{0}")]
+    Json(#[from] crate::json::Problem),
+}
 
 /// The closed list of what is assumed where metadata or data violate the specification.
 /// Anything not listed here is an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Assumption {}
+pub enum Assumption {
+    /// TSDL text without `/* CTF 1.8` at its beginning is TSDL 1.8 all the same.
+    MissingSignature,
+    /// An attribute that the specification does not know says nothing about the layout of events.
+    UnknownAttribute,
+    /// The text is CTF 2 as drafted in SPECRC 7.0.
+    ReleaseCandidateDialect,
+    /// Metadata that are not UTF-8 mean U+FFFD where they are not.
+    MetadataEncoding,
+    /// A packet with another UUID than the metadata's belongs to this trace all the same.
+    UuidMismatch,
+    /// A stream whose clock steps back means what it says.
+    ClockStepsBack,
+}
 
 impl Assumption {
+    /// The whole list.
+    pub const ALL: [Self; 6] = [
+        Self::MissingSignature,
+        Self::UnknownAttribute,
+        Self::ReleaseCandidateDialect,
+        Self::MetadataEncoding,
+        Self::UuidMismatch,
+        Self::ClockStepsBack,
+    ];
+
     /// The name by which `--strict` and the documentation call it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {}
+        match self {
+            Self::MissingSignature => "missing-signature",
+            Self::UnknownAttribute => "unknown-attribute",
+            Self::ReleaseCandidateDialect => "release-candidate-dialect",
+            Self::MetadataEncoding => "metadata-encoding",
+            Self::UuidMismatch => "uuid-mismatch",
+            Self::ClockStepsBack => "clock-steps-back",
+        }
     }
 }
 
@@ -73,5 +113,44 @@ pub fn line_column(text: &str, offset: usize) -> LineColumn {
             .chars()
             .count()
             + 1,
+    }
+}
+
+impl Diagnostic {
+    /// The finding as text: place, message, the line with a caret, help.
+    #[must_use]
+    pub fn render_plain(&self, text: &str, file_name: &str) -> String {
+        let place = line_column(text, self.span.start);
+        let severity = match self.severity {
+            Severity::Error => "error".to_owned(),
+            Severity::Assumption(assumption) => format!("warning[{assumption}]"),
+        };
+        let mut out = format!(
+            "{file_name}:{}:{}: {severity}: {}\n",
+            place.line, place.column, self.problem
+        );
+        if let Some(line) = text.lines().nth(place.line - 1) {
+            let indent: String = line
+                .chars()
+                .take(place.column - 1)
+                .map(|character| if character == '\t' { '\t' } else { ' ' })
+                .collect();
+            let width = self.span.len().clamp(
+                1,
+                line.chars().count().saturating_sub(place.column - 1).max(1),
+            );
+            out.push_str(&format!("  {line}\n  {indent}{}\n", "^".repeat(width)));
+        }
+        for (span, note) in &self.related {
+            let place = line_column(text, span.start);
+            out.push_str(&format!(
+                "  {file_name}:{}:{}: {note}\n",
+                place.line, place.column
+            ));
+        }
+        if let Some(help) = &self.help {
+            out.push_str(&format!("  help: {help}\n"));
+        }
+        out
     }
 }

@@ -8,11 +8,10 @@
 //!                                        └──write──> CTF 2 JSON, TSDL
 //! ```
 
-mod check;
 mod diagnostic;
 pub mod json;
 pub mod model;
-mod stream;
+pub mod stream;
 pub mod tsdl;
 
 pub use diagnostic::{Assumption, Diagnostic, LineColumn, Problem, Severity, line_column};
@@ -39,11 +38,45 @@ pub struct Metadata {
 /// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetised.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Metadata {
-    let _ = bytes;
+    let stream::Text {
+        text,
+        uuid,
+        problems,
+        lossy,
+    } = stream::read(bytes);
+    let broken = !problems.is_empty();
+    let mut diagnostics: Vec<Diagnostic> = problems
+        .into_iter()
+        .map(|problem| of_stream(Severity::Error, problem))
+        .collect();
+    if lossy {
+        diagnostics.push(of_stream(
+            Severity::Assumption(Assumption::MetadataEncoding),
+            stream::Problem::Encoding,
+        ));
+    }
+    let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
+    let (trace_class, found) = match is_json {
+        _ if broken && text.is_empty() => (None, Vec::new()),
+        true => json::parse(&text),
+        false => tsdl::parse(&text, uuid.is_some()),
+    };
+    diagnostics.extend(found);
+    let trace_class = trace_class.filter(|_| !broken);
     Metadata {
-        trace_class: None,
-        diagnostics: Vec::new(),
-        text: String::new(),
-        packet_uuid: None,
+        trace_class,
+        diagnostics,
+        text,
+        packet_uuid: uuid,
+    }
+}
+
+fn of_stream(severity: Severity, problem: stream::Problem) -> Diagnostic {
+    Diagnostic {
+        severity,
+        span: 0..0,
+        problem: problem.into(),
+        related: Vec::new(),
+        help: None,
     }
 }

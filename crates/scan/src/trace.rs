@@ -147,7 +147,7 @@ fn index(
             files.push(rows);
             continue;
         }
-        let (rows, error) = hop(decoder, &folder.open(file)?, file as u32, entry.size);
+        let (rows, error) = hop(decoder, &folder.stream(file), file as u32, entry.size);
         match error {
             Some(error) => broken.push(BrokenFile { file, error }),
             None => known.remember(folder, file, &rows),

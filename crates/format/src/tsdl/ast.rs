@@ -1,0 +1,155 @@
+//! The syntax tree of TSDL: what was written, with where it was written.
+
+use std::ops::Range;
+
+/// Bytes of the text.
+pub(crate) type Span = Range<usize>;
+
+/// A name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Word<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) start: usize,
+}
+
+impl Word<'_> {
+    pub(crate) fn span(&self) -> Span {
+        self.start..self.start + self.text.len()
+    }
+}
+
+/// A block: `trace { ... };` and its like.
+#[derive(Debug)]
+pub(crate) struct Block<'a> {
+    pub(crate) keyword: Word<'a>,
+    pub(crate) entries: Vec<Entry<'a>>,
+}
+
+/// Something at the top level.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    Block(Block<'a>),
+    Declaration(Declaration<'a>),
+}
+
+/// Something in a block.
+#[derive(Debug)]
+pub(crate) enum Entry<'a> {
+    /// `a.b = value;`
+    Value {
+        path: Vec<Word<'a>>,
+        value: Expression<'a>,
+    },
+    /// `a.b := type;`
+    Type {
+        path: Vec<Word<'a>>,
+        class: Class<'a>,
+        declarator: Declarator<'a>,
+    },
+    Declaration(Declaration<'a>),
+}
+
+/// Something that names a type.
+#[derive(Debug)]
+pub(crate) enum Declaration<'a> {
+    /// `typedef type name, name[3];`
+    Typedef {
+        class: Class<'a>,
+        declarators: Vec<Declarator<'a>>,
+    },
+    /// `typealias type := name;`
+    Alias {
+        class: Class<'a>,
+        declarator: Declarator<'a>,
+        name: String,
+        span: Span,
+    },
+    /// `struct name { ... };`
+    Class(Class<'a>),
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(crate) struct Expression<'a> {
+    pub(crate) kind: ExpressionKind<'a>,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum ExpressionKind<'a> {
+    Integer(i128),
+    Text(String),
+    Path(Vec<Word<'a>>),
+}
+
+/// A type as written, without what a declarator adds.
+#[derive(Debug)]
+pub(crate) struct Class<'a> {
+    pub(crate) kind: ClassKind<'a>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) enum ClassKind<'a> {
+    /// `integer { ... }`, `floating_point { ... }`, `string { ... }`.
+    Basic {
+        keyword: &'a str,
+        attributes: Vec<Attribute<'a>>,
+    },
+    Enumeration(Enumeration<'a>),
+    Structure(Structure<'a>),
+    Variant(Variant<'a>),
+    /// A name: its words, separated by one space each.
+    Named(String),
+}
+
+#[derive(Debug)]
+pub(crate) struct Attribute<'a> {
+    pub(crate) name: Word<'a>,
+    pub(crate) value: Expression<'a>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Enumeration<'a> {
+    pub(crate) name: Option<Word<'a>>,
+    pub(crate) base: Option<Box<Class<'a>>>,
+    pub(crate) enumerators: Option<Vec<Enumerator>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Enumerator {
+    pub(crate) label: String,
+    pub(crate) range: Option<(i128, i128)>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Structure<'a> {
+    pub(crate) name: Option<Word<'a>>,
+    pub(crate) body: Option<Vec<BodyEntry<'a>>>,
+    pub(crate) align: Option<Expression<'a>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Variant<'a> {
+    pub(crate) name: Option<Word<'a>>,
+    pub(crate) tag: Option<Vec<Word<'a>>>,
+    pub(crate) body: Option<Vec<BodyEntry<'a>>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum BodyEntry<'a> {
+    Fields {
+        class: Class<'a>,
+        declarators: Vec<Declarator<'a>>,
+    },
+    Declaration(Declaration<'a>),
+}
+
+/// What stands around a name: `*`s before it, lengths behind it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Declarator<'a> {
+    pub(crate) pointers: usize,
+    pub(crate) name: Option<Word<'a>>,
+    /// From left to right: the first is the outermost.
+    pub(crate) lengths: Vec<Expression<'a>>,
+}

@@ -1,0 +1,397 @@
+//! The type of a scope to its field class: references found, roles given by name.
+//!
+//! A relative name is looked for among the members already declared in the innermost structure, then
+//! outwards, then in the scopes before; the names that follow lead downwards from there:
+//!
+//! ```text
+//! struct { len; struct { struct { items[len]; } a; } b; }
+//!          └────────────── two structures outwards ──┘
+//! ```
+
+use std::rc::Rc;
+
+use crate::model::{
+    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange,
+    Member, Role, Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding,
+    Variant, VariantOption,
+};
+use crate::tsdl::ast::Span;
+use crate::tsdl::problem::Problem;
+use crate::tsdl::types::{Proto, Reference, Shared};
+
+type Result<T> = std::result::Result<T, (Span, Problem)>;
+
+/// Nesting of fields.
+const DEPTH_MAX: usize = 64;
+/// Fields of one scope.
+const FIELDS_MAX: usize = 1 << 16;
+
+/// The scopes that were read before the one being built.
+pub(crate) type Roots = Vec<(Scope, Shared)>;
+
+/// Builds the field class of one scope.
+pub(crate) struct Builder<'a> {
+    scope: Scope,
+    span: Span,
+    roots: &'a Roots,
+    root: Shared,
+    /// Clock of unmapped timestamps.
+    only_clock: Option<usize>,
+    frames: Vec<Frame>,
+    steps: Vec<Step>,
+    fields: usize,
+    /// The clock that the scope's timestamps are mapped to.
+    pub(crate) clock: Option<usize>,
+}
+
+/// A structure around the field being built.
+struct Frame {
+    proto: Shared,
+    /// Steps that lead to it.
+    steps: usize,
+    /// Members that are already declared.
+    declared: usize,
+}
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(
+        scope: Scope,
+        root: &Shared,
+        span: Span,
+        roots: &'a Roots,
+        only_clock: Option<usize>,
+    ) -> Self {
+        let (frames, steps) = (Vec::new(), Vec::new());
+        Self {
+            scope,
+            span,
+            roots,
+            root: Rc::clone(root),
+            only_clock,
+            frames,
+            steps,
+            fields: 0,
+            clock: None,
+        }
+    }
+
+    /// The field class of the scope.
+    pub(crate) fn build(&mut self) -> Result<FieldClass> {
+        let root = Rc::clone(&self.root);
+        self.field(&root, "")
+    }
+
+    fn field(&mut self, proto: &Shared, name: &str) -> Result<FieldClass> {
+        self.fields += 1;
+        if self.fields > FIELDS_MAX {
+            return Err((self.span.clone(), Problem::Fields(FIELDS_MAX)));
+        }
+        if self.steps.len() > DEPTH_MAX {
+            return Err((self.span.clone(), Problem::Depth(DEPTH_MAX)));
+        }
+        let kind = match &**proto {
+            Proto::Integer(integer) => FieldKind::Integer(self.integer(integer, name)),
+            Proto::Real(bits) => FieldKind::Real(*bits),
+            Proto::Text(encoding) => FieldKind::NullTerminatedText(*encoding),
+            Proto::Structure {
+                members,
+                minimum_alignment,
+            } => self.structure(proto, members, *minimum_alignment)?,
+            Proto::Variant { tag, options } => self.variant(tag.as_ref(), options)?,
+            Proto::Array { length, element } => self.array(*length, element, name)?,
+            Proto::Sequence { length, element } => self.sequence(length, element)?,
+        };
+        Ok(FieldClass::new(kind))
+    }
+
+    fn integer(&mut self, integer: &FixedInteger, name: &str) -> FixedInteger {
+        let mut integer = integer.clone();
+        if integer.meaning.signed {
+            return integer;
+        }
+        let role = role(self.scope, self.frames.len(), name);
+        let is_timestamp = matches!(name, "timestamp_begin" | "timestamp_end") && role.is_some();
+        if is_timestamp && integer.meaning.clock.is_none() {
+            integer.meaning.clock = self.only_clock;
+        }
+        let in_header = self.scope == Scope::EventHeader && integer.meaning.clock.is_some();
+        if in_header || is_timestamp {
+            self.clock = self.clock.or(integer.meaning.clock);
+        }
+        integer.meaning.roles.extend(role);
+        if in_header {
+            integer.meaning.roles.push(Role::DefaultClockTimestamp);
+        }
+        integer
+    }
+
+    fn structure(
+        &mut self,
+        proto: &Shared,
+        members: &[(String, Shared)],
+        minimum_alignment: u64,
+    ) -> Result<FieldKind> {
+        self.frames.push(Frame {
+            proto: Rc::clone(proto),
+            steps: self.steps.len(),
+            declared: 0,
+        });
+        let mut built = Vec::with_capacity(members.len());
+        for (index, (name, member)) in members.iter().enumerate() {
+            self.frames.last_mut().expect("pushed above").declared = index;
+            self.steps.push(Step::Member(index));
+            let class = self.field(member, name)?;
+            self.steps.pop();
+            built.push(Member {
+                name: name.clone(),
+                class,
+            });
+        }
+        self.frames.pop();
+        Ok(FieldKind::Structure(Structure {
+            members: built,
+            minimum_alignment,
+        }))
+    }
+
+    fn variant(
+        &mut self,
+        tag: Option<&Reference>,
+        options: &[(String, Shared)],
+    ) -> Result<FieldKind> {
+        let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
+        let (selector, target) = self.find(tag)?;
+        let Proto::Integer(integer) = &*target else {
+            return Err((tag.span.clone(), Problem::Tag(dotted(tag))));
+        };
+        if !integer.meaning.enumeration {
+            return Err((tag.span.clone(), Problem::Tag(dotted(tag))));
+        }
+        let mut built = Vec::with_capacity(options.len());
+        for (index, (name, option)) in options.iter().enumerate() {
+            self.steps.push(Step::Option(index));
+            let class = self.field(option, "")?;
+            self.steps.pop();
+            built.push(VariantOption {
+                name: Some(name.clone()),
+                ranges: label_ranges(integer, name),
+                class,
+            });
+        }
+        Ok(FieldKind::Variant(Variant {
+            selector,
+            options: built,
+        }))
+    }
+
+    fn array(&mut self, length: u64, element: &Shared, name: &str) -> Result<FieldKind> {
+        if let Some(encoding) = character(element) {
+            return Ok(FieldKind::StaticText(StaticText {
+                length,
+                encoding,
+                alignment: 8,
+            }));
+        }
+        let is_uuid = self.scope == Scope::PacketHeader && self.frames.len() == 1 && name == "uuid";
+        if is_uuid && length == 16 && is_byte(element) {
+            let media_type = "application/octet-stream".to_owned();
+            let roles = vec![Role::MetadataStreamUuid];
+            return Ok(FieldKind::StaticBlob(StaticBlob {
+                length,
+                media_type,
+                roles,
+            }));
+        }
+        let element = Box::new(self.element(element)?);
+        Ok(FieldKind::StaticArray(StaticArray {
+            length,
+            element,
+            minimum_alignment: 1,
+        }))
+    }
+
+    fn sequence(&mut self, length: &Reference, element: &Shared) -> Result<FieldKind> {
+        let (path, target) = self.find(length)?;
+        match &*target {
+            Proto::Integer(integer) if !integer.meaning.signed => {}
+            _ => return Err((length.span.clone(), Problem::Length(dotted(length)))),
+        }
+        if let Some(encoding) = character(element) {
+            return Ok(FieldKind::DynamicText(DynamicText {
+                length: path,
+                encoding,
+                alignment: 8,
+            }));
+        }
+        let element = Box::new(self.element(element)?);
+        Ok(FieldKind::DynamicArray(DynamicArray {
+            length: path,
+            element,
+            minimum_alignment: 1,
+        }))
+    }
+
+    fn element(&mut self, element: &Shared) -> Result<FieldClass> {
+        self.steps.push(Step::Element);
+        let class = self.field(element, "");
+        self.steps.pop();
+        class
+    }
+
+    /// The field that a reference means.
+    fn find(&self, reference: &Reference) -> Result<(FieldPath, Shared)> {
+        let absolute = self.find_absolute(&reference.path);
+        let found = absolute.or_else(|| self.find_relative(&reference.path));
+        found.ok_or_else(|| {
+            (
+                reference.span.clone(),
+                Problem::Reference(dotted(reference)),
+            )
+        })
+    }
+
+    fn find_absolute(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
+        let (scope, rest) = SCOPES.iter().find_map(|(prefix, scope)| {
+            let matches = path.len() > prefix.len()
+                && path.iter().zip(*prefix).all(|(word, part)| word == part);
+            matches.then(|| (*scope, &path[prefix.len()..]))
+        })?;
+        if scope == self.scope {
+            let declared = self.frames.first()?.declared;
+            return self.descend_declared(scope, &self.root, &[], declared, rest);
+        }
+        let (_, root) = self.roots.iter().find(|(root, _)| *root == scope)?;
+        descend(scope, root, Vec::new(), rest)
+    }
+
+    fn find_relative(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
+        for frame in self.frames.iter().rev() {
+            let steps = &self.steps[..frame.steps];
+            let found =
+                self.descend_declared(self.scope, &frame.proto, steps, frame.declared, path);
+            if found.is_some() {
+                return found;
+            }
+        }
+        self.roots
+            .iter()
+            .rev()
+            .find_map(|(scope, root)| descend(*scope, root, Vec::new(), path))
+    }
+
+    /// From a structure that is being built: only members already declared, or the one being built.
+    fn descend_declared(
+        &self,
+        scope: Scope,
+        proto: &Shared,
+        steps: &[Step],
+        declared: usize,
+        path: &[String],
+    ) -> Option<(FieldPath, Shared)> {
+        let Proto::Structure { members, .. } = &**proto else {
+            return None;
+        };
+        let (first, rest) = path.split_first()?;
+        let index = members.iter().position(|(name, _)| name == first)?;
+        let mut steps = steps.to_vec();
+        steps.push(Step::Member(index));
+        if index < declared {
+            return descend(scope, &members[index].1, steps, rest);
+        }
+        // An absolute path may lead through the structures that are being built.
+        let inner = self
+            .frames
+            .iter()
+            .find(|frame| frame.steps == steps.len() && self.steps.starts_with(&steps))?;
+        (index == declared && !rest.is_empty())
+            .then(|| self.descend_declared(scope, &inner.proto, &steps, inner.declared, rest))?
+    }
+}
+
+/// Names lead from a finished field downwards.
+fn descend(
+    scope: Scope,
+    proto: &Shared,
+    mut steps: Vec<Step>,
+    path: &[String],
+) -> Option<(FieldPath, Shared)> {
+    let Some((first, rest)) = path.split_first() else {
+        return Some((FieldPath { scope, steps }, Rc::clone(proto)));
+    };
+    let Proto::Structure { members, .. } = &**proto else {
+        return None;
+    };
+    let index = members.iter().position(|(name, _)| name == first)?;
+    steps.push(Step::Member(index));
+    descend(scope, &members[index].1, steps, rest)
+}
+
+const SCOPES: [(&[&str], Scope); 6] = [
+    (&["trace", "packet", "header"], Scope::PacketHeader),
+    (&["stream", "packet", "context"], Scope::PacketContext),
+    (&["stream", "event", "header"], Scope::EventHeader),
+    (&["stream", "event", "context"], Scope::EventCommonContext),
+    (&["event", "context"], Scope::EventSpecificContext),
+    (&["event", "fields"], Scope::EventPayload),
+];
+
+fn dotted(reference: &Reference) -> String {
+    reference.path.join(".")
+}
+
+/// What an unsigned integer of that name is for; `depth` counts the structures around it.
+fn role(scope: Scope, depth: usize, name: &str) -> Option<Role> {
+    match (scope, name) {
+        (Scope::EventHeader, "id") => Some(Role::EventRecordClassId),
+        _ if depth != 1 => None,
+        (Scope::PacketHeader, "magic") => Some(Role::PacketMagicNumber),
+        (Scope::PacketHeader, "stream_id") => Some(Role::DataStreamClassId),
+        (Scope::PacketHeader, "stream_instance_id") => Some(Role::DataStreamId),
+        (Scope::PacketContext, "packet_size") => Some(Role::PacketTotalLength),
+        (Scope::PacketContext, "content_size") => Some(Role::PacketContentLength),
+        (Scope::PacketContext, "timestamp_begin") => Some(Role::DefaultClockTimestamp),
+        (Scope::PacketContext, "timestamp_end") => Some(Role::PacketEndDefaultClockTimestamp),
+        (Scope::PacketContext, "events_discarded") => {
+            Some(Role::DiscardedEventRecordCounterSnapshot)
+        }
+        (Scope::PacketContext, "packet_seq_num") => Some(Role::PacketSequenceNumber),
+        _ => None,
+    }
+}
+
+/// The encoding of an array's element if the array is text.
+fn character(element: &Shared) -> Option<TextEncoding> {
+    match &**element {
+        Proto::Integer(integer) if is_byte(element) => integer.meaning.encoding,
+        _ => None,
+    }
+}
+
+fn is_byte(element: &Shared) -> bool {
+    matches!(&**element, Proto::Integer(integer) if integer.bits.length == 8 && integer.bits.alignment == 8)
+}
+
+/// Values of the tag for which the option is there. Tracers differ in where they write the leading
+/// underscore that protects names from keywords.
+fn label_ranges(tag: &FixedInteger, option: &str) -> Vec<IntegerRange> {
+    let exact = |label: &str| label == option;
+    let nearly = |label: &str| {
+        label.strip_prefix('_') == Some(option) || option.strip_prefix('_') == Some(label)
+    };
+    let ranges = |matches: &dyn Fn(&str) -> bool| -> Vec<IntegerRange> {
+        let mappings = tag
+            .meaning
+            .mappings
+            .iter()
+            .filter(|mapping| matches(&mapping.label));
+        mappings
+            .flat_map(|mapping| mapping.ranges.iter().copied())
+            .collect()
+    };
+    let found = ranges(&exact);
+    if found.is_empty() {
+        ranges(&nearly)
+    } else {
+        found
+    }
+}

@@ -1,0 +1,630 @@
+//! The syntax tree to a trace class.
+//!
+//! Blocks may come in any order as far as they do not refer to each other: the trace block's byte order and
+//! the clocks are taken first, then types and streams in the order of the text, then events.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use kymo_units::{ByteOrder, Uuid};
+
+use crate::model::{
+    ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass,
+    FieldClass, Scope, TraceClass,
+};
+use crate::tsdl::ast::{
+    Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word,
+};
+use crate::tsdl::build::{Builder, Roots};
+use crate::tsdl::problem::Problem;
+use crate::tsdl::types::{Proto, Shared, Types};
+
+type Result<T> = std::result::Result<T, (Span, Problem)>;
+
+/// What lowering found wrong: errors, and doubts that are assumptions.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) errors: Vec<(Span, Problem)>,
+    pub(crate) doubts: Vec<(Span, Problem)>,
+}
+
+/// A stream class, and the types its events may refer to.
+struct StreamDraft {
+    class: DataStreamClass,
+    roots: Roots,
+}
+
+struct Lower<'s> {
+    trace: TraceClass,
+    types: Types,
+    packet_header: Option<Shared>,
+    streams: Vec<StreamDraft>,
+    findings: &'s mut Findings,
+}
+
+/// Lowers what could be parsed.
+pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> TraceClass {
+    let trace = TraceClass {
+        dialect: Dialect::Ctf1,
+        uuid: None,
+        namespace: None,
+        name: None,
+        uid: None,
+        native_byte_order: None,
+        environment: Vec::new(),
+        packet_header: None,
+        clock_classes: Vec::new(),
+        stream_classes: Vec::new(),
+        attributes: None,
+    };
+    let mut lower = Lower {
+        trace,
+        types: Types::new(None, HashMap::new()),
+        packet_header: None,
+        streams: Vec::new(),
+        findings,
+    };
+    lower.first(items, text_end);
+    lower.in_order(items);
+    lower.events(items);
+    lower.finish()
+}
+
+fn blocks<'i, 'a>(items: &'i [Item<'a>], keyword: &'i str) -> impl Iterator<Item = &'i Block<'a>> {
+    items.iter().filter_map(move |item| match item {
+        Item::Block(block) if block.keyword.text == keyword => Some(block),
+        _ => None,
+    })
+}
+
+impl Lower<'_> {
+    fn note<T>(&mut self, result: Result<T>) -> Option<T> {
+        result
+            .map_err(|problem| self.findings.errors.push(problem))
+            .ok()
+    }
+
+    /// What everything else may need: byte order and clocks.
+    fn first(&mut self, items: &[Item<'_>], text_end: usize) {
+        if blocks(items, "trace").next().is_none() {
+            let problem = Problem::Missing {
+                block: "metadata",
+                attribute: "trace",
+            };
+            self.findings.errors.push((text_end..text_end, problem));
+        }
+        for (index, block) in blocks(items, "trace").enumerate() {
+            if index > 0 {
+                let problem = Problem::Twice {
+                    what: "`trace`".into(),
+                };
+                self.findings.errors.push((block.keyword.span(), problem));
+            }
+            let result = self.trace_values(block);
+            self.note(result);
+        }
+        for block in blocks(items, "clock") {
+            let result = clock(block, &mut self.types.doubts);
+            let Some(clock) = self.note(result) else {
+                continue;
+            };
+            if self
+                .types
+                .clocks
+                .insert(clock.id.clone(), self.trace.clock_classes.len())
+                .is_some()
+            {
+                let problem = Problem::Twice {
+                    what: format!("the clock `{}`", clock.id),
+                };
+                self.findings.errors.push((block.keyword.span(), problem));
+            }
+            self.trace.clock_classes.push(clock);
+        }
+    }
+
+    fn trace_values(&mut self, block: &Block<'_>) -> Result<()> {
+        let (mut major, mut minor) = (None, None);
+        for (path, value) in values(block) {
+            match &*joined(path) {
+                "major" => major = Some(number(value, "major")?),
+                "minor" => minor = Some(number(value, "minor")?),
+                "uuid" => self.trace.uuid = Some(uuid(value)?),
+                "byte_order" => self.trace.native_byte_order = Some(trace_byte_order(value)?),
+                name => doubt(&mut self.types.doubts, "trace", path, name),
+            }
+        }
+        self.types.native = self.trace.native_byte_order;
+        let missing = |attribute| {
+            (
+                block.keyword.span(),
+                Problem::Missing {
+                    block: "trace",
+                    attribute,
+                },
+            )
+        };
+        let major = major.ok_or_else(|| missing("major"))?;
+        let minor = minor.ok_or_else(|| missing("minor"))?;
+        if (major, minor) != (1, 8) {
+            return Err((block.keyword.span(), Problem::Version { major, minor }));
+        }
+        self.trace
+            .native_byte_order
+            .map(drop)
+            .ok_or_else(|| missing("byte_order"))
+    }
+
+    /// Types and streams in the order of the text.
+    fn in_order(&mut self, items: &[Item<'_>]) {
+        for item in items {
+            let result = match item {
+                Item::Declaration(declaration) => self.types.declare(declaration),
+                Item::Block(block) => match block.keyword.text {
+                    "trace" => self.trace_types(block),
+                    "env" => self.environment(block),
+                    "stream" => self.stream(block),
+                    _ => Ok(()),
+                },
+            };
+            self.note(result);
+        }
+    }
+
+    fn trace_types(&mut self, block: &Block<'_>) -> Result<()> {
+        self.types.enter();
+        let result = self.trace_types_inside(block);
+        self.types.leave();
+        result
+    }
+
+    fn trace_types_inside(&mut self, block: &Block<'_>) -> Result<()> {
+        for entry in &block.entries {
+            match entry {
+                Entry::Type {
+                    path,
+                    class,
+                    declarator,
+                } if joined(path) == "packet.header" => {
+                    let root = self.scope_type(class, declarator, "packet.header")?;
+                    let only_clock = self.only_clock();
+                    let mut builder = Builder::new(
+                        Scope::PacketHeader,
+                        &root,
+                        class.span.clone(),
+                        const { &Vec::new() },
+                        only_clock,
+                    );
+                    self.trace.packet_header = Some(builder.build()?);
+                    self.packet_header = Some(root);
+                }
+                Entry::Type { path, .. } => return Err(unknown_scope(path)),
+                Entry::Declaration(declaration) => self.types.declare(declaration)?,
+                Entry::Value { .. } => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn scope_type(
+        &mut self,
+        class: &Class<'_>,
+        declarator: &Declarator<'_>,
+        name: &str,
+    ) -> Result<Shared> {
+        let proto = self.types.class(class)?;
+        let proto = self.types.declared(proto, declarator)?;
+        match &*proto {
+            Proto::Structure { .. } => Ok(proto),
+            _ => Err((class.span.clone(), Problem::NotStructure(name.to_owned()))),
+        }
+    }
+
+    fn environment(&mut self, block: &Block<'_>) -> Result<()> {
+        for (path, value) in values(block) {
+            let value = match &value.kind {
+                ExpressionKind::Integer(number) => EnvironmentValue::Integer(*number),
+                ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone()),
+                ExpressionKind::Path(_) => {
+                    let problem = Problem::Value {
+                        attribute: joined(path),
+                        expected: "a number or a string",
+                    };
+                    return Err((value.span.clone(), problem));
+                }
+            };
+            self.trace.environment.push((joined(path), value));
+        }
+        Ok(())
+    }
+
+    fn only_clock(&self) -> Option<usize> {
+        (self.trace.clock_classes.len() == 1).then_some(0)
+    }
+
+    fn stream(&mut self, block: &Block<'_>) -> Result<()> {
+        self.types.enter();
+        let result = self.stream_inside(block);
+        self.types.leave();
+        let draft = result?;
+        if self
+            .streams
+            .iter()
+            .any(|other| other.class.id == draft.class.id)
+        {
+            let problem = Problem::Twice {
+                what: format!("the stream with id {}", draft.class.id),
+            };
+            return Err((block.keyword.span(), problem));
+        }
+        self.streams.push(draft);
+        Ok(())
+    }
+
+    fn stream_inside(&mut self, block: &Block<'_>) -> Result<StreamDraft> {
+        let mut protos: [Option<(Shared, Span)>; 3] = [const { None }; 3];
+        let mut id = 0;
+        for entry in &block.entries {
+            match entry {
+                Entry::Value { path, value } => match &*joined(path) {
+                    "id" => id = unsigned(value, "id")?,
+                    name => doubt(&mut self.types.doubts, "stream", path, name),
+                },
+                Entry::Type {
+                    path,
+                    class,
+                    declarator,
+                } => {
+                    let name = joined(path);
+                    let scope = STREAM_SCOPES.iter().position(|(scope, _)| *scope == name);
+                    let scope = scope.ok_or_else(|| unknown_scope(path))?;
+                    protos[scope] = Some((
+                        self.scope_type(class, declarator, &name)?,
+                        class.span.clone(),
+                    ));
+                }
+                Entry::Declaration(declaration) => self.types.declare(declaration)?,
+            }
+        }
+        self.stream_class(id, protos)
+    }
+
+    fn stream_class(
+        &mut self,
+        id: u64,
+        protos: [Option<(Shared, Span)>; 3],
+    ) -> Result<StreamDraft> {
+        let mut draft = self.empty_stream(id);
+        for ((_, scope), proto) in STREAM_SCOPES.iter().zip(protos) {
+            let Some((root, span)) = proto else { continue };
+            let mut builder = Builder::new(*scope, &root, span, &draft.roots, self.only_clock());
+            let class = builder.build()?;
+            draft.class.default_clock = draft.class.default_clock.or(builder.clock);
+            draft.roots.push((*scope, root));
+            *scope_of(&mut draft.class, *scope) = Some(class);
+        }
+        Ok(draft)
+    }
+
+    fn empty_stream(&self, id: u64) -> StreamDraft {
+        let class = DataStreamClass {
+            id,
+            namespace: None,
+            name: None,
+            uid: None,
+            default_clock: None,
+            packet_context: None,
+            event_header: None,
+            event_common_context: None,
+            event_classes: Vec::new(),
+            attributes: None,
+        };
+        let roots = self
+            .packet_header
+            .iter()
+            .map(|root| (Scope::PacketHeader, Rc::clone(root)))
+            .collect();
+        StreamDraft { class, roots }
+    }
+
+    fn events(&mut self, items: &[Item<'_>]) {
+        if self.streams.is_empty() {
+            let draft = self.empty_stream(0);
+            self.streams.push(draft);
+        }
+        let mut seen = std::collections::HashSet::new();
+        for block in blocks(items, "event") {
+            self.types.enter();
+            let result = self.event(block);
+            self.types.leave();
+            let Some((stream, event)) = self.note(result) else {
+                continue;
+            };
+            if !seen.insert((stream, event.id)) {
+                let problem = Problem::Twice {
+                    what: format!("the event with id {}", event.id),
+                };
+                self.findings.errors.push((block.keyword.span(), problem));
+            }
+            self.streams[stream].class.event_classes.push(event);
+        }
+    }
+
+    fn event(&mut self, block: &Block<'_>) -> Result<(usize, EventRecordClass)> {
+        let mut event = EventRecordClass {
+            id: 0,
+            namespace: None,
+            name: None,
+            uid: None,
+            log_level: None,
+            emf_uri: None,
+            specific_context: None,
+            payload: None,
+            attributes: None,
+        };
+        let mut stream_id = None;
+        let mut types = Vec::new();
+        for entry in &block.entries {
+            match entry {
+                Entry::Value { path, value } => match &*joined(path) {
+                    "id" => event.id = unsigned(value, "id")?,
+                    "stream_id" => stream_id = Some(unsigned(value, "stream_id")?),
+                    "name" => event.name = Some(name_of(value)?),
+                    "loglevel" => event.log_level = Some(number(value, "loglevel")? as i64),
+                    "model.emf.uri" => event.emf_uri = Some(text(value, "model.emf.uri")?),
+                    name => doubt(&mut self.types.doubts, "event", path, name),
+                },
+                Entry::Type {
+                    path,
+                    class,
+                    declarator,
+                } => {
+                    let scope = match &*joined(path) {
+                        "context" => Scope::EventSpecificContext,
+                        "fields" => Scope::EventPayload,
+                        _ => return Err(unknown_scope(path)),
+                    };
+                    types.push((
+                        scope,
+                        self.scope_type(class, declarator, &joined(path))?,
+                        class.span.clone(),
+                    ));
+                }
+                Entry::Declaration(declaration) => self.types.declare(declaration)?,
+            }
+        }
+        let stream = self.stream_of(stream_id, block.keyword)?;
+        self.event_scopes(stream, &mut event, types)?;
+        Ok((stream, event))
+    }
+
+    fn event_scopes(
+        &mut self,
+        stream: usize,
+        event: &mut EventRecordClass,
+        mut types: Vec<(Scope, Shared, Span)>,
+    ) -> Result<()> {
+        types.sort_by_key(|(scope, _, _)| *scope);
+        let only_clock = self.only_clock();
+        let roots = &mut self.streams[stream].roots;
+        let before = roots.len();
+        let mut result = Ok(());
+        for (scope, root, span) in types {
+            match Builder::new(scope, &root, span, roots, only_clock).build() {
+                Ok(class) if scope == Scope::EventPayload => event.payload = Some(class),
+                Ok(class) => event.specific_context = Some(class),
+                Err(problem) => result = Err(problem),
+            }
+            roots.push((scope, root));
+        }
+        roots.truncate(before);
+        result
+    }
+
+    fn stream_of(&self, id: Option<u64>, keyword: Word<'_>) -> Result<usize> {
+        let wanted = id.unwrap_or(0);
+        let found = self
+            .streams
+            .iter()
+            .position(|stream| stream.class.id == wanted);
+        let only = (id.is_none() && self.streams.len() == 1).then_some(0);
+        let unknown = || {
+            (
+                keyword.span(),
+                Problem::Unknown {
+                    what: "stream with the id",
+                    name: wanted.to_string(),
+                },
+            )
+        };
+        found.or(only).ok_or_else(unknown)
+    }
+
+    fn finish(self) -> TraceClass {
+        self.findings.doubts.extend(self.types.doubts);
+        let mut trace = self.trace;
+        trace.stream_classes = self.streams.into_iter().map(|draft| draft.class).collect();
+        trace
+    }
+}
+
+const STREAM_SCOPES: [(&str, Scope); 3] = [
+    ("packet.context", Scope::PacketContext),
+    ("event.header", Scope::EventHeader),
+    ("event.context", Scope::EventCommonContext),
+];
+
+fn scope_of(class: &mut DataStreamClass, scope: Scope) -> &mut Option<FieldClass> {
+    match scope {
+        Scope::PacketContext => &mut class.packet_context,
+        Scope::EventHeader => &mut class.event_header,
+        _ => &mut class.event_common_context,
+    }
+}
+
+fn values<'i, 'a>(
+    block: &'i Block<'a>,
+) -> impl Iterator<Item = (&'i [Word<'a>], &'i Expression<'a>)> {
+    block.entries.iter().filter_map(|entry| match entry {
+        Entry::Value { path, value } => Some((&path[..], value)),
+        _ => None,
+    })
+}
+
+fn joined(path: &[Word<'_>]) -> String {
+    path.iter()
+        .map(|word| word.text)
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+fn doubt(doubts: &mut Vec<(Span, Problem)>, block: &'static str, path: &[Word<'_>], name: &str) {
+    doubts.push((
+        path[0].span(),
+        Problem::UnknownAttribute {
+            block,
+            name: name.to_owned(),
+        },
+    ));
+}
+
+fn unknown_scope(path: &[Word<'_>]) -> (Span, Problem) {
+    (
+        path[0].span(),
+        Problem::Unknown {
+            what: "scope",
+            name: joined(path),
+        },
+    )
+}
+
+fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
+    Err((
+        value.span.clone(),
+        Problem::Value {
+            attribute: attribute.to_owned(),
+            expected,
+        },
+    ))
+}
+
+fn number(value: &Expression<'_>, attribute: &str) -> Result<i128> {
+    match value.kind {
+        ExpressionKind::Integer(number) => Ok(number),
+        _ => wrong(value, attribute, "a number"),
+    }
+}
+
+fn unsigned(value: &Expression<'_>, attribute: &str) -> Result<u64> {
+    let number = number(value, attribute)?;
+    u64::try_from(number).or_else(|_| wrong(value, attribute, "0 or more"))
+}
+
+fn text(value: &Expression<'_>, attribute: &str) -> Result<String> {
+    match &value.kind {
+        ExpressionKind::Text(text) => Ok(text.clone()),
+        _ => wrong(value, attribute, "a string"),
+    }
+}
+
+fn uuid(value: &Expression<'_>) -> Result<Uuid> {
+    let parsed = text(value, "uuid")?.parse();
+    parsed.or_else(|_| {
+        wrong(
+            value,
+            "uuid",
+            "a UUID: xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
+        )
+    })
+}
+
+fn trace_byte_order(value: &Expression<'_>) -> Result<ByteOrder> {
+    match &value.kind {
+        ExpressionKind::Path(path) if path.len() == 1 => match path[0].text {
+            "le" => Ok(ByteOrder::Little),
+            "be" | "network" => Ok(ByteOrder::Big),
+            _ => wrong(value, "byte_order", "`le`, `be` or `network`"),
+        },
+        _ => wrong(value, "byte_order", "`le`, `be` or `network`"),
+    }
+}
+
+fn clock(block: &Block<'_>, doubts: &mut Vec<(Span, Problem)>) -> Result<ClockClass> {
+    let mut clock = default_clock();
+    let mut name = None;
+    for (path, value) in values(block) {
+        match &*joined(path) {
+            "name" => name = Some(name_of(value)?),
+            "uuid" => clock.uuid = Some(uuid(value)?),
+            "description" => clock.description = Some(text(value, "description")?),
+            "freq" => {
+                clock.frequency_hz = unsigned(value, "freq")?;
+                if clock.frequency_hz == 0 {
+                    return wrong(value, "freq", "above 0");
+                }
+            }
+            "precision" => clock.precision_cycles = Some(unsigned(value, "precision")?),
+            "offset_s" => {
+                let seconds = i64::try_from(number(value, "offset_s")?);
+                clock.offset_s =
+                    seconds.or_else(|_| wrong(value, "offset_s", "a signed 64-bit number"))?;
+            }
+            "offset" => clock.offset_cycles = number(value, "offset")?,
+            "absolute" => {
+                clock.origin = if absolute(value)? {
+                    ClockOrigin::UnixEpoch
+                } else {
+                    ClockOrigin::Unknown
+                };
+            }
+            other => doubt(doubts, "clock", path, other),
+        }
+    }
+    let missing = Problem::Missing {
+        block: "clock",
+        attribute: "name",
+    };
+    clock.id = name.ok_or_else(|| (block.keyword.span(), missing))?;
+    clock.name = Some(clock.id.clone());
+    Ok(clock)
+}
+
+/// What a clock is where nothing else is said.
+pub(crate) fn default_clock() -> ClockClass {
+    ClockClass {
+        id: String::new(),
+        namespace: None,
+        name: None,
+        uid: None,
+        uuid: None,
+        description: None,
+        frequency_hz: 1_000_000_000,
+        precision_cycles: None,
+        accuracy_cycles: None,
+        offset_s: 0,
+        offset_cycles: 0,
+        origin: ClockOrigin::Unknown,
+        attributes: None,
+    }
+}
+
+/// Some tracers write names as strings, others as words.
+fn name_of(value: &Expression<'_>) -> Result<String> {
+    match &value.kind {
+        ExpressionKind::Text(text) => Ok(text.clone()),
+        ExpressionKind::Path(path) => Ok(joined(path)),
+        ExpressionKind::Integer(_) => wrong(value, "name", "a string"),
+    }
+}
+
+fn absolute(value: &Expression<'_>) -> Result<bool> {
+    match &value.kind {
+        ExpressionKind::Integer(number) => Ok(*number != 0),
+        ExpressionKind::Path(path) if path.len() == 1 => match path[0].text {
+            "true" | "TRUE" => Ok(true),
+            "false" | "FALSE" => Ok(false),
+            _ => wrong(value, "absolute", "`true` or `false`"),
+        },
+        _ => wrong(value, "absolute", "`true` or `false`"),
+    }
+}

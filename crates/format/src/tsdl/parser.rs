@@ -1,0 +1,558 @@
+//! TSDL tokens to a syntax tree, by recursive descent.
+//!
+//! After an error the parser goes on behind the next `;` at the top level, so that one run tells
+//! of several errors.
+
+use crate::tsdl::ast::{
+    Attribute, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration,
+    Enumerator, Expression, ExpressionKind, Item, Span, Structure, Variant, Word,
+};
+use crate::tsdl::lexer::{Kind, Token};
+use crate::tsdl::literal;
+use crate::tsdl::problem::Problem;
+
+type Result<T> = std::result::Result<T, (Span, Problem)>;
+
+/// Nesting of types in the text; the model has a limit of its own.
+const DEPTH_MAX: usize = 64;
+
+pub(crate) struct Parser<'a, 't> {
+    tokens: &'t [Token<'a>],
+    at: usize,
+    depth: usize,
+}
+
+const BLOCKS: [&str; 6] = ["trace", "env", "clock", "stream", "event", "callsite"];
+const SPECIFIERS: [&str; 12] = [
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+];
+
+/// All that could be understood, and what could not.
+pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
+    let mut parser = Parser {
+        tokens,
+        at: 0,
+        depth: 0,
+    };
+    let (mut items, mut problems) = (Vec::new(), Vec::new());
+    while parser.peek().kind != Kind::End {
+        if parser.eat(";") {
+            continue;
+        }
+        match parser.item() {
+            Ok(item) => items.push(item),
+            Err(problem) => {
+                problems.push(problem);
+                parser.recover();
+            }
+        }
+    }
+    (items, problems)
+}
+
+impl<'a> Parser<'a, '_> {
+    fn peek(&self) -> Token<'a> {
+        self.tokens[self.at]
+    }
+
+    fn peek_at(&self, ahead: usize) -> Token<'a> {
+        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+    }
+
+    fn next(&mut self) -> Token<'a> {
+        let token = self.peek();
+        if token.kind != Kind::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn is(&self, text: &str) -> bool {
+        let token = self.peek();
+        token.text == text && matches!(token.kind, Kind::Word | Kind::Mark)
+    }
+
+    fn eat(&mut self, text: &str) -> bool {
+        let found = self.is(text);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    fn expect(&mut self, text: &'static str, expected: &'static str) -> Result<()> {
+        if self.eat(text) {
+            Ok(())
+        } else {
+            self.unexpected(expected)
+        }
+    }
+
+    fn unexpected<T>(&self, expected: &'static str) -> Result<T> {
+        let token = self.peek();
+        let found = match token.kind {
+            Kind::End => "the end of the text".to_owned(),
+            _ => format!("`{}`", token.text),
+        };
+        Err((token.span(), Problem::Unexpected { found, expected }))
+    }
+
+    /// Goes behind the next `;` that is not inside of braces opened from here on.
+    fn recover(&mut self) {
+        let mut open = 0_usize;
+        loop {
+            let token = self.next();
+            match (token.kind, token.text) {
+                (Kind::End, _) => return,
+                (Kind::Mark, "{") => open += 1,
+                (Kind::Mark, "}") => open = open.saturating_sub(1),
+                (Kind::Mark, ";") if open == 0 => return,
+                _ => {}
+            }
+        }
+    }
+
+    fn word(&mut self, expected: &'static str) -> Result<Word<'a>> {
+        let token = self.peek();
+        if token.kind != Kind::Word {
+            return self.unexpected(expected);
+        }
+        self.at += 1;
+        Ok(Word {
+            text: token.text,
+            start: token.start,
+        })
+    }
+
+    fn item(&mut self) -> Result<Item<'a>> {
+        let token = self.peek();
+        if token.kind == Kind::Word && BLOCKS.contains(&token.text) && self.peek_at(1).text == "{" {
+            return Ok(Item::Block(self.block()?));
+        }
+        let declaration = self.declaration()?;
+        self.expect(";", "`;`")?;
+        match declaration {
+            Some(declaration) => Ok(Item::Declaration(declaration)),
+            None => {
+                self.unexpected("a block (trace, env, clock, stream, event, callsite) or a type")
+            }
+        }
+    }
+
+    fn block(&mut self) -> Result<Block<'a>> {
+        let keyword = self.word("a block")?;
+        self.expect("{", "`{`")?;
+        let mut entries = Vec::new();
+        while !self.eat("}") {
+            if self.eat(";") {
+                continue;
+            }
+            entries.push(self.entry()?);
+            self.expect(";", "`;`")?;
+        }
+        self.expect(";", "`;` behind the block")?;
+        Ok(Block { keyword, entries })
+    }
+
+    fn entry(&mut self) -> Result<Entry<'a>> {
+        let assigned = (0..)
+            .find(|&ahead| !self.is_path_part(ahead))
+            .map(|ahead| self.peek_at(ahead).text);
+        if !matches!(assigned, Some("=" | ":=")) {
+            return match self.declaration()? {
+                Some(declaration) => Ok(Entry::Declaration(declaration)),
+                None => self.unexpected("an attribute (`name = value`, `name := type`) or a type"),
+            };
+        }
+        let path = self.path()?;
+        if self.eat("=") {
+            return Ok(Entry::Value {
+                path,
+                value: self.expression()?,
+            });
+        }
+        self.expect(":=", "`=` or `:=`")?;
+        let class = self.class()?;
+        let declarator = self.declarator()?;
+        Ok(Entry::Type {
+            path,
+            class,
+            declarator,
+        })
+    }
+
+    fn is_path_part(&self, ahead: usize) -> bool {
+        let token = self.peek_at(ahead);
+        token.kind == Kind::Word || token.text == "." && token.kind == Kind::Mark
+    }
+
+    fn path(&mut self) -> Result<Vec<Word<'a>>> {
+        let mut path = vec![self.word("a name")?];
+        while self.eat(".") || self.eat("->") {
+            path.push(self.word("a name")?);
+        }
+        Ok(path)
+    }
+
+    fn expression(&mut self) -> Result<Expression<'a>> {
+        let token = self.peek();
+        let start = token.start;
+        let kind = match (token.kind, token.text) {
+            (Kind::Text, text) => {
+                self.at += 1;
+                ExpressionKind::Text(literal::text(text))
+            }
+            (Kind::Word, _) => ExpressionKind::Path(self.path()?),
+            (Kind::Integer, _) | (Kind::Mark, "-" | "+") => {
+                ExpressionKind::Integer(self.integer()?)
+            }
+            _ => return self.unexpected("a number, a string, or a name"),
+        };
+        Ok(Expression {
+            kind,
+            span: start..self.end(),
+        })
+    }
+
+    /// Where the token before the current one ends.
+    fn end(&self) -> usize {
+        self.at
+            .checked_sub(1)
+            .map_or(0, |before| self.tokens[before].span().end)
+    }
+
+    fn integer(&mut self) -> Result<i128> {
+        let negative = self.eat("-");
+        if !negative {
+            self.eat("+");
+        }
+        let token = self.peek();
+        if token.kind != Kind::Integer {
+            return self.unexpected("a number");
+        }
+        self.at += 1;
+        let value = literal::integer(token.text).ok_or((token.span(), Problem::Number))?;
+        Ok(if negative { -value } else { value })
+    }
+
+    /// A declaration without its `;`; `None` if no type begins here.
+    fn declaration(&mut self) -> Result<Option<Declaration<'a>>> {
+        if self.eat("typedef") {
+            let class = self.class()?;
+            let declarators = self.declarators()?;
+            return Ok(Some(Declaration::Typedef { class, declarators }));
+        }
+        if self.eat("typealias") {
+            return self.alias().map(Some);
+        }
+        if !matches!(self.peek().text, "struct" | "enum" | "variant") {
+            let class = self.class()?;
+            // `unsigned typedef long name` is C, too: the specifiers may stand before `typedef`.
+            if self.eat("typedef") {
+                let declarators = self.declarators()?;
+                return Ok(Some(Declaration::Typedef { class, declarators }));
+            }
+            return Ok(None);
+        }
+        let class = self.class()?;
+        if self.eat("typedef") {
+            let declarators = self.declarators()?;
+            return Ok(Some(Declaration::Typedef { class, declarators }));
+        }
+        Ok(Some(Declaration::Class(class)))
+    }
+
+    fn alias(&mut self) -> Result<Declaration<'a>> {
+        let class = self.class()?;
+        let declarator = self.declarator()?;
+        self.expect(":=", "`:=`")?;
+        let start = self.peek().start;
+        let mut name = self.alias_words()?;
+        while self.eat("*") {
+            name.push_str(" *");
+        }
+        Ok(Declaration::Alias {
+            class,
+            declarator,
+            name,
+            span: start..self.end(),
+        })
+    }
+
+    fn alias_words(&mut self) -> Result<String> {
+        let mut name = self.word("the name of a type")?.text.to_owned();
+        while self.peek().kind == Kind::Word {
+            name.push(' ');
+            name.push_str(self.next().text);
+        }
+        Ok(name)
+    }
+
+    fn declarators(&mut self) -> Result<Vec<Declarator<'a>>> {
+        let mut declarators = vec![self.declarator()?];
+        while self.eat(",") {
+            declarators.push(self.declarator()?);
+        }
+        Ok(declarators)
+    }
+
+    fn declarator(&mut self) -> Result<Declarator<'a>> {
+        let mut declarator = Declarator::default();
+        while self.eat("*") || self.eat("const") {
+            declarator.pointers += 1;
+        }
+        if self.peek().kind == Kind::Word {
+            declarator.name = Some(self.word("a name")?);
+        }
+        while self.eat("[") {
+            declarator.lengths.push(self.expression()?);
+            self.expect("]", "`]`")?;
+        }
+        Ok(declarator)
+    }
+
+    fn class(&mut self) -> Result<Class<'a>> {
+        let start = self.peek().start;
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err((self.peek().span(), Problem::Depth(DEPTH_MAX)));
+        }
+        let kind = self.class_kind();
+        self.depth -= 1;
+        Ok(Class {
+            kind: kind?,
+            span: start..self.end(),
+        })
+    }
+
+    fn class_kind(&mut self) -> Result<ClassKind<'a>> {
+        let token = self.peek();
+        match token.text {
+            "integer" | "floating_point" | "string" if token.kind == Kind::Word => {
+                self.at += 1;
+                let attributes = if self.eat("{") {
+                    self.attributes()?
+                } else {
+                    Vec::new()
+                };
+                Ok(ClassKind::Basic {
+                    keyword: token.text,
+                    attributes,
+                })
+            }
+            "struct" => self.structure(),
+            "variant" => self.variant(),
+            "enum" => self.enumeration(),
+            _ => self.named(),
+        }
+    }
+
+    fn attributes(&mut self) -> Result<Vec<Attribute<'a>>> {
+        let mut attributes = Vec::new();
+        while !self.eat("}") {
+            if self.eat(";") {
+                continue;
+            }
+            let name = self.word("an attribute")?;
+            self.expect("=", "`=`")?;
+            attributes.push(Attribute {
+                name,
+                value: self.expression()?,
+            });
+            self.expect(";", "`;`")?;
+        }
+        Ok(attributes)
+    }
+
+    fn named(&mut self) -> Result<ClassKind<'a>> {
+        let mut name = String::new();
+        loop {
+            let token = self.peek();
+            let specifier = SPECIFIERS.contains(&token.text);
+            if token.text == "const" && token.kind == Kind::Word {
+                self.at += 1;
+                continue;
+            }
+            let is_part = token.kind == Kind::Word && (specifier || name.is_empty());
+            if !is_part {
+                break;
+            }
+            self.at += 1;
+            if !name.is_empty() {
+                name.push(' ');
+            }
+            name.push_str(token.text);
+            if !specifier {
+                break;
+            }
+        }
+        if name.is_empty() {
+            self.unexpected("a type")
+        } else {
+            Ok(ClassKind::Named(name))
+        }
+    }
+
+    fn structure(&mut self) -> Result<ClassKind<'a>> {
+        self.at += 1;
+        let name = self.optional_name();
+        let body = if self.eat("{") {
+            Some(self.body()?)
+        } else {
+            None
+        };
+        let mut align = None;
+        if self.is("align") && self.peek_at(1).text == "(" {
+            self.at += 2;
+            align = Some(self.expression()?);
+            self.expect(")", "`)`")?;
+        }
+        if name.is_none() && body.is_none() {
+            return self.unexpected("`{` or the name of a structure");
+        }
+        Ok(ClassKind::Structure(Structure { name, body, align }))
+    }
+
+    fn optional_name(&mut self) -> Option<Word<'a>> {
+        let token = self.peek();
+        (token.kind == Kind::Word).then(|| {
+            self.at += 1;
+            Word {
+                text: token.text,
+                start: token.start,
+            }
+        })
+    }
+
+    fn variant(&mut self) -> Result<ClassKind<'a>> {
+        self.at += 1;
+        let name = self.optional_name();
+        let mut tag = None;
+        if self.eat("<") {
+            tag = Some(self.path()?);
+            self.expect(">", "`>`")?;
+        }
+        let body = if self.eat("{") {
+            Some(self.body()?)
+        } else {
+            None
+        };
+        if name.is_none() && body.is_none() {
+            return self.unexpected("`{` or the name of a variant");
+        }
+        Ok(ClassKind::Variant(Variant { name, tag, body }))
+    }
+
+    fn body(&mut self) -> Result<Vec<BodyEntry<'a>>> {
+        let mut entries = Vec::new();
+        while !self.eat("}") {
+            if self.eat(";") {
+                continue;
+            }
+            entries.push(self.body_entry()?);
+            self.expect(";", "`;`")?;
+        }
+        Ok(entries)
+    }
+
+    fn body_entry(&mut self) -> Result<BodyEntry<'a>> {
+        if self.is("typedef") || self.is("typealias") {
+            if let Some(declaration) = self.declaration()? {
+                return Ok(BodyEntry::Declaration(declaration));
+            }
+        }
+        let class = self.class()?;
+        if self.is(";") {
+            return Ok(BodyEntry::Declaration(Declaration::Class(class)));
+        }
+        if self.eat("typedef") {
+            let declarators = self.declarators()?;
+            return Ok(BodyEntry::Declaration(Declaration::Typedef {
+                class,
+                declarators,
+            }));
+        }
+        let declarators = self.declarators()?;
+        if declarators
+            .iter()
+            .any(|declarator| declarator.name.is_none())
+        {
+            return self.unexpected("the name of a field");
+        }
+        Ok(BodyEntry::Fields { class, declarators })
+    }
+
+    fn enumeration(&mut self) -> Result<ClassKind<'a>> {
+        self.at += 1;
+        let name = self.optional_name();
+        let base = if self.eat(":") {
+            Some(Box::new(self.class()?))
+        } else {
+            None
+        };
+        let enumerators = if self.eat("{") {
+            Some(self.enumerators()?)
+        } else {
+            None
+        };
+        if name.is_none() && enumerators.is_none() {
+            return self.unexpected("`{` or the name of an enumeration");
+        }
+        Ok(ClassKind::Enumeration(Enumeration {
+            name,
+            base,
+            enumerators,
+        }))
+    }
+
+    fn enumerators(&mut self) -> Result<Vec<Enumerator>> {
+        let mut enumerators = Vec::new();
+        while !self.eat("}") {
+            let token = self.next();
+            let label = match token.kind {
+                Kind::Word => token.text.to_owned(),
+                Kind::Text => literal::text(token.text),
+                _ => {
+                    self.at -= usize::from(token.kind != Kind::End);
+                    return self.unexpected("a label or `}`");
+                }
+            };
+            let range = if self.eat("=") {
+                Some(self.range()?)
+            } else {
+                None
+            };
+            enumerators.push(Enumerator { label, range });
+            if !self.eat(",") {
+                self.expect("}", "`,` or `}`")?;
+                break;
+            }
+        }
+        Ok(enumerators)
+    }
+
+    fn range(&mut self) -> Result<(i128, i128)> {
+        let start = self.peek().start;
+        let lower = self.integer()?;
+        let upper = if self.eat("...") {
+            self.integer()?
+        } else {
+            lower
+        };
+        if upper < lower {
+            return Err((start..self.end(), Problem::Range));
+        }
+        Ok((lower, upper))
+    }
+}

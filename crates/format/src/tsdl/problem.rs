@@ -1,0 +1,99 @@
+//! What can be wrong with TSDL.
+
+/// A problem of TSDL text.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// A comment without its end.
+    #[error("the comment is not closed with `*/`")]
+    UnclosedComment,
+    /// A string without its end.
+    #[error("the string is not closed")]
+    UnclosedText,
+    /// A character that TSDL does not know.
+    #[error("TSDL has no such character")]
+    Character,
+    /// Another token was expected.
+    #[error("found {found}, expected {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Blocks inside of types inside of blocks...
+    #[error("types are nested deeper than {0} levels")]
+    Depth(usize),
+    /// A number that does not fit.
+    #[error("the number does not fit in 64 bits")]
+    Number,
+    /// An attribute has a value of the wrong kind.
+    #[error("`{attribute}` must be {expected}")]
+    Value {
+        /// Its name.
+        attribute: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// An attribute that must be there is missing.
+    #[error("the {block} has no `{attribute}`")]
+    Missing {
+        /// Where.
+        block: &'static str,
+        /// Its name.
+        attribute: &'static str,
+    },
+    /// The same thing twice.
+    #[error("{what} is defined twice")]
+    Twice {
+        /// What.
+        what: String,
+    },
+    /// A name that nothing has.
+    #[error("there is no {what} named `{name}`")]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A scope must be a structure.
+    #[error("`{0}` must be a structure")]
+    NotStructure(String),
+    /// A length or a tag is not found before its user.
+    #[error("no field `{0}` is read before this one")]
+    Reference(String),
+    /// A length must be an unsigned integer.
+    #[error("the length `{0}` is not an unsigned integer")]
+    Length(String),
+    /// A tag must be an enumeration.
+    #[error("the tag `{0}` is not an enumeration")]
+    Tag(String),
+    /// A variant without a tag.
+    #[error("the variant has no tag")]
+    NoTag,
+    /// Too many fields.
+    #[error("the fields of an event record class are more than {0}")]
+    Fields(usize),
+    /// The version is another one.
+    #[error("the version is {major}.{minor}; this reader knows 1.8")]
+    Version {
+        /// Major.
+        major: i128,
+        /// Minor.
+        minor: i128,
+    },
+    /// An attribute that the specification does not know.
+    #[error("the {block} has no attribute `{name}` in CTF 1.8")]
+    UnknownAttribute {
+        /// Where.
+        block: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// The text does not begin as the specification demands.
+    #[error("the text does not begin with `/* CTF 1.8`")]
+    Signature,
+    /// A range of an enumeration is upside down.
+    #[error("the range ends before it begins")]
+    Range,
+}
