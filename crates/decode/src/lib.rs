@@ -12,6 +12,7 @@ mod measure;
 mod plan;
 mod scopes;
 mod slots;
+pub mod text;
 
 pub use clock::ClockConverter;
 pub use decoder::Decoder;

@@ -89,6 +89,10 @@ pub(crate) trait Face {
     fn array_end(&mut self, builder: &mut Builder) {
         let _ = builder;
     }
+    /// An optional or a variant follows: blocks of which one is run.
+    fn choice(&mut self, builder: &mut Builder) {
+        let _ = builder;
+    }
     /// An optional's content follows, in a block of its own.
     fn present(&mut self, builder: &mut Builder, optional: &Optional) {
         let _ = (builder, optional);
@@ -547,6 +551,7 @@ impl<'a> Lower<'a> {
 
     fn optional(&mut self, optional: &Optional, face: &mut dyn Face) -> Result<(), LowerError> {
         let on = self.referred(&optional.selector)?;
+        face.choice(&mut self.builder);
         let (ranges, signed) = match &optional.ranges {
             Some(ranges) => self.ranges(&optional.selector, ranges),
             None => (vec![(1, u64::MAX)], false),
@@ -577,6 +582,7 @@ impl<'a> Lower<'a> {
 
     fn variant(&mut self, variant: &Variant, face: &mut dyn Face) -> Result<(), LowerError> {
         let on = self.referred(&variant.selector)?;
+        face.choice(&mut self.builder);
         let mut arms = Vec::new();
         let mut phase: Option<Phase> = None;
         let mut signed = false;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use kymo_decode::PacketHead;
-use kymo_ir::{Records, State, Window};
+use kymo_ir::{Records, Window};
+
+pub use kymo_ir::State;
 use kymo_source::Buffer;
 
 use crate::index::PacketRow;

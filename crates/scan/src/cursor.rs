@@ -106,6 +106,12 @@ impl Cursor {
         }
     }
 
+    /// Rank of the stream.
+    #[must_use]
+    pub fn stream(&self) -> usize {
+        self.setup.stream
+    }
+
     /// How often the stream's clock stepped back so far.
     #[must_use]
     pub fn steps_back(&self) -> u64 {

@@ -1,1 +1,15 @@
-//! x
+//! Opening traces and answering questions: threads, caches on disk, jobs.
+//!
+//! It must never know any face. Every face asks here, so one question has one answer.
+
+mod count;
+mod engine;
+mod open;
+mod print;
+mod report;
+
+pub use count::{ClassCount, Counts};
+pub use kymo_decode::text::{StampOptions, ZoneOffset};
+pub use open::{OpenFailure, OpenOptions, Session};
+pub use print::{PrettyFields, PrettyOptions, PrintOptions, Printed};
+pub use report::{Problem, Report};

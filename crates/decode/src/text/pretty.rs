@@ -1,0 +1,507 @@
+//! One line per event, byte for byte as Babeltrace 2.1's `sink.text.pretty` writes it.
+//!
+//! ```text
+//! [17:46:22.794565804] (+0.000001868) host:proc:(pid) name: { cpu_id = 2 }, { vpid = 7 }, { a = 1 }
+//! └───────── stamp, per event ───────┘└─ per event class ──┘└ per packet ─┘└──── program ────────┘
+//! ```
+
+use kymo_format::TraceClass;
+use kymo_format::model::{
+    self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure,
+    Variant,
+};
+use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
+
+use crate::builder::Builder;
+use crate::lower::{Face, Value};
+use crate::plan::BodyFace;
+use crate::text::script::{Script, add_labels, encoding, literal_op, pretty_style};
+
+/// What a line shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrettyOptions {
+    /// Names of payload fields.
+    pub payload_names: bool,
+    /// Names of context fields.
+    pub context_names: bool,
+    /// Names of scopes.
+    pub scope_names: bool,
+    /// Names in the part before the fields.
+    pub header_names: bool,
+    /// What of the trace and of the event class is shown.
+    pub fields: PrettyFields,
+    /// An enumeration value without label is split into bits that have one.
+    pub enum_flags: bool,
+}
+
+/// What of the trace and of the event class is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct PrettyFields {
+    pub trace: bool,
+    pub hostname: bool,
+    pub domain: bool,
+    pub procname: bool,
+    pub vpid: bool,
+    pub log_level: bool,
+    pub emf: bool,
+}
+
+impl Default for PrettyOptions {
+    fn default() -> Self {
+        Self {
+            payload_names: true,
+            context_names: true,
+            scope_names: false,
+            header_names: false,
+            fields: PrettyFields {
+                trace: false,
+                hostname: true,
+                domain: false,
+                procname: true,
+                vpid: true,
+                log_level: false,
+                emf: false,
+            },
+            enum_flags: false,
+        }
+    }
+}
+
+/// What stands between the stamp and the fields.
+pub(crate) fn head(
+    trace: &TraceClass,
+    trace_name: &str,
+    event: &EventRecordClass,
+    options: &PrettyOptions,
+    stamped: bool,
+) -> Vec<u8> {
+    let named = options.header_names;
+    let mut line = HeadLine {
+        text: String::new(),
+        named,
+        started: stamped && named,
+        parts: 0,
+    };
+    let text = |name: &str| match trace.environment(name) {
+        Some(EnvironmentValue::Text(text)) => Some(text.clone()),
+        _ => None,
+    };
+    if options.fields.trace {
+        line.trace(trace_name);
+    }
+    if options.fields.hostname {
+        line.part("trace:hostname", text("hostname"));
+    }
+    if options.fields.domain {
+        line.part("trace:domain", text("domain"));
+    }
+    if options.fields.procname {
+        line.part("trace:procname", text("procname"));
+    }
+    if options.fields.vpid {
+        let vpid = match trace.environment("vpid") {
+            Some(EnvironmentValue::Integer(vpid)) => Some(format!("({vpid})")),
+            _ => None,
+        };
+        line.part("trace:vpid", vpid);
+    }
+    if options.fields.log_level {
+        line.part("loglevel", event.log_level.and_then(log_level));
+    }
+    if options.fields.emf {
+        line.part("model.emf.uri", event.emf_uri.clone());
+    }
+    line.finish(event.name.as_deref().unwrap_or("<unknown>"))
+}
+
+struct HeadLine {
+    text: String,
+    named: bool,
+    started: bool,
+    parts: usize,
+}
+
+impl HeadLine {
+    /// Babeltrace puts no separator behind the trace's name, and one too many where names are shown.
+    fn trace(&mut self, name: &str) {
+        if self.named {
+            self.text += if self.started {
+                ", trace = "
+            } else {
+                "trace = "
+            };
+            self.text += name;
+            self.text += ", ";
+        } else {
+            self.text += name;
+        }
+    }
+
+    fn part(&mut self, name: &str, value: Option<String>) {
+        let Some(value) = value else { return };
+        if self.named {
+            if self.started {
+                self.text += ", ";
+            }
+            self.text += name;
+            self.text += " = ";
+        } else if self.parts > 0 {
+            self.text += ":";
+        }
+        self.text += &value;
+        self.started = self.named;
+        self.parts += 1;
+    }
+
+    fn finish(mut self, event: &str) -> Vec<u8> {
+        if self.named {
+            self.text += if self.started { ", name = " } else { "name = " };
+            self.text += event;
+            self.text += ", ";
+        } else {
+            if self.parts > 0 {
+                self.text += " ";
+            }
+            self.text += event;
+            self.text += ": ";
+        }
+        self.text.into_bytes()
+    }
+}
+
+fn log_level(level: i64) -> Option<String> {
+    const NAMES: [&str; 15] = [
+        "TRACE_EMERG",
+        "TRACE_ALERT",
+        "TRACE_CRIT",
+        "TRACE_ERR",
+        "TRACE_WARNING",
+        "TRACE_NOTICE",
+        "TRACE_INFO",
+        "TRACE_DEBUG_SYSTEM",
+        "TRACE_DEBUG_PROGRAM",
+        "TRACE_DEBUG_PROCESS",
+        "TRACE_DEBUG_MODULE",
+        "TRACE_DEBUG_UNIT",
+        "TRACE_DEBUG_FUNCTION",
+        "TRACE_DEBUG_LINE",
+        "TRACE_DEBUG",
+    ];
+    let name = NAMES.get(usize::try_from(level).ok()?)?;
+    Some(format!("{name} ({level})"))
+}
+
+/// Writes the fields of an event, or of a packet's context.
+pub(crate) struct PrettyFace<'a> {
+    options: &'a PrettyOptions,
+    dialect: Dialect,
+    script: Script,
+    /// A scope was written before.
+    scopes: bool,
+    /// Names of fields are shown in the current scope.
+    names: bool,
+    /// Of packets' contexts, what has a role is not shown.
+    hides_roles: bool,
+    /// For each open structure, whether a member was written.
+    members: Vec<bool>,
+}
+
+impl<'a> PrettyFace<'a> {
+    /// `after_packet`: the text of a packet's context stands before.
+    pub(crate) fn new(options: &'a PrettyOptions, dialect: Dialect, after_packet: bool) -> Self {
+        Self {
+            options,
+            dialect,
+            script: Script::default(),
+            scopes: after_packet,
+            names: true,
+            hides_roles: false,
+            members: Vec::new(),
+        }
+    }
+
+    fn enumeration(
+        &mut self,
+        builder: &mut Builder,
+        register: Reg,
+        meaning: &model::IntegerMeaning,
+        bits: u8,
+    ) {
+        let labels = add_labels(builder, &meaning.mappings, meaning.signed);
+        let style = if self.options.enum_flags {
+            LabelStyle::PrettyFlags
+        } else {
+            LabelStyle::Pretty
+        };
+        self.script.literal("( ");
+        self.script.emit(
+            builder,
+            Emit::Label {
+                from: register,
+                labels,
+                style,
+            },
+        );
+        self.script
+            .literal(if self.names { " : container = " } else { " : " });
+        self.integer(builder, register, meaning, bits);
+        self.script.literal(" )");
+    }
+
+    fn integer(
+        &mut self,
+        builder: &mut Builder,
+        from: Reg,
+        meaning: &model::IntegerMeaning,
+        bits: u8,
+    ) {
+        let style = pretty_style(meaning.base, bits);
+        self.script.emit(
+            builder,
+            Emit::Integer {
+                from,
+                signed: meaning.signed,
+                style,
+            },
+        );
+    }
+}
+
+impl Face for PrettyFace<'_> {
+    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+        match value {
+            Value::Integer {
+                register,
+                width,
+                meaning,
+            } if meaning.enumeration => {
+                self.enumeration(builder, register, meaning, width.unwrap_or(64));
+            }
+            Value::Integer {
+                register,
+                width,
+                meaning,
+            } => {
+                self.integer(builder, register, meaning, width.unwrap_or(64));
+            }
+            Value::Boolean { register: from } => {
+                self.script.emit(
+                    builder,
+                    Emit::Integer {
+                        from,
+                        signed: false,
+                        style: IntegerStyle::Boolean,
+                    },
+                );
+            }
+            Value::BitArray {
+                register: from,
+                width: bits,
+            } => {
+                let style = IntegerStyle::HexadecimalUpper { bits };
+                self.script.emit(
+                    builder,
+                    Emit::Integer {
+                        from,
+                        signed: false,
+                        style,
+                    },
+                );
+            }
+            Value::BitMap {
+                register: from,
+                map,
+            } => {
+                let labels = add_labels(builder, &map.flags, false);
+                self.script.literal("( ");
+                self.script.emit(
+                    builder,
+                    Emit::Flags {
+                        from,
+                        labels,
+                        style: LabelStyle::Pretty,
+                    },
+                );
+                self.script.literal(" : ");
+                let style = IntegerStyle::HexadecimalUpper {
+                    bits: map.bits.length as u8,
+                };
+                self.script.emit(
+                    builder,
+                    Emit::Integer {
+                        from,
+                        signed: false,
+                        style,
+                    },
+                );
+                self.script.literal(" )");
+            }
+            Value::Real {
+                register: from,
+                width,
+            } => {
+                self.script.emit(
+                    builder,
+                    Emit::Real {
+                        from,
+                        width,
+                        style: RealStyle::General,
+                    },
+                );
+            }
+            Value::Text {
+                start,
+                length,
+                encoding: of,
+            } => {
+                let text = Emit::Text {
+                    start,
+                    length,
+                    encoding: encoding(of),
+                    style: TextStyle::Pretty,
+                };
+                self.script.emit(builder, text);
+            }
+            Value::Blob { start, length } => {
+                self.script.literal("0x");
+                self.script.emit(
+                    builder,
+                    Emit::Bytes {
+                        start,
+                        length,
+                        style: BytesStyle::Hexadecimal,
+                    },
+                );
+            }
+        }
+    }
+
+    fn structure(&mut self, _: &mut Builder, _: &Structure) {
+        self.script.literal("{");
+        self.members.push(false);
+    }
+
+    fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
+        let member = &structure.members[index];
+        if self.hides_roles && self.members.len() == 1 && !member.class.roles().is_empty() {
+            return false;
+        }
+        let before = self.members.last_mut().expect("a structure is open");
+        self.script.literal(if *before { ", " } else { " " });
+        *before = true;
+        if self.names {
+            self.script
+                .literal(model::display_name(self.dialect, &member.name));
+            self.script.literal(" = ");
+        }
+        true
+    }
+
+    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+        self.members.pop();
+        self.script.literal(" }");
+    }
+
+    fn array(&mut self, builder: &mut Builder, _: Source, _: &FieldClass) {
+        self.script.literal("[");
+        self.script.flush(builder);
+    }
+
+    fn element(&mut self, builder: &mut Builder, index: Reg) {
+        let first = literal_op(builder, b" ");
+        let further = literal_op(builder, b", ");
+        let arms = vec![(vec![(0, 0)], vec![first])];
+        builder.push(Op::Switch {
+            on: index,
+            signed: false,
+            arms,
+            default: Some(vec![further]),
+        });
+        if self.names {
+            self.script.literal("[");
+            self.script.emit(
+                builder,
+                Emit::Integer {
+                    from: index,
+                    signed: false,
+                    style: IntegerStyle::Decimal,
+                },
+            );
+            self.script.literal("] = ");
+        }
+    }
+
+    fn element_end(&mut self, builder: &mut Builder) {
+        self.script.flush(builder);
+    }
+
+    fn array_end(&mut self, _: &mut Builder) {
+        self.script.literal(" ]");
+    }
+
+    fn choice(&mut self, builder: &mut Builder) {
+        self.script.flush(builder);
+    }
+
+    fn present(&mut self, _: &mut Builder, _: &Optional) {
+        self.script.literal("{ ");
+    }
+
+    fn present_end(&mut self, builder: &mut Builder, _: &Optional) {
+        self.script.literal(" }");
+        self.script.flush(builder);
+    }
+
+    fn absent(&mut self, builder: &mut Builder, _: &Optional) {
+        self.script.literal("<none>");
+        self.script.flush(builder);
+    }
+
+    fn option(&mut self, _: &mut Builder, _: &Variant, _: usize) {
+        self.script.literal("{ ");
+    }
+
+    fn option_end(&mut self, builder: &mut Builder, _: &Variant, _: usize) {
+        self.script.literal(" }");
+        self.script.flush(builder);
+    }
+}
+
+impl BodyFace for PrettyFace<'_> {
+    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+        if self.scopes {
+            self.script.literal(", ");
+        }
+        self.scopes = true;
+        self.hides_roles = scope == Scope::PacketContext;
+        self.names = if scope == Scope::EventPayload {
+            self.options.payload_names
+        } else {
+            self.options.context_names
+        };
+        if self.options.scope_names {
+            self.script.literal(scope_name(scope));
+            self.script.literal(" = ");
+        }
+    }
+
+    fn end(&mut self, builder: &mut Builder) {
+        self.script.flush(builder);
+    }
+
+    fn as_face(&mut self) -> &mut dyn Face {
+        self
+    }
+}
+
+fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "trace.packet.header",
+        Scope::PacketContext => "stream.packet.context",
+        Scope::EventHeader => "stream.event.header",
+        Scope::EventCommonContext => "stream.event.context",
+        Scope::EventSpecificContext => "event.context",
+        Scope::EventPayload => "event.fields",
+    }
+}

@@ -1,0 +1,219 @@
+//! Opens what the user named: one trace, several, or a tree of them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kymo_format::model::EnvironmentValue;
+use kymo_format::{ClockOrigin, Severity};
+use kymo_scan::{
+    ClockShift, Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault,
+    Trace,
+};
+use kymo_source::BufferPool;
+
+use crate::report::{Problem, Report};
+
+/// How to open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Nanoseconds that every clock is ahead.
+    pub clock_shift_ns: i64,
+    /// Threads to use; 0: as many as the machine has cores.
+    pub threads: usize,
+}
+
+/// Open traces.
+#[derive(Debug)]
+pub struct Session {
+    /// In the order in which ties in time are resolved.
+    pub(crate) traces: Vec<Arc<Trace>>,
+    pub(crate) threads: usize,
+    opened: Report,
+}
+
+/// Why nothing can be answered.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenFailure {
+    /// A path cannot be read.
+    #[error("{0}")]
+    Source(#[from] kymo_source::Error),
+    /// A trace cannot be understood.
+    #[error("{}: {error}", path.display())]
+    Trace {
+        /// The trace.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: OpenError,
+    },
+}
+
+impl OpenFailure {
+    /// The failure as text for people, with the lines of metadata it is about.
+    #[must_use]
+    pub fn render(&self) -> String {
+        match self {
+            Self::Trace {
+                path,
+                error: OpenError::Metadata(metadata),
+            } => {
+                let name = path.join("metadata").display().to_string();
+                let rendered = metadata
+                    .diagnostics
+                    .iter()
+                    .map(|found| found.render_plain(&metadata.text, &name));
+                rendered.collect()
+            }
+            other => format!("error: {other}\n"),
+        }
+    }
+}
+
+impl Session {
+    /// Opens every trace at or below the paths.
+    ///
+    /// # Errors
+    ///
+    /// A path without a trace, or metadata that cannot be understood.
+    pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
+        let mut traces = Vec::new();
+        for path in paths {
+            for folder in kymo_source::find(path)? {
+                let path = folder.path().to_owned();
+                let shift = ClockShift {
+                    nanos: options.clock_shift_ns,
+                };
+                let trace = Trace::open(folder, shift, &NothingKnown);
+                traces.push(Arc::new(
+                    trace.map_err(|error| OpenFailure::Trace { path, error })?,
+                ));
+            }
+        }
+        traces.sort_by_key(|trace| trace.class.uuid);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if options.threads == 0 {
+            cores()
+        } else {
+            options.threads
+        };
+        let opened = opening_report(&traces);
+        Ok(Self {
+            traces,
+            threads,
+            opened,
+        })
+    }
+
+    /// What opening found wrong or doubtful.
+    #[must_use]
+    pub fn opening_report(&self) -> &Report {
+        &self.opened
+    }
+
+    /// All data streams in the order in which ties in time are resolved: (trace, stream).
+    pub(crate) fn streams(&self) -> Vec<(&Arc<Trace>, &DataStream)> {
+        let of_trace = |trace| -> Vec<_> {
+            let trace: &Arc<Trace> = trace;
+            trace.streams.iter().map(|stream| (trace, stream)).collect()
+        };
+        self.traces.iter().flat_map(of_trace).collect()
+    }
+
+    /// A cursor over each data stream.
+    pub(crate) fn cursors(&self, marks: bool) -> Vec<Cursor> {
+        let streams = self.streams();
+        let chunk_bytes = chunk_bytes(streams.len());
+        let pool = BufferPool::default();
+        let cursor = |(rank, (trace, stream)): (usize, &(&Arc<Trace>, &DataStream))| {
+            let files = stream
+                .files
+                .iter()
+                .map(|&file| (file, trace.folder.stream(file as usize)))
+                .collect();
+            let setup = CursorSetup {
+                decoder: Arc::clone(&trace.decoder),
+                files,
+                packets: Arc::clone(&stream.packets),
+                wanted: 0..stream.packets.len(),
+                stream: rank,
+                keys: KeyMaker::new(stream.clock),
+                chunk_bytes,
+                marks,
+            };
+            Cursor::new(setup, pool.clone())
+        };
+        streams.iter().enumerate().map(cursor).collect()
+    }
+
+    /// A fault in terms that people understand.
+    pub(crate) fn problem(&self, fault: &StreamFault) -> Problem {
+        let (trace, _) = self.streams()[fault.stream];
+        let place = trace
+            .folder
+            .stream(fault.file as usize)
+            .path()
+            .display()
+            .to_string();
+        let message = format!(
+            "packet {} at byte {}: {}",
+            fault.packet, fault.offset_bytes, fault.kind
+        );
+        Problem { place, message }
+    }
+}
+
+/// Memory for reading, shared among the streams.
+const READ_BYTES: usize = 8 << 20;
+
+fn chunk_bytes(streams: usize) -> usize {
+    (READ_BYTES / streams.max(1)).clamp(4 << 10, 256 << 10)
+}
+
+fn opening_report(traces: &[Arc<Trace>]) -> Report {
+    let mut report = Report::default();
+    for trace in traces {
+        let metadata = trace.folder.path().join("metadata").display().to_string();
+        for found in &trace.metadata.diagnostics {
+            if let Severity::Assumption(_) = found.severity {
+                let message = found.render_plain(&trace.metadata.text, &metadata);
+                report.assumptions.push(Problem {
+                    place: metadata.clone(),
+                    message,
+                });
+            }
+        }
+        for broken in &trace.broken_files {
+            let place = trace
+                .folder
+                .stream(broken.file)
+                .path()
+                .display()
+                .to_string();
+            report.unreadable.push(Problem {
+                place,
+                message: broken.error.to_string(),
+            });
+        }
+    }
+    report
+}
+
+/// Whether a clock's times count from the Unix epoch; LTTng does not say so, but its clocks do.
+pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
+    let Some(clock) = trace.class.stream_classes[stream.class].default_clock else {
+        return false;
+    };
+    let clock = &trace.class.clock_classes[clock];
+    let lttng = matches!(
+        trace.class.environment("tracer_name"),
+        Some(EnvironmentValue::Text(name)) if name.starts_with("lttng")
+    );
+    clock.origin == ClockOrigin::UnixEpoch || lttng && clock.id == "monotonic"
+}
+
+/// The trace's name for people: the last part of its path.
+pub(crate) fn trace_name(path: &Path) -> String {
+    path.file_name().map_or_else(
+        || path.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
+}

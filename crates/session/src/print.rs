@@ -1,0 +1,296 @@
+//! Events as text, in the order of time.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
+use kymo_decode::text::{Event, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
+use kymo_scan::batch::State;
+use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
+
+pub use kymo_decode::text::{PrettyFields, PrettyOptions};
+
+use crate::engine::{self, Sink, Work};
+use crate::open::{Session, trace_name};
+use crate::report::Report;
+
+/// What to print and how.
+#[derive(Clone, Debug)]
+pub struct PrintOptions {
+    /// What a line shows.
+    pub pretty: PrettyOptions,
+    /// How its time is shown.
+    pub stamp: StampOptions,
+    /// Local time.
+    pub zone: ZoneOffset,
+    /// Read everything, write nothing.
+    pub silent: bool,
+    /// Stop after so many events.
+    pub limit: Option<u64>,
+}
+
+/// What was printed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Printed {
+    /// Events.
+    pub events: u64,
+    /// What stands between the text and the whole truth.
+    pub report: Report,
+}
+
+impl Session {
+    /// Prints events in the order of time.
+    ///
+    /// # Errors
+    ///
+    /// `out` does not take the text.
+    pub fn print(&self, options: &PrintOptions, out: &mut dyn Write) -> io::Result<Printed> {
+        let streams: Vec<StreamFacts> = self.stream_facts(options);
+        let work = PrintWork {
+            streams: &streams,
+            options,
+        };
+        let report = self.opening_report().clone();
+        let printed = Printed { events: 0, report };
+        let left = options.limit.unwrap_or(u64::MAX);
+        let mut sink = PrintSink {
+            session: self,
+            work: &work,
+            out,
+            printed,
+            left,
+            previous: None,
+            error: None,
+        };
+        if left > 0 {
+            engine::run(self.cursors(true), self.threads, &work, &mut sink);
+        }
+        match sink.error {
+            Some(error) => Err(error),
+            None => Ok(sink.printed),
+        }
+    }
+
+    fn stream_facts(&self, options: &PrintOptions) -> Vec<StreamFacts> {
+        let mut streams = Vec::new();
+        for trace in &self.traces {
+            let name = trace_name(trace.folder.path());
+            let printer = Arc::new(Printer::new(
+                Arc::clone(&trace.decoder),
+                options.pretty.clone(),
+                name,
+            ));
+            for stream in &trace.streams {
+                let printer = Arc::clone(&printer);
+                streams.push(StreamFacts {
+                    class: stream.class,
+                    clock: stream.clock,
+                    printer,
+                    packet: Mutex::default(),
+                });
+            }
+        }
+        streams
+    }
+}
+
+struct StreamFacts {
+    class: usize,
+    clock: Option<kymo_decode::ClockConverter>,
+    printer: Arc<Printer>,
+    /// The text of the packet that was printed last.
+    packet: Mutex<Option<(u64, Arc<PacketText>)>>,
+}
+
+impl StreamFacts {
+    fn moment(&self, cycles: u64) -> Option<Moment> {
+        self.clock.map(|clock| Moment {
+            cycles,
+            nanos: clock.nanos(cycles),
+        })
+    }
+
+    fn packet_text(&self, events: &Events) -> Arc<PacketText> {
+        let number = events.packet.number;
+        if let Ok(Some((known, text))) = self.packet.lock().as_deref() {
+            if *known == number {
+                return Arc::clone(text);
+            }
+        }
+        let text = self
+            .printer
+            .packet(&events.packet.head, events.packet.head_window());
+        let text = Arc::new(text.unwrap_or_default());
+        if let Ok(mut packet) = self.packet.lock() {
+            *packet = Some((number, Arc::clone(&text)));
+        }
+        text
+    }
+}
+
+struct PrintWork<'a> {
+    streams: &'a [StreamFacts],
+    options: &'a PrintOptions,
+}
+
+struct Text {
+    lines: Vec<u8>,
+    events: u64,
+}
+
+impl Work for PrintWork<'_> {
+    type Context = Option<Moment>;
+    type Output = Text;
+
+    fn work(&self, round: &Round<Batch>, previous: Option<Moment>) -> Text {
+        let mut text = Text {
+            lines: Vec::new(),
+            events: 0,
+        };
+        let mut stamp = Stamp::new(self.options.stamp, self.options.zone);
+        let packets: Vec<Option<Arc<PacketText>>> = round
+            .parts
+            .iter()
+            .map(|part| match &part.batch.content {
+                Content::Events(events) if !self.options.silent => {
+                    Some(self.streams[part.stream].packet_text(events))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut states: Vec<_> = round.parts.iter().map(|part| state(&part.batch)).collect();
+        let mut previous = previous;
+        for place in &round.order {
+            let part = &round.parts[place.part as usize];
+            let Content::Events(events) = &part.batch.content else {
+                continue;
+            };
+            text.events += 1;
+            let Some(packet) = &packets[place.part as usize] else {
+                continue;
+            };
+            let row = place.row as usize;
+            let stream = &self.streams[part.stream];
+            if let Some(moment) = stream.moment(events.records.cycles[row]) {
+                stamp.write(&mut text.lines, moment, previous);
+                previous = Some(moment);
+            }
+            let event = Event {
+                stream_class: stream.class,
+                event_class: events.records.classes[row] as usize,
+                position: events.records.positions[row],
+                window: events.window(),
+                packet,
+            };
+            // The scan read the record before: what it accepted can be read again.
+            let printed =
+                stream
+                    .printer
+                    .event(&event, &mut states[place.part as usize], &mut text.lines);
+            debug_assert!(printed.is_ok(), "{printed:?}");
+        }
+        text
+    }
+}
+
+fn state(batch: &Batch) -> State {
+    match &batch.content {
+        Content::Events(events) => events.state(),
+        Content::Mark(_) => State::default(),
+    }
+}
+
+struct PrintSink<'a> {
+    session: &'a Session,
+    work: &'a PrintWork<'a>,
+    out: &'a mut dyn Write,
+    printed: Printed,
+    left: u64,
+    previous: Option<Moment>,
+    error: Option<io::Error>,
+}
+
+impl PrintSink<'_> {
+    fn is_event(round: &Round<Batch>, place: Place) -> bool {
+        matches!(
+            round.parts[place.part as usize].batch.content,
+            Content::Events(_)
+        )
+    }
+
+    fn moment(&self, round: &Round<Batch>, place: Place) -> Option<Moment> {
+        let part = &round.parts[place.part as usize];
+        let Content::Events(events) = &part.batch.content else {
+            return None;
+        };
+        self.work.streams[part.stream].moment(events.records.cycles[place.row as usize])
+    }
+
+    fn losses(&mut self, round: &Round<Batch>) {
+        for part in &round.parts {
+            match &part.batch.content {
+                Content::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
+                    self.printed.report.events_discarded += count.unwrap_or(0);
+                    self.printed.report.discarded_is_lower_bound |= count.is_none();
+                }
+                Content::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
+                    self.printed.report.packets_lost += count.unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Sink<PrintWork<'_>> for PrintSink<'_> {
+    fn context(&mut self, round: &mut Round<Batch>) -> Option<Moment> {
+        self.losses(round);
+        let events: u64 = round
+            .parts
+            .iter()
+            .map(|part| {
+                if matches!(part.batch.content, Content::Events(_)) {
+                    part.rows.len() as u64
+                } else {
+                    0
+                }
+            })
+            .sum();
+        if events >= self.left {
+            let mut left = self.left;
+            let cut = round.order.iter().position(|place| {
+                left -= u64::from(Self::is_event(round, *place) && left > 0);
+                left == 0
+            });
+            round.order.truncate(cut.map_or(0, |cut| cut + 1));
+        }
+        self.left -= events.min(self.left);
+        let before = self.previous;
+        let last = round
+            .order
+            .iter()
+            .rev()
+            .find_map(|&place| self.moment(round, place));
+        self.previous = last.or(self.previous);
+        before
+    }
+
+    fn finish(&mut self, text: Text) -> ControlFlow<()> {
+        self.printed.events += text.events;
+        if let Err(error) = self.out.write_all(&text.lines) {
+            self.error = Some(error);
+            return ControlFlow::Break(());
+        }
+        if self.left == 0 && Some(self.printed.events) >= self.work.options.limit {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn fault(&mut self, fault: StreamFault) {
+        self.printed
+            .report
+            .unreadable
+            .push(self.session.problem(&fault));
+    }
+}

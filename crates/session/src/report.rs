@@ -1,0 +1,41 @@
+//! What a job could not read, and what it had to assume.
+
+use std::fmt;
+
+/// Everything that stands between an answer and the whole truth.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Report {
+    /// What could not be read: the answer lacks it.
+    pub unreadable: Vec<Problem>,
+    /// What was assumed: the answer relies on it.
+    pub assumptions: Vec<Problem>,
+    /// Event records that tracers say they discarded; at least so many where `discarded_is_lower_bound`.
+    pub events_discarded: u64,
+    /// Some stream lost events before its first packet and does not say how many.
+    pub discarded_is_lower_bound: bool,
+    /// Packets that are missing by their sequence numbers.
+    pub packets_lost: u64,
+}
+
+/// A place and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl Report {
+    /// Whether everything was read.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.unreadable.is_empty()
+    }
+}
