@@ -2,11 +2,16 @@
 //!
 //! It must never know any format: these types say what a number *is*, not where it was read.
 
+#![no_std]
+
+#[cfg(test)]
+extern crate std;
+
 mod uuid;
 
 pub use uuid::{ParseUuidError, Uuid};
 
-use std::fmt;
+use core::fmt;
 
 /// A raw value of a clock: ticks since the clock's own zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! The 16 bytes that name a trace, in their usual text form.
 
-use std::fmt;
-use std::str::FromStr;
+use core::fmt;
+use core::str::FromStr;
 
 /// A universally unique identifier.
 ///
@@ -26,7 +26,7 @@ impl fmt::Display for ParseUuidError {
     }
 }
 
-impl std::error::Error for ParseUuidError {}
+impl core::error::Error for ParseUuidError {}
 
 impl FromStr for Uuid {
     type Err = ParseUuidError;
