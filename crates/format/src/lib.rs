@@ -13,6 +13,7 @@ pub mod json;
 pub mod model;
 pub mod stream;
 pub mod tsdl;
+pub mod value;
 
 pub use diagnostic::{Assumption, Diagnostic, LineColumn, Problem, Severity, line_column};
 pub use model::{
