@@ -38,14 +38,8 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let open = |paths: &[PathBuf]| {
-        Session::open(
-            paths,
-            &OpenOptions {
-                threads: arguments.threads,
-                ..OpenOptions::default()
-            },
-        )
-        .map_err(|failure| eprint!("{}", failure.render()))
+        Session::open(paths, &OpenOptions { threads: arguments.threads, ..OpenOptions::default() })
+            .map_err(|failure| eprint!("{}", failure.render()))
     };
     let complete = match &arguments.command {
         Command::Count { traces } => {
@@ -59,14 +53,7 @@ fn main() -> ExitCode {
             }
             counts.report.is_complete()
         }
-        Command::Print {
-            traces,
-            clock_seconds,
-            clock_cycles,
-            no_delta,
-            format,
-            limit,
-        } => {
+        Command::Print { traces, clock_seconds, clock_cycles, no_delta, format, limit } => {
             let Ok(session) = open(traces) else {
                 return ExitCode::from(1);
             };
@@ -83,10 +70,7 @@ fn main() -> ExitCode {
                 limit: *limit,
             };
             let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-            match session
-                .print(&options, &mut out)
-                .and_then(|printed| out.flush().map(|()| printed))
-            {
+            match session.print(&options, &mut out).and_then(|printed| out.flush().map(|()| printed)) {
                 Ok(printed) => {
                     for problem in &printed.report.unreadable {
                         eprintln!("{problem}");
@@ -97,9 +81,5 @@ fn main() -> ExitCode {
             }
         }
     };
-    if complete {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    }
+    if complete { ExitCode::SUCCESS } else { ExitCode::from(1) }
 }

@@ -41,18 +41,8 @@ pub(crate) struct Bits {
 
 impl Builder {
     pub(crate) fn new(entry: Phase, mixed_orders: bool) -> Self {
-        let program = Program {
-            entry,
-            ..Program::default()
-        };
-        Self {
-            program,
-            block: Block::new(),
-            run: None,
-            phase: entry,
-            mixed_orders,
-            spare: Vec::new(),
-        }
+        let program = Program { entry, ..Program::default() };
+        Self { program, block: Block::new(), run: None, phase: entry, mixed_orders, spare: Vec::new() }
     }
 
     /// The finished program, and what is known of the position at its end.
@@ -68,11 +58,7 @@ impl Builder {
             return register;
         }
         let register = Reg(self.program.registers);
-        self.program.registers = self
-            .program
-            .registers
-            .checked_add(1)
-            .expect("a scope set has at most 2^16 fields");
+        self.program.registers = self.program.registers.checked_add(1).expect("a scope set has at most 2^16 fields");
         register
     }
 
@@ -105,10 +91,7 @@ impl Builder {
         let (block, run) = (&mut self.block, &mut self.run);
         run.get_or_insert_with(|| {
             block.push(Op::Need { bits: 0 });
-            Run {
-                need: block.len() - 1,
-                bits: 0,
-            }
+            Run { need: block.len() - 1, bits: 0 }
         })
     }
 
@@ -127,19 +110,12 @@ impl Builder {
         }
         self.flush();
         self.block.push(Op::Align { log2 });
-        self.phase = Phase {
-            modulus_log2: log2,
-            phase: 0,
-        };
+        self.phase = Phase { modulus_log2: log2, phase: 0 };
     }
 
     /// Moves on by `bits` in the current run; returns their offset in it.
     fn take(&mut self, bits: u64) -> u32 {
-        if self
-            .run
-            .as_ref()
-            .is_some_and(|run| run.bits + bits > u64::from(u32::MAX))
-        {
+        if self.run.as_ref().is_some_and(|run| run.bits + bits > u64::from(u32::MAX)) {
             self.flush();
         }
         let run = self.run();
@@ -166,20 +142,8 @@ impl Builder {
         self.order(bits.order, bits.reversed);
         let offset = self.take(u64::from(bits.width));
         let to = self.register();
-        let Bits {
-            width,
-            order,
-            reversed,
-            signed,
-        } = bits;
-        self.block.push(Op::Read {
-            to,
-            offset,
-            width,
-            order,
-            signed,
-            reversed,
-        });
+        let Bits { width, order, reversed, signed } = bits;
+        self.block.push(Op::Read { to, offset, width, order, signed, reversed });
         to
     }
 
@@ -216,15 +180,8 @@ impl Builder {
         self.align(8);
         self.flush();
         let (start, length) = (self.register(), self.register());
-        self.block.push(Op::Text {
-            start,
-            length,
-            unit,
-        });
-        self.phase = Phase {
-            modulus_log2: 3,
-            phase: 0,
-        };
+        self.block.push(Op::Text { start, length, unit });
+        self.phase = Phase { modulus_log2: 3, phase: 0 };
         (start, length)
     }
 
@@ -267,10 +224,7 @@ impl Builder {
     ///
     /// The caller puts the block into an operation and says with [`Builder::join`] or
     /// [`Builder::resume`] what is known behind it.
-    pub(crate) fn block<E>(
-        &mut self,
-        write: impl FnOnce(&mut Self) -> Result<(), E>,
-    ) -> Result<(Block, Phase), E> {
+    pub(crate) fn block<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(Block, Phase), E> {
         self.flush();
         let (outer, before) = (std::mem::take(&mut self.block), self.phase);
         let spare = std::mem::take(&mut self.spare);
@@ -294,19 +248,14 @@ impl Builder {
 }
 
 fn mask(log2: u8) -> u64 {
-    1_u64
-        .checked_shl(u32::from(log2))
-        .map_or(u64::MAX, |bit| bit - 1)
+    1_u64.checked_shl(u32::from(log2)).map_or(u64::MAX, |bit| bit - 1)
 }
 
 /// What is known where two paths meet.
 pub(crate) fn join(one: Phase, other: Phase) -> Phase {
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
-    Phase {
-        modulus_log2,
-        phase: one.phase & mask(modulus_log2),
-    }
+    Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
 }
 
 /// What is known at the head of every round of a loop whose body moves by multiples of `2^granularity`
@@ -315,15 +264,9 @@ pub(crate) fn loop_phase(before: Phase, granularity: u8, aligns: bool) -> Phase 
     let modulus_log2 = before.modulus_log2.min(granularity);
     let phase = before.phase & mask(modulus_log2);
     if phase != 0 && aligns {
-        return Phase {
-            modulus_log2: phase.trailing_zeros() as u8,
-            phase: 0,
-        };
+        return Phase { modulus_log2: phase.trailing_zeros() as u8, phase: 0 };
     }
-    Phase {
-        modulus_log2,
-        phase,
-    }
+    Phase { modulus_log2, phase }
 }
 
 #[cfg(test)]
@@ -331,10 +274,7 @@ mod tests {
     use super::*;
 
     fn at(modulus_log2: u8, phase: u64) -> Phase {
-        Phase {
-            modulus_log2,
-            phase,
-        }
+        Phase { modulus_log2, phase }
     }
 
     #[test]
@@ -348,29 +288,14 @@ mod tests {
     #[test]
     fn known_padding_is_part_of_the_run() {
         let mut builder = Builder::new(at(5, 0), false);
-        let u8_bits = Bits {
-            width: 8,
-            order: ByteOrder::Little,
-            reversed: false,
-            signed: false,
-        };
+        let u8_bits = Bits { width: 8, order: ByteOrder::Little, reversed: false, signed: false };
         builder.read(u8_bits);
         builder.align(32);
-        builder.read(Bits {
-            width: 32,
-            ..u8_bits
-        });
+        builder.read(Bits { width: 32, ..u8_bits });
         let (program, phase) = builder.finish();
         assert_eq!(phase, at(5, 0));
         assert_eq!(program.body[0], Op::Need { bits: 64 });
-        assert!(matches!(
-            program.body[2],
-            Op::Read {
-                offset: 32,
-                width: 32,
-                ..
-            }
-        ));
+        assert!(matches!(program.body[2], Op::Read { offset: 32, width: 32, .. }));
         assert_eq!(program.body[3], Op::Advance { bits: 64 });
     }
 }

@@ -39,15 +39,8 @@ impl ClockConverter {
         let frequency_hz = clock.frequency_hz.max(1);
         let offset_ns = i128::from(clock.offset_s) * NANOS + i128::from(shift_ns);
         let sum = offset_ns.saturating_add(clock.offset_cycles);
-        let addend = (i128::from(frequency_hz) == NANOS)
-            .then(|| i64::try_from(sum).ok())
-            .flatten();
-        Self {
-            frequency_hz,
-            offset_cycles: clock.offset_cycles,
-            offset_ns,
-            addend,
-        }
+        let addend = (i128::from(frequency_hz) == NANOS).then(|| i64::try_from(sum).ok()).flatten();
+        Self { frequency_hz, offset_cycles: clock.offset_cycles, offset_ns, addend }
     }
 
     /// Nanoseconds since the clock's origin, rounded down, however large.
@@ -57,9 +50,7 @@ impl ClockConverter {
         let frequency = i128::from(self.frequency_hz);
         let (seconds, rest) = (cycles.div_euclid(frequency), cycles.rem_euclid(frequency));
         let seconds_ns = seconds.saturating_mul(NANOS);
-        seconds_ns
-            .saturating_add(rest * NANOS / frequency)
-            .saturating_add(self.offset_ns)
+        seconds_ns.saturating_add(rest * NANOS / frequency).saturating_add(self.offset_ns)
     }
 
     /// Nanoseconds since the clock's origin, rounded down; `None` if they do not fit.
@@ -74,10 +65,7 @@ impl ClockConverter {
     /// The same, as near as 64 bits come.
     #[must_use]
     pub fn nanos_saturating(&self, cycles: u64) -> i64 {
-        let saturate = || {
-            self.nanos_wide(cycles)
-                .clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
-        };
+        let saturate = || self.nanos_wide(cycles).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
         self.nanos(cycles).unwrap_or_else(saturate)
     }
 
@@ -85,10 +73,7 @@ impl ClockConverter {
     pub fn nanos_saturating_all(&self, cycles: &[u64], into: &mut Vec<i64>) {
         let highest = cycles.iter().copied().max().unwrap_or(0);
         match self.addend {
-            Some(addend)
-                if i64::try_from(highest)
-                    .is_ok_and(|highest| highest.checked_add(addend).is_some()) =>
-            {
+            Some(addend) if i64::try_from(highest).is_ok_and(|highest| highest.checked_add(addend).is_some()) => {
                 into.extend(cycles.iter().map(|&cycles| cycles as i64 + addend));
             }
             _ => into.extend(cycles.iter().map(|&cycles| self.nanos_saturating(cycles))),
@@ -103,11 +88,7 @@ impl ClockConverter {
         let (seconds, rest) = (nanos.div_euclid(NANOS), nanos.rem_euclid(NANOS));
         let cycles = seconds.saturating_mul(frequency) + (rest * frequency + NANOS - 1) / NANOS;
         let cycles = cycles.saturating_sub(self.offset_cycles);
-        if cycles < 0 {
-            Some(0)
-        } else {
-            u64::try_from(cycles).ok()
-        }
+        if cycles < 0 { Some(0) } else { u64::try_from(cycles).ok() }
     }
 }
 
@@ -155,16 +136,10 @@ mod tests {
     fn the_first_cycle_not_before_a_time() {
         for (frequency, offset) in [(1, 10_000), (3, 5), (1_000_000_000, 7), (3_293_832_152, 1)] {
             let clock = clock(frequency, offset, 2);
-            for nanos in [
-                offset * 1_000_000_000 + 1,
-                offset * 1_000_000_000 + 7_777_777_777,
-            ] {
+            for nanos in [offset * 1_000_000_000 + 1, offset * 1_000_000_000 + 7_777_777_777] {
                 let cycles = clock.cycles_from(nanos).unwrap();
                 assert!(clock.nanos(cycles).unwrap() >= nanos, "{frequency} {nanos}");
-                assert!(
-                    cycles == 0 || clock.nanos(cycles - 1).unwrap() < nanos,
-                    "{frequency} {nanos}"
-                );
+                assert!(cycles == 0 || clock.nanos(cycles - 1).unwrap() < nanos, "{frequency} {nanos}");
             }
         }
     }

@@ -11,8 +11,7 @@
 //! the bytes copies them.
 
 use kymo_format::model::{
-    self, BitMap, DisplayBase, FieldClass, IntegerMeaning, Mapping, Optional, Scope, Structure,
-    TextEncoding, Variant,
+    self, BitMap, DisplayBase, FieldClass, IntegerMeaning, Mapping, Optional, Scope, Structure, TextEncoding, Variant,
 };
 use kymo_ir::{Cell, Column, Op, Program, Reg, Source, Table};
 
@@ -143,32 +142,17 @@ impl Decoder {
     ) -> Result<ClassColumns, LowerError> {
         let mut face = ColumnFace::new(self.trace_class().dialect, projection);
         let program = self.body(stream_class, event_class, &mut face)?;
-        Ok(ClassColumns {
-            fields: face.fields,
-            program,
-        })
+        Ok(ClassColumns { fields: face.fields, program })
     }
 }
 
 /// A compound field whose parts are being collected.
 #[derive(Debug)]
 enum Open {
-    Structure {
-        members: Vec<(String, Shape)>,
-    },
-    List {
-        column: u16,
-        table: u16,
-        element: Option<Shape>,
-    },
-    Optional {
-        present: u16,
-        content: Option<Shape>,
-    },
-    Variant {
-        option: u16,
-        options: Vec<(Option<String>, Shape)>,
-    },
+    Structure { members: Vec<(String, Shape)> },
+    List { column: u16, table: u16, element: Option<Shape> },
+    Optional { present: u16, content: Option<Shape> },
+    Variant { option: u16, options: Vec<(Option<String>, Shape)> },
 }
 
 struct ColumnFace<'a> {
@@ -186,25 +170,13 @@ struct ColumnFace<'a> {
 impl<'a> ColumnFace<'a> {
     fn new(dialect: model::Dialect, projection: &'a Projection) -> Self {
         let scope = Scope::EventPayload;
-        Self {
-            dialect,
-            projection,
-            fields: Vec::new(),
-            scope,
-            open: Vec::new(),
-            names: Vec::new(),
-            tables: Vec::new(),
-        }
+        Self { dialect, projection, fields: Vec::new(), scope, open: Vec::new(), names: Vec::new(), tables: Vec::new() }
     }
 
     fn column(&self, builder: &mut Builder, cell: Cell) -> u16 {
         let &(table, choices) = self.tables.last().expect("table 0 is open in every scope");
         let columns = &mut builder.program.columns;
-        columns.push(Column {
-            table,
-            cell,
-            nullable: choices > 0,
-        });
+        columns.push(Column { table, cell, nullable: choices > 0 });
         (columns.len() - 1) as u16
     }
 
@@ -220,30 +192,15 @@ impl<'a> ColumnFace<'a> {
         builder.release(from);
     }
 
-    fn integer(
-        &self,
-        builder: &mut Builder,
-        from: Reg,
-        width: Option<u8>,
-        meaning: &IntegerMeaning,
-    ) -> Shape {
+    fn integer(&self, builder: &mut Builder, from: Reg, width: Option<u8>, meaning: &IntegerMeaning) -> Shape {
         let column = self.store(builder, cell(width.unwrap_or(64)), from);
         let labels = meaning.enumeration.then(|| meaning.mappings.clone());
-        Shape::Integer {
-            column,
-            signed: meaning.signed,
-            base: meaning.base,
-            labels,
-        }
+        Shape::Integer { column, signed: meaning.signed, base: meaning.base, labels }
     }
 
     fn span(&self, builder: &mut Builder, start: Reg, length: Reg) -> u16 {
         let column = self.column(builder, Cell::Span);
-        builder.push(Op::StoreSpan {
-            column,
-            start,
-            length,
-        });
+        builder.push(Op::StoreSpan { column, start, length });
         column
     }
 
@@ -254,11 +211,7 @@ impl<'a> ColumnFace<'a> {
             Some(Open::Structure { members }) => {
                 let name = self.names.last().expect("a member has a name").clone();
                 if outermost {
-                    self.fields.push(ScopeField {
-                        scope: self.scope,
-                        name,
-                        shape,
-                    });
+                    self.fields.push(ScopeField { scope: self.scope, name, shape });
                 } else {
                     members.push((name, shape));
                 }
@@ -273,11 +226,7 @@ impl<'a> ColumnFace<'a> {
     }
 
     fn choices(&mut self) -> &mut usize {
-        &mut self
-            .tables
-            .last_mut()
-            .expect("table 0 is open in every scope")
-            .1
+        &mut self.tables.last_mut().expect("table 0 is open in every scope").1
     }
 
     fn display(&self, name: &str) -> String {
@@ -298,51 +247,30 @@ fn cell(width: u8) -> Cell {
 impl Face for ColumnFace<'_> {
     fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
         let shape = match value {
-            Value::Integer {
-                register,
-                width,
-                meaning,
-            } => self.integer(builder, register, width, meaning),
-            Value::Boolean { register } => Shape::Boolean {
-                column: self.store(builder, Cell::U64, register),
-            },
-            Value::BitArray { register, .. } => Shape::BitArray {
-                column: self.store(builder, Cell::U64, register),
-            },
-            Value::BitMap { register, map } => {
-                bit_map(self.store(builder, Cell::U64, register), map)
+            Value::Integer { register, width, meaning } => self.integer(builder, register, width, meaning),
+            Value::Boolean { register } => Shape::Boolean { column: self.store(builder, Cell::U64, register) },
+            Value::BitArray { register, .. } => Shape::BitArray { column: self.store(builder, Cell::U64, register) },
+            Value::BitMap { register, map } => bit_map(self.store(builder, Cell::U64, register), map),
+            Value::Real { register, width } => Shape::Real { column: self.store(builder, cell(width), register) },
+            Value::Text { start, length, encoding } => {
+                Shape::Text { column: self.span(builder, start, length), encoding }
             }
-            Value::Real { register, width } => Shape::Real {
-                column: self.store(builder, cell(width), register),
-            },
-            Value::Text {
-                start,
-                length,
-                encoding,
-            } => Shape::Text {
-                column: self.span(builder, start, length),
-                encoding,
-            },
-            Value::Blob { start, length } => Shape::Blob {
-                column: self.span(builder, start, length),
-            },
+            Value::Blob { start, length } => Shape::Blob { column: self.span(builder, start, length) },
         };
         self.close(shape);
     }
 
     fn structure(&mut self, _: &mut Builder, _: &Structure) {
-        self.open.push(Open::Structure {
-            members: Vec::new(),
-        });
+        self.open.push(Open::Structure { members: Vec::new() });
         self.names.push(String::new());
     }
 
     fn member(&mut self, _: &mut Builder, structure: &Structure, index: usize) -> bool {
         let name = self.display(&structure.members[index].name);
         let wanted = match self.projection {
-            Projection::Fields(fields) if self.open.len() == 1 => fields
-                .iter()
-                .any(|(scope, field)| *scope == self.scope && *field == name),
+            Projection::Fields(fields) if self.open.len() == 1 => {
+                fields.iter().any(|(scope, field)| *scope == self.scope && *field == name)
+            }
             _ => true,
         };
         *self.names.last_mut().expect("a structure is open") = name;
@@ -361,17 +289,9 @@ impl Face for ColumnFace<'_> {
         let parent = self.tables.last().map(|(table, _)| *table);
         builder.program.tables.push(Table { parent });
         let table = (builder.program.tables.len() - 1) as u16;
-        builder.push(Op::StoreList {
-            column,
-            table,
-            count,
-        });
+        builder.push(Op::StoreList { column, table, count });
         self.tables.push((table, 0));
-        self.open.push(Open::List {
-            column,
-            table,
-            element: None,
-        });
+        self.open.push(Open::List { column, table, element: None });
     }
 
     fn element_end(&mut self, builder: &mut Builder) {
@@ -381,18 +301,9 @@ impl Face for ColumnFace<'_> {
 
     fn array_end(&mut self, _: &mut Builder) {
         self.tables.pop();
-        if let Some(Open::List {
-            column,
-            table,
-            element,
-        }) = self.open.pop()
-        {
+        if let Some(Open::List { column, table, element }) = self.open.pop() {
             let element = Box::new(element.expect("an array's element was described"));
-            self.close(Shape::List {
-                column,
-                table,
-                element,
-            });
+            self.close(Shape::List { column, table, element });
         }
     }
 
@@ -400,10 +311,7 @@ impl Face for ColumnFace<'_> {
         let present = self.column(builder, Cell::U8);
         Self::store_constant(builder, present, 1);
         *self.choices() += 1;
-        self.open.push(Open::Optional {
-            present,
-            content: None,
-        });
+        self.open.push(Open::Optional { present, content: None });
     }
 
     fn absent(&mut self, builder: &mut Builder, _: &Optional) {
@@ -416,22 +324,11 @@ impl Face for ColumnFace<'_> {
         if index == 0 {
             let option = self.column(builder, Cell::U16);
             *self.choices() += 1;
-            self.open.push(Open::Variant {
-                option,
-                options: Vec::new(),
-            });
+            self.open.push(Open::Variant { option, options: Vec::new() });
         }
-        let name = variant.options[index]
-            .name
-            .as_deref()
-            .map(|name| self.display(name));
+        let name = variant.options[index].name.as_deref().map(|name| self.display(name));
         if let Some(Open::Variant { option, options }) = self.open.last_mut() {
-            options.push((
-                name,
-                Shape::Structure {
-                    members: Vec::new(),
-                },
-            ));
+            options.push((name, Shape::Structure { members: Vec::new() }));
             Self::store_constant(builder, *option, index as u64);
         }
     }
@@ -443,19 +340,14 @@ impl Face for ColumnFace<'_> {
                 let content = Box::new(content.expect("an optional's content was described"));
                 self.close(Shape::Optional { present, content });
             }
-            Some(Open::Variant { option, options }) => {
-                self.close(Shape::Variant { option, options })
-            }
+            Some(Open::Variant { option, options }) => self.close(Shape::Variant { option, options }),
             _ => {}
         }
     }
 }
 
 fn bit_map(column: u16, map: &BitMap) -> Shape {
-    Shape::BitMap {
-        column,
-        flags: map.flags.clone(),
-    }
+    Shape::BitMap { column, flags: map.flags.clone() }
 }
 
 impl BodyFace for ColumnFace<'_> {

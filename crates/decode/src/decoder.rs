@@ -54,10 +54,7 @@ impl Decoder {
     /// The state in which a packet's first event record is read.
     #[must_use]
     pub fn state(&self, head: &PacketHead, clock_cycles: u64) -> State {
-        State {
-            clock: clock_cycles,
-            slots: head.slots.to_vec(),
-        }
+        State { clock: clock_cycles, slots: head.slots.to_vec() }
     }
 
     /// Finds event records from `position` on: see [`kymo_ir::eval::scan`].
@@ -83,21 +80,11 @@ impl Decoder {
         face: &mut dyn BodyFace,
     ) -> Result<Program, LowerError> {
         let stream = self.stream_class(stream_class);
-        self.plan.body(
-            &self.trace,
-            stream,
-            &self.plan.streams[stream_class],
-            event_class,
-            face,
-        )
+        self.plan.body(&self.trace, stream, &self.plan.streams[stream_class], event_class, face)
     }
 
     /// The program that reads a packet's context for a face. It runs at [`PacketHead::context_start`].
-    pub(crate) fn packet_context(
-        &self,
-        stream_class: usize,
-        face: &mut dyn BodyFace,
-    ) -> Result<Program, LowerError> {
+    pub(crate) fn packet_context(&self, stream_class: usize, face: &mut dyn BodyFace) -> Result<Program, LowerError> {
         let stream = self.stream_class(stream_class);
         self.plan.packet_context(&self.trace, stream, face)
     }

@@ -78,19 +78,14 @@ pub(crate) fn read(
     window: Window<'_>,
     clock: u64,
 ) -> Result<PacketHead, HeadError> {
-    let mut state = State {
-        clock,
-        slots: vec![0; slots::count(&plan.slots)],
-    };
-    let context_start =
-        eval::record(&plan.packet_header, window, 0, &mut state).map_err(HeadError::Fault)?;
+    let mut state = State { clock, slots: vec![0; slots::count(&plan.slots)] };
+    let context_start = eval::record(&plan.packet_header, window, 0, &mut state).map_err(HeadError::Fault)?;
     if let Some(found) = slots::value(&state.slots, slots::MAGIC).filter(|found| *found != MAGIC) {
         return Err(HeadError::Magic { found });
     }
     let stream_class = stream_class(trace, slots::value(&state.slots, slots::STREAM_CLASS))?;
     let context = &plan.streams[stream_class].packet_context;
-    let body_start =
-        eval::record(context, window, context_start, &mut state).map_err(HeadError::Fault)?;
+    let body_start = eval::record(context, window, context_start, &mut state).map_err(HeadError::Fault)?;
     let value = |slot| slots::value(&state.slots, slot);
     let head = PacketHead {
         stream_class,
@@ -112,11 +107,7 @@ pub(crate) fn read(
 
 fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, HeadError> {
     let Some(id) = id else {
-        return if trace.stream_classes.is_empty() {
-            Err(HeadError::StreamClass { id: 0 })
-        } else {
-            Ok(0)
-        };
+        return if trace.stream_classes.is_empty() { Err(HeadError::StreamClass { id: 0 }) } else { Ok(0) };
     };
     let found = trace.stream_classes.iter().position(|class| class.id == id);
     found.ok_or(HeadError::StreamClass { id })
@@ -128,10 +119,7 @@ fn uuid_differs(trace: &TraceClass, window: Window<'_>, start: Option<u64>) -> b
         return false;
     };
     let at = (start - window.origin()) as usize;
-    window
-        .bytes()
-        .get(at..at + 16)
-        .is_some_and(|bytes| bytes != uuid.0)
+    window.bytes().get(at..at + 16).is_some_and(|bytes| bytes != uuid.0)
 }
 
 fn check_sizes(head: &PacketHead) -> Result<(), HeadError> {
@@ -144,9 +132,5 @@ fn check_sizes(head: &PacketHead) -> Result<(), HeadError> {
     if whole && content <= total && content >= head.body_start {
         return Ok(());
     }
-    Err(HeadError::Sizes {
-        total,
-        content,
-        head: head.body_start,
-    })
+    Err(HeadError::Sizes { total, content, head: head.body_start })
 }

@@ -11,8 +11,8 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_format::model::{
-    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange,
-    Optional, Role, Scope, Step, Structure, TextEncoding, Variant,
+    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope,
+    Step, Structure, TextEncoding, Variant,
 };
 use kymo_ir::{Op, Phase, Reg, Source};
 
@@ -25,28 +25,17 @@ use crate::slots::{self, SlotMap};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Value<'a> {
     /// An integer or an enumeration, of a fixed width or LEB128 (`None`).
-    Integer {
-        register: Reg,
-        width: Option<u8>,
-        meaning: &'a IntegerMeaning,
-    },
+    Integer { register: Reg, width: Option<u8>, meaning: &'a IntegerMeaning },
     /// True if not zero.
     Boolean { register: Reg },
     /// Bits.
     BitArray { register: Reg, width: u8 },
     /// Bits with names.
-    BitMap {
-        register: Reg,
-        map: &'a kymo_format::model::BitMap,
-    },
+    BitMap { register: Reg, map: &'a kymo_format::model::BitMap },
     /// A real number's bits: 16, 32 or 64.
     Real { register: Reg, width: u8 },
     /// Text: first byte, bytes.
-    Text {
-        start: Reg,
-        length: Reg,
-        encoding: TextEncoding,
-    },
+    Text { start: Reg, length: Reg, encoding: TextEncoding },
     /// Bytes: first byte, bytes.
     Blob { start: Reg, length: Reg },
 }
@@ -172,35 +161,16 @@ impl<'a> Lower<'a> {
         wanted: &'a HashSet<FieldPath>,
         slots: &'a SlotMap,
     ) -> Self {
-        let path = FieldPath {
-            scope: Scope::PacketHeader,
-            steps: Vec::new(),
-        };
-        Self {
-            builder,
-            wanted,
-            slots,
-            scopes,
-            kept: HashMap::new(),
-            path,
-            roles: Roles::Ignored,
-        }
+        let path = FieldPath { scope: Scope::PacketHeader, steps: Vec::new() };
+        Self { builder, wanted, slots, scopes, kept: HashMap::new(), path, roles: Roles::Ignored }
     }
 
     /// Reads all fields of a scope, if there are any.
-    pub(crate) fn scope(
-        &mut self,
-        scope: Scope,
-        roles: Roles,
-        face: &mut dyn Face,
-    ) -> Result<(), LowerError> {
+    pub(crate) fn scope(&mut self, scope: Scope, roles: Roles, face: &mut dyn Face) -> Result<(), LowerError> {
         let Some(class) = self.scopes.get(scope) else {
             return Ok(());
         };
-        self.path = FieldPath {
-            scope,
-            steps: Vec::new(),
-        };
+        self.path = FieldPath { scope, steps: Vec::new() };
         self.roles = roles;
         self.field(class, face)
     }
@@ -224,31 +194,15 @@ impl<'a> Lower<'a> {
             }
             FieldKind::Integer(integer) => {
                 let (register, width) = self.number(integer.bits, integer.meaning.signed)?;
-                self.follow_roles(
-                    register,
-                    Source::Constant(u64::from(width)),
-                    &integer.meaning,
-                );
-                let value = Value::Integer {
-                    register,
-                    width: Some(width),
-                    meaning: &integer.meaning,
-                };
+                self.follow_roles(register, Source::Constant(u64::from(width)), &integer.meaning);
+                let value = Value::Integer { register, width: Some(width), meaning: &integer.meaning };
                 self.value(face, value, &[register]);
             }
             FieldKind::VariableInteger(integer) => self.variable_integer(&integer.meaning, face),
             FieldKind::Real(bits) => self.real(*bits, face)?,
             FieldKind::NullTerminatedText(encoding) => {
                 let (start, length) = self.builder.text(measure::unit(*encoding));
-                self.value(
-                    face,
-                    Value::Text {
-                        start,
-                        length,
-                        encoding: *encoding,
-                    },
-                    &[start, length],
-                );
+                self.value(face, Value::Text { start, length, encoding: *encoding }, &[start, length]);
             }
             FieldKind::StaticText(text) => {
                 self.builder.align(text.alignment);
@@ -270,12 +224,7 @@ impl<'a> Lower<'a> {
             }
             FieldKind::Structure(structure) => self.structure(structure, face)?,
             FieldKind::StaticArray(array) => {
-                self.array(
-                    Source::Constant(array.length),
-                    &array.element,
-                    array.minimum_alignment,
-                    face,
-                )?;
+                self.array(Source::Constant(array.length), &array.element, array.minimum_alignment, face)?;
             }
             FieldKind::DynamicArray(array) => self.dynamic_array(array, face)?,
             FieldKind::Optional(optional) => self.optional(optional, face)?,
@@ -304,37 +253,24 @@ impl<'a> Lower<'a> {
 
     /// Whether somebody refers to this field or to one inside of it.
     fn is_referred(&self, class: &FieldClass) -> bool {
-        let leaf = !matches!(
-            class.kind,
-            FieldKind::Structure(_) | FieldKind::StaticArray(_) | FieldKind::DynamicArray(_)
-        );
+        let leaf =
+            !matches!(class.kind, FieldKind::Structure(_) | FieldKind::StaticArray(_) | FieldKind::DynamicArray(_));
         if leaf {
             return self.wanted.contains(&self.path);
         }
-        self.wanted
-            .iter()
-            .any(|path| path.scope == self.path.scope && path.steps.starts_with(&self.path.steps))
+        self.wanted.iter().any(|path| path.scope == self.path.scope && path.steps.starts_with(&self.path.steps))
     }
 
     fn number(&mut self, bits: FixedBits, signed: bool) -> Result<(Reg, u8), LowerError> {
         self.builder.align(bits.alignment);
-        let width = u8::try_from(bits.length).map_err(|_| LowerError::RealLength {
-            length: bits.length,
-        })?;
-        let register = self.builder.read(Bits {
-            width,
-            order: bits.byte_order,
-            reversed: bits.reversed,
-            signed,
-        });
+        let width = u8::try_from(bits.length).map_err(|_| LowerError::RealLength { length: bits.length })?;
+        let register = self.builder.read(Bits { width, order: bits.byte_order, reversed: bits.reversed, signed });
         Ok((register, width))
     }
 
     fn real(&mut self, bits: FixedBits, face: &mut dyn Face) -> Result<(), LowerError> {
         if !matches!(bits.length, 16 | 32 | 64) {
-            return Err(LowerError::RealLength {
-                length: bits.length,
-            });
+            return Err(LowerError::RealLength { length: bits.length });
         }
         let (register, width) = self.number(bits, false)?;
         self.value(face, Value::Real { register, width }, &[register]);
@@ -348,15 +284,7 @@ impl<'a> Lower<'a> {
         let register = self.builder.leb(meaning.signed, bits);
         let width = bits.map_or(Source::Constant(64), Source::Register);
         self.follow_roles(register, width, meaning);
-        self.value(
-            face,
-            Value::Integer {
-                register,
-                width: None,
-                meaning,
-            },
-            &[register],
-        );
+        self.value(face, Value::Integer { register, width: None, meaning }, &[register]);
         if let Some(bits) = bits {
             self.builder.release(bits);
         }
@@ -367,10 +295,7 @@ impl<'a> Lower<'a> {
         face.value(&mut self.builder, value);
         if let (true, [register]) = (self.wanted.contains(&self.path), registers) {
             if let Some(&slot) = self.slots.get(&self.path) {
-                self.builder.push(Op::Out {
-                    slot,
-                    from: *register,
-                });
+                self.builder.push(Op::Out { slot, from: *register });
             }
             self.kept.insert(self.path.clone(), *register);
             return;
@@ -384,13 +309,8 @@ impl<'a> Lower<'a> {
         let Roles::Followed { clock } = self.roles else {
             return None;
         };
-        let ends = meaning
-            .roles
-            .contains(&Role::PacketEndDefaultClockTimestamp);
-        meaning
-            .clock
-            .filter(|_| !ends && !meaning.signed)
-            .filter(|mapped| Some(*mapped) == clock)
+        let ends = meaning.roles.contains(&Role::PacketEndDefaultClockTimestamp);
+        meaning.clock.filter(|_| !ends && !meaning.signed).filter(|mapped| Some(*mapped) == clock)
     }
 
     fn follow_roles(&mut self, register: Reg, bits: Source, meaning: &IntegerMeaning) {
@@ -398,10 +318,7 @@ impl<'a> Lower<'a> {
             return;
         }
         if self.clock_of(meaning).is_some() {
-            self.builder.push(Op::Clock {
-                from: register,
-                bits,
-            });
+            self.builder.push(Op::Clock { from: register, bits });
         }
         for &role in &meaning.roles {
             self.leave(role, register);
@@ -425,20 +342,8 @@ impl<'a> Lower<'a> {
             Source::Constant(value) => Op::Set { to, value },
             Source::Register(from) => Op::Copy { to, from },
         });
-        self.builder.push(Op::Cut {
-            start,
-            length: to,
-            unit: measure::unit(encoding),
-        });
-        self.value(
-            face,
-            Value::Text {
-                start,
-                length: to,
-                encoding,
-            },
-            &[start, to],
-        );
+        self.builder.push(Op::Cut { start, length: to, unit: measure::unit(encoding) });
+        self.value(face, Value::Text { start, length: to, encoding }, &[start, to]);
     }
 
     fn blob(&mut self, length: Source, roles: &[Role], face: &mut dyn Face) {
@@ -473,13 +378,8 @@ impl<'a> Lower<'a> {
         Ok(())
     }
 
-    fn dynamic_array(
-        &mut self,
-        array: &DynamicArray,
-        face: &mut dyn Face,
-    ) -> Result<(), LowerError> {
-        self.builder
-            .align(array.minimum_alignment.max(array.element.alignment()));
+    fn dynamic_array(&mut self, array: &DynamicArray, face: &mut dyn Face) -> Result<(), LowerError> {
+        self.builder.align(array.minimum_alignment.max(array.element.alignment()));
         let count = Source::Register(self.referred(&array.length)?);
         self.path.steps.push(Step::Element);
         let passes = !face.wants(&array.element)
@@ -503,16 +403,11 @@ impl<'a> Lower<'a> {
         minimum_alignment: u64,
         face: &mut dyn Face,
     ) -> Result<(), LowerError> {
-        self.builder
-            .align(minimum_alignment.max(element.alignment()));
+        self.builder.align(minimum_alignment.max(element.alignment()));
         face.array(&mut self.builder, count, element);
         self.builder.flush();
         let before = self.builder.phase();
-        let head = loop_phase(
-            before,
-            measure::granularity(element),
-            measure::aligns(element),
-        );
+        let head = loop_phase(before, measure::granularity(element), measure::aligns(element));
         self.builder.resume(head);
         let index = self.builder.register();
         self.path.steps.push(Step::Element);
@@ -524,11 +419,7 @@ impl<'a> Lower<'a> {
         });
         self.path.steps.pop();
         let (body, _) = body?;
-        self.builder.push(Op::Repeat {
-            count,
-            index: Some(index),
-            body,
-        });
+        self.builder.push(Op::Repeat { count, index: Some(index), body });
         self.builder.resume(head);
         face.array_end(&mut self.builder);
         Ok(())
@@ -569,12 +460,7 @@ impl<'a> Lower<'a> {
             face.absent(&mut lower.builder, optional);
             Ok(())
         })?;
-        self.builder.push(Op::Switch {
-            on,
-            signed,
-            arms: vec![(ranges, content)],
-            default: Some(nothing),
-        });
+        self.builder.push(Op::Switch { on, signed, arms: vec![(ranges, content)], default: Some(nothing) });
         self.builder.resume(join(before, after));
         face.choice_end(&mut self.builder);
         Ok(())
@@ -605,12 +491,7 @@ impl<'a> Lower<'a> {
             arms.push((ranges, block));
         }
         self.builder.flush();
-        self.builder.push(Op::Switch {
-            on,
-            signed,
-            arms,
-            default: None,
-        });
+        self.builder.push(Op::Switch { on, signed, arms, default: None });
         if let Some(phase) = phase {
             self.builder.resume(phase);
         }
@@ -621,23 +502,11 @@ impl<'a> Lower<'a> {
     /// Ranges of the selector at `path` as registers hold its values, and whether they compare as signed.
     fn ranges(&self, path: &FieldPath, ranges: &[IntegerRange]) -> (Vec<(u64, u64)>, bool) {
         let class = self.scopes.field(path);
-        let signed = class
-            .and_then(FieldClass::integer_meaning)
-            .is_some_and(|meaning| meaning.signed);
-        let (lowest, highest) = if signed {
-            (i128::from(i64::MIN), i128::from(i64::MAX))
-        } else {
-            (0, i128::from(u64::MAX))
-        };
-        let inside = ranges
-            .iter()
-            .filter(|range| range.upper >= lowest && range.lower <= highest);
-        let ranges = inside.map(|range| {
-            (
-                range.lower.max(lowest) as u64,
-                range.upper.min(highest) as u64,
-            )
-        });
+        let signed = class.and_then(FieldClass::integer_meaning).is_some_and(|meaning| meaning.signed);
+        let (lowest, highest) =
+            if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
+        let inside = ranges.iter().filter(|range| range.upper >= lowest && range.lower <= highest);
+        let ranges = inside.map(|range| (range.lower.max(lowest) as u64, range.upper.min(highest) as u64));
         (ranges.collect(), signed)
     }
 

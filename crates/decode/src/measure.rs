@@ -23,9 +23,7 @@ pub(crate) fn fixed_size(class: &FieldClass) -> Option<u64> {
 
 fn structure_size(structure: &Structure) -> Option<u64> {
     structure.members.iter().try_fold(0_u64, |offset, member| {
-        offset
-            .checked_next_multiple_of(member.class.alignment())?
-            .checked_add(fixed_size(&member.class)?)
+        offset.checked_next_multiple_of(member.class.alignment())?.checked_add(fixed_size(&member.class)?)
     })
 }
 
@@ -46,23 +44,12 @@ pub(crate) fn stride(element: &FieldClass) -> Option<u64> {
 /// Whether a field of the class, or inside of it, has a role or updates a clock.
 pub(crate) fn has_roles(class: &FieldClass) -> bool {
     match &class.kind {
-        FieldKind::Structure(structure) => structure
-            .members
-            .iter()
-            .any(|member| has_roles(&member.class)),
+        FieldKind::Structure(structure) => structure.members.iter().any(|member| has_roles(&member.class)),
         FieldKind::StaticArray(array) => has_roles(&array.element),
         FieldKind::DynamicArray(array) => has_roles(&array.element),
         FieldKind::Optional(optional) => has_roles(&optional.content),
-        FieldKind::Variant(variant) => variant
-            .options
-            .iter()
-            .any(|option| has_roles(&option.class)),
-        _ => {
-            !class.roles().is_empty()
-                || class
-                    .integer_meaning()
-                    .is_some_and(|meaning| meaning.clock.is_some())
-        }
+        FieldKind::Variant(variant) => variant.options.iter().any(|option| has_roles(&option.class)),
+        _ => !class.roles().is_empty() || class.integer_meaning().is_some_and(|meaning| meaning.clock.is_some()),
     }
 }
 
@@ -80,19 +67,13 @@ pub(crate) fn only_order(class: &FieldClass) -> Option<(ByteOrder, bool)> {
 pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool)>) {
     match &class.kind {
         FieldKind::Structure(structure) => {
-            structure
-                .members
-                .iter()
-                .for_each(|member| collect_orders(&member.class, into));
+            structure.members.iter().for_each(|member| collect_orders(&member.class, into));
         }
         FieldKind::StaticArray(array) => collect_orders(&array.element, into),
         FieldKind::DynamicArray(array) => collect_orders(&array.element, into),
         FieldKind::Optional(optional) => collect_orders(&optional.content, into),
         FieldKind::Variant(variant) => {
-            variant
-                .options
-                .iter()
-                .for_each(|option| collect_orders(&option.class, into));
+            variant.options.iter().for_each(|option| collect_orders(&option.class, into));
         }
         _ => {
             if let Some(bits) = fixed_bits(class) {
@@ -108,21 +89,15 @@ pub(crate) fn collect_orders(class: &FieldClass, into: &mut Vec<(ByteOrder, bool
 /// The largest `g` such that reading the field moves by multiples of `2^g` bits, apart from alignments.
 pub(crate) fn granularity(class: &FieldClass) -> u8 {
     match &class.kind {
-        FieldKind::Structure(structure) => structure
-            .members
-            .iter()
-            .map(|member| granularity(&member.class))
-            .min()
-            .unwrap_or(63),
+        FieldKind::Structure(structure) => {
+            structure.members.iter().map(|member| granularity(&member.class)).min().unwrap_or(63)
+        }
         FieldKind::StaticArray(array) => granularity(&array.element),
         FieldKind::DynamicArray(array) => granularity(&array.element),
         FieldKind::Optional(optional) => granularity(&optional.content),
-        FieldKind::Variant(variant) => variant
-            .options
-            .iter()
-            .map(|option| granularity(&option.class))
-            .min()
-            .unwrap_or(63),
+        FieldKind::Variant(variant) => {
+            variant.options.iter().map(|option| granularity(&option.class)).min().unwrap_or(63)
+        }
         _ => fixed_bits(class).map_or(3, |bits| bits.length.trailing_zeros() as u8),
     }
 }
@@ -133,8 +108,7 @@ pub(crate) fn aligns(class: &FieldClass) -> bool {
         FieldKind::Optional(optional) => aligns(&optional.content),
         FieldKind::Variant(variant) => variant.options.iter().any(|option| aligns(&option.class)),
         FieldKind::Structure(structure) => {
-            structure.alignment() > 1
-                || structure.members.iter().any(|member| aligns(&member.class))
+            structure.alignment() > 1 || structure.members.iter().any(|member| aligns(&member.class))
         }
         FieldKind::StaticArray(array) => class.alignment() > 1 || aligns(&array.element),
         FieldKind::DynamicArray(array) => class.alignment() > 1 || aligns(&array.element),

@@ -37,39 +37,18 @@ pub(crate) struct StreamPlan {
     body_entry: Phase,
 }
 
-const BODY_SCOPES: [Scope; 3] = [
-    Scope::EventCommonContext,
-    Scope::EventSpecificContext,
-    Scope::EventPayload,
-];
+const BODY_SCOPES: [Scope; 3] = [Scope::EventCommonContext, Scope::EventSpecificContext, Scope::EventPayload];
 
 impl TracePlan {
     pub(crate) fn new(trace: &TraceClass) -> Result<Self, LowerError> {
         let slots = packet_references(trace);
         let mixed_orders = has_mixed_orders(trace);
         let wanted: HashSet<FieldPath> = slots.keys().cloned().collect();
-        let start = Phase {
-            modulus_log2: 32,
-            phase: 0,
-        };
-        let mut lower = Lower::new(
-            Builder::new(start, mixed_orders),
-            Scopes::of_trace(trace),
-            &wanted,
-            &slots,
-        );
-        lower.scope(
-            Scope::PacketHeader,
-            Roles::Followed { clock: None },
-            &mut Passing,
-        )?;
+        let start = Phase { modulus_log2: 32, phase: 0 };
+        let mut lower = Lower::new(Builder::new(start, mixed_orders), Scopes::of_trace(trace), &wanted, &slots);
+        lower.scope(Scope::PacketHeader, Roles::Followed { clock: None }, &mut Passing)?;
         let (packet_header, header_end) = lower.builder.finish();
-        let mut plan = Self {
-            packet_header,
-            slots,
-            streams: Vec::new(),
-            mixed_orders,
-        };
+        let mut plan = Self { packet_header, slots, streams: Vec::new(), mixed_orders };
         for stream in &trace.stream_classes {
             let stream = plan.stream(trace, stream, header_end, &wanted)?;
             plan.streams.push(stream);
@@ -85,9 +64,7 @@ impl TracePlan {
         packet_wanted: &HashSet<FieldPath>,
     ) -> Result<StreamPlan, LowerError> {
         let scopes = Scopes::of_stream(trace, stream);
-        let followed = Roles::Followed {
-            clock: stream.default_clock,
-        };
+        let followed = Roles::Followed { clock: stream.default_clock };
         let builder = Builder::new(header_end, self.mixed_orders);
         let mut lower = Lower::new(builder, scopes, packet_wanted, &self.slots);
         lower.scope(Scope::PacketContext, followed, &mut Passing)?;
@@ -102,31 +79,18 @@ impl TracePlan {
         }
         lower.scope(Scope::EventHeader, followed, &mut Passing)?;
         let (header, body_entry) = lower.builder.finish();
-        let mut scan = ScanPlan {
-            header,
-            from_start: refers_to_header(stream),
-            ..ScanPlan::default()
-        };
+        let mut scan = ScanPlan { header, from_start: refers_to_header(stream), ..ScanPlan::default() };
         scan.ids = event_ids(stream);
         if !names_class && stream.event_classes.len() == 1 {
             scan.only_class = Some(0);
         }
-        let mut plan = StreamPlan {
-            packet_context,
-            scan,
-            body_entry,
-        };
+        let mut plan = StreamPlan { packet_context, scan, body_entry };
         self.bodies(trace, stream, &mut plan)?;
         Ok(plan)
     }
 
     /// One skipping program per layout: classes that differ in names alone share it.
-    fn bodies(
-        &self,
-        trace: &TraceClass,
-        stream: &DataStreamClass,
-        plan: &mut StreamPlan,
-    ) -> Result<(), LowerError> {
+    fn bodies(&self, trace: &TraceClass, stream: &DataStreamClass, plan: &mut StreamPlan) -> Result<(), LowerError> {
         let mut known: HashMap<Program, u32> = HashMap::new();
         for class in 0..stream.event_classes.len() {
             let program = self.body(trace, stream, plan, class, &mut Passing)?;
@@ -155,17 +119,8 @@ impl TracePlan {
         for scope in BODY_SCOPES {
             collect_references(scopes.get(scope), &mut wanted);
         }
-        let entry = if plan.scan.from_start {
-            Phase::default()
-        } else {
-            plan.body_entry
-        };
-        let mut lower = Lower::new(
-            Builder::new(entry, self.mixed_orders),
-            scopes,
-            &wanted,
-            &self.slots,
-        );
+        let entry = if plan.scan.from_start { Phase::default() } else { plan.body_entry };
+        let mut lower = Lower::new(Builder::new(entry, self.mixed_orders), scopes, &wanted, &self.slots);
         if plan.scan.from_start {
             lower.scope(Scope::EventHeader, Roles::Ignored, &mut Passing)?;
         }
@@ -229,11 +184,7 @@ fn packet_references(trace: &TraceClass) -> SlotMap {
     let mut references = HashSet::new();
     collect_references(trace.packet_header.as_ref(), &mut references);
     for stream in &trace.stream_classes {
-        for scope in [
-            &stream.packet_context,
-            &stream.event_header,
-            &stream.event_common_context,
-        ] {
+        for scope in [&stream.packet_context, &stream.event_header, &stream.event_common_context] {
             collect_references(scope.as_ref(), &mut references);
         }
         for event in &stream.event_classes {
@@ -241,8 +192,7 @@ fn packet_references(trace: &TraceClass) -> SlotMap {
             collect_references(event.payload.as_ref(), &mut references);
         }
     }
-    let in_head =
-        |path: &&FieldPath| matches!(path.scope, Scope::PacketHeader | Scope::PacketContext);
+    let in_head = |path: &&FieldPath| matches!(path.scope, Scope::PacketHeader | Scope::PacketContext);
     slots::assign(references.iter().filter(in_head))
 }
 
@@ -273,24 +223,16 @@ fn refers_to_header(stream: &DataStreamClass) -> bool {
         collect_references(event.specific_context.as_ref(), &mut references);
         collect_references(event.payload.as_ref(), &mut references);
     }
-    references
-        .iter()
-        .any(|path| path.scope == Scope::EventHeader)
+    references.iter().any(|path| path.scope == Scope::EventHeader)
 }
 
 /// Whether a field of the header tells the event record class.
 fn names_event_class(class: &kymo_format::FieldClass) -> bool {
     use kymo_format::FieldKind;
     match &class.kind {
-        FieldKind::Structure(structure) => structure
-            .members
-            .iter()
-            .any(|member| names_event_class(&member.class)),
+        FieldKind::Structure(structure) => structure.members.iter().any(|member| names_event_class(&member.class)),
         FieldKind::Optional(optional) => names_event_class(&optional.content),
-        FieldKind::Variant(variant) => variant
-            .options
-            .iter()
-            .any(|option| names_event_class(&option.class)),
+        FieldKind::Variant(variant) => variant.options.iter().any(|option| names_event_class(&option.class)),
         FieldKind::StaticArray(array) => names_event_class(&array.element),
         FieldKind::DynamicArray(array) => names_event_class(&array.element),
         _ => class.roles().contains(&Role::EventRecordClassId),
@@ -298,12 +240,8 @@ fn names_event_class(class: &kymo_format::FieldClass) -> bool {
 }
 
 fn event_ids(stream: &DataStreamClass) -> Vec<(u64, u32)> {
-    let mut ids: Vec<(u64, u32)> = stream
-        .event_classes
-        .iter()
-        .enumerate()
-        .map(|(index, event)| (event.id, index as u32))
-        .collect();
+    let mut ids: Vec<(u64, u32)> =
+        stream.event_classes.iter().enumerate().map(|(index, event)| (event.id, index as u32)).collect();
     ids.sort_unstable();
     ids
 }

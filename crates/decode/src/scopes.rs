@@ -16,25 +16,15 @@ pub(crate) struct Scopes<'a> {
 
 impl<'a> Scopes<'a> {
     pub(crate) fn of_trace(trace: &'a TraceClass) -> Self {
-        Self {
-            trace: Some(trace),
-            ..Self::default()
-        }
+        Self { trace: Some(trace), ..Self::default() }
     }
 
     pub(crate) fn of_stream(trace: &'a TraceClass, stream: &'a DataStreamClass) -> Self {
-        Self {
-            trace: Some(trace),
-            stream: Some(stream),
-            event: None,
-        }
+        Self { trace: Some(trace), stream: Some(stream), event: None }
     }
 
     pub(crate) fn of_event(self, event: &'a EventRecordClass) -> Self {
-        Self {
-            event: Some(event),
-            ..self
-        }
+        Self { event: Some(event), ..self }
     }
 
     /// The structure of a scope.
@@ -54,12 +44,8 @@ impl<'a> Scopes<'a> {
         let mut class = self.get(path.scope)?;
         for step in &path.steps {
             class = match (step, &class.kind) {
-                (Step::Member(index), FieldKind::Structure(structure)) => {
-                    &structure.members.get(*index)?.class
-                }
-                (Step::Option(index), FieldKind::Variant(variant)) => {
-                    &variant.options.get(*index)?.class
-                }
+                (Step::Member(index), FieldKind::Structure(structure)) => &structure.members.get(*index)?.class,
+                (Step::Option(index), FieldKind::Variant(variant)) => &variant.options.get(*index)?.class,
                 (Step::Content, FieldKind::Optional(optional)) => &optional.content,
                 (Step::Element, FieldKind::StaticArray(array)) => &array.element,
                 (Step::Element, FieldKind::DynamicArray(array)) => &array.element,

@@ -11,13 +11,9 @@ fn main() {
         for diagnostic in &metadata.diagnostics {
             print!("{}", diagnostic.render_plain(&metadata.text, &path));
         }
-        let classes = metadata.trace_class.map(|trace| {
-            trace
-                .stream_classes
-                .iter()
-                .map(|stream| stream.event_classes.len())
-                .sum::<usize>()
-        });
+        let classes = metadata
+            .trace_class
+            .map(|trace| trace.stream_classes.iter().map(|stream| stream.event_classes.len()).sum::<usize>());
         println!("{path}: {classes:?} event record classes in {elapsed:?}");
     }
 }

@@ -103,16 +103,10 @@ pub struct LineColumn {
 #[must_use]
 pub fn line_column(text: &str, offset: usize) -> LineColumn {
     let before = &text.as_bytes()[..offset.min(text.len())];
-    let line_start = before
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |at| at + 1);
+    let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
     LineColumn {
         line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
-        column: String::from_utf8_lossy(&before[line_start..])
-            .chars()
-            .count()
-            + 1,
+        column: String::from_utf8_lossy(&before[line_start..]).chars().count() + 1,
     }
 }
 
@@ -125,28 +119,19 @@ impl Diagnostic {
             Severity::Error => "error".to_owned(),
             Severity::Assumption(assumption) => format!("warning[{assumption}]"),
         };
-        let mut out = format!(
-            "{file_name}:{}:{}: {severity}: {}\n",
-            place.line, place.column, self.problem
-        );
+        let mut out = format!("{file_name}:{}:{}: {severity}: {}\n", place.line, place.column, self.problem);
         if let Some(line) = text.lines().nth(place.line - 1) {
             let indent: String = line
                 .chars()
                 .take(place.column - 1)
                 .map(|character| if character == '\t' { '\t' } else { ' ' })
                 .collect();
-            let width = self.span.len().clamp(
-                1,
-                line.chars().count().saturating_sub(place.column - 1).max(1),
-            );
+            let width = self.span.len().clamp(1, line.chars().count().saturating_sub(place.column - 1).max(1));
             out.push_str(&format!("  {line}\n  {indent}{}\n", "^".repeat(width)));
         }
         for (span, note) in &self.related {
             let place = line_column(text, span.start);
-            out.push_str(&format!(
-                "  {file_name}:{}:{}: {note}\n",
-                place.line, place.column
-            ));
+            out.push_str(&format!("  {file_name}:{}:{}: {note}\n", place.line, place.column));
         }
         if let Some(help) = &self.help {
             out.push_str(&format!("  help: {help}\n"));

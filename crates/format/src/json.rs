@@ -12,14 +12,5 @@ use crate::diagnostic::{Diagnostic, Severity};
 
 pub(crate) fn parse(_: &str) -> (Option<crate::TraceClass>, Vec<Diagnostic>) {
     let problem = Problem::Unread.into();
-    (
-        None,
-        vec![Diagnostic {
-            severity: Severity::Error,
-            span: 0..0,
-            problem,
-            related: Vec::new(),
-            help: None,
-        }],
-    )
+    (None, vec![Diagnostic { severity: Severity::Error, span: 0..0, problem, related: Vec::new(), help: None }])
 }

@@ -17,8 +17,8 @@ pub mod value;
 
 pub use diagnostic::{Assumption, Diagnostic, LineColumn, Problem, Severity, line_column};
 pub use model::{
-    ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass,
-    FieldClass, FieldKind, TraceClass,
+    ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, FieldKind,
+    TraceClass,
 };
 
 use kymo_units::Uuid;
@@ -39,22 +39,12 @@ pub struct Metadata {
 /// Reads the bytes of a metadata stream: TSDL or CTF 2, plain or packetised.
 #[must_use]
 pub fn parse(bytes: &[u8]) -> Metadata {
-    let stream::Text {
-        text,
-        uuid,
-        problems,
-        lossy,
-    } = stream::read(bytes);
+    let stream::Text { text, uuid, problems, lossy } = stream::read(bytes);
     let broken = !problems.is_empty();
-    let mut diagnostics: Vec<Diagnostic> = problems
-        .into_iter()
-        .map(|problem| of_stream(Severity::Error, problem))
-        .collect();
+    let mut diagnostics: Vec<Diagnostic> =
+        problems.into_iter().map(|problem| of_stream(Severity::Error, problem)).collect();
     if lossy {
-        diagnostics.push(of_stream(
-            Severity::Assumption(Assumption::MetadataEncoding),
-            stream::Problem::Encoding,
-        ));
+        diagnostics.push(of_stream(Severity::Assumption(Assumption::MetadataEncoding), stream::Problem::Encoding));
     }
     let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
     let (trace_class, found) = match is_json {
@@ -64,20 +54,9 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     };
     diagnostics.extend(found);
     let trace_class = trace_class.filter(|_| !broken);
-    Metadata {
-        trace_class,
-        diagnostics,
-        text,
-        packet_uuid: uuid,
-    }
+    Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 
 fn of_stream(severity: Severity, problem: stream::Problem) -> Diagnostic {
-    Diagnostic {
-        severity,
-        span: 0..0,
-        problem: problem.into(),
-        related: Vec::new(),
-        help: None,
-    }
+    Diagnostic { severity, span: 0..0, problem: problem.into(), related: Vec::new(), help: None }
 }

@@ -505,19 +505,14 @@ impl FieldClass {
     /// A class without attributes.
     #[must_use]
     pub fn new(kind: FieldKind) -> Self {
-        Self {
-            kind,
-            attributes: None,
-        }
+        Self { kind, attributes: None }
     }
 
     /// The alignment of the field in bits: a power of two, 1 when the field has none of its own.
     #[must_use]
     pub fn alignment(&self) -> u64 {
         match &self.kind {
-            FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Real(bits) => {
-                bits.alignment
-            }
+            FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Real(bits) => bits.alignment,
             FieldKind::BitMap(map) => map.bits.alignment,
             FieldKind::Integer(integer) => integer.bits.alignment,
             FieldKind::StaticText(text) => text.alignment,
@@ -528,9 +523,7 @@ impl FieldClass {
             | FieldKind::DynamicBlob(_) => 8,
             FieldKind::Structure(structure) => structure.alignment(),
             FieldKind::StaticArray(array) => array.minimum_alignment.max(array.element.alignment()),
-            FieldKind::DynamicArray(array) => {
-                array.minimum_alignment.max(array.element.alignment())
-            }
+            FieldKind::DynamicArray(array) => array.minimum_alignment.max(array.element.alignment()),
             FieldKind::Optional(_) | FieldKind::Variant(_) => 1,
         }
     }
@@ -568,10 +561,7 @@ impl IntegerRange {
     /// The range of one value.
     #[must_use]
     pub fn single(value: i128) -> Self {
-        Self {
-            lower: value,
-            upper: value,
-        }
+        Self { lower: value, upper: value }
     }
 
     /// Whether `value` lies in the range.
@@ -585,9 +575,6 @@ impl TraceClass {
     /// The environment entry of that name.
     #[must_use]
     pub fn environment(&self, name: &str) -> Option<&EnvironmentValue> {
-        self.environment
-            .iter()
-            .find(|(key, _)| key == name)
-            .map(|(_, value)| value)
+        self.environment.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 }

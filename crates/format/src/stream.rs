@@ -54,9 +54,7 @@ pub enum Problem {
         left: u64,
     },
     /// Something that this reader does not undo.
-    #[error(
-        "at byte {at}: the metadata packet has {what} scheme {found}; only 0, none, is defined"
-    )]
+    #[error("at byte {at}: the metadata packet has {what} scheme {found}; only 0, none, is defined")]
     Scheme {
         /// First byte of the packet.
         at: usize,
@@ -66,9 +64,7 @@ pub enum Problem {
         found: u8,
     },
     /// Another version.
-    #[error(
-        "at byte {at}: the metadata packet is of version {major}.{minor}; this reader knows 1.8 and 2.0"
-    )]
+    #[error("at byte {at}: the metadata packet is of version {major}.{minor}; this reader knows 1.8 and 2.0")]
     Version {
         /// First byte of the packet.
         at: usize,
@@ -123,10 +119,7 @@ fn unpack(bytes: &[u8], content: &mut Vec<u8>, uuid: &mut Option<Uuid>) -> Resul
     let mut at = 0;
     while at < bytes.len() {
         let rest = &bytes[at..];
-        let header: &[u8; HEADER] = rest.first_chunk().ok_or(Problem::Header {
-            at,
-            left: rest.len(),
-        })?;
+        let header: &[u8; HEADER] = rest.first_chunk().ok_or(Problem::Header { at, left: rest.len() })?;
         let sizes = packet(header, at, rest.len(), uuid)?;
         content.extend_from_slice(&rest[HEADER..sizes.0]);
         at += sizes.1;
@@ -135,50 +128,23 @@ fn unpack(bytes: &[u8], content: &mut Vec<u8>, uuid: &mut Option<Uuid>) -> Resul
 }
 
 /// (bytes up to the end of the content, bytes of the packet).
-fn packet(
-    header: &[u8; HEADER],
-    at: usize,
-    left: usize,
-    uuid: &mut Option<Uuid>,
-) -> Result<(usize, usize), Problem> {
-    let word = |from: usize| {
-        [
-            header[from],
-            header[from + 1],
-            header[from + 2],
-            header[from + 3],
-        ]
-    };
+fn packet(header: &[u8; HEADER], at: usize, left: usize, uuid: &mut Option<Uuid>) -> Result<(usize, usize), Problem> {
+    let word = |from: usize| [header[from], header[from + 1], header[from + 2], header[from + 3]];
     let little = u32::from_le_bytes(word(0)) == MAGIC;
     let number = |from: usize| {
-        if little {
-            u32::from_le_bytes(word(from))
-        } else {
-            u32::from_be_bytes(word(from))
-        }
+        if little { u32::from_le_bytes(word(from)) } else { u32::from_be_bytes(word(from)) }
     };
     if number(0) != MAGIC {
-        return Err(Problem::Magic {
-            at,
-            found: u32::from_le_bytes(word(0)),
-        });
+        return Err(Problem::Magic { at, found: u32::from_le_bytes(word(0)) });
     }
     let found = Uuid(header[4..20].try_into().expect("sixteen bytes"));
     let expected = *uuid.get_or_insert(found);
     if found != expected {
-        return Err(Problem::Uuid {
-            at,
-            found,
-            expected,
-        });
+        return Err(Problem::Uuid { at, found, expected });
     }
     for (what, offset) in [("compression", 32), ("encryption", 33), ("checksum", 34)] {
         if header[offset] != 0 {
-            return Err(Problem::Scheme {
-                at,
-                what,
-                found: header[offset],
-            });
+            return Err(Problem::Scheme { at, what, found: header[offset] });
         }
     }
     let (major, minor) = (header[35], header[36]);
@@ -189,12 +155,7 @@ fn packet(
     let (content_bytes, total_bytes) = (content as usize / 8, total as usize / 8);
     let whole = content % 8 == 0 && total % 8 == 0;
     if !whole || content_bytes < HEADER || content_bytes > total_bytes || total_bytes > left {
-        return Err(Problem::Sizes {
-            at,
-            content,
-            packet: total,
-            left: left as u64 * 8,
-        });
+        return Err(Problem::Sizes { at, content, packet: total, left: left as u64 * 8 });
     }
     Ok((content_bytes, total_bytes))
 }

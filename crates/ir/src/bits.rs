@@ -87,11 +87,7 @@ mod tests {
             for width in 1..=64 {
                 for position in 0..64 {
                     let expected = naive(&bytes, position, width, order);
-                    assert_eq!(
-                        read(window, position, width, order),
-                        expected,
-                        "{order:?} {width} at {position}"
-                    );
+                    assert_eq!(read(window, position, width, order), expected, "{order:?} {width} at {position}");
                 }
             }
         }

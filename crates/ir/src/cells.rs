@@ -50,15 +50,12 @@ impl Cells {
     pub fn reset(&mut self, program: &Program, rows: usize) {
         self.tables.clear();
         self.tables.resize(program.tables.len(), Rows::default());
-        self.columns
-            .resize_with(program.columns.len(), Memory::default);
+        self.columns.resize_with(program.columns.len(), Memory::default);
         for (memory, column) in self.columns.iter_mut().zip(&program.columns) {
             memory.table = column.table;
             memory.width = column.cell.width() as u8;
             memory.bytes.clear();
-            let validity = column
-                .nullable
-                .then(|| memory.validity.take().unwrap_or_default());
+            let validity = column.nullable.then(|| memory.validity.take().unwrap_or_default());
             memory.validity = validity.map(|mut validity| {
                 validity.clear();
                 validity
@@ -76,19 +73,9 @@ impl Cells {
             return;
         }
         // Table 0 gets what it needs; others grow to twice their size, as vectors do.
-        state.capacity = if table == 0 {
-            rows
-        } else {
-            rows.max(state.capacity * 2)
-        };
-        for memory in self
-            .columns
-            .iter_mut()
-            .filter(|memory| memory.table == table)
-        {
-            memory
-                .bytes
-                .resize(state.capacity * usize::from(memory.width), 0);
+        state.capacity = if table == 0 { rows } else { rows.max(state.capacity * 2) };
+        for memory in self.columns.iter_mut().filter(|memory| memory.table == table) {
+            memory.bytes.resize(state.capacity * usize::from(memory.width), 0);
             if let Some(validity) = &mut memory.validity {
                 validity.resize(state.capacity, 0);
             }
@@ -114,11 +101,7 @@ impl Cells {
     /// If there is no room for so many.
     pub fn set_rows(&mut self, table: u16, rows: usize) {
         let state = &mut self.tables[usize::from(table)];
-        assert!(
-            rows <= state.capacity,
-            "{rows} rows in a table with room for {}",
-            state.capacity
-        );
+        assert!(rows <= state.capacity, "{rows} rows in a table with room for {}", state.capacity);
         state.complete = rows;
     }
 
@@ -180,9 +163,7 @@ impl Cells {
     #[must_use]
     pub fn span(&self, column: u16, row: usize) -> (usize, usize) {
         let cell = self.value(column, row).to_ne_bytes();
-        let half = |at: usize| {
-            u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"))
-        };
+        let half = |at: usize| u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"));
         (half(0) as usize, half(4) as usize)
     }
 

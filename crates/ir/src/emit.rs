@@ -1,9 +1,7 @@
 //! The bytes that each `Emit` writes. Machine code calls these very functions.
 
 use crate::eval::in_range;
-use crate::program::{
-    BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle,
-};
+use crate::program::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 
 /// Writes an integer.
 pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle) {
@@ -11,12 +9,8 @@ pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle)
         IntegerStyle::Decimal if signed => decimal_signed(out, value as i64),
         IntegerStyle::Decimal => decimal(out, value),
         IntegerStyle::Grouped => grouped(out, value, signed),
-        IntegerStyle::HexadecimalUpper { bits } => {
-            hexadecimal(out, value, bits, b"0123456789ABCDEF")
-        }
-        IntegerStyle::HexadecimalLower { bits } => {
-            hexadecimal(out, value, bits, b"0123456789abcdef")
-        }
+        IntegerStyle::HexadecimalUpper { bits } => hexadecimal(out, value, bits, b"0123456789ABCDEF"),
+        IntegerStyle::HexadecimalLower { bits } => hexadecimal(out, value, bits, b"0123456789abcdef"),
         IntegerStyle::Octal { bits } => octal(out, value, signed, bits),
         IntegerStyle::Binary { bits } => {
             out.extend_from_slice(b"0b");
@@ -27,8 +21,7 @@ pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle)
     }
 }
 
-const PAIRS: &[u8; 200] =
-    b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
@@ -74,14 +67,7 @@ pub fn decimal_padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
 fn grouped(out: &mut Vec<u8>, value: u64, signed: bool) {
     let mut digits = Vec::with_capacity(20);
     let negative = signed && (value as i64) < 0;
-    decimal(
-        &mut digits,
-        if negative {
-            (value as i64).unsigned_abs()
-        } else {
-            value
-        },
-    );
+    decimal(&mut digits, if negative { (value as i64).unsigned_abs() } else { value });
     if negative {
         out.push(b'-');
     }
@@ -94,38 +80,22 @@ fn grouped(out: &mut Vec<u8>, value: u64, signed: bool) {
 }
 
 fn low_bits(value: u64, bits: u32) -> u64 {
-    if bits >= 64 {
-        value
-    } else {
-        value & ((1 << bits) - 1)
-    }
+    if bits >= 64 { value } else { value & ((1 << bits) - 1) }
 }
 
 fn hexadecimal(out: &mut Vec<u8>, value: u64, bits: u8, digits: &[u8; 16]) {
     let value = low_bits(value, u32::from(bits).next_multiple_of(4));
     out.extend_from_slice(b"0x");
     let count = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    out.extend(
-        (0..count)
-            .rev()
-            .map(|digit| digits[(value >> (digit * 4) & 0xf) as usize]),
-    );
+    out.extend((0..count).rev().map(|digit| digits[(value >> (digit * 4) & 0xf) as usize]));
 }
 
 fn octal(out: &mut Vec<u8>, value: u64, signed: bool, bits: u8) {
     let negative = signed && (value as i64) < 0;
-    let value = if negative {
-        low_bits(value, u32::from(bits).next_multiple_of(3))
-    } else {
-        value
-    };
+    let value = if negative { low_bits(value, u32::from(bits).next_multiple_of(3)) } else { value };
     out.push(b'0');
     let count = (64 - value.leading_zeros()).div_ceil(3).max(1);
-    out.extend(
-        (0..count)
-            .rev()
-            .map(|digit| b'0' + (value >> (digit * 3) & 7) as u8),
-    );
+    out.extend((0..count).rev().map(|digit| b'0' + (value >> (digit * 3) & 7) as u8));
 }
 
 /// Writes a real number given by its bits.
@@ -137,9 +107,7 @@ pub fn real(out: &mut Vec<u8>, bits: u64, width: u8, style: RealStyle) {
     };
     match style {
         RealStyle::General => general(out, value),
-        RealStyle::Fixed if value.is_finite() => {
-            out.extend_from_slice(format!("{value:.6}").as_bytes())
-        }
+        RealStyle::Fixed if value.is_finite() => out.extend_from_slice(format!("{value:.6}").as_bytes()),
         RealStyle::Fixed => special(out, value),
         RealStyle::Json if !value.is_finite() => {
             out.push(b'"');
@@ -150,9 +118,7 @@ pub fn real(out: &mut Vec<u8>, bits: u64, width: u8, style: RealStyle) {
         RealStyle::Json | RealStyle::Shortest if width == 32 => {
             out.extend_from_slice(format!("{:?}", f32::from_bits(bits as u32)).as_bytes());
         }
-        RealStyle::Json | RealStyle::Shortest => {
-            out.extend_from_slice(format!("{value:?}").as_bytes())
-        }
+        RealStyle::Json | RealStyle::Shortest => out.extend_from_slice(format!("{value:?}").as_bytes()),
     }
 }
 
@@ -170,9 +136,7 @@ fn general(out: &mut Vec<u8>, value: f64) {
         return special(out, value);
     }
     let scientific = format!("{value:.5e}");
-    let (mantissa, exponent) = scientific
-        .split_once('e')
-        .expect("the format has an exponent");
+    let (mantissa, exponent) = scientific.split_once('e').expect("the format has an exponent");
     let exponent: i32 = exponent.parse().expect("the exponent is a number");
     if (-4..6).contains(&exponent) {
         let fixed = format!("{value:.*}", (5 - exponent) as usize);
@@ -185,11 +149,7 @@ fn general(out: &mut Vec<u8>, value: f64) {
 }
 
 fn without_trailing_zeros(number: &str) -> &str {
-    if number.contains('.') {
-        number.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        number
-    }
+    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 fn half_to_double(bits: u16) -> f64 {
@@ -217,20 +177,12 @@ pub fn text(out: &mut Vec<u8>, bytes: &[u8], encoding: Encoding, style: TextStyl
 #[must_use]
 pub fn to_utf8(bytes: &[u8], encoding: Encoding) -> String {
     let unit16 = |convert: fn([u8; 2]) -> u16| {
-        let units = bytes
-            .chunks_exact(2)
-            .map(|unit| convert([unit[0], unit[1]]));
-        char::decode_utf16(units)
-            .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
+        let units = bytes.chunks_exact(2).map(|unit| convert([unit[0], unit[1]]));
+        char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     };
     let unit32 = |convert: fn([u8; 4]) -> u32| {
-        let units = bytes
-            .chunks_exact(4)
-            .map(|unit| convert([unit[0], unit[1], unit[2], unit[3]]));
-        units
-            .map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER))
-            .collect()
+        let units = bytes.chunks_exact(4).map(|unit| convert([unit[0], unit[1], unit[2], unit[3]]));
+        units.map(|unit| char::from_u32(unit).unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
     };
     match encoding {
         Encoding::Utf8 => String::from_utf8_lossy(bytes).into_owned(),
@@ -279,10 +231,7 @@ const fn pretty_escapes() -> [u8; 256] {
 pub fn pretty_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');
     let mut rest = bytes;
-    while let Some(at) = rest
-        .iter()
-        .position(|&byte| PRETTY_ESCAPES[usize::from(byte)] != 0)
-    {
+    while let Some(at) = rest.iter().position(|&byte| PRETTY_ESCAPES[usize::from(byte)] != 0) {
         out.extend_from_slice(&rest[..at]);
         out.push(b'\\');
         match PRETTY_ESCAPES[usize::from(rest[at])] {
@@ -312,10 +261,7 @@ pub fn json_text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn csv_text(out: &mut Vec<u8>, bytes: &[u8]) {
-    if !bytes
-        .iter()
-        .any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
-    {
+    if !bytes.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r')) {
         return out.extend_from_slice(bytes);
     }
     out.push(b'"');
@@ -335,18 +281,13 @@ pub fn bytes(out: &mut Vec<u8>, bytes: &[u8], style: BytesStyle) {
         if index > 0 && style == BytesStyle::HexadecimalSpaced {
             out.push(b' ');
         }
-        out.extend_from_slice(&[
-            DIGITS[usize::from(byte >> 4)],
-            DIGITS[usize::from(byte & 0xf)],
-        ]);
+        out.extend_from_slice(&[DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]);
     }
 }
 
 /// Writes the labels of a value.
 pub fn label(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
-    let found: Vec<&[u8]> = matching(labels, |low, high| {
-        in_range(value, low, high, labels.signed)
-    });
+    let found: Vec<&[u8]> = matching(labels, |low, high| in_range(value, low, high, labels.signed));
     if style == LabelStyle::PrettyFlags && found.is_empty() {
         return split_into_bits(out, value, labels);
     }
@@ -379,9 +320,7 @@ fn list(out: &mut Vec<u8>, labels: &[&[u8]], style: LabelStyle) {
         (LabelStyle::Json, [label]) => json_text(out, &String::from_utf8_lossy(label)),
         (LabelStyle::Json, labels) => {
             out.push(b'[');
-            separated(out, labels, b",", |out, label| {
-                json_text(out, &String::from_utf8_lossy(label))
-            });
+            separated(out, labels, b",", |out, label| json_text(out, &String::from_utf8_lossy(label)));
             out.push(b']');
         }
         (_, []) => out.extend_from_slice(b"<unknown>"),
@@ -394,12 +333,7 @@ fn list(out: &mut Vec<u8>, labels: &[&[u8]], style: LabelStyle) {
     }
 }
 
-fn separated(
-    out: &mut Vec<u8>,
-    labels: &[&[u8]],
-    separator: &[u8],
-    write: impl Fn(&mut Vec<u8>, &[u8]),
-) {
+fn separated(out: &mut Vec<u8>, labels: &[&[u8]], separator: &[u8], write: impl Fn(&mut Vec<u8>, &[u8])) {
     for (index, label) in labels.iter().enumerate() {
         if index > 0 {
             out.extend_from_slice(separator);
@@ -439,34 +373,15 @@ mod tests {
     #[test]
     fn integers_in_every_style() {
         let of = |value: u64, signed, style| written(|out| integer(out, value, signed, style));
-        assert_eq!(
-            of(u64::MAX, false, IntegerStyle::Decimal),
-            "18446744073709551615"
-        );
-        assert_eq!(
-            of(i64::MIN as u64, true, IntegerStyle::Decimal),
-            "-9223372036854775808"
-        );
+        assert_eq!(of(u64::MAX, false, IntegerStyle::Decimal), "18446744073709551615");
+        assert_eq!(of(i64::MIN as u64, true, IntegerStyle::Decimal), "-9223372036854775808");
         assert_eq!(of(100, false, IntegerStyle::Decimal), "100");
         assert_eq!(of(1_234_567, false, IntegerStyle::Grouped), "1,234,567");
         assert_eq!(of(-999_i64 as u64, true, IntegerStyle::Grouped), "-999");
-        assert_eq!(
-            of(
-                -1_i64 as u64,
-                true,
-                IntegerStyle::HexadecimalUpper { bits: 6 }
-            ),
-            "0xFF"
-        );
-        assert_eq!(
-            of(0, false, IntegerStyle::HexadecimalLower { bits: 8 }),
-            "0x0"
-        );
+        assert_eq!(of(-1_i64 as u64, true, IntegerStyle::HexadecimalUpper { bits: 6 }), "0xFF");
+        assert_eq!(of(0, false, IntegerStyle::HexadecimalLower { bits: 8 }), "0x0");
         assert_eq!(of(8, false, IntegerStyle::Octal { bits: 8 }), "010");
-        assert_eq!(
-            of(-1_i64 as u64, true, IntegerStyle::Octal { bits: 8 }),
-            "0777"
-        );
+        assert_eq!(of(-1_i64 as u64, true, IntegerStyle::Octal { bits: 8 }), "0777");
         assert_eq!(of(5, false, IntegerStyle::Binary { bits: 4 }), "0b0101");
     }
 
@@ -494,33 +409,18 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(of(value), expected);
         }
-        assert_eq!(
-            written(|out| real(out, 0x3c01, 16, RealStyle::Shortest)),
-            "1.0009765625"
-        );
-        assert_eq!(
-            written(|out| real(out, u64::from(0.1_f32.to_bits()), 32, RealStyle::Json)),
-            "0.1"
-        );
+        assert_eq!(written(|out| real(out, 0x3c01, 16, RealStyle::Shortest)), "1.0009765625");
+        assert_eq!(written(|out| real(out, u64::from(0.1_f32.to_bits()), 32, RealStyle::Json)), "0.1");
     }
 
     #[test]
     fn text_is_escaped_as_each_style_demands() {
         let of = |bytes: &[u8], style| written(|out| text(out, bytes, Encoding::Utf8, style));
-        assert_eq!(
-            of(b"a\"?'\\\n\x01\x7f\xc3\xa9", TextStyle::Pretty),
-            "\"a\\\"\\?\\'\\\\\\n\\x01\\x7f\u{e9}\""
-        );
-        assert_eq!(
-            of(b"a\"\n\x01\xff", TextStyle::Json),
-            "\"a\\\"\\n\\u0001\u{fffd}\""
-        );
+        assert_eq!(of(b"a\"?'\\\n\x01\x7f\xc3\xa9", TextStyle::Pretty), "\"a\\\"\\?\\'\\\\\\n\\x01\\x7f\u{e9}\"");
+        assert_eq!(of(b"a\"\n\x01\xff", TextStyle::Json), "\"a\\\"\\n\\u0001\u{fffd}\"");
         assert_eq!(of(b"a,\"b\"", TextStyle::Csv), "\"a,\"\"b\"\"\"");
         let utf16 = [0xd8, 0x3d, 0xde, 0x00, 0x00, 0x41, 0xdc, 0x00];
-        assert_eq!(
-            written(|out| text(out, &utf16, Encoding::Utf16Be, TextStyle::Raw)),
-            "\u{1f600}A\u{fffd}"
-        );
+        assert_eq!(written(|out| text(out, &utf16, Encoding::Utf16Be, TextStyle::Raw)), "\u{1f600}A\u{fffd}");
     }
 
     #[test]

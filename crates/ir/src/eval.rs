@@ -9,21 +9,14 @@ use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
 use crate::program::{Emit, Op, Program, Reg, Source};
-use crate::run::{
-    Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
-};
+use crate::run::{Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window};
 
 /// Runs `program` on the record at `position`; returns the position behind it.
 ///
 /// # Errors
 ///
 /// The first thing that could not be read. Slots and clock may have been written.
-pub fn record(
-    program: &Program,
-    window: Window<'_>,
-    position: u64,
-    state: &mut State,
-) -> Result<u64, Fault> {
+pub fn record(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<u64, Fault> {
     Machine::new(program, window, state).record(position)
 }
 
@@ -73,30 +66,16 @@ pub struct Found {
 /// # Errors
 ///
 /// What could not be read. The clock may have been updated.
-pub fn scan_one(
-    plan: &ScanPlan,
-    window: Window<'_>,
-    start: u64,
-    state: &mut State,
-) -> Result<Found, Fault> {
+pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut State) -> Result<Found, Fault> {
     let body = Machine::new(&plan.header, window, state).record(start)?;
-    let class = plan
-        .class(state.slots[usize::from(SLOT_EVENT_CLASS.0)])
-        .map_err(|kind| Fault { at: start, kind })?;
+    let class = plan.class(state.slots[usize::from(SLOT_EVENT_CLASS.0)]).map_err(|kind| Fault { at: start, kind })?;
     let position = if plan.from_start { start } else { body };
     let program = &plan.bodies[plan.class_body[class as usize] as usize];
     let end = Machine::new(program, window, state).record(position)?;
     if end == start {
-        return Err(Fault {
-            at: start,
-            kind: FaultKind::Empty,
-        });
+        return Err(Fault { at: start, kind: FaultKind::Empty });
     }
-    Ok(Found {
-        class,
-        position,
-        end,
-    })
+    Ok(Found { class, position, end })
 }
 
 impl ScanPlan {
@@ -114,9 +93,7 @@ impl ScanPlan {
             return Ok(class);
         }
         let found = self.ids.binary_search_by_key(&id, |entry| entry.0);
-        found
-            .map(|index| self.ids[index].1)
-            .map_err(|_| FaultKind::UnknownEventClass { id })
+        found.map(|index| self.ids[index].1).map_err(|_| FaultKind::UnknownEventClass { id })
     }
 }
 
@@ -136,9 +113,7 @@ pub fn rows(
     let mut machine = Machine::new(program, window, state);
     machine.cells = Some(cells);
     for (row, &position) in positions.iter().enumerate() {
-        machine
-            .record(position)
-            .map_err(|fault| RowFault { row, fault })?;
+        machine.record(position).map_err(|fault| RowFault { row, fault })?;
         let cells = machine.cells.as_mut().expect("set above");
         if !program.tables.is_empty() {
             cells.set_rows(0, row + 1);
@@ -174,11 +149,7 @@ enum Registers {
 
 impl Registers {
     fn new(count: u16) -> Self {
-        if usize::from(count) <= FEW {
-            Self::Few([0; FEW])
-        } else {
-            Self::Many(vec![0; usize::from(count)])
-        }
+        if usize::from(count) <= FEW { Self::Few([0; FEW]) } else { Self::Many(vec![0; usize::from(count)]) }
     }
 
     fn all(&mut self) -> &mut [u64] {
@@ -203,16 +174,7 @@ struct Machine<'a> {
 impl<'a> Machine<'a> {
     fn new(program: &'a Program, window: Window<'a>, state: &'a mut State) -> Self {
         let registers = Registers::new(program.registers);
-        Self {
-            program,
-            window,
-            state,
-            registers,
-            position: 0,
-            order: None,
-            cells: None,
-            out: None,
-        }
+        Self { program, window, state, registers, position: 0, order: None, cells: None, out: None }
     }
 
     fn record(&mut self, position: u64) -> Result<u64, Fault> {
@@ -231,33 +193,10 @@ impl<'a> Machine<'a> {
         match op {
             Op::Align { log2 } => self.align(*log2)?,
             Op::Need { bits } => self.need(u128::from(*bits))?,
-            Op::Read {
-                to,
-                offset,
-                width,
-                order,
-                signed,
-                reversed,
-            } => {
-                let value = bits::read(
-                    self.window,
-                    self.position + u64::from(*offset),
-                    *width,
-                    *order,
-                );
-                let value = if *reversed {
-                    bits::reverse(value, *width)
-                } else {
-                    value
-                };
-                self.set(
-                    *to,
-                    if *signed {
-                        bits::sign_extend(value, *width)
-                    } else {
-                        value
-                    },
-                );
+            Op::Read { to, offset, width, order, signed, reversed } => {
+                let value = bits::read(self.window, self.position + u64::from(*offset), *width, *order);
+                let value = if *reversed { bits::reverse(value, *width) } else { value };
+                self.set(*to, if *signed { bits::sign_extend(value, *width) } else { value });
             }
             Op::Advance { bits } => self.position += bits,
             Op::Order { order, reversed } => self.check_order(*order, *reversed)?,
@@ -267,47 +206,26 @@ impl<'a> Machine<'a> {
                 self.position += bits as u64;
             }
             Op::Leb { to, signed, bits } => self.leb(*to, *signed, *bits)?,
-            Op::Text {
-                start,
-                length,
-                unit,
-            } => self.text(*start, *length, *unit)?,
+            Op::Text { start, length, unit } => self.text(*start, *length, *unit)?,
             Op::Bytes { start, length } => self.bytes(*start, *length)?,
-            Op::Cut {
-                start,
-                length,
-                unit,
-            } => self.cut(*start, *length, *unit),
+            Op::Cut { start, length, unit } => self.cut(*start, *length, *unit),
             Op::Set { to, value } => self.set(*to, *value),
             Op::Copy { to, from } => self.set(*to, self.get(*from)),
             Op::Load { to, slot } => self.set(*to, self.state.slots[usize::from(slot.0)]),
             Op::Out { slot, from } => self.state.slots[usize::from(slot.0)] = self.get(*from),
             Op::Clock { from, bits } => self.clock(*from, *bits),
             Op::Repeat { count, index, body } => self.repeat(*count, *index, body)?,
-            Op::Switch {
-                on,
-                signed,
-                arms,
-                default,
-            } => self.switch(*on, *signed, arms, default.as_deref())?,
+            Op::Switch { on, signed, arms, default } => self.switch(*on, *signed, arms, default.as_deref())?,
             Op::Store { column, from } => {
                 let value = self.get(*from);
                 self.cells().store(*column, value);
             }
-            Op::StoreSpan {
-                column,
-                start,
-                length,
-            } => {
+            Op::StoreSpan { column, start, length } => {
                 let first = self.get(*start) - self.window.origin();
                 let length = self.get(*length) as u32;
                 self.cells().store_span(*column, first as u32, length);
             }
-            Op::StoreList {
-                column,
-                table,
-                count,
-            } => self.store_list(*column, *table, *count),
+            Op::StoreList { column, table, count } => self.store_list(*column, *table, *count),
             Op::Row { table } => {
                 let rows = self.cells().rows(*table) + 1;
                 self.cells().set_rows(*table, rows);
@@ -337,9 +255,7 @@ impl<'a> Machine<'a> {
     }
 
     fn cells(&mut self) -> &mut Cells {
-        self.cells
-            .as_mut()
-            .expect("programs with columns run through rows()")
+        self.cells.as_mut().expect("programs with columns run through rows()")
     }
 
     fn left(&self) -> u64 {
@@ -347,19 +263,12 @@ impl<'a> Machine<'a> {
     }
 
     fn fault<T>(&self, kind: FaultKind) -> Result<T, Fault> {
-        Err(Fault {
-            at: self.position,
-            kind,
-        })
+        Err(Fault { at: self.position, kind })
     }
 
     fn need(&self, needed: u128) -> Result<(), Fault> {
         let left = self.left();
-        if needed > u128::from(left) {
-            self.fault(FaultKind::Short { needed, left })
-        } else {
-            Ok(())
-        }
+        if needed > u128::from(left) { self.fault(FaultKind::Short { needed, left }) } else { Ok(()) }
     }
 
     fn align(&mut self, log2: u8) -> Result<(), Fault> {
@@ -391,26 +300,14 @@ impl<'a> Machine<'a> {
         let mut value = 0_u64;
         for (index, &byte) in rest.iter().take(10).enumerate() {
             let low = u64::from(byte & 0x7f);
-            let fits = index < 9
-                || if signed {
-                    matches!(byte, 0 | 0x7f)
-                } else {
-                    byte <= 1
-                };
+            let fits = index < 9 || if signed { matches!(byte, 0 | 0x7f) } else { byte <= 1 };
             if !fits {
                 return self.fault(FaultKind::Oversized);
             }
             value |= low << (7 * index);
             if byte & 0x80 == 0 {
                 let width = (7 * (index + 1)).min(64) as u8;
-                self.set(
-                    to,
-                    if signed {
-                        bits::sign_extend(value, width)
-                    } else {
-                        value
-                    },
-                );
+                self.set(to, if signed { bits::sign_extend(value, width) } else { value });
                 if let Some(bits) = bits {
                     self.set(bits, 7 * (index as u64 + 1));
                 }
@@ -421,10 +318,7 @@ impl<'a> Machine<'a> {
         if rest.len() >= 10 {
             return self.fault(FaultKind::Oversized);
         }
-        self.fault(FaultKind::Short {
-            needed: 8 * (rest.len() as u128 + 1),
-            left: self.left(),
-        })
+        self.fault(FaultKind::Short { needed: 8 * (rest.len() as u128 + 1), left: self.left() })
     }
 
     fn text(&mut self, start: Reg, length: Reg, unit: u8) -> Result<(), Fault> {
@@ -462,11 +356,7 @@ impl<'a> Machine<'a> {
         }
         let low = (1_u64 << bits) - 1;
         let value = value & low;
-        let lap = if value < self.state.clock & low {
-            low + 1
-        } else {
-            0
-        };
+        let lap = if value < self.state.clock & low { low + 1 } else { 0 };
         self.state.clock = self.state.clock.wrapping_add(lap) & !low | value;
     }
 
@@ -489,10 +379,7 @@ impl<'a> Machine<'a> {
     ) -> Result<(), Fault> {
         let value = self.get(on);
         let holds = |&(lowest, highest): &(u64, u64)| in_range(value, lowest, highest, signed);
-        match (
-            arms.iter().find(|(ranges, _)| ranges.iter().any(holds)),
-            default,
-        ) {
+        match (arms.iter().find(|(ranges, _)| ranges.iter().any(holds)), default) {
             (Some((_, block)), _) => self.block(block),
             (None, Some(block)) => self.block(block),
             (None, None) => self.fault(FaultKind::Selector { value, signed }),
@@ -518,14 +405,8 @@ impl<'a> Machine<'a> {
         };
         let value = |machine: &Self, from: Reg| machine.get(from);
         match emit {
-            Emit::Literal(literal) => self
-                .out()
-                .extend_from_slice(&program.literals[usize::from(literal)]),
-            Emit::Integer {
-                from,
-                signed,
-                style,
-            } => {
+            Emit::Literal(literal) => self.out().extend_from_slice(&program.literals[usize::from(literal)]),
+            Emit::Integer { from, signed, style } => {
                 let value = value(self, from);
                 emit::integer(self.out(), value, signed, style);
             }
@@ -533,56 +414,27 @@ impl<'a> Machine<'a> {
                 let value = value(self, from);
                 emit::real(self.out(), value, width, style);
             }
-            Emit::Text {
-                start,
-                length,
-                encoding,
-                style,
-            } => {
+            Emit::Text { start, length, encoding, style } => {
                 let bytes = bytes(self, start, length);
                 emit::text(self.out(), bytes, encoding, style);
             }
-            Emit::Bytes {
-                start,
-                length,
-                style,
-            } => {
+            Emit::Bytes { start, length, style } => {
                 let bytes = bytes(self, start, length);
                 emit::bytes(self.out(), bytes, style);
             }
-            Emit::Label {
-                from,
-                labels,
-                style,
-            } => {
+            Emit::Label { from, labels, style } => {
                 let value = value(self, from);
-                emit::label(
-                    self.out(),
-                    value,
-                    &program.labels[usize::from(labels)],
-                    style,
-                );
+                emit::label(self.out(), value, &program.labels[usize::from(labels)], style);
             }
-            Emit::Flags {
-                from,
-                labels,
-                style,
-            } => {
+            Emit::Flags { from, labels, style } => {
                 let value = value(self, from);
-                emit::flags(
-                    self.out(),
-                    value,
-                    &program.labels[usize::from(labels)],
-                    style,
-                );
+                emit::flags(self.out(), value, &program.labels[usize::from(labels)], style);
             }
         }
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
-        self.out
-            .as_mut()
-            .expect("programs with text run through emit()")
+        self.out.as_mut().expect("programs with text run through emit()")
     }
 }
 
@@ -601,8 +453,5 @@ fn terminator(bytes: &[u8], unit: u8) -> Option<usize> {
         return memchr::memchr(0, bytes);
     }
     let unit = usize::from(unit);
-    bytes
-        .chunks_exact(unit)
-        .position(|unit| unit.iter().all(|&byte| byte == 0))
-        .map(|index| index * unit)
+    bytes.chunks_exact(unit).position(|unit| unit.iter().all(|&byte| byte == 0)).map(|index| index * unit)
 }

@@ -33,16 +33,9 @@ impl<'a> Window<'a> {
     /// If `bytes` is shorter than that, or `end` lies before `origin`.
     #[must_use]
     pub fn new(bytes: &'a [u8], origin: u64, end: u64) -> Self {
-        assert!(
-            end / 8 >= origin,
-            "the window ends at bit {end}, before its first byte {origin}"
-        );
+        assert!(end / 8 >= origin, "the window ends at bit {end}, before its first byte {origin}");
         let needed = end.div_ceil(8) - origin + SLACK as u64;
-        assert!(
-            bytes.len() as u64 >= needed,
-            "{} bytes at hand, {needed} needed",
-            bytes.len()
-        );
+        assert!(bytes.len() as u64 >= needed, "{} bytes at hand, {needed} needed", bytes.len());
         Self { bytes, origin, end }
     }
 

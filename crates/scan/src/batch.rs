@@ -78,10 +78,7 @@ impl Events {
     /// A state for reading records again.
     #[must_use]
     pub fn state(&self) -> State {
-        State {
-            clock: 0,
-            slots: self.packet.head.slots.to_vec(),
-        }
+        State { clock: 0, slots: self.packet.head.slots.to_vec() }
     }
 }
 

@@ -176,10 +176,7 @@ impl Cursor {
         let row = self.setup.packets[number];
         self.next_packet += 1;
         let stream = self.file(row.file).clone();
-        let head = match self
-            .heads
-            .read(&self.setup.decoder, &stream, row.offset_bytes, self.clock)
-        {
+        let head = match self.heads.read(&self.setup.decoder, &stream, row.offset_bytes, self.clock) {
             Ok(head) => head,
             Err(fault) => return self.fault(&row, StreamFaultKind::Head(fault)),
         };
@@ -187,27 +184,16 @@ impl Cursor {
         let body = head.body_start;
         self.clock = row.begin_cycles.unwrap_or(self.clock);
         let state = self.setup.decoder.state(&head, self.clock);
-        let packet = Arc::new(Packet {
-            number: number as u64,
-            row,
-            head,
-            head_bytes,
-        });
+        let packet = Arc::new(Packet { number: number as u64, row, head, head_bytes });
         self.losses(&packet);
         self.mark(Mark::PacketBegin(Arc::clone(&packet)), row.begin_cycles);
-        self.current = Some(Current {
-            packet,
-            state,
-            position: body,
-        });
+        self.current = Some(Current { packet, state, position: body });
     }
 
     /// What was lost between the packet before and this one.
     fn losses(&mut self, packet: &Packet) {
         let row = packet.row;
-        let before = (packet.number as usize)
-            .checked_sub(1)
-            .map(|number| self.setup.packets[number]);
+        let before = (packet.number as usize).checked_sub(1).map(|number| self.setup.packets[number]);
         if let Some(loss) = lost_packets(before.as_ref(), &row) {
             self.mark(Mark::DiscardedPackets(loss), loss.begin_cycles);
         }
@@ -239,28 +225,16 @@ impl Cursor {
             let window = Window::new(bytes.with_slack(), origin, end);
             let decoder = &self.setup.decoder;
             let class = row.stream_class as usize;
-            let Current {
-                state, position, ..
-            } = &mut current;
+            let Current { state, position, .. } = &mut current;
             let stop = decoder.scan(class, window, position, state, &mut records, BATCH_ROWS);
             let found = !records.is_empty();
             if found {
                 self.setup.keys.events(&records.cycles, &mut keys);
                 let packet = Arc::clone(&current.packet);
                 let records = std::mem::take(&mut records);
-                let events = Events {
-                    packet,
-                    bytes,
-                    origin,
-                    end,
-                    records,
-                };
+                let events = Events { packet, bytes, origin, end, records };
                 let keys = std::mem::take(&mut keys);
-                let batch = Batch {
-                    stream: self.setup.stream,
-                    content: Content::Events(events),
-                    keys,
-                };
+                let batch = Batch { stream: self.setup.stream, content: Content::Events(events), keys };
                 self.pending.push_back(Item::Batch(batch));
             }
             self.clock = current.state.clock;
@@ -276,20 +250,14 @@ impl Cursor {
                         return;
                     }
                     if chunk_bytes >= RECORD_BYTES_MAX {
-                        let kind = StreamFaultKind::LongRecord {
-                            at: current.position,
-                            bytes: chunk_bytes as u64,
-                        };
+                        let kind = StreamFaultKind::LongRecord { at: current.position, bytes: chunk_bytes as u64 };
                         self.fault(&row, kind);
                         return self.close_packet(&current);
                     }
                     chunk_bytes *= 4;
                 }
                 ScanStop::Fault(fault) => {
-                    let kind = StreamFaultKind::Record {
-                        record: current.position,
-                        fault,
-                    };
+                    let kind = StreamFaultKind::Record { record: current.position, fault };
                     self.fault(&row, kind);
                     return self.close_packet(&current);
                 }
@@ -300,12 +268,7 @@ impl Cursor {
     fn close_packet(&mut self, current: &Current) {
         let row = current.packet.row;
         if row.cut {
-            self.fault(
-                &row,
-                StreamFaultKind::Cut {
-                    left_bits: row.total_bits,
-                },
-            );
+            self.fault(&row, StreamFaultKind::Cut { left_bits: row.total_bits });
         }
         self.mark(Mark::PacketEnd(Arc::clone(&current.packet)), row.end_cycles);
     }
@@ -320,38 +283,25 @@ impl Cursor {
         let from = row.offset_bytes + position / 8;
         let packet_end = row.offset_bytes + row.content_bits.div_ceil(8);
         let fits = |chunk: &Chunk| {
-            chunk.file == row.file
-                && chunk.offset_bytes <= from
-                && from < chunk.offset_bytes + chunk.bytes.len() as u64
+            chunk.file == row.file && chunk.offset_bytes <= from && from < chunk.offset_bytes + chunk.bytes.len() as u64
         };
         if !self.chunk.as_ref().is_some_and(fits) {
             let wanted = chunk_bytes as u64;
             let whole = (packet_end - from).min(wanted) as usize;
             let length = self.read_ahead(row, from, whole, chunk_bytes);
             let stream = self.file(row.file).clone();
-            let bytes = self
-                .pool
-                .read(&stream, from, length)
-                .map_err(StreamFaultKind::Source)?;
+            let bytes = self.pool.read(&stream, from, length).map_err(StreamFaultKind::Source)?;
             if bytes.is_empty() {
                 return Err(StreamFaultKind::Shrank { offset_bytes: from });
             }
-            self.chunk = Some(Chunk {
-                file: row.file,
-                offset_bytes: from,
-                bytes,
-            });
+            self.chunk = Some(Chunk { file: row.file, offset_bytes: from, bytes });
         }
         let chunk = self.chunk.as_ref().expect("just read");
         let skipped = from - chunk.offset_bytes;
         let here = (packet_end - from).min(chunk.bytes.len() as u64 - skipped);
         let origin = position / 8;
         let end = ((origin + here) * 8).min(row.content_bits);
-        Ok((
-            chunk.bytes.slice(skipped as usize, here as usize),
-            origin,
-            end,
-        ))
+        Ok((chunk.bytes.slice(skipped as usize, here as usize), origin, end))
     }
 
     /// Reads further packets too where they are small and follow each other in the file.
@@ -375,33 +325,18 @@ impl Cursor {
 
 fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
     let before = before?;
-    let gap = row
-        .sequence?
-        .checked_sub(before.sequence?)?
-        .checked_sub(1)?;
-    let loss = Loss {
-        count: Some(gap),
-        begin_cycles: before.end_cycles,
-        end_cycles: row.begin_cycles,
-    };
+    let gap = row.sequence?.checked_sub(before.sequence?)?.checked_sub(1)?;
+    let loss = Loss { count: Some(gap), begin_cycles: before.end_cycles, end_cycles: row.begin_cycles };
     (gap > 0).then_some(loss)
 }
 
 fn lost_events(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
     let now = row.discarded?;
     let Some(before) = before else {
-        let loss = Loss {
-            count: None,
-            begin_cycles: row.begin_cycles,
-            end_cycles: row.end_cycles,
-        };
+        let loss = Loss { count: None, begin_cycles: row.begin_cycles, end_cycles: row.end_cycles };
         return (now != 0).then_some(loss);
     };
     let count = now.wrapping_sub(before.discarded?);
-    let loss = Loss {
-        count: Some(count),
-        begin_cycles: before.end_cycles,
-        end_cycles: row.end_cycles,
-    };
+    let loss = Loss { count: Some(count), begin_cycles: before.end_cycles, end_cycles: row.end_cycles };
     (count != 0).then_some(loss)
 }

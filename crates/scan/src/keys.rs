@@ -18,11 +18,7 @@ impl KeyMaker {
     /// Keys of a stream with that clock; without one, nothing has a time.
     #[must_use]
     pub fn new(clock: Option<ClockConverter>) -> Self {
-        Self {
-            clock,
-            last: i64::MIN,
-            steps_back: 0,
-        }
+        Self { clock, last: i64::MIN, steps_back: 0 }
     }
 
     /// How often a time was below the one before it.
@@ -33,9 +29,7 @@ impl KeyMaker {
 
     /// The key of a row that is not an event.
     pub fn mark(&mut self, cycles: Option<u64>) -> i64 {
-        let time = cycles
-            .zip(self.clock.as_ref())
-            .map(|(cycles, clock)| clock.nanos_saturating(cycles));
+        let time = cycles.zip(self.clock.as_ref()).map(|(cycles, clock)| clock.nanos_saturating(cycles));
         self.last = self.last.max(time.unwrap_or(i64::MIN));
         self.last
     }

@@ -86,12 +86,7 @@ impl<B: Keyed> Merger<B> {
     /// A merger of `streams` streams, in the order of their rank.
     #[must_use]
     pub fn new(streams: usize) -> Self {
-        let queue = || Queue {
-            batches: VecDeque::new(),
-            next: 0,
-            rows: 0,
-            finished: false,
-        };
+        let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
         Self {
             streams: std::iter::repeat_with(queue).take(streams).collect(),
             rows_wanted: (ROUND_ROWS / streams.max(1)).max(1),
@@ -102,11 +97,7 @@ impl<B: Keyed> Merger<B> {
     /// Streams that should deliver another batch before the next round.
     pub fn hungry(&self) -> impl Iterator<Item = usize> {
         let is_hungry = |queue: &Queue<B>| !queue.finished && queue.rows < self.rows_wanted;
-        self.streams
-            .iter()
-            .enumerate()
-            .filter(move |(_, queue)| is_hungry(queue))
-            .map(|(stream, _)| stream)
+        self.streams.iter().enumerate().filter(move |(_, queue)| is_hungry(queue)).map(|(stream, _)| stream)
     }
 
     /// Whether the stream should deliver another batch before the next round.
@@ -163,14 +154,8 @@ impl<B: Keyed> Merger<B> {
 
     /// The earliest (last key, rank) of the streams that may deliver more.
     fn horizon(&self) -> Option<(i64, usize)> {
-        let unfinished = self
-            .streams
-            .iter()
-            .enumerate()
-            .filter(|(_, queue)| !queue.finished);
-        unfinished
-            .map(|(stream, queue)| (queue.last_key(), stream))
-            .min()
+        let unfinished = self.streams.iter().enumerate().filter(|(_, queue)| !queue.finished);
+        unfinished.map(|(stream, queue)| (queue.last_key(), stream)).min()
     }
 }
 
@@ -191,11 +176,7 @@ impl<B: Keyed> Queue<B> {
             };
             if end > self.next {
                 self.rows -= end - self.next;
-                parts.push(Part {
-                    stream,
-                    batch: Arc::clone(batch),
-                    rows: self.next..end,
-                });
+                parts.push(Part { stream, batch: Arc::clone(batch), rows: self.next..end });
                 self.next = end;
             }
             if end < keys.len() {
@@ -244,27 +225,15 @@ const CROWDED: u32 = 24;
 
 fn places<B>(parts: &[Part<B>]) -> impl Iterator<Item = Place> {
     let of_part = |(index, part): (usize, &Part<B>)| {
-        part.rows.clone().map(move |row| Place {
-            part: index as u32,
-            row: row as u32,
-        })
+        part.rows.clone().map(move |row| Place { part: index as u32, row: row as u32 })
     };
     parts.iter().enumerate().flat_map(of_part)
 }
 
 fn extent<B: Keyed>(parts: &[Part<B>]) -> (i64, i64) {
-    let lowest = parts
-        .iter()
-        .map(|part| part.batch.keys()[part.rows.start])
-        .min();
-    let highest = parts
-        .iter()
-        .map(|part| part.batch.keys()[part.rows.end - 1])
-        .max();
-    (
-        lowest.expect("a round has parts"),
-        highest.expect("a round has parts"),
-    )
+    let lowest = parts.iter().map(|part| part.batch.keys()[part.rows.start]).min();
+    let highest = parts.iter().map(|part| part.batch.keys()[part.rows.end - 1]).max();
+    (lowest.expect("a round has parts"), highest.expect("a round has parts"))
 }
 
 /// Equal stretches of time.
@@ -279,11 +248,7 @@ impl Buckets {
         let span = highest.wrapping_sub(lowest) as u64;
         let wanted = rows.next_power_of_two().trailing_zeros();
         let shift = (u64::BITS - span.leading_zeros()).saturating_sub(wanted);
-        Self {
-            lowest,
-            shift,
-            count: (span >> shift) as usize + 1,
-        }
+        Self { lowest, shift, count: (span >> shift) as usize + 1 }
     }
 
     fn of(&self, key: i64) -> usize {
@@ -298,13 +263,7 @@ fn scatter<B: Keyed>(parts: &[Part<B>], buckets: &Buckets, scratch: &mut Scratch
         let keys = &part.batch.keys()[part.rows.clone()];
         for (&key, row) in keys.iter().zip(part.rows.start as u32..) {
             let next = &mut scratch.starts[buckets.of(key)];
-            scratch.sorted[*next as usize] = (
-                key,
-                Place {
-                    part: index as u32,
-                    row,
-                },
-            );
+            scratch.sorted[*next as usize] = (key, Place { part: index as u32, row });
             *next += 1;
         }
     }
@@ -341,8 +300,7 @@ mod tests {
     /// Merges streams whose batches have the given keys; every batch is queued as late as possible.
     fn merged(streams: &[Vec<Vec<i64>>]) -> Vec<(i64, usize)> {
         let mut merger = Merger::new(streams.len());
-        let mut queues: Vec<VecDeque<Vec<i64>>> =
-            streams.iter().cloned().map(VecDeque::from).collect();
+        let mut queues: Vec<VecDeque<Vec<i64>>> = streams.iter().cloned().map(VecDeque::from).collect();
         let mut out = Vec::new();
         loop {
             while let Some(stream) = {
@@ -375,19 +333,13 @@ mod tests {
 
     #[test]
     fn ties_go_to_the_lower_rank() {
-        let streams = [
-            vec![vec![1, 5, 5], vec![5, 9]],
-            vec![vec![0, 5], vec![5, 5, 6]],
-        ];
+        let streams = [vec![vec![1, 5, 5], vec![5, 9]], vec![vec![0, 5], vec![5, 5, 6]]];
         assert_eq!(merged(&streams), sorted(&streams));
     }
 
     #[test]
     fn keys_at_the_edges_of_the_range() {
-        let streams = [
-            vec![vec![i64::MIN, 0, i64::MAX]],
-            vec![vec![i64::MIN], vec![i64::MAX, i64::MAX]],
-        ];
+        let streams = [vec![vec![i64::MIN, 0, i64::MAX]], vec![vec![i64::MIN], vec![i64::MAX, i64::MAX]]];
         assert_eq!(merged(&streams), sorted(&streams));
     }
 
@@ -395,9 +347,7 @@ mod tests {
     fn random_streams_come_out_sorted() {
         let mut seed = 1_u64;
         let mut random = |below: u64| {
-            seed = seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % below
         };
         for round in 0..200 {

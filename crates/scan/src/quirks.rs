@@ -27,9 +27,7 @@ pub(crate) fn mend(class: &TraceClass, packets: Arc<[PacketRow]>) -> Arc<[Packet
         if !all && !ends_at_zero(&packets[index]) {
             continue;
         }
-        let next = packets
-            .get(index + 1)
-            .and_then(|packet| packet.begin_cycles);
+        let next = packets.get(index + 1).and_then(|packet| packet.begin_cycles);
         if let Some(next) = next {
             packets[index].end_cycles = Some(next);
         }
@@ -45,11 +43,7 @@ fn ends_are_doubtful(class: &TraceClass) -> bool {
     let Some(EnvironmentValue::Text(tracer)) = class.environment("tracer_name") else {
         return false;
     };
-    let version = [
-        part(class, "tracer_major"),
-        part(class, "tracer_minor"),
-        patch(class),
-    ];
+    let version = [part(class, "tracer_major"), part(class, "tracer_minor"), patch(class)];
     match tracer.as_str() {
         "lttng-ust" => version < [2, 11, 0],
         "lttng-modules" => version < [2, 9, 13] || (version >= [2, 10, 0] && version < [2, 10, 10]),

@@ -103,11 +103,7 @@ impl Trace {
     ///
     /// What makes every event of it unreadable; what makes only some unreadable stands in
     /// [`Trace::broken_files`] or comes up in reading.
-    pub fn open(
-        folder: TraceFolder,
-        shift: ClockShift,
-        known: &dyn KnownPackets,
-    ) -> Result<Self, OpenError> {
+    pub fn open(folder: TraceFolder, shift: ClockShift, known: &dyn KnownPackets) -> Result<Self, OpenError> {
         let mut metadata = kymo_format::parse(&folder.metadata()?);
         let Some(class) = metadata.trace_class.take() else {
             return Err(OpenError::Metadata(Box::new(metadata)));
@@ -119,18 +115,10 @@ impl Trace {
         let mut streams = group(files);
         for stream in &mut streams {
             let clock = class.stream_classes[stream.class].default_clock;
-            stream.clock =
-                clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], shift.nanos));
+            stream.clock = clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], shift.nanos));
             stream.packets = quirks::mend(&class, std::mem::take(&mut stream.packets));
         }
-        Ok(Self {
-            folder,
-            class,
-            metadata,
-            decoder,
-            streams,
-            broken_files,
-        })
+        Ok(Self { folder, class, metadata, decoder, streams, broken_files })
     }
 }
 
@@ -163,18 +151,11 @@ fn group(files: Vec<Vec<PacketRow>>) -> Vec<DataStream> {
     let mut groups: BTreeMap<(u32, bool, u64), Vec<PacketRow>> = BTreeMap::new();
     for (file, rows) in files.into_iter().enumerate() {
         for row in rows {
-            let key = (
-                row.stream_class,
-                row.stream_id.is_none(),
-                row.stream_id.unwrap_or(file as u64),
-            );
+            let key = (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
             groups.entry(key).or_default().push(row);
         }
     }
-    groups
-        .into_iter()
-        .map(|((class, nameless, id), rows)| stream(class, (!nameless).then_some(id), rows))
-        .collect()
+    groups.into_iter().map(|((class, nameless, id), rows)| stream(class, (!nameless).then_some(id), rows)).collect()
 }
 
 fn stream(class: u32, id: Option<u64>, mut rows: Vec<PacketRow>) -> DataStream {
@@ -186,32 +167,20 @@ fn stream(class: u32, id: Option<u64>, mut rows: Vec<PacketRow>) -> DataStream {
         rows.sort_by_key(|row| (row.begin_cycles, row.sequence));
         rows.dedup_by(|row, before| same_packet(row, before));
     }
-    DataStream {
-        class: class as usize,
-        id,
-        files,
-        packets: rows.into(),
-        clock: None,
-    }
+    DataStream { class: class as usize, id, files, packets: rows.into(), clock: None }
 }
 
 /// Overlapping snapshots hold the same packet several times.
 fn same_packet(row: &PacketRow, other: &PacketRow) -> bool {
     row.file != other.file
         && row.begin_cycles.is_some()
-        && (
-            row.begin_cycles,
-            row.end_cycles,
-            row.total_bits,
-            row.content_bits,
-            row.sequence,
-            row.discarded,
-        ) == (
-            other.begin_cycles,
-            other.end_cycles,
-            other.total_bits,
-            other.content_bits,
-            other.sequence,
-            other.discarded,
-        )
+        && (row.begin_cycles, row.end_cycles, row.total_bits, row.content_bits, row.sequence, row.discarded)
+            == (
+                other.begin_cycles,
+                other.end_cycles,
+                other.total_bits,
+                other.content_bits,
+                other.sequence,
+                other.discarded,
+            )
 }

@@ -38,11 +38,8 @@ impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
     #[must_use]
     pub fn count(&self) -> Counts {
-        let cursors: Vec<Mutex<Option<Cursor>>> = self
-            .cursors(false)
-            .into_iter()
-            .map(|cursor| Mutex::new(Some(cursor)))
-            .collect();
+        let cursors: Vec<Mutex<Option<Cursor>>> =
+            self.cursors(false).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let work = || {
@@ -66,37 +63,19 @@ impl Session {
 
     fn counts(&self, mut streams: Vec<StreamCounts>) -> Counts {
         streams.sort_by_key(|stream| stream.stream);
-        let mut counts = Counts {
-            report: self.opening_report().clone(),
-            ..Counts::default()
-        };
+        let mut counts = Counts { report: self.opening_report().clone(), ..Counts::default() };
         let known = self.streams();
         for counted in streams {
             let (trace, stream) = known[counted.stream];
             let classes = &trace.class.stream_classes[stream.class].event_classes;
-            for (class, &events) in classes
-                .iter()
-                .zip(&counted.events)
-                .filter(|(_, events)| **events > 0)
-            {
+            for (class, &events) in classes.iter().zip(&counted.events).filter(|(_, events)| **events > 0) {
                 counts.total += events;
                 let (trace, name) = (trace_name(trace.folder.path()), class.name.clone());
-                counts.classes.push(ClassCount {
-                    trace,
-                    stream: counted.stream,
-                    id: class.id,
-                    name,
-                    events,
-                });
+                counts.classes.push(ClassCount { trace, stream: counted.stream, id: class.id, name, events });
             }
-            counts
-                .report
-                .unreadable
-                .extend(counted.faults.iter().map(|fault| self.problem(fault)));
+            counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
-        counts
-            .classes
-            .sort_by(|one, other| other.events.cmp(&one.events));
+        counts.classes.sort_by(|one, other| other.events.cmp(&one.events));
         counts
     }
 }
@@ -109,11 +88,7 @@ struct StreamCounts {
 }
 
 fn count_stream(mut cursor: Cursor) -> StreamCounts {
-    let mut counts = StreamCounts {
-        stream: cursor.stream(),
-        events: Vec::new(),
-        faults: Vec::new(),
-    };
+    let mut counts = StreamCounts { stream: cursor.stream(), events: Vec::new(), faults: Vec::new() };
     while let Some(item) = cursor.next_item() {
         match item {
             Item::Fault(fault) => counts.faults.push(fault),

@@ -43,12 +43,7 @@ pub(crate) trait Sink<W: Work> {
 
 /// Runs everything the cursors deliver through work and sink. `threads` counts the caller's own.
 /// Returns the cursors, for what they know at their end.
-pub(crate) fn run<W: Work>(
-    cursors: Vec<Cursor>,
-    threads: usize,
-    work: &W,
-    sink: &mut impl Sink<W>,
-) -> Vec<Cursor> {
+pub(crate) fn run<W: Work>(cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
     if threads <= 1 {
         return run_alone(cursors, work, sink);
     }
@@ -92,28 +87,13 @@ fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W
 }
 
 enum Job<W: Work> {
-    Refill {
-        stream: usize,
-        cursor: Cursor,
-    },
-    Work {
-        number: u64,
-        round: Round<Batch>,
-        context: W::Context,
-    },
+    Refill { stream: usize, cursor: Cursor },
+    Work { number: u64, round: Round<Batch>, context: W::Context },
 }
 
 enum Done<W: Work> {
-    Refill {
-        stream: usize,
-        cursor: Cursor,
-        items: Vec<Item>,
-        ended: bool,
-    },
-    Work {
-        number: u64,
-        output: W::Output,
-    },
+    Refill { stream: usize, cursor: Cursor, items: Vec<Item>, ended: bool },
+    Work { number: u64, output: W::Output },
 }
 
 struct Shared<W: Work> {
@@ -132,25 +112,14 @@ struct Queues<W: Work> {
 
 impl<W: Work> Default for Shared<W> {
     fn default() -> Self {
-        let queues = Queues {
-            refills: VecDeque::new(),
-            works: VecDeque::new(),
-            done: Vec::new(),
-            closed: false,
-        };
-        Self {
-            queues: Mutex::new(queues),
-            jobs_changed: Condvar::new(),
-            done_changed: Condvar::new(),
-        }
+        let queues = Queues { refills: VecDeque::new(), works: VecDeque::new(), done: Vec::new(), closed: false };
+        Self { queues: Mutex::new(queues), jobs_changed: Condvar::new(), done_changed: Condvar::new() }
     }
 }
 
 impl<W: Work> Shared<W> {
     fn lock(&self) -> MutexGuard<'_, Queues<W>> {
-        self.queues
-            .lock()
-            .expect("no thread panics while it holds the queues")
+        self.queues.lock().expect("no thread panics while it holds the queues")
     }
 
     /// A worker's life: jobs until the queues are closed.
@@ -161,10 +130,7 @@ impl<W: Work> Shared<W> {
                 return;
             }
             let Some(job) = queues.pop() else {
-                queues = self
-                    .jobs_changed
-                    .wait(queues)
-                    .expect("no thread panics while it holds the queues");
+                queues = self.jobs_changed.wait(queues).expect("no thread panics while it holds the queues");
                 continue;
             };
             drop(queues);
@@ -197,35 +163,19 @@ impl<W: Work> Drop for CloseOnDrop<'_, W> {
 impl<W: Work> Job<W> {
     fn run(self, work: &W) -> Done<W> {
         match self {
-            Self::Work {
-                number,
-                round,
-                context,
-            } => Done::Work {
-                number,
-                output: work.work(&round, context),
-            },
+            Self::Work { number, round, context } => Done::Work { number, output: work.work(&round, context) },
             Self::Refill { stream, mut cursor } => {
                 let (mut items, mut rows, mut ended) = (Vec::new(), 0, false);
                 while !ended && rows < kymo_scan::BATCH_ROWS && items.len() < REFILL_BATCHES {
                     match cursor.next_item() {
                         Some(item) => {
-                            rows += if let Item::Batch(batch) = &item {
-                                batch.keys.len()
-                            } else {
-                                0
-                            };
+                            rows += if let Item::Batch(batch) = &item { batch.keys.len() } else { 0 };
                             items.push(item);
                         }
                         None => ended = true,
                     }
                 }
-                Done::Refill {
-                    stream,
-                    cursor,
-                    items,
-                    ended,
-                }
+                Done::Refill { stream, cursor, items, ended }
             }
         }
     }
@@ -295,12 +245,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             Done::Work { number, output } => {
                 self.outputs.insert(number, output);
             }
-            Done::Refill {
-                stream,
-                cursor,
-                items,
-                ended,
-            } => {
+            Done::Refill { stream, cursor, items, ended } => {
                 self.cursors[stream] = Some(cursor);
                 for item in items {
                     match item {
@@ -319,10 +264,8 @@ impl<'a, W: Work> Coordinator<'a, W> {
     /// Has streams refilled before they run dry.
     fn order_refills(&mut self) {
         let wanted = |stream: &usize| !self.ended[*stream] && self.merger.wants_more(*stream);
-        let streams: Vec<usize> = (0..self.cursors.len())
-            .filter(|stream| self.cursors[*stream].is_some())
-            .filter(wanted)
-            .collect();
+        let streams: Vec<usize> =
+            (0..self.cursors.len()).filter(|stream| self.cursors[*stream].is_some()).filter(wanted).collect();
         if streams.is_empty() {
             return;
         }
@@ -336,10 +279,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
     }
 
     fn make_rounds(&mut self, sink: &mut impl Sink<W>) {
-        while !self.all_made
-            && self.made - self.finished < self.in_flight_max
-            && self.merger.is_ready()
-        {
+        while !self.all_made && self.made - self.finished < self.in_flight_max && self.merger.is_ready() {
             let Some(mut round) = self.merger.round() else {
                 self.all_made = true;
                 return;
@@ -347,11 +287,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             let context = sink.context(&mut round);
             let number = self.made;
             self.made += 1;
-            self.shared.lock().works.push_back(Job::Work {
-                number,
-                round,
-                context,
-            });
+            self.shared.lock().works.push_back(Job::Work { number, round, context });
             self.shared.jobs_changed.notify_one();
             self.order_refills();
         }
@@ -369,10 +305,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             self.shared.lock().done.push(done);
             return;
         }
-        let waited = self
-            .shared
-            .done_changed
-            .wait_while(queues, |queues| queues.done.is_empty());
+        let waited = self.shared.done_changed.wait_while(queues, |queues| queues.done.is_empty());
         drop(waited.expect("no thread panics while it holds the queues"));
     }
 }

@@ -5,10 +5,7 @@ use std::sync::Arc;
 
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{ClockOrigin, Severity};
-use kymo_scan::{
-    ClockShift, Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault,
-    Trace,
-};
+use kymo_scan::{ClockShift, Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace};
 use kymo_source::BufferPool;
 
 use crate::report::{Problem, Report};
@@ -52,15 +49,9 @@ impl OpenFailure {
     #[must_use]
     pub fn render(&self) -> String {
         match self {
-            Self::Trace {
-                path,
-                error: OpenError::Metadata(metadata),
-            } => {
+            Self::Trace { path, error: OpenError::Metadata(metadata) } => {
                 let name = path.join("metadata").display().to_string();
-                let rendered = metadata
-                    .diagnostics
-                    .iter()
-                    .map(|found| found.render_plain(&metadata.text, &name));
+                let rendered = metadata.diagnostics.iter().map(|found| found.render_plain(&metadata.text, &name));
                 rendered.collect()
             }
             other => format!("error: {other}\n"),
@@ -79,28 +70,16 @@ impl Session {
         for path in paths {
             for folder in kymo_source::find(path)? {
                 let path = folder.path().to_owned();
-                let shift = ClockShift {
-                    nanos: options.clock_shift_ns,
-                };
+                let shift = ClockShift { nanos: options.clock_shift_ns };
                 let trace = Trace::open(folder, shift, &NothingKnown);
-                traces.push(Arc::new(
-                    trace.map_err(|error| OpenFailure::Trace { path, error })?,
-                ));
+                traces.push(Arc::new(trace.map_err(|error| OpenFailure::Trace { path, error })?));
             }
         }
         traces.sort_by_key(|trace| trace.class.uuid);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if options.threads == 0 {
-            cores()
-        } else {
-            options.threads
-        };
+        let threads = if options.threads == 0 { cores() } else { options.threads };
         let opened = opening_report(&traces);
-        Ok(Self {
-            traces,
-            threads,
-            opened,
-        })
+        Ok(Self { traces, threads, opened })
     }
 
     /// What opening found wrong or doubtful.
@@ -124,11 +103,7 @@ impl Session {
         let chunk_bytes = chunk_bytes(streams.len());
         let pool = BufferPool::default();
         let cursor = |(rank, (trace, stream)): (usize, &(&Arc<Trace>, &DataStream))| {
-            let files = stream
-                .files
-                .iter()
-                .map(|&file| (file, trace.folder.stream(file as usize)))
-                .collect();
+            let files = stream.files.iter().map(|&file| (file, trace.folder.stream(file as usize))).collect();
             let setup = CursorSetup {
                 decoder: Arc::clone(&trace.decoder),
                 files,
@@ -147,16 +122,8 @@ impl Session {
     /// A fault in terms that people understand.
     pub(crate) fn problem(&self, fault: &StreamFault) -> Problem {
         let (trace, _) = self.streams()[fault.stream];
-        let place = trace
-            .folder
-            .stream(fault.file as usize)
-            .path()
-            .display()
-            .to_string();
-        let message = format!(
-            "packet {} at byte {}: {}",
-            fault.packet, fault.offset_bytes, fault.kind
-        );
+        let place = trace.folder.stream(fault.file as usize).path().display().to_string();
+        let message = format!("packet {} at byte {}: {}", fault.packet, fault.offset_bytes, fault.kind);
         Problem { place, message }
     }
 }
@@ -175,23 +142,12 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
         for found in &trace.metadata.diagnostics {
             if let Severity::Assumption(_) = found.severity {
                 let message = found.render_plain(&trace.metadata.text, &metadata);
-                report.assumptions.push(Problem {
-                    place: metadata.clone(),
-                    message,
-                });
+                report.assumptions.push(Problem { place: metadata.clone(), message });
             }
         }
         for broken in &trace.broken_files {
-            let place = trace
-                .folder
-                .stream(broken.file)
-                .path()
-                .display()
-                .to_string();
-            report.unreadable.push(Problem {
-                place,
-                message: broken.error.to_string(),
-            });
+            let place = trace.folder.stream(broken.file).path().display().to_string();
+            report.unreadable.push(Problem { place, message: broken.error.to_string() });
         }
     }
     report
@@ -212,8 +168,5 @@ pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
 
 /// The trace's name for people: the last part of its path.
 pub(crate) fn trace_name(path: &Path) -> String {
-    path.file_name().map_or_else(
-        || path.display().to_string(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }

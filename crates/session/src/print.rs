@@ -46,22 +46,11 @@ impl Session {
     /// `out` does not take the text.
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write) -> io::Result<Printed> {
         let streams: Vec<StreamFacts> = self.stream_facts(options);
-        let work = PrintWork {
-            streams: &streams,
-            options,
-        };
+        let work = PrintWork { streams: &streams, options };
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
-        let mut sink = PrintSink {
-            session: self,
-            work: &work,
-            out,
-            printed,
-            left,
-            previous: None,
-            error: None,
-        };
+        let mut sink = PrintSink { session: self, work: &work, out, printed, left, previous: None, error: None };
         if left > 0 {
             engine::run(self.cursors(true), self.threads, &work, &mut sink);
         }
@@ -75,11 +64,7 @@ impl Session {
         let mut streams = Vec::new();
         for trace in &self.traces {
             let name = trace_name(trace.folder.path());
-            let printer = Arc::new(Printer::new(
-                Arc::clone(&trace.decoder),
-                options.pretty.clone(),
-                name,
-            ));
+            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), options.pretty.clone(), name));
             for stream in &trace.streams {
                 let printer = Arc::clone(&printer);
                 streams.push(StreamFacts {
@@ -104,10 +89,7 @@ struct StreamFacts {
 
 impl StreamFacts {
     fn moment(&self, cycles: u64) -> Option<Moment> {
-        self.clock.map(|clock| Moment {
-            cycles,
-            nanos: clock.nanos(cycles),
-        })
+        self.clock.map(|clock| Moment { cycles, nanos: clock.nanos(cycles) })
     }
 
     fn packet_text(&self, events: &Events) -> Arc<PacketText> {
@@ -117,9 +99,7 @@ impl StreamFacts {
                 return Arc::clone(text);
             }
         }
-        let text = self
-            .printer
-            .packet(&events.packet.head, events.packet.head_window());
+        let text = self.printer.packet(&events.packet.head, events.packet.head_window());
         let text = Arc::new(text.unwrap_or_default());
         if let Ok(mut packet) = self.packet.lock() {
             *packet = Some((number, Arc::clone(&text)));
@@ -143,18 +123,13 @@ impl Work for PrintWork<'_> {
     type Output = Text;
 
     fn work(&self, round: &Round<Batch>, previous: Option<Moment>) -> Text {
-        let mut text = Text {
-            lines: Vec::new(),
-            events: 0,
-        };
+        let mut text = Text { lines: Vec::new(), events: 0 };
         let mut stamp = Stamp::new(self.options.stamp, self.options.zone);
         let packets: Vec<Option<Arc<PacketText>>> = round
             .parts
             .iter()
             .map(|part| match &part.batch.content {
-                Content::Events(events) if !self.options.silent => {
-                    Some(self.streams[part.stream].packet_text(events))
-                }
+                Content::Events(events) if !self.options.silent => Some(self.streams[part.stream].packet_text(events)),
                 _ => None,
             })
             .collect();
@@ -183,10 +158,7 @@ impl Work for PrintWork<'_> {
                 packet,
             };
             // The scan read the record before: what it accepted can be read again.
-            let printed =
-                stream
-                    .printer
-                    .event(&event, &mut states[place.part as usize], &mut text.lines);
+            let printed = stream.printer.event(&event, &mut states[place.part as usize], &mut text.lines);
             debug_assert!(printed.is_ok(), "{printed:?}");
         }
         text
@@ -212,10 +184,7 @@ struct PrintSink<'a> {
 
 impl PrintSink<'_> {
     fn is_event(round: &Round<Batch>, place: Place) -> bool {
-        matches!(
-            round.parts[place.part as usize].batch.content,
-            Content::Events(_)
-        )
+        matches!(round.parts[place.part as usize].batch.content, Content::Events(_))
     }
 
     fn moment(&self, round: &Round<Batch>, place: Place) -> Option<Moment> {
@@ -248,13 +217,7 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
         let events: u64 = round
             .parts
             .iter()
-            .map(|part| {
-                if matches!(part.batch.content, Content::Events(_)) {
-                    part.rows.len() as u64
-                } else {
-                    0
-                }
-            })
+            .map(|part| if matches!(part.batch.content, Content::Events(_)) { part.rows.len() as u64 } else { 0 })
             .sum();
         if events >= self.left {
             let mut left = self.left;
@@ -266,11 +229,7 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
         }
         self.left -= events.min(self.left);
         let before = self.previous;
-        let last = round
-            .order
-            .iter()
-            .rev()
-            .find_map(|&place| self.moment(round, place));
+        let last = round.order.iter().rev().find_map(|&place| self.moment(round, place));
         self.previous = last.or(self.previous);
         before
     }
@@ -288,9 +247,6 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
     }
 
     fn fault(&mut self, fault: StreamFault) {
-        self.printed
-            .report
-            .unreadable
-            .push(self.session.problem(&fault));
+        self.printed.report.unreadable.push(self.session.problem(&fault));
     }
 }

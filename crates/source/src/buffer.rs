@@ -76,14 +76,7 @@ impl BufferPool {
     }
 
     fn buffer(&self, bytes: Vec<u8>, length: usize) -> Buffer {
-        Buffer {
-            memory: Arc::new(Memory {
-                bytes,
-                pool: Arc::clone(&self.free),
-            }),
-            start: 0,
-            length,
-        }
+        Buffer { memory: Arc::new(Memory { bytes, pool: Arc::clone(&self.free) }), start: 0, length }
     }
 
     /// Memory of at least `size` bytes, of any content.
@@ -132,15 +125,7 @@ impl Buffer {
     /// If the part is not inside.
     #[must_use]
     pub fn slice(&self, start: usize, length: usize) -> Self {
-        assert!(
-            start + length <= self.length,
-            "{start}+{length} of {} bytes",
-            self.length
-        );
-        Self {
-            memory: Arc::clone(&self.memory),
-            start: self.start + start,
-            length,
-        }
+        assert!(start + length <= self.length, "{start}+{length} of {} bytes", self.length);
+        Self { memory: Arc::clone(&self.memory), start: self.start + start, length }
     }
 }

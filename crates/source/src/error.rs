@@ -20,9 +20,7 @@ pub enum ErrorKind {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// No trace is there.
-    #[error(
-        "there is no trace here: neither this folder nor one below it has a file named `metadata`"
-    )]
+    #[error("there is no trace here: neither this folder nor one below it has a file named `metadata`")]
     NoTrace,
     /// A file that is no stream of a trace.
     #[error("this file is no trace: its folder has no file named `metadata`")]
@@ -31,9 +29,6 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(path: &Path, kind: impl Into<ErrorKind>) -> Self {
-        Self {
-            path: path.to_owned(),
-            kind: kind.into(),
-        }
+        Self { path: path.to_owned(), kind: kind.into() }
     }
 }

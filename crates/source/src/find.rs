@@ -18,10 +18,7 @@ const DEPTH_MAX: usize = 32;
 pub fn find(path: &Path) -> Result<Vec<TraceFolder>, Error> {
     let facts = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;
     if facts.is_file() {
-        let folder = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if !folder.join("metadata").is_file() {
             return Err(Error::new(path, ErrorKind::NotInTrace));
         }

@@ -51,29 +51,18 @@ impl TraceFolder {
                 continue;
             };
             if name != "metadata" && !name.starts_with('.') {
-                streams.push(StreamEntry {
-                    name,
-                    size: facts.len(),
-                });
+                streams.push(StreamEntry { name, size: facts.len() });
             }
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Self {
-            path: path.to_owned(),
-            streams,
-            handles: Arc::default(),
-        })
+        Ok(Self { path: path.to_owned(), streams, handles: Arc::default() })
     }
 
     /// The trace in the folder `path`, but only one file of it.
     pub(crate) fn of_one_file(path: &Path, file: &Path) -> Result<Self, Error> {
         let mut folder = Self::open(path)?;
-        let name = file
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        folder
-            .streams
-            .retain(|stream| Some(&stream.name) == name.as_ref());
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+        folder.streams.retain(|stream| Some(&stream.name) == name.as_ref());
         Ok(folder)
     }
 
@@ -105,10 +94,7 @@ impl TraceFolder {
     ///
     /// It is there and cannot be read.
     pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, Error> {
-        let path = self
-            .path
-            .join("index")
-            .join(format!("{}.idx", self.streams[stream].name));
+        let path = self.path.join("index").join(format!("{}.idx", self.streams[stream].name));
         match fs::read(&path) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -120,9 +106,7 @@ impl TraceFolder {
     #[must_use]
     pub fn stream(&self, stream: usize) -> Stream {
         let path = self.path.join(&self.streams[stream].name);
-        Stream {
-            file: self.handles.register(path),
-        }
+        Stream { file: self.handles.register(path) }
     }
 
     /// What tells whether the file is still the same.
@@ -133,18 +117,10 @@ impl TraceFolder {
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
         let path = self.path.join(&self.streams[stream].name);
         let facts = fs::metadata(&path).map_err(|error| Error::new(&path, error))?;
-        let modified = facts
-            .modified()
-            .ok()
-            .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let (device, inode) = device_and_inode(&facts);
         let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
-        Ok(FileIdentity {
-            device,
-            inode,
-            size: facts.len(),
-            modified_ns,
-        })
+        Ok(FileIdentity { device, inode, size: facts.len(), modified_ns })
     }
 }
 
@@ -172,9 +148,7 @@ impl Stream {
     ///
     /// The file cannot be opened or read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.file
-            .read_at(offset, buffer)
-            .map_err(|error| Error::new(self.file.path(), error))
+        self.file.read_at(offset, buffer).map_err(|error| Error::new(self.file.path(), error))
     }
 
     /// Where it is.

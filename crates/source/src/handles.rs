@@ -31,12 +31,7 @@ pub(crate) struct File {
 impl Handles {
     pub(crate) fn register(self: &Arc<Self>, path: PathBuf) -> Arc<File> {
         let handles = Arc::downgrade(self);
-        Arc::new_cyclic(|this| File {
-            path,
-            handle: Mutex::new(None),
-            handles,
-            this: Weak::clone(this),
-        })
+        Arc::new_cyclic(|this| File { path, handle: Mutex::new(None), handles, this: Weak::clone(this) })
     }
 
     /// A file was opened: closes others beyond `most`.

@@ -20,9 +20,7 @@ pub struct ParseUuidError;
 
 impl fmt::Display for ParseUuidError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "a UUID has the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, in hexadecimal digits",
-        )
+        f.write_str("a UUID has the form xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx, in hexadecimal digits")
     }
 }
 

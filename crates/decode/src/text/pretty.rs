@@ -7,8 +7,7 @@
 
 use kymo_format::TraceClass;
 use kymo_format::model::{
-    self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure,
-    Variant,
+    self, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Optional, Scope, Structure, Variant,
 };
 use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, Source, TextStyle};
 
@@ -77,12 +76,7 @@ pub(crate) fn head(
     stamped: bool,
 ) -> Vec<u8> {
     let named = options.header_names;
-    let mut line = HeadLine {
-        text: String::new(),
-        named,
-        started: stamped && named,
-        parts: 0,
-    };
+    let mut line = HeadLine { text: String::new(), named, started: stamped && named, parts: 0 };
     let text = |name: &str| match trace.environment(name) {
         Some(EnvironmentValue::Text(text)) => Some(text.clone()),
         _ => None,
@@ -126,11 +120,7 @@ impl HeadLine {
     /// Babeltrace puts no separator behind the trace's name, and one too many where names are shown.
     fn trace(&mut self, name: &str) {
         if self.named {
-            self.text += if self.started {
-                ", trace = "
-            } else {
-                "trace = "
-            };
+            self.text += if self.started { ", trace = " } else { "trace = " };
             self.text += name;
             self.text += ", ";
         } else {
@@ -221,158 +211,57 @@ impl<'a> PrettyFace<'a> {
         }
     }
 
-    fn enumeration(
-        &mut self,
-        builder: &mut Builder,
-        register: Reg,
-        meaning: &model::IntegerMeaning,
-        bits: u8,
-    ) {
+    fn enumeration(&mut self, builder: &mut Builder, register: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let labels = add_labels(builder, &meaning.mappings, meaning.signed);
-        let style = if self.options.enum_flags {
-            LabelStyle::PrettyFlags
-        } else {
-            LabelStyle::Pretty
-        };
+        let style = if self.options.enum_flags { LabelStyle::PrettyFlags } else { LabelStyle::Pretty };
         self.script.literal("( ");
-        self.script.emit(
-            builder,
-            Emit::Label {
-                from: register,
-                labels,
-                style,
-            },
-        );
-        self.script
-            .literal(if self.names { " : container = " } else { " : " });
+        self.script.emit(builder, Emit::Label { from: register, labels, style });
+        self.script.literal(if self.names { " : container = " } else { " : " });
         self.integer(builder, register, meaning, bits);
         self.script.literal(" )");
     }
 
-    fn integer(
-        &mut self,
-        builder: &mut Builder,
-        from: Reg,
-        meaning: &model::IntegerMeaning,
-        bits: u8,
-    ) {
+    fn integer(&mut self, builder: &mut Builder, from: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let style = pretty_style(meaning.base, bits);
-        self.script.emit(
-            builder,
-            Emit::Integer {
-                from,
-                signed: meaning.signed,
-                style,
-            },
-        );
+        self.script.emit(builder, Emit::Integer { from, signed: meaning.signed, style });
     }
 }
 
 impl Face for PrettyFace<'_> {
     fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
         match value {
-            Value::Integer {
-                register,
-                width,
-                meaning,
-            } if meaning.enumeration => {
+            Value::Integer { register, width, meaning } if meaning.enumeration => {
                 self.enumeration(builder, register, meaning, width.unwrap_or(64));
             }
-            Value::Integer {
-                register,
-                width,
-                meaning,
-            } => {
+            Value::Integer { register, width, meaning } => {
                 self.integer(builder, register, meaning, width.unwrap_or(64));
             }
             Value::Boolean { register: from } => {
-                self.script.emit(
-                    builder,
-                    Emit::Integer {
-                        from,
-                        signed: false,
-                        style: IntegerStyle::Boolean,
-                    },
-                );
+                self.script.emit(builder, Emit::Integer { from, signed: false, style: IntegerStyle::Boolean });
             }
-            Value::BitArray {
-                register: from,
-                width: bits,
-            } => {
+            Value::BitArray { register: from, width: bits } => {
                 let style = IntegerStyle::HexadecimalUpper { bits };
-                self.script.emit(
-                    builder,
-                    Emit::Integer {
-                        from,
-                        signed: false,
-                        style,
-                    },
-                );
+                self.script.emit(builder, Emit::Integer { from, signed: false, style });
             }
-            Value::BitMap {
-                register: from,
-                map,
-            } => {
+            Value::BitMap { register: from, map } => {
                 let labels = add_labels(builder, &map.flags, false);
                 self.script.literal("( ");
-                self.script.emit(
-                    builder,
-                    Emit::Flags {
-                        from,
-                        labels,
-                        style: LabelStyle::Pretty,
-                    },
-                );
+                self.script.emit(builder, Emit::Flags { from, labels, style: LabelStyle::Pretty });
                 self.script.literal(" : ");
-                let style = IntegerStyle::HexadecimalUpper {
-                    bits: map.bits.length as u8,
-                };
-                self.script.emit(
-                    builder,
-                    Emit::Integer {
-                        from,
-                        signed: false,
-                        style,
-                    },
-                );
+                let style = IntegerStyle::HexadecimalUpper { bits: map.bits.length as u8 };
+                self.script.emit(builder, Emit::Integer { from, signed: false, style });
                 self.script.literal(" )");
             }
-            Value::Real {
-                register: from,
-                width,
-            } => {
-                self.script.emit(
-                    builder,
-                    Emit::Real {
-                        from,
-                        width,
-                        style: RealStyle::General,
-                    },
-                );
+            Value::Real { register: from, width } => {
+                self.script.emit(builder, Emit::Real { from, width, style: RealStyle::General });
             }
-            Value::Text {
-                start,
-                length,
-                encoding: of,
-            } => {
-                let text = Emit::Text {
-                    start,
-                    length,
-                    encoding: encoding(of),
-                    style: TextStyle::Pretty,
-                };
+            Value::Text { start, length, encoding: of } => {
+                let text = Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Pretty };
                 self.script.emit(builder, text);
             }
             Value::Blob { start, length } => {
                 self.script.literal("0x");
-                self.script.emit(
-                    builder,
-                    Emit::Bytes {
-                        start,
-                        length,
-                        style: BytesStyle::Hexadecimal,
-                    },
-                );
+                self.script.emit(builder, Emit::Bytes { start, length, style: BytesStyle::Hexadecimal });
             }
         }
     }
@@ -391,8 +280,7 @@ impl Face for PrettyFace<'_> {
         self.script.literal(if *before { ", " } else { " " });
         *before = true;
         if self.names {
-            self.script
-                .literal(model::display_name(self.dialect, &member.name));
+            self.script.literal(model::display_name(self.dialect, &member.name));
             self.script.literal(" = ");
         }
         true
@@ -412,22 +300,10 @@ impl Face for PrettyFace<'_> {
         let first = literal_op(builder, b" ");
         let further = literal_op(builder, b", ");
         let arms = vec![(vec![(0, 0)], vec![first])];
-        builder.push(Op::Switch {
-            on: index,
-            signed: false,
-            arms,
-            default: Some(vec![further]),
-        });
+        builder.push(Op::Switch { on: index, signed: false, arms, default: Some(vec![further]) });
         if self.names {
             self.script.literal("[");
-            self.script.emit(
-                builder,
-                Emit::Integer {
-                    from: index,
-                    signed: false,
-                    style: IntegerStyle::Decimal,
-                },
-            );
+            self.script.emit(builder, Emit::Integer { from: index, signed: false, style: IntegerStyle::Decimal });
             self.script.literal("] = ");
         }
     }
@@ -475,11 +351,7 @@ impl BodyFace for PrettyFace<'_> {
         }
         self.scopes = true;
         self.hides_roles = scope == Scope::PacketContext;
-        self.names = if scope == Scope::EventPayload {
-            self.options.payload_names
-        } else {
-            self.options.context_names
-        };
+        self.names = if scope == Scope::EventPayload { self.options.payload_names } else { self.options.context_names };
         if self.options.scope_names {
             self.script.literal(scope_name(scope));
             self.script.literal(" = ");

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use kymo_format::{DataStreamClass, FieldKind};
 use kymo_ir::{Fault, Program, State, Window, eval};
 
 use crate::decoder::Decoder;
@@ -53,26 +54,12 @@ impl Printer {
     /// A printer of a trace.
     #[must_use]
     pub fn new(decoder: Arc<Decoder>, options: PrettyOptions, trace_name: String) -> Self {
-        let stream = |class: &kymo_format::DataStreamClass| StreamPrinter {
+        let stream = |class: &DataStreamClass| StreamPrinter {
             packet_context: OnceLock::new(),
-            classes: class
-                .event_classes
-                .iter()
-                .map(|_| OnceLock::new())
-                .collect(),
+            classes: class.event_classes.iter().map(|_| OnceLock::new()).collect(),
         };
-        let streams = decoder
-            .trace_class()
-            .stream_classes
-            .iter()
-            .map(stream)
-            .collect();
-        Self {
-            decoder,
-            options,
-            trace_name,
-            streams,
-        }
+        let streams = decoder.trace_class().stream_classes.iter().map(stream).collect();
+        Self { decoder, options, trace_name, streams }
     }
 
     /// What is the same in all lines of a packet's events.
@@ -82,21 +69,14 @@ impl Printer {
     /// The packet's context cannot be read again.
     pub fn packet(&self, head: &PacketHead, window: Window<'_>) -> Result<PacketText, Fault> {
         let mut text = PacketText::default();
-        if self
-            .decoder
-            .stream_class(head.stream_class)
-            .packet_context
-            .is_none()
-        {
+        if !shows_packet_context(self.decoder.stream_class(head.stream_class)) {
             return Ok(text);
         }
-        let program = self.streams[head.stream_class]
-            .packet_context
-            .get_or_init(|| {
-                let dialect = self.decoder.trace_class().dialect;
-                let mut face = PrettyFace::new(&self.options, dialect, false);
-                lowered(self.decoder.packet_context(head.stream_class, &mut face))
-            });
+        let program = self.streams[head.stream_class].packet_context.get_or_init(|| {
+            let dialect = self.decoder.trace_class().dialect;
+            let mut face = PrettyFace::new(&self.options, dialect, false);
+            lowered(self.decoder.packet_context(head.stream_class, &mut face))
+        });
         let mut state = self.decoder.state(head, 0);
         eval::emit(program, window, head.context_start, &mut state, &mut text.0)?;
         Ok(text)
@@ -107,12 +87,7 @@ impl Printer {
     /// # Errors
     ///
     /// What could not be read; nothing is appended then.
-    pub fn event(
-        &self,
-        event: &Event<'_>,
-        state: &mut State,
-        out: &mut Vec<u8>,
-    ) -> Result<(), Fault> {
+    pub fn event(&self, event: &Event<'_>, state: &mut State, out: &mut Vec<u8>) -> Result<(), Fault> {
         let class = self.streams[event.stream_class].classes[event.event_class]
             .get_or_init(|| self.class(event.stream_class, event.event_class));
         let start = out.len();
@@ -130,23 +105,18 @@ impl Printer {
         let trace = self.decoder.trace_class();
         let stream = &trace.stream_classes[stream_class];
         let event = &stream.event_classes[event_class];
-        let head = head(
-            trace,
-            &self.trace_name,
-            event,
-            &self.options,
-            stream.default_clock.is_some(),
-        );
-        let mut face = PrettyFace::new(
-            &self.options,
-            trace.dialect,
-            stream.packet_context.is_some(),
-        );
-        ClassPrinter {
-            head,
-            program: lowered(self.decoder.body(stream_class, event_class, &mut face)),
-        }
+        let head = head(trace, &self.trace_name, event, &self.options, stream.default_clock.is_some());
+        let mut face = PrettyFace::new(&self.options, trace.dialect, shows_packet_context(stream));
+        ClassPrinter { head, program: lowered(self.decoder.body(stream_class, event_class, &mut face)) }
     }
+}
+
+/// Whether packets' contexts have anything but what readers of packets need.
+fn shows_packet_context(stream: &DataStreamClass) -> bool {
+    let Some(FieldKind::Structure(context)) = stream.packet_context.as_ref().map(|class| &class.kind) else {
+        return false;
+    };
+    context.members.iter().any(|member| member.class.roles().is_empty())
 }
 
 /// Classes were lowered for the scan before: what a face adds cannot fail.

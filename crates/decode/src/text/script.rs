@@ -36,10 +36,7 @@ impl Script {
 
 /// Operations that write literal text at once, for a block of its own.
 pub(crate) fn literal_op(builder: &mut Builder, text: &[u8]) -> Op {
-    Op::Emit(Emit::Literal(index_of(
-        &mut builder.program.literals,
-        text.into(),
-    )))
+    Op::Emit(Emit::Literal(index_of(&mut builder.program.literals, text.into())))
 }
 
 fn index_of(literals: &mut Vec<Box<[u8]>>, literal: Box<[u8]>) -> u16 {
@@ -53,28 +50,13 @@ fn index_of(literals: &mut Vec<Box<[u8]>>, literal: Box<[u8]>) -> u16 {
 
 /// Adds labels to the program.
 pub(crate) fn add_labels(builder: &mut Builder, mappings: &[Mapping], signed: bool) -> u16 {
-    let (lowest, highest) = if signed {
-        (i128::from(i64::MIN), i128::from(i64::MAX))
-    } else {
-        (0, i128::from(u64::MAX))
-    };
-    let mut labels = Labels {
-        signed,
-        ranges: Vec::new(),
-    };
+    let (lowest, highest) =
+        if signed { (i128::from(i64::MIN), i128::from(i64::MAX)) } else { (0, i128::from(u64::MAX)) };
+    let mut labels = Labels { signed, ranges: Vec::new() };
     for mapping in mappings {
-        for range in mapping
-            .ranges
-            .iter()
-            .filter(|range| range.upper >= lowest && range.lower <= highest)
-        {
-            let (low, high) = (
-                range.lower.max(lowest) as u64,
-                range.upper.min(highest) as u64,
-            );
-            labels
-                .ranges
-                .push((low, high, mapping.label.as_bytes().into()));
+        for range in mapping.ranges.iter().filter(|range| range.upper >= lowest && range.lower <= highest) {
+            let (low, high) = (range.lower.max(lowest) as u64, range.upper.min(highest) as u64);
+            labels.ranges.push((low, high, mapping.label.as_bytes().into()));
         }
     }
     builder.program.labels.push(labels);

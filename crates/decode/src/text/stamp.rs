@@ -44,31 +44,18 @@ impl Stamp {
     /// Stamps in a time zone.
     #[must_use]
     pub fn new(options: StampOptions, zone: ZoneOffset) -> Self {
-        Self {
-            options,
-            zone,
-            second: None,
-            text: Vec::new(),
-        }
+        Self { options, zone, second: None, text: Vec::new() }
     }
 
     /// Writes the stamp of an event; `previous` is the one printed before.
     pub fn write(&mut self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
-        out.extend_from_slice(if self.options.names {
-            b"timestamp = "
-        } else {
-            b"["
-        });
+        out.extend_from_slice(if self.options.names { b"timestamp = " } else { b"[" });
         self.time(out, moment);
         if !self.options.names {
             out.extend_from_slice(b"] ");
         }
         if !self.options.no_delta {
-            out.extend_from_slice(if self.options.names {
-                b", delta = "
-            } else {
-                b"("
-            });
+            out.extend_from_slice(if self.options.names { b", delta = " } else { b"(" });
             self.delta(out, moment, previous);
             if !self.options.names {
                 out.extend_from_slice(b") ");
@@ -86,18 +73,11 @@ impl Stamp {
         if self.options.seconds || nanos < 0 {
             return seconds(out, nanos);
         }
-        let (second, rest) = (
-            nanos.div_euclid(1_000_000_000),
-            nanos.rem_euclid(1_000_000_000),
-        );
+        let (second, rest) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
         if self.second != Some(second) {
             self.second = Some(second);
             self.text.clear();
-            clock_time(
-                &mut self.text,
-                second + (self.zone)(second),
-                self.options.date,
-            );
+            clock_time(&mut self.text, second + (self.zone)(second), self.options.date);
         }
         out.extend_from_slice(&self.text);
         out.push(b'.');
@@ -161,16 +141,11 @@ fn clock_time(out: &mut Vec<u8>, second: i64, date: bool) {
 fn civil(day: i64) -> (i64, u64, u64) {
     let shifted = day + 719_468;
     let (era, day_of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month as u64, day as u64)
 }
@@ -180,10 +155,7 @@ mod tests {
     use super::*;
 
     fn stamped(options: StampOptions, nanos: i64, previous: Option<i64>) -> String {
-        let moment = |nanos: i64| Moment {
-            cycles: nanos as u64,
-            nanos: Some(nanos),
-        };
+        let moment = |nanos: i64| Moment { cycles: nanos as u64, nanos: Some(nanos) };
         let mut out = Vec::new();
         Stamp::new(options, |_| 0).write(&mut out, moment(nanos), previous.map(moment));
         String::from_utf8(out).unwrap()
@@ -193,48 +165,16 @@ mod tests {
     fn stamps_in_every_form() {
         let nanos = 1_376_592_664_828_559_410;
         let plain = StampOptions::default();
-        assert_eq!(
-            stamped(plain, nanos, None),
-            "[18:51:04.828559410] (+?.?????????) "
-        );
-        assert_eq!(
-            stamped(plain, nanos, Some(nanos - 1_000_000_001)),
-            "[18:51:04.828559410] (+1.000000001) "
-        );
-        let date = StampOptions {
-            date: true,
-            no_delta: true,
-            ..plain
-        };
-        assert_eq!(
-            stamped(date, nanos, None),
-            "[2013-08-15 18:51:04.828559410] "
-        );
-        assert_eq!(
-            stamped(date, 951_782_400_000_000_000, None),
-            "[2000-02-29 00:00:00.000000000] "
-        );
-        let names = StampOptions {
-            names: true,
-            ..plain
-        };
-        assert_eq!(
-            stamped(names, 5, Some(2)),
-            "timestamp = 00:00:00.000000005, delta = +0.000000003"
-        );
-        let cycles = StampOptions {
-            cycles: true,
-            ..plain
-        };
-        assert_eq!(
-            stamped(cycles, 5, Some(2)),
-            "[00000000000000000005] (+000000000003) "
-        );
-        let seconds = StampOptions {
-            seconds: true,
-            no_delta: true,
-            ..plain
-        };
+        assert_eq!(stamped(plain, nanos, None), "[18:51:04.828559410] (+?.?????????) ");
+        assert_eq!(stamped(plain, nanos, Some(nanos - 1_000_000_001)), "[18:51:04.828559410] (+1.000000001) ");
+        let date = StampOptions { date: true, no_delta: true, ..plain };
+        assert_eq!(stamped(date, nanos, None), "[2013-08-15 18:51:04.828559410] ");
+        assert_eq!(stamped(date, 951_782_400_000_000_000, None), "[2000-02-29 00:00:00.000000000] ");
+        let names = StampOptions { names: true, ..plain };
+        assert_eq!(stamped(names, 5, Some(2)), "timestamp = 00:00:00.000000005, delta = +0.000000003");
+        let cycles = StampOptions { cycles: true, ..plain };
+        assert_eq!(stamped(cycles, 5, Some(2)), "[00000000000000000005] (+000000000003) ");
+        let seconds = StampOptions { seconds: true, no_delta: true, ..plain };
         assert_eq!(stamped(seconds, -1_500_000_000, None), "[-1.500000000] ");
     }
 }

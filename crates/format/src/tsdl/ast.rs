@@ -53,17 +53,9 @@ pub(crate) enum Entry<'a> {
 #[derive(Debug)]
 pub(crate) enum Declaration<'a> {
     /// `typedef type name, name[3];`
-    Typedef {
-        class: Class<'a>,
-        declarators: Vec<Declarator<'a>>,
-    },
+    Typedef { class: Class<'a>, declarators: Vec<Declarator<'a>> },
     /// `typealias type := name;`
-    Alias {
-        class: Class<'a>,
-        declarator: Declarator<'a>,
-        name: String,
-        span: Span,
-    },
+    Alias { class: Class<'a>, declarator: Declarator<'a>, name: String, span: Span },
     /// `struct name { ... };`
     Class(Class<'a>),
 }
@@ -138,10 +130,7 @@ pub(crate) struct Variant<'a> {
 
 #[derive(Debug)]
 pub(crate) enum BodyEntry<'a> {
-    Fields {
-        class: Class<'a>,
-        declarators: Vec<Declarator<'a>>,
-    },
+    Fields { class: Class<'a>, declarators: Vec<Declarator<'a>> },
     Declaration(Declaration<'a>),
 }
 

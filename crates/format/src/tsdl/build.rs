@@ -11,9 +11,8 @@
 use std::rc::Rc;
 
 use crate::model::{
-    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange,
-    Member, Role, Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding,
-    Variant, VariantOption,
+    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Member, Role, Scope,
+    StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
 };
 use crate::tsdl::ast::Span;
 use crate::tsdl::problem::Problem;
@@ -54,25 +53,9 @@ struct Frame {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(
-        scope: Scope,
-        root: &Shared,
-        span: Span,
-        roots: &'a Roots,
-        only_clock: Option<usize>,
-    ) -> Self {
+    pub(crate) fn new(scope: Scope, root: &Shared, span: Span, roots: &'a Roots, only_clock: Option<usize>) -> Self {
         let (frames, steps) = (Vec::new(), Vec::new());
-        Self {
-            scope,
-            span,
-            roots,
-            root: Rc::clone(root),
-            only_clock,
-            frames,
-            steps,
-            fields: 0,
-            clock: None,
-        }
+        Self { scope, span, roots, root: Rc::clone(root), only_clock, frames, steps, fields: 0, clock: None }
     }
 
     /// The field class of the scope.
@@ -93,10 +76,7 @@ impl<'a> Builder<'a> {
             Proto::Integer(integer) => FieldKind::Integer(self.integer(integer, name)),
             Proto::Real(bits) => FieldKind::Real(*bits),
             Proto::Text(encoding) => FieldKind::NullTerminatedText(*encoding),
-            Proto::Structure {
-                members,
-                minimum_alignment,
-            } => self.structure(proto, members, *minimum_alignment)?,
+            Proto::Structure { members, minimum_alignment } => self.structure(proto, members, *minimum_alignment)?,
             Proto::Variant { tag, options } => self.variant(tag.as_ref(), options)?,
             Proto::Array { length, element } => self.array(*length, element, name)?,
             Proto::Sequence { length, element } => self.sequence(length, element)?,
@@ -125,40 +105,21 @@ impl<'a> Builder<'a> {
         integer
     }
 
-    fn structure(
-        &mut self,
-        proto: &Shared,
-        members: &[(String, Shared)],
-        minimum_alignment: u64,
-    ) -> Result<FieldKind> {
-        self.frames.push(Frame {
-            proto: Rc::clone(proto),
-            steps: self.steps.len(),
-            declared: 0,
-        });
+    fn structure(&mut self, proto: &Shared, members: &[(String, Shared)], minimum_alignment: u64) -> Result<FieldKind> {
+        self.frames.push(Frame { proto: Rc::clone(proto), steps: self.steps.len(), declared: 0 });
         let mut built = Vec::with_capacity(members.len());
         for (index, (name, member)) in members.iter().enumerate() {
             self.frames.last_mut().expect("pushed above").declared = index;
             self.steps.push(Step::Member(index));
             let class = self.field(member, name)?;
             self.steps.pop();
-            built.push(Member {
-                name: name.clone(),
-                class,
-            });
+            built.push(Member { name: name.clone(), class });
         }
         self.frames.pop();
-        Ok(FieldKind::Structure(Structure {
-            members: built,
-            minimum_alignment,
-        }))
+        Ok(FieldKind::Structure(Structure { members: built, minimum_alignment }))
     }
 
-    fn variant(
-        &mut self,
-        tag: Option<&Reference>,
-        options: &[(String, Shared)],
-    ) -> Result<FieldKind> {
+    fn variant(&mut self, tag: Option<&Reference>, options: &[(String, Shared)]) -> Result<FieldKind> {
         let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
         let (selector, target) = self.find(tag)?;
         let Proto::Integer(integer) = &*target else {
@@ -172,42 +133,23 @@ impl<'a> Builder<'a> {
             self.steps.push(Step::Option(index));
             let class = self.field(option, "")?;
             self.steps.pop();
-            built.push(VariantOption {
-                name: Some(name.clone()),
-                ranges: label_ranges(integer, name),
-                class,
-            });
+            built.push(VariantOption { name: Some(name.clone()), ranges: label_ranges(integer, name), class });
         }
-        Ok(FieldKind::Variant(Variant {
-            selector,
-            options: built,
-        }))
+        Ok(FieldKind::Variant(Variant { selector, options: built }))
     }
 
     fn array(&mut self, length: u64, element: &Shared, name: &str) -> Result<FieldKind> {
         if let Some(encoding) = character(element) {
-            return Ok(FieldKind::StaticText(StaticText {
-                length,
-                encoding,
-                alignment: 8,
-            }));
+            return Ok(FieldKind::StaticText(StaticText { length, encoding, alignment: 8 }));
         }
         let is_uuid = self.scope == Scope::PacketHeader && self.frames.len() == 1 && name == "uuid";
         if is_uuid && length == 16 && is_byte(element) {
             let media_type = "application/octet-stream".to_owned();
             let roles = vec![Role::MetadataStreamUuid];
-            return Ok(FieldKind::StaticBlob(StaticBlob {
-                length,
-                media_type,
-                roles,
-            }));
+            return Ok(FieldKind::StaticBlob(StaticBlob { length, media_type, roles }));
         }
         let element = Box::new(self.element(element)?);
-        Ok(FieldKind::StaticArray(StaticArray {
-            length,
-            element,
-            minimum_alignment: 1,
-        }))
+        Ok(FieldKind::StaticArray(StaticArray { length, element, minimum_alignment: 1 }))
     }
 
     fn sequence(&mut self, length: &Reference, element: &Shared) -> Result<FieldKind> {
@@ -217,18 +159,10 @@ impl<'a> Builder<'a> {
             _ => return Err((length.span.clone(), Problem::Length(dotted(length)))),
         }
         if let Some(encoding) = character(element) {
-            return Ok(FieldKind::DynamicText(DynamicText {
-                length: path,
-                encoding,
-                alignment: 8,
-            }));
+            return Ok(FieldKind::DynamicText(DynamicText { length: path, encoding, alignment: 8 }));
         }
         let element = Box::new(self.element(element)?);
-        Ok(FieldKind::DynamicArray(DynamicArray {
-            length: path,
-            element,
-            minimum_alignment: 1,
-        }))
+        Ok(FieldKind::DynamicArray(DynamicArray { length: path, element, minimum_alignment: 1 }))
     }
 
     fn element(&mut self, element: &Shared) -> Result<FieldClass> {
@@ -242,18 +176,12 @@ impl<'a> Builder<'a> {
     fn find(&self, reference: &Reference) -> Result<(FieldPath, Shared)> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));
-        found.ok_or_else(|| {
-            (
-                reference.span.clone(),
-                Problem::Reference(dotted(reference)),
-            )
-        })
+        found.ok_or_else(|| (reference.span.clone(), Problem::Reference(dotted(reference))))
     }
 
     fn find_absolute(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
         let (scope, rest) = SCOPES.iter().find_map(|(prefix, scope)| {
-            let matches = path.len() > prefix.len()
-                && path.iter().zip(*prefix).all(|(word, part)| word == part);
+            let matches = path.len() > prefix.len() && path.iter().zip(*prefix).all(|(word, part)| word == part);
             matches.then(|| (*scope, &path[prefix.len()..]))
         })?;
         if scope == self.scope {
@@ -267,16 +195,12 @@ impl<'a> Builder<'a> {
     fn find_relative(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
         for frame in self.frames.iter().rev() {
             let steps = &self.steps[..frame.steps];
-            let found =
-                self.descend_declared(self.scope, &frame.proto, steps, frame.declared, path);
+            let found = self.descend_declared(self.scope, &frame.proto, steps, frame.declared, path);
             if found.is_some() {
                 return found;
             }
         }
-        self.roots
-            .iter()
-            .rev()
-            .find_map(|(scope, root)| descend(*scope, root, Vec::new(), path))
+        self.roots.iter().rev().find_map(|(scope, root)| descend(*scope, root, Vec::new(), path))
     }
 
     /// From a structure that is being built: only members already declared, or the one being built.
@@ -299,22 +223,14 @@ impl<'a> Builder<'a> {
             return descend(scope, &members[index].1, steps, rest);
         }
         // An absolute path may lead through the structures that are being built.
-        let inner = self
-            .frames
-            .iter()
-            .find(|frame| frame.steps == steps.len() && self.steps.starts_with(&steps))?;
+        let inner = self.frames.iter().find(|frame| frame.steps == steps.len() && self.steps.starts_with(&steps))?;
         (index == declared && !rest.is_empty())
             .then(|| self.descend_declared(scope, &inner.proto, &steps, inner.declared, rest))?
     }
 }
 
 /// Names lead from a finished field downwards.
-fn descend(
-    scope: Scope,
-    proto: &Shared,
-    mut steps: Vec<Step>,
-    path: &[String],
-) -> Option<(FieldPath, Shared)> {
+fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<(FieldPath, Shared)> {
     let Some((first, rest)) = path.split_first() else {
         return Some((FieldPath { scope, steps }, Rc::clone(proto)));
     };
@@ -351,9 +267,7 @@ fn role(scope: Scope, depth: usize, name: &str) -> Option<Role> {
         (Scope::PacketContext, "content_size") => Some(Role::PacketContentLength),
         (Scope::PacketContext, "timestamp_begin") => Some(Role::DefaultClockTimestamp),
         (Scope::PacketContext, "timestamp_end") => Some(Role::PacketEndDefaultClockTimestamp),
-        (Scope::PacketContext, "events_discarded") => {
-            Some(Role::DiscardedEventRecordCounterSnapshot)
-        }
+        (Scope::PacketContext, "events_discarded") => Some(Role::DiscardedEventRecordCounterSnapshot),
         (Scope::PacketContext, "packet_seq_num") => Some(Role::PacketSequenceNumber),
         _ => None,
     }
@@ -375,23 +289,11 @@ fn is_byte(element: &Shared) -> bool {
 /// underscore that protects names from keywords.
 fn label_ranges(tag: &FixedInteger, option: &str) -> Vec<IntegerRange> {
     let exact = |label: &str| label == option;
-    let nearly = |label: &str| {
-        label.strip_prefix('_') == Some(option) || option.strip_prefix('_') == Some(label)
-    };
+    let nearly = |label: &str| label.strip_prefix('_') == Some(option) || option.strip_prefix('_') == Some(label);
     let ranges = |matches: &dyn Fn(&str) -> bool| -> Vec<IntegerRange> {
-        let mappings = tag
-            .meaning
-            .mappings
-            .iter()
-            .filter(|mapping| matches(&mapping.label));
-        mappings
-            .flat_map(|mapping| mapping.ranges.iter().copied())
-            .collect()
+        let mappings = tag.meaning.mappings.iter().filter(|mapping| matches(&mapping.label));
+        mappings.flat_map(|mapping| mapping.ranges.iter().copied()).collect()
     };
     let found = ranges(&exact);
-    if found.is_empty() {
-        ranges(&nearly)
-    } else {
-        found
-    }
+    if found.is_empty() { ranges(&nearly) } else { found }
 }

@@ -63,50 +63,28 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<(Range<usize>, Problem)
             b'"' | b'\'' => (Kind::Text, text_end(bytes, at)),
             _ => (Kind::Mark, mark_end(text, at)),
         };
-        let token = Token {
-            kind,
-            text: &text[at..end],
-            start: at,
-        };
+        let token = Token { kind, text: &text[at..end], start: at };
         match token.kind {
-            Kind::Text if !is_closed(token.text) => {
-                problems.push((token.span(), Problem::UnclosedText))
-            }
+            Kind::Text if !is_closed(token.text) => problems.push((token.span(), Problem::UnclosedText)),
             Kind::Mark if !is_mark(token.text) => problems.push((token.span(), Problem::Character)),
             _ => tokens.push(token),
         }
         at = end;
     }
-    tokens.push(Token {
-        kind: Kind::End,
-        text: "",
-        start: text.len(),
-    });
+    tokens.push(Token { kind: Kind::End, text: "", start: text.len() });
     (tokens, problems)
 }
 
 fn comment_end(bytes: &[u8], start: usize) -> Option<usize> {
     if bytes[start + 1] == b'/' {
-        return Some(
-            bytes[start..]
-                .iter()
-                .position(|&byte| byte == b'\n')
-                .map_or(bytes.len(), |at| start + at),
-        );
+        return Some(bytes[start..].iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| start + at));
     }
-    bytes[start + 2..]
-        .windows(2)
-        .position(|pair| pair == b"*/")
-        .map(|at| start + 2 + at + 2)
+    bytes[start + 2..].windows(2).position(|pair| pair == b"*/").map(|at| start + 2 + at + 2)
 }
 
 fn word_end(bytes: &[u8], start: usize) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    start
-        + bytes[start..]
-            .iter()
-            .take_while(|byte| is_part(byte))
-            .count()
+    start + bytes[start..].iter().take_while(|byte| is_part(byte)).count()
 }
 
 /// `L"wide"`: where the quote is.
@@ -142,18 +120,13 @@ fn is_closed(literal: &str) -> bool {
     false
 }
 
-const MARKS: [&str; 22] = [
-    "...", ":=", "->", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", ",", ".", "=", "*", "+",
-    "-", "~", "!", "&",
-];
+const MARKS: [&str; 22] =
+    ["...", ":=", "->", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", ",", ".", "=", "*", "+", "-", "~", "!", "&"];
 
 fn mark_end(text: &str, at: usize) -> usize {
     let rest = &text[at..];
     let known = MARKS.iter().find(|mark| rest.starts_with(**mark));
-    at + known.map_or_else(
-        || rest.chars().next().map_or(1, char::len_utf8),
-        |mark| mark.len(),
-    )
+    at + known.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |mark| mark.len())
 }
 
 fn is_mark(text: &str) -> bool {

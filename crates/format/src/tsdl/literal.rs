@@ -42,11 +42,7 @@ pub(crate) fn text(literal: &str) -> String {
             b'e' => bytes.push(27),
             b'x' => rest = number(rest, 16, 2, &mut bytes),
             b'0'..=b'7' => {
-                let more = rest
-                    .iter()
-                    .take(2)
-                    .take_while(|byte| matches!(byte, b'0'..=b'7'))
-                    .count();
+                let more = rest.iter().take(2).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
                 number(&[&[escape], &rest[..more]].concat(), 8, 3, &mut bytes);
                 rest = &rest[more..];
             }
@@ -58,17 +54,10 @@ pub(crate) fn text(literal: &str) -> String {
 
 /// Takes up to `most` digits for one byte; returns what is behind them.
 fn number<'a>(digits: &'a [u8], radix: u32, most: usize, bytes: &mut Vec<u8>) -> &'a [u8] {
-    let count = digits
+    let count = digits.iter().take(most).take_while(|&&byte| (byte as char).is_digit(radix)).count();
+    let value = digits[..count]
         .iter()
-        .take(most)
-        .take_while(|&&byte| (byte as char).is_digit(radix))
-        .count();
-    let value = digits[..count].iter().fold(0, |value: u32, &byte| {
-        value * radix
-            + (byte as char)
-                .to_digit(radix)
-                .expect("only digits were taken")
-    });
+        .fold(0, |value: u32, &byte| value * radix + (byte as char).to_digit(radix).expect("only digits were taken"));
     bytes.push(value as u8);
     &digits[count..]
 }
@@ -79,14 +68,9 @@ mod tests {
 
     #[test]
     fn integers() {
-        for (literal, value) in [
-            ("0", 0),
-            ("42", 42),
-            ("0x1F", 31),
-            ("017", 15),
-            ("10ull", 10),
-            ("0xFFFFFFFFFFFFFFFF", u64::MAX.into()),
-        ] {
+        for (literal, value) in
+            [("0", 0), ("42", 42), ("0x1F", 31), ("017", 15), ("10ull", 10), ("0xFFFFFFFFFFFFFFFF", u64::MAX.into())]
+        {
             assert_eq!(integer(literal), Some(value), "{literal}");
         }
         for literal in ["08", "0x", "18446744073709551616", "12ab"] {

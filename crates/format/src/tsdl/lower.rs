@@ -9,12 +9,10 @@ use std::rc::Rc;
 use kymo_units::{ByteOrder, Uuid};
 
 use crate::model::{
-    ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass,
-    FieldClass, Scope, TraceClass,
+    ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
+    TraceClass,
 };
-use crate::tsdl::ast::{
-    Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word,
-};
+use crate::tsdl::ast::{Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word};
 use crate::tsdl::build::{Builder, Roots};
 use crate::tsdl::problem::Problem;
 use crate::tsdl::types::{Proto, Shared, Types};
@@ -57,13 +55,8 @@ pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings
         stream_classes: Vec::new(),
         attributes: None,
     };
-    let mut lower = Lower {
-        trace,
-        types: Types::new(None, HashMap::new()),
-        packet_header: None,
-        streams: Vec::new(),
-        findings,
-    };
+    let mut lower =
+        Lower { trace, types: Types::new(None, HashMap::new()), packet_header: None, streams: Vec::new(), findings };
     lower.first(items, text_end);
     lower.in_order(items);
     lower.events(items);
@@ -79,25 +72,18 @@ fn blocks<'i, 'a>(items: &'i [Item<'a>], keyword: &'i str) -> impl Iterator<Item
 
 impl Lower<'_> {
     fn note<T>(&mut self, result: Result<T>) -> Option<T> {
-        result
-            .map_err(|problem| self.findings.errors.push(problem))
-            .ok()
+        result.map_err(|problem| self.findings.errors.push(problem)).ok()
     }
 
     /// What everything else may need: byte order and clocks.
     fn first(&mut self, items: &[Item<'_>], text_end: usize) {
         if blocks(items, "trace").next().is_none() {
-            let problem = Problem::Missing {
-                block: "metadata",
-                attribute: "trace",
-            };
+            let problem = Problem::Missing { block: "metadata", attribute: "trace" };
             self.findings.errors.push((text_end..text_end, problem));
         }
         for (index, block) in blocks(items, "trace").enumerate() {
             if index > 0 {
-                let problem = Problem::Twice {
-                    what: "`trace`".into(),
-                };
+                let problem = Problem::Twice { what: "`trace`".into() };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             let result = self.trace_values(block);
@@ -108,15 +94,8 @@ impl Lower<'_> {
             let Some(clock) = self.note(result) else {
                 continue;
             };
-            if self
-                .types
-                .clocks
-                .insert(clock.id.clone(), self.trace.clock_classes.len())
-                .is_some()
-            {
-                let problem = Problem::Twice {
-                    what: format!("the clock `{}`", clock.id),
-                };
+            if self.types.clocks.insert(clock.id.clone(), self.trace.clock_classes.len()).is_some() {
+                let problem = Problem::Twice { what: format!("the clock `{}`", clock.id) };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.trace.clock_classes.push(clock);
@@ -135,24 +114,13 @@ impl Lower<'_> {
             }
         }
         self.types.native = self.trace.native_byte_order;
-        let missing = |attribute| {
-            (
-                block.keyword.span(),
-                Problem::Missing {
-                    block: "trace",
-                    attribute,
-                },
-            )
-        };
+        let missing = |attribute| (block.keyword.span(), Problem::Missing { block: "trace", attribute });
         let major = major.ok_or_else(|| missing("major"))?;
         let minor = minor.ok_or_else(|| missing("minor"))?;
         if (major, minor) != (1, 8) {
             return Err((block.keyword.span(), Problem::Version { major, minor }));
         }
-        self.trace
-            .native_byte_order
-            .map(drop)
-            .ok_or_else(|| missing("byte_order"))
+        self.trace.native_byte_order.map(drop).ok_or_else(|| missing("byte_order"))
     }
 
     /// Types and streams in the order of the text.
@@ -181,20 +149,11 @@ impl Lower<'_> {
     fn trace_types_inside(&mut self, block: &Block<'_>) -> Result<()> {
         for entry in &block.entries {
             match entry {
-                Entry::Type {
-                    path,
-                    class,
-                    declarator,
-                } if joined(path) == "packet.header" => {
+                Entry::Type { path, class, declarator } if joined(path) == "packet.header" => {
                     let root = self.scope_type(class, declarator, "packet.header")?;
                     let only_clock = self.only_clock();
-                    let mut builder = Builder::new(
-                        Scope::PacketHeader,
-                        &root,
-                        class.span.clone(),
-                        const { &Vec::new() },
-                        only_clock,
-                    );
+                    let mut builder =
+                        Builder::new(Scope::PacketHeader, &root, class.span.clone(), const { &Vec::new() }, only_clock);
                     self.trace.packet_header = Some(builder.build()?);
                     self.packet_header = Some(root);
                 }
@@ -206,12 +165,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn scope_type(
-        &mut self,
-        class: &Class<'_>,
-        declarator: &Declarator<'_>,
-        name: &str,
-    ) -> Result<Shared> {
+    fn scope_type(&mut self, class: &Class<'_>, declarator: &Declarator<'_>, name: &str) -> Result<Shared> {
         let proto = self.types.class(class)?;
         let proto = self.types.declared(proto, declarator)?;
         match &*proto {
@@ -226,10 +180,7 @@ impl Lower<'_> {
                 ExpressionKind::Integer(number) => EnvironmentValue::Integer(*number),
                 ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone()),
                 ExpressionKind::Path(_) => {
-                    let problem = Problem::Value {
-                        attribute: joined(path),
-                        expected: "a number or a string",
-                    };
+                    let problem = Problem::Value { attribute: joined(path), expected: "a number or a string" };
                     return Err((value.span.clone(), problem));
                 }
             };
@@ -247,14 +198,8 @@ impl Lower<'_> {
         let result = self.stream_inside(block);
         self.types.leave();
         let draft = result?;
-        if self
-            .streams
-            .iter()
-            .any(|other| other.class.id == draft.class.id)
-        {
-            let problem = Problem::Twice {
-                what: format!("the stream with id {}", draft.class.id),
-            };
+        if self.streams.iter().any(|other| other.class.id == draft.class.id) {
+            let problem = Problem::Twice { what: format!("the stream with id {}", draft.class.id) };
             return Err((block.keyword.span(), problem));
         }
         self.streams.push(draft);
@@ -270,18 +215,11 @@ impl Lower<'_> {
                     "id" => id = unsigned(value, "id")?,
                     name => doubt(&mut self.types.doubts, "stream", path, name),
                 },
-                Entry::Type {
-                    path,
-                    class,
-                    declarator,
-                } => {
+                Entry::Type { path, class, declarator } => {
                     let name = joined(path);
                     let scope = STREAM_SCOPES.iter().position(|(scope, _)| *scope == name);
                     let scope = scope.ok_or_else(|| unknown_scope(path))?;
-                    protos[scope] = Some((
-                        self.scope_type(class, declarator, &name)?,
-                        class.span.clone(),
-                    ));
+                    protos[scope] = Some((self.scope_type(class, declarator, &name)?, class.span.clone()));
                 }
                 Entry::Declaration(declaration) => self.types.declare(declaration)?,
             }
@@ -289,11 +227,7 @@ impl Lower<'_> {
         self.stream_class(id, protos)
     }
 
-    fn stream_class(
-        &mut self,
-        id: u64,
-        protos: [Option<(Shared, Span)>; 3],
-    ) -> Result<StreamDraft> {
+    fn stream_class(&mut self, id: u64, protos: [Option<(Shared, Span)>; 3]) -> Result<StreamDraft> {
         let mut draft = self.empty_stream(id);
         for ((_, scope), proto) in STREAM_SCOPES.iter().zip(protos) {
             let Some((root, span)) = proto else { continue };
@@ -319,11 +253,7 @@ impl Lower<'_> {
             event_classes: Vec::new(),
             attributes: None,
         };
-        let roots = self
-            .packet_header
-            .iter()
-            .map(|root| (Scope::PacketHeader, Rc::clone(root)))
-            .collect();
+        let roots = self.packet_header.iter().map(|root| (Scope::PacketHeader, Rc::clone(root))).collect();
         StreamDraft { class, roots }
     }
 
@@ -341,9 +271,7 @@ impl Lower<'_> {
                 continue;
             };
             if !seen.insert((stream, event.id)) {
-                let problem = Problem::Twice {
-                    what: format!("the event with id {}", event.id),
-                };
+                let problem = Problem::Twice { what: format!("the event with id {}", event.id) };
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.streams[stream].class.event_classes.push(event);
@@ -374,21 +302,13 @@ impl Lower<'_> {
                     "model.emf.uri" => event.emf_uri = Some(text(value, "model.emf.uri")?),
                     name => doubt(&mut self.types.doubts, "event", path, name),
                 },
-                Entry::Type {
-                    path,
-                    class,
-                    declarator,
-                } => {
+                Entry::Type { path, class, declarator } => {
                     let scope = match &*joined(path) {
                         "context" => Scope::EventSpecificContext,
                         "fields" => Scope::EventPayload,
                         _ => return Err(unknown_scope(path)),
                     };
-                    types.push((
-                        scope,
-                        self.scope_type(class, declarator, &joined(path))?,
-                        class.span.clone(),
-                    ));
+                    types.push((scope, self.scope_type(class, declarator, &joined(path))?, class.span.clone()));
                 }
                 Entry::Declaration(declaration) => self.types.declare(declaration)?,
             }
@@ -423,20 +343,9 @@ impl Lower<'_> {
 
     fn stream_of(&self, id: Option<u64>, keyword: Word<'_>) -> Result<usize> {
         let wanted = id.unwrap_or(0);
-        let found = self
-            .streams
-            .iter()
-            .position(|stream| stream.class.id == wanted);
+        let found = self.streams.iter().position(|stream| stream.class.id == wanted);
         let only = (id.is_none() && self.streams.len() == 1).then_some(0);
-        let unknown = || {
-            (
-                keyword.span(),
-                Problem::Unknown {
-                    what: "stream with the id",
-                    name: wanted.to_string(),
-                },
-            )
-        };
+        let unknown = || (keyword.span(), Problem::Unknown { what: "stream with the id", name: wanted.to_string() });
         found.or(only).ok_or_else(unknown)
     }
 
@@ -462,9 +371,7 @@ fn scope_of(class: &mut DataStreamClass, scope: Scope) -> &mut Option<FieldClass
     }
 }
 
-fn values<'i, 'a>(
-    block: &'i Block<'a>,
-) -> impl Iterator<Item = (&'i [Word<'a>], &'i Expression<'a>)> {
+fn values<'i, 'a>(block: &'i Block<'a>) -> impl Iterator<Item = (&'i [Word<'a>], &'i Expression<'a>)> {
     block.entries.iter().filter_map(|entry| match entry {
         Entry::Value { path, value } => Some((&path[..], value)),
         _ => None,
@@ -472,40 +379,19 @@ fn values<'i, 'a>(
 }
 
 fn joined(path: &[Word<'_>]) -> String {
-    path.iter()
-        .map(|word| word.text)
-        .collect::<Vec<_>>()
-        .join(".")
+    path.iter().map(|word| word.text).collect::<Vec<_>>().join(".")
 }
 
 fn doubt(doubts: &mut Vec<(Span, Problem)>, block: &'static str, path: &[Word<'_>], name: &str) {
-    doubts.push((
-        path[0].span(),
-        Problem::UnknownAttribute {
-            block,
-            name: name.to_owned(),
-        },
-    ));
+    doubts.push((path[0].span(), Problem::UnknownAttribute { block, name: name.to_owned() }));
 }
 
 fn unknown_scope(path: &[Word<'_>]) -> (Span, Problem) {
-    (
-        path[0].span(),
-        Problem::Unknown {
-            what: "scope",
-            name: joined(path),
-        },
-    )
+    (path[0].span(), Problem::Unknown { what: "scope", name: joined(path) })
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
-    Err((
-        value.span.clone(),
-        Problem::Value {
-            attribute: attribute.to_owned(),
-            expected,
-        },
-    ))
+    Err((value.span.clone(), Problem::Value { attribute: attribute.to_owned(), expected }))
 }
 
 fn number(value: &Expression<'_>, attribute: &str) -> Result<i128> {
@@ -529,13 +415,7 @@ fn text(value: &Expression<'_>, attribute: &str) -> Result<String> {
 
 fn uuid(value: &Expression<'_>) -> Result<Uuid> {
     let parsed = text(value, "uuid")?.parse();
-    parsed.or_else(|_| {
-        wrong(
-            value,
-            "uuid",
-            "a UUID: xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx",
-        )
-    })
+    parsed.or_else(|_| wrong(value, "uuid", "a UUID: xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"))
 }
 
 fn trace_byte_order(value: &Expression<'_>) -> Result<ByteOrder> {
@@ -566,24 +446,16 @@ fn clock(block: &Block<'_>, doubts: &mut Vec<(Span, Problem)>) -> Result<ClockCl
             "precision" => clock.precision_cycles = Some(unsigned(value, "precision")?),
             "offset_s" => {
                 let seconds = i64::try_from(number(value, "offset_s")?);
-                clock.offset_s =
-                    seconds.or_else(|_| wrong(value, "offset_s", "a signed 64-bit number"))?;
+                clock.offset_s = seconds.or_else(|_| wrong(value, "offset_s", "a signed 64-bit number"))?;
             }
             "offset" => clock.offset_cycles = number(value, "offset")?,
             "absolute" => {
-                clock.origin = if absolute(value)? {
-                    ClockOrigin::UnixEpoch
-                } else {
-                    ClockOrigin::Unknown
-                };
+                clock.origin = if absolute(value)? { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
             }
             other => doubt(doubts, "clock", path, other),
         }
     }
-    let missing = Problem::Missing {
-        block: "clock",
-        attribute: "name",
-    };
+    let missing = Problem::Missing { block: "clock", attribute: "name" };
     clock.id = name.ok_or_else(|| (block.keyword.span(), missing))?;
     clock.name = Some(clock.id.clone());
     Ok(clock)

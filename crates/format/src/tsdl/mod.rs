@@ -32,11 +32,7 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<TraceClass>, Vec<Di
     errors.append(&mut findings.errors);
     let sound = errors.is_empty();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
-    diagnostics.extend(
-        errors
-            .into_iter()
-            .map(|(span, problem)| diagnostic(Severity::Error, span, problem)),
-    );
+    diagnostics.extend(errors.into_iter().map(|(span, problem)| diagnostic(Severity::Error, span, problem)));
     diagnostics.extend(findings.doubts.into_iter().map(|(span, problem)| {
         let assumption = match problem {
             Problem::Signature => Assumption::MissingSignature,
@@ -49,11 +45,5 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<TraceClass>, Vec<Di
 }
 
 fn diagnostic(severity: Severity, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic {
-        severity,
-        span,
-        problem: problem.into(),
-        related: Vec::new(),
-        help: None,
-    }
+    Diagnostic { severity, span, problem: problem.into(), related: Vec::new(), help: None }
 }

@@ -4,8 +4,8 @@
 //! of several errors.
 
 use crate::tsdl::ast::{
-    Attribute, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration,
-    Enumerator, Expression, ExpressionKind, Item, Span, Structure, Variant, Word,
+    Attribute, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration, Enumerator, Expression,
+    ExpressionKind, Item, Span, Structure, Variant, Word,
 };
 use crate::tsdl::lexer::{Kind, Token};
 use crate::tsdl::literal;
@@ -40,11 +40,7 @@ const SPECIFIERS: [&str; 12] = [
 
 /// All that could be understood, and what could not.
 pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
-    let mut parser = Parser {
-        tokens,
-        at: 0,
-        depth: 0,
-    };
+    let mut parser = Parser { tokens, at: 0, depth: 0 };
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     while parser.peek().kind != Kind::End {
         if parser.eat(";") {
@@ -92,11 +88,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn expect(&mut self, text: &'static str, expected: &'static str) -> Result<()> {
-        if self.eat(text) {
-            Ok(())
-        } else {
-            self.unexpected(expected)
-        }
+        if self.eat(text) { Ok(()) } else { self.unexpected(expected) }
     }
 
     fn unexpected<T>(&self, expected: &'static str) -> Result<T> {
@@ -129,10 +121,7 @@ impl<'a> Parser<'a, '_> {
             return self.unexpected(expected);
         }
         self.at += 1;
-        Ok(Word {
-            text: token.text,
-            start: token.start,
-        })
+        Ok(Word { text: token.text, start: token.start })
     }
 
     fn item(&mut self) -> Result<Item<'a>> {
@@ -144,9 +133,7 @@ impl<'a> Parser<'a, '_> {
         self.expect(";", "`;`")?;
         match declaration {
             Some(declaration) => Ok(Item::Declaration(declaration)),
-            None => {
-                self.unexpected("a block (trace, env, clock, stream, event, callsite) or a type")
-            }
+            None => self.unexpected("a block (trace, env, clock, stream, event, callsite) or a type"),
         }
     }
 
@@ -166,9 +153,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn entry(&mut self) -> Result<Entry<'a>> {
-        let assigned = (0..)
-            .find(|&ahead| !self.is_path_part(ahead))
-            .map(|ahead| self.peek_at(ahead).text);
+        let assigned = (0..).find(|&ahead| !self.is_path_part(ahead)).map(|ahead| self.peek_at(ahead).text);
         if !matches!(assigned, Some("=" | ":=")) {
             return match self.declaration()? {
                 Some(declaration) => Ok(Entry::Declaration(declaration)),
@@ -177,19 +162,12 @@ impl<'a> Parser<'a, '_> {
         }
         let path = self.path()?;
         if self.eat("=") {
-            return Ok(Entry::Value {
-                path,
-                value: self.expression()?,
-            });
+            return Ok(Entry::Value { path, value: self.expression()? });
         }
         self.expect(":=", "`=` or `:=`")?;
         let class = self.class()?;
         let declarator = self.declarator()?;
-        Ok(Entry::Type {
-            path,
-            class,
-            declarator,
-        })
+        Ok(Entry::Type { path, class, declarator })
     }
 
     fn is_path_part(&self, ahead: usize) -> bool {
@@ -214,22 +192,15 @@ impl<'a> Parser<'a, '_> {
                 ExpressionKind::Text(literal::text(text))
             }
             (Kind::Word, _) => ExpressionKind::Path(self.path()?),
-            (Kind::Integer, _) | (Kind::Mark, "-" | "+") => {
-                ExpressionKind::Integer(self.integer()?)
-            }
+            (Kind::Integer, _) | (Kind::Mark, "-" | "+") => ExpressionKind::Integer(self.integer()?),
             _ => return self.unexpected("a number, a string, or a name"),
         };
-        Ok(Expression {
-            kind,
-            span: start..self.end(),
-        })
+        Ok(Expression { kind, span: start..self.end() })
     }
 
     /// Where the token before the current one ends.
     fn end(&self) -> usize {
-        self.at
-            .checked_sub(1)
-            .map_or(0, |before| self.tokens[before].span().end)
+        self.at.checked_sub(1).map_or(0, |before| self.tokens[before].span().end)
     }
 
     fn integer(&mut self) -> Result<i128> {
@@ -282,12 +253,7 @@ impl<'a> Parser<'a, '_> {
         while self.eat("*") {
             name.push_str(" *");
         }
-        Ok(Declaration::Alias {
-            class,
-            declarator,
-            name,
-            span: start..self.end(),
-        })
+        Ok(Declaration::Alias { class, declarator, name, span: start..self.end() })
     }
 
     fn alias_words(&mut self) -> Result<String> {
@@ -330,10 +296,7 @@ impl<'a> Parser<'a, '_> {
         }
         let kind = self.class_kind();
         self.depth -= 1;
-        Ok(Class {
-            kind: kind?,
-            span: start..self.end(),
-        })
+        Ok(Class { kind: kind?, span: start..self.end() })
     }
 
     fn class_kind(&mut self) -> Result<ClassKind<'a>> {
@@ -341,15 +304,8 @@ impl<'a> Parser<'a, '_> {
         match token.text {
             "integer" | "floating_point" | "string" if token.kind == Kind::Word => {
                 self.at += 1;
-                let attributes = if self.eat("{") {
-                    self.attributes()?
-                } else {
-                    Vec::new()
-                };
-                Ok(ClassKind::Basic {
-                    keyword: token.text,
-                    attributes,
-                })
+                let attributes = if self.eat("{") { self.attributes()? } else { Vec::new() };
+                Ok(ClassKind::Basic { keyword: token.text, attributes })
             }
             "struct" => self.structure(),
             "variant" => self.variant(),
@@ -366,10 +322,7 @@ impl<'a> Parser<'a, '_> {
             }
             let name = self.word("an attribute")?;
             self.expect("=", "`=`")?;
-            attributes.push(Attribute {
-                name,
-                value: self.expression()?,
-            });
+            attributes.push(Attribute { name, value: self.expression()? });
             self.expect(";", "`;`")?;
         }
         Ok(attributes)
@@ -397,21 +350,13 @@ impl<'a> Parser<'a, '_> {
                 break;
             }
         }
-        if name.is_empty() {
-            self.unexpected("a type")
-        } else {
-            Ok(ClassKind::Named(name))
-        }
+        if name.is_empty() { self.unexpected("a type") } else { Ok(ClassKind::Named(name)) }
     }
 
     fn structure(&mut self) -> Result<ClassKind<'a>> {
         self.at += 1;
         let name = self.optional_name();
-        let body = if self.eat("{") {
-            Some(self.body()?)
-        } else {
-            None
-        };
+        let body = if self.eat("{") { Some(self.body()?) } else { None };
         let mut align = None;
         if self.is("align") && self.peek_at(1).text == "(" {
             self.at += 2;
@@ -428,10 +373,7 @@ impl<'a> Parser<'a, '_> {
         let token = self.peek();
         (token.kind == Kind::Word).then(|| {
             self.at += 1;
-            Word {
-                text: token.text,
-                start: token.start,
-            }
+            Word { text: token.text, start: token.start }
         })
     }
 
@@ -443,11 +385,7 @@ impl<'a> Parser<'a, '_> {
             tag = Some(self.path()?);
             self.expect(">", "`>`")?;
         }
-        let body = if self.eat("{") {
-            Some(self.body()?)
-        } else {
-            None
-        };
+        let body = if self.eat("{") { Some(self.body()?) } else { None };
         if name.is_none() && body.is_none() {
             return self.unexpected("`{` or the name of a variant");
         }
@@ -478,16 +416,10 @@ impl<'a> Parser<'a, '_> {
         }
         if self.eat("typedef") {
             let declarators = self.declarators()?;
-            return Ok(BodyEntry::Declaration(Declaration::Typedef {
-                class,
-                declarators,
-            }));
+            return Ok(BodyEntry::Declaration(Declaration::Typedef { class, declarators }));
         }
         let declarators = self.declarators()?;
-        if declarators
-            .iter()
-            .any(|declarator| declarator.name.is_none())
-        {
+        if declarators.iter().any(|declarator| declarator.name.is_none()) {
             return self.unexpected("the name of a field");
         }
         Ok(BodyEntry::Fields { class, declarators })
@@ -496,24 +428,12 @@ impl<'a> Parser<'a, '_> {
     fn enumeration(&mut self) -> Result<ClassKind<'a>> {
         self.at += 1;
         let name = self.optional_name();
-        let base = if self.eat(":") {
-            Some(Box::new(self.class()?))
-        } else {
-            None
-        };
-        let enumerators = if self.eat("{") {
-            Some(self.enumerators()?)
-        } else {
-            None
-        };
+        let base = if self.eat(":") { Some(Box::new(self.class()?)) } else { None };
+        let enumerators = if self.eat("{") { Some(self.enumerators()?) } else { None };
         if name.is_none() && enumerators.is_none() {
             return self.unexpected("`{` or the name of an enumeration");
         }
-        Ok(ClassKind::Enumeration(Enumeration {
-            name,
-            base,
-            enumerators,
-        }))
+        Ok(ClassKind::Enumeration(Enumeration { name, base, enumerators }))
     }
 
     fn enumerators(&mut self) -> Result<Vec<Enumerator>> {
@@ -528,11 +448,7 @@ impl<'a> Parser<'a, '_> {
                     return self.unexpected("a label or `}`");
                 }
             };
-            let range = if self.eat("=") {
-                Some(self.range()?)
-            } else {
-                None
-            };
+            let range = if self.eat("=") { Some(self.range()?) } else { None };
             enumerators.push(Enumerator { label, range });
             if !self.eat(",") {
                 self.expect("}", "`,` or `}`")?;
@@ -545,11 +461,7 @@ impl<'a> Parser<'a, '_> {
     fn range(&mut self) -> Result<(i128, i128)> {
         let start = self.peek().start;
         let lower = self.integer()?;
-        let upper = if self.eat("...") {
-            self.integer()?
-        } else {
-            lower
-        };
+        let upper = if self.eat("...") { self.integer()? } else { lower };
         if upper < lower {
             return Err((start..self.end(), Problem::Range));
         }

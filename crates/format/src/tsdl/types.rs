@@ -8,12 +8,10 @@ use std::rc::Rc;
 
 use kymo_units::ByteOrder;
 
-use crate::model::{
-    DisplayBase, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Mapping, TextEncoding,
-};
+use crate::model::{DisplayBase, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Mapping, TextEncoding};
 use crate::tsdl::ast::{
-    Attribute, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression,
-    ExpressionKind, Span, Structure, Variant,
+    Attribute, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression, ExpressionKind, Span,
+    Structure, Variant,
 };
 use crate::tsdl::problem::Problem;
 
@@ -23,22 +21,10 @@ pub(crate) enum Proto {
     Integer(FixedInteger),
     Real(FixedBits),
     Text(TextEncoding),
-    Structure {
-        members: Vec<(String, Shared)>,
-        minimum_alignment: u64,
-    },
-    Variant {
-        tag: Option<Reference>,
-        options: Vec<(String, Shared)>,
-    },
-    Array {
-        length: u64,
-        element: Shared,
-    },
-    Sequence {
-        length: Reference,
-        element: Shared,
-    },
+    Structure { members: Vec<(String, Shared)>, minimum_alignment: u64 },
+    Variant { tag: Option<Reference>, options: Vec<(String, Shared)> },
+    Array { length: u64, element: Shared },
+    Sequence { length: Reference, element: Shared },
 }
 
 /// Types are shared by all that name them.
@@ -65,12 +51,7 @@ pub(crate) struct Types {
 
 impl Types {
     pub(crate) fn new(native: Option<ByteOrder>, clocks: HashMap<String, usize>) -> Self {
-        Self {
-            scopes: vec![HashMap::new()],
-            native,
-            clocks,
-            doubts: Vec::new(),
-        }
+        Self { scopes: vec![HashMap::new()], native, clocks, doubts: Vec::new() }
     }
 
     pub(crate) fn enter(&mut self) {
@@ -82,25 +63,13 @@ impl Types {
     }
 
     fn look_up(&self, name: &str) -> Option<Shared> {
-        self.scopes
-            .iter()
-            .rev()
-            .find_map(|scope| scope.get(name))
-            .cloned()
+        self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned()
     }
 
     fn define(&mut self, name: String, proto: Shared, span: Span) -> Result<()> {
-        let scope = self
-            .scopes
-            .last_mut()
-            .expect("the outermost scope is never left");
+        let scope = self.scopes.last_mut().expect("the outermost scope is never left");
         if scope.contains_key(&name) {
-            return Err((
-                span,
-                Problem::Twice {
-                    what: format!("the type `{name}`"),
-                },
-            ));
+            return Err((span, Problem::Twice { what: format!("the type `{name}`") }));
         }
         scope.insert(name, proto);
         Ok(())
@@ -109,12 +78,7 @@ impl Types {
     pub(crate) fn declare(&mut self, declaration: &Declaration<'_>) -> Result<()> {
         match declaration {
             Declaration::Class(class) => self.class(class).map(drop),
-            Declaration::Alias {
-                class,
-                declarator,
-                name,
-                span,
-            } => {
+            Declaration::Alias { class, declarator, name, span } => {
                 let proto = self.class(class)?;
                 let proto = self.declared(proto, declarator)?;
                 self.define(name.clone(), proto, span.clone())
@@ -123,13 +87,7 @@ impl Types {
                 let proto = self.class(class)?;
                 for declarator in declarators {
                     let Some(name) = declarator.name else {
-                        return Err((
-                            class.span.clone(),
-                            Problem::Missing {
-                                block: "typedef",
-                                attribute: "name",
-                            },
-                        ));
+                        return Err((class.span.clone(), Problem::Missing { block: "typedef", attribute: "name" }));
                     };
                     let declared = self.declared(Rc::clone(&proto), declarator)?;
                     self.define(name.text.to_owned(), declared, name.span())?;
@@ -140,41 +98,22 @@ impl Types {
     }
 
     /// Applies lengths: the first is the outermost.
-    pub(crate) fn declared(
-        &mut self,
-        mut proto: Shared,
-        declarator: &Declarator<'_>,
-    ) -> Result<Shared> {
+    pub(crate) fn declared(&mut self, mut proto: Shared, declarator: &Declarator<'_>) -> Result<Shared> {
         for length in declarator.lengths.iter().rev() {
             proto = Rc::new(match &length.kind {
                 ExpressionKind::Integer(value) => {
                     let length = u64::try_from(*value).map_err(|_| {
-                        let problem = Problem::Value {
-                            attribute: "length".into(),
-                            expected: "0 or more",
-                        };
+                        let problem = Problem::Value { attribute: "length".into(), expected: "0 or more" };
                         (length.span.clone(), problem)
                     })?;
-                    Proto::Array {
-                        length,
-                        element: proto,
-                    }
+                    Proto::Array { length, element: proto }
                 }
                 ExpressionKind::Path(path) => {
                     let path = path.iter().map(|word| word.text.to_owned()).collect();
-                    Proto::Sequence {
-                        length: Reference {
-                            path,
-                            span: length.span.clone(),
-                        },
-                        element: proto,
-                    }
+                    Proto::Sequence { length: Reference { path, span: length.span.clone() }, element: proto }
                 }
                 ExpressionKind::Text(_) => {
-                    let problem = Problem::Value {
-                        attribute: "length".into(),
-                        expected: "a number or a field",
-                    };
+                    let problem = Problem::Value { attribute: "length".into(), expected: "a number or a field" };
                     return Err((length.span.clone(), problem));
                 }
             });
@@ -184,19 +123,13 @@ impl Types {
 
     pub(crate) fn class(&mut self, class: &Class<'_>) -> Result<Shared> {
         match &class.kind {
-            ClassKind::Basic {
-                keyword: "integer",
-                attributes,
-            } => Ok(Rc::new(Proto::Integer(
-                self.integer(attributes, &class.span)?,
-            ))),
-            ClassKind::Basic {
-                keyword: "floating_point",
-                attributes,
-            } => Ok(Rc::new(Proto::Real(self.real(attributes, &class.span)?))),
-            ClassKind::Basic { attributes, .. } => {
-                Ok(Rc::new(Proto::Text(self.string(attributes)?)))
+            ClassKind::Basic { keyword: "integer", attributes } => {
+                Ok(Rc::new(Proto::Integer(self.integer(attributes, &class.span)?)))
             }
+            ClassKind::Basic { keyword: "floating_point", attributes } => {
+                Ok(Rc::new(Proto::Real(self.real(attributes, &class.span)?)))
+            }
+            ClassKind::Basic { attributes, .. } => Ok(Rc::new(Proto::Text(self.string(attributes)?))),
             ClassKind::Enumeration(enumeration) => self.enumeration(enumeration, &class.span),
             ClassKind::Structure(structure) => self.structure(structure, &class.span),
             ClassKind::Variant(variant) => self.variant(variant, &class.span),
@@ -205,15 +138,7 @@ impl Types {
     }
 
     fn named(&self, name: &str, span: &Span) -> Result<Shared> {
-        let unknown = || {
-            (
-                span.clone(),
-                Problem::Unknown {
-                    what: "type",
-                    name: name.to_owned(),
-                },
-            )
-        };
+        let unknown = || (span.clone(), Problem::Unknown { what: "type", name: name.to_owned() });
         self.look_up(name).ok_or_else(unknown)
     }
 
@@ -233,19 +158,11 @@ impl Types {
                 _ => self.doubt("integer", attribute),
             }
         }
-        let missing = Problem::Missing {
-            block: "integer",
-            attribute: "size",
-        };
+        let missing = Problem::Missing { block: "integer", attribute: "size" };
         let length = size.ok_or_else(|| (span.clone(), missing))?;
         let alignment = align.unwrap_or(if length % 8 == 0 { 8 } else { 1 });
         let byte_order = self.native_or(order, span)?;
-        let bits = FixedBits {
-            length: length as u32,
-            byte_order,
-            reversed: false,
-            alignment,
-        };
+        let bits = FixedBits { length: length as u32, byte_order, reversed: false, alignment };
         Ok(FixedInteger { bits, meaning })
     }
 
@@ -261,38 +178,16 @@ impl Types {
                 _ => self.doubt("floating_point", attribute),
             }
         }
-        let missing = |attribute| {
-            (
-                span.clone(),
-                Problem::Missing {
-                    block: "floating_point",
-                    attribute,
-                },
-            )
-        };
+        let missing = |attribute| (span.clone(), Problem::Missing { block: "floating_point", attribute });
         let exponent = exponent.ok_or_else(|| missing("exp_dig"))?;
         let mantissa = mantissa.ok_or_else(|| missing("mant_dig"))?;
-        if !matches!(
-            (exponent, mantissa),
-            (5, 11) | (8, 24) | (11, 53) | (15, 113)
-        ) {
+        if !matches!((exponent, mantissa), (5, 11) | (8, 24) | (11, 53) | (15, 113)) {
             let expected = "5 and 11, 8 and 24, 11 and 53, or 15 and 113";
-            return Err((
-                span.clone(),
-                Problem::Value {
-                    attribute: "exp_dig and mant_dig".into(),
-                    expected,
-                },
-            ));
+            return Err((span.clone(), Problem::Value { attribute: "exp_dig and mant_dig".into(), expected }));
         }
         let byte_order = self.native_or(order, span)?;
         let length = (exponent + mantissa) as u32;
-        Ok(FixedBits {
-            length,
-            byte_order,
-            reversed: false,
-            alignment: align.unwrap_or(8),
-        })
+        Ok(FixedBits { length, byte_order, reversed: false, alignment: align.unwrap_or(8) })
     }
 
     fn string(&mut self, attributes: &[Attribute<'_>]) -> Result<TextEncoding> {
@@ -307,10 +202,7 @@ impl Types {
     }
 
     fn doubt(&mut self, block: &'static str, attribute: &Attribute<'_>) {
-        let problem = Problem::UnknownAttribute {
-            block,
-            name: attribute.name.text.to_owned(),
-        };
+        let problem = Problem::UnknownAttribute { block, name: attribute.name.text.to_owned() };
         self.doubts.push((attribute.name.span(), problem));
     }
 
@@ -325,10 +217,7 @@ impl Types {
     }
 
     fn native_or(&self, order: Option<ByteOrder>, span: &Span) -> Result<ByteOrder> {
-        let missing = Problem::Missing {
-            block: "trace",
-            attribute: "byte_order",
-        };
+        let missing = Problem::Missing { block: "trace", attribute: "byte_order" };
         order.or(self.native).ok_or_else(|| (span.clone(), missing))
     }
 
@@ -342,27 +231,13 @@ impl Types {
         if clock.text != "clock" || property.text != "value" {
             return wrong(value, "map", "`clock.NAME.value`");
         }
-        let unknown = || {
-            (
-                name.span(),
-                Problem::Unknown {
-                    what: "clock",
-                    name: name.text.to_owned(),
-                },
-            )
-        };
-        self.clocks
-            .get(name.text)
-            .copied()
-            .map(Some)
-            .ok_or_else(unknown)
+        let unknown = || (name.span(), Problem::Unknown { what: "clock", name: name.text.to_owned() });
+        self.clocks.get(name.text).copied().map(Some).ok_or_else(unknown)
     }
 
     fn enumeration(&mut self, enumeration: &Enumeration<'_>, span: &Span) -> Result<Shared> {
         let Some(enumerators) = &enumeration.enumerators else {
-            let name = enumeration
-                .name
-                .expect("the parser demands a body or a name");
+            let name = enumeration.name.expect("the parser demands a body or a name");
             return self.named(&format!("enum {}", name.text), span);
         };
         let base = match &enumeration.base {
@@ -370,13 +245,7 @@ impl Types {
             None => self.named("int", span)?,
         };
         let Proto::Integer(base) = &*base else {
-            return Err((
-                span.clone(),
-                Problem::Value {
-                    attribute: "enum".into(),
-                    expected: "of an integer type",
-                },
-            ));
+            return Err((span.clone(), Problem::Value { attribute: "enum".into(), expected: "of an integer type" }));
         };
         let mut integer = base.clone();
         integer.meaning.enumeration = true;
@@ -385,28 +254,15 @@ impl Types {
         for enumerator in enumerators {
             let (lower, upper) = enumerator.range.unwrap_or((next, next));
             next = upper + 1;
-            mappings.push(Mapping {
-                label: enumerator.label.clone(),
-                ranges: vec![IntegerRange { lower, upper }],
-            });
+            mappings.push(Mapping { label: enumerator.label.clone(), ranges: vec![IntegerRange { lower, upper }] });
         }
         if let Some(empty) = mappings.is_empty().then_some(span) {
-            return Err((
-                empty.clone(),
-                Problem::Missing {
-                    block: "enum",
-                    attribute: "label",
-                },
-            ));
+            return Err((empty.clone(), Problem::Missing { block: "enum", attribute: "label" }));
         }
         integer.meaning.mappings = mappings;
         let proto = Rc::new(Proto::Integer(integer));
         if let Some(name) = enumeration.name {
-            self.define(
-                format!("enum {}", name.text),
-                Rc::clone(&proto),
-                name.span(),
-            )?;
+            self.define(format!("enum {}", name.text), Rc::clone(&proto), name.span())?;
         }
         Ok(proto)
     }
@@ -418,16 +274,9 @@ impl Types {
             return self.named(&format!("struct {}", name.text), span);
         };
         let members = self.members(body)?;
-        let proto = Rc::new(Proto::Structure {
-            members,
-            minimum_alignment,
-        });
+        let proto = Rc::new(Proto::Structure { members, minimum_alignment });
         if let Some(name) = structure.name {
-            self.define(
-                format!("struct {}", name.text),
-                Rc::clone(&proto),
-                name.span(),
-            )?;
+            self.define(format!("struct {}", name.text), Rc::clone(&proto), name.span())?;
         }
         Ok(proto)
     }
@@ -442,21 +291,16 @@ impl Types {
             None => {
                 let name = variant.name.expect("the parser demands a body or a name");
                 match &*self.named(&format!("variant {}", name.text), span)? {
-                    Proto::Variant { options, .. } => options
-                        .iter()
-                        .map(|(name, proto)| (name.clone(), Rc::clone(proto)))
-                        .collect(),
+                    Proto::Variant { options, .. } => {
+                        options.iter().map(|(name, proto)| (name.clone(), Rc::clone(proto))).collect()
+                    }
                     _ => unreachable!("only variants are defined under `variant NAME`"),
                 }
             }
         };
         let proto = Rc::new(Proto::Variant { tag, options });
         if let (Some(name), Some(_)) = (variant.name, &variant.body) {
-            self.define(
-                format!("variant {}", name.text),
-                Rc::clone(&proto),
-                name.span(),
-            )?;
+            self.define(format!("variant {}", name.text), Rc::clone(&proto), name.span())?;
         }
         Ok(proto)
     }
@@ -484,12 +328,7 @@ impl Types {
             for declarator in declarators {
                 let name = declarator.name.expect("the parser demands names");
                 if !names.insert(name.text) {
-                    return Err((
-                        name.span(),
-                        Problem::Twice {
-                            what: format!("the field `{}`", name.text),
-                        },
-                    ));
+                    return Err((name.span(), Problem::Twice { what: format!("the field `{}`", name.text) }));
                 }
                 let declared = self.declared(Rc::clone(&proto), declarator)?;
                 members.push((name.text.to_owned(), declared));
@@ -503,11 +342,7 @@ impl Types {
         let name = match &class.kind {
             _ if pointers == 0 => return self.class(class),
             ClassKind::Named(name) => name.clone(),
-            ClassKind::Structure(Structure {
-                name: Some(name),
-                body: None,
-                ..
-            }) => format!("struct {}", name.text),
+            ClassKind::Structure(Structure { name: Some(name), body: None, .. }) => format!("struct {}", name.text),
             _ => return self.class(class),
         };
         self.named(&(name + &" *".repeat(pointers)), &class.span)
@@ -528,13 +363,7 @@ pub(crate) fn plain_meaning() -> IntegerMeaning {
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
-    Err((
-        value.span.clone(),
-        Problem::Value {
-            attribute: attribute.to_owned(),
-            expected,
-        },
-    ))
+    Err((value.span.clone(), Problem::Value { attribute: attribute.to_owned(), expected }))
 }
 
 fn word<'a>(value: &Expression<'a>) -> Option<&'a str> {
@@ -554,9 +383,7 @@ fn positive(value: &Expression<'_>, attribute: &str, most: i128) -> Result<u64> 
 
 fn alignment(value: &Expression<'_>) -> Result<u64> {
     match value.kind {
-        ExpressionKind::Integer(number)
-            if number > 0 && number <= 1 << 32 && (number as u64).is_power_of_two() =>
-        {
+        ExpressionKind::Integer(number) if number > 0 && number <= 1 << 32 && (number as u64).is_power_of_two() => {
             Ok(number as u64)
         }
         _ => wrong(value, "align", "a power of two, at most 2^32"),

@@ -62,9 +62,7 @@ impl HeadReader {
             self.buffer[got..].fill(0);
             let window = Window::new(&self.buffer, 0, got as u64 * 8);
             match decoder.head(window, clock_cycles) {
-                Err(HeadError::Fault(fault))
-                    if fault.kind.wants_more() && got == wanted && wanted < HEAD_BYTES_MAX =>
-                {
+                Err(HeadError::Fault(fault)) if fault.kind.wants_more() && got == wanted && wanted < HEAD_BYTES_MAX => {
                     wanted *= 8;
                 }
                 result => return result.map_err(HopFault::Head),
@@ -83,12 +81,7 @@ impl HeadReader {
 ///
 /// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
 #[must_use]
-pub fn hop(
-    decoder: &Decoder,
-    stream: &Stream,
-    file: u32,
-    size_bytes: u64,
-) -> (Vec<PacketRow>, Option<HopError>) {
+pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Vec<PacketRow>, Option<HopError>) {
     let mut reader = HeadReader::default();
     let mut rows: Vec<PacketRow> = Vec::new();
     let (mut offset_bytes, mut clock) = (0, 0);
@@ -96,30 +89,14 @@ pub fn hop(
         let head = match reader.read(decoder, stream, offset_bytes, clock) {
             Ok(head) => head,
             Err(fault) => {
-                return (
-                    rows,
-                    Some(HopError {
-                        offset_bytes,
-                        fault,
-                    }),
-                );
+                return (rows, Some(HopError { offset_bytes, fault }));
             }
         };
         let row = row(&head, file, offset_bytes, size_bytes);
         if row.total_bits == 0 {
-            return (
-                rows,
-                Some(HopError {
-                    offset_bytes,
-                    fault: HopFault::Empty,
-                }),
-            );
+            return (rows, Some(HopError { offset_bytes, fault: HopFault::Empty }));
         }
-        clock = row
-            .end_cycles
-            .or(row.begin_cycles)
-            .unwrap_or(clock)
-            .max(clock);
+        clock = row.end_cycles.or(row.begin_cycles).unwrap_or(clock).max(clock);
         offset_bytes = row.end_bytes();
         rows.push(row);
     }
@@ -129,10 +106,7 @@ pub fn hop(
 /// The index row of a packet that begins at `offset_bytes` of a file of `size_bytes`.
 fn row(head: &PacketHead, file: u32, offset_bytes: u64, size_bytes: u64) -> PacketRow {
     let left_bits = (size_bytes - offset_bytes).saturating_mul(8);
-    let total = head
-        .total_bits
-        .or(head.content_bits.map(|bits| bits.next_multiple_of(8)))
-        .unwrap_or(left_bits);
+    let total = head.total_bits.or(head.content_bits.map(|bits| bits.next_multiple_of(8))).unwrap_or(left_bits);
     let content = head.content_bits.unwrap_or(total);
     PacketRow {
         file,
