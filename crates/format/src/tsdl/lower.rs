@@ -157,11 +157,18 @@ impl Lower<'_> {
                     self.trace.packet_header = Some(builder.build()?);
                     self.packet_header = Some(root);
                 }
-                Entry::Type { path, .. } => return Err(unknown_scope(path)),
+                Entry::Type { path, class, .. } => self.unknown_scope("trace", path, class)?,
                 Entry::Declaration(declaration) => self.types.declare(declaration)?,
                 Entry::Value { .. } => {}
             }
         }
+        Ok(())
+    }
+
+    /// A scope that no reader knows says nothing about the others, if its type is sound.
+    fn unknown_scope(&mut self, block: &'static str, path: &[Word<'_>], class: &Class<'_>) -> Result<()> {
+        self.types.class(class)?;
+        doubt(&mut self.types.doubts, block, path, &joined(path));
         Ok(())
     }
 
@@ -217,8 +224,10 @@ impl Lower<'_> {
                 },
                 Entry::Type { path, class, declarator } => {
                     let name = joined(path);
-                    let scope = STREAM_SCOPES.iter().position(|(scope, _)| *scope == name);
-                    let scope = scope.ok_or_else(|| unknown_scope(path))?;
+                    let Some(scope) = STREAM_SCOPES.iter().position(|(scope, _)| *scope == name) else {
+                        self.unknown_scope("stream", path, class)?;
+                        continue;
+                    };
                     protos[scope] = Some((self.scope_type(class, declarator, &name)?, class.span.clone()));
                 }
                 Entry::Declaration(declaration) => self.types.declare(declaration)?,
@@ -306,7 +315,10 @@ impl Lower<'_> {
                     let scope = match &*joined(path) {
                         "context" => Scope::EventSpecificContext,
                         "fields" => Scope::EventPayload,
-                        _ => return Err(unknown_scope(path)),
+                        _ => {
+                            self.unknown_scope("event", path, class)?;
+                            continue;
+                        }
                     };
                     types.push((scope, self.scope_type(class, declarator, &joined(path))?, class.span.clone()));
                 }
@@ -384,10 +396,6 @@ fn joined(path: &[Word<'_>]) -> String {
 
 fn doubt(doubts: &mut Vec<(Span, Problem)>, block: &'static str, path: &[Word<'_>], name: &str) {
     doubts.push((path[0].span(), Problem::UnknownAttribute { block, name: name.to_owned() }));
-}
-
-fn unknown_scope(path: &[Word<'_>]) -> (Span, Problem) {
-    (path[0].span(), Problem::Unknown { what: "scope", name: joined(path) })
 }
 
 fn wrong<T>(value: &Expression<'_>, attribute: &str, expected: &'static str) -> Result<T> {
