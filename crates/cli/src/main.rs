@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use kymo_session::{OpenOptions, PrettyOptions, PrintOptions, Session, StampOptions};
+use kymo_session::{Compile, OpenOptions, PrettyOptions, PrintOptions, Session, StampOptions};
 
 #[derive(Parser)]
 struct Arguments {
@@ -37,8 +37,13 @@ enum Command {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    let compile = match std::env::var("KYMO_JIT").as_deref() {
+        Ok("off") => Compile::Never,
+        Ok("always") => Compile::AtOnce,
+        _ => Compile::WhenWorthIt,
+    };
     let open = |paths: &[PathBuf]| {
-        Session::open(paths, &OpenOptions { threads: arguments.threads, ..OpenOptions::default() })
+        Session::open(paths, &OpenOptions { threads: arguments.threads, compile, ..OpenOptions::default() })
             .map_err(|failure| eprint!("{}", failure.render()))
     };
     let complete = match &arguments.command {

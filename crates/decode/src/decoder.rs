@@ -1,10 +1,12 @@
 //! The decoder of one trace class: finds packets' heads and event records; its programs are shared
 //! by all threads that read the trace.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::{DataStreamClass, TraceClass};
 use kymo_ir::{Program, Records, ScanStop, State, Window, eval};
+use kymo_jit::{COMPILE_AFTER, Engine, Scan};
 
 use crate::head::{self, HeadError, PacketHead};
 use crate::lower::LowerError;
@@ -16,6 +18,39 @@ use crate::slots;
 pub struct Decoder {
     trace: Arc<TraceClass>,
     pub(crate) plan: TracePlan,
+    compile: Compile,
+    engine: Option<Engine>,
+    scans: Vec<LazyScan>,
+}
+
+/// The scan of a data stream class: machine code as soon as it was used enough to be worth compiling.
+#[derive(Debug, Default)]
+struct LazyScan {
+    /// Records that the evaluator found.
+    evaluated: AtomicUsize,
+    compiled: OnceLock<Option<Scan>>,
+}
+
+/// Whether programs may become machine code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compile {
+    /// Never: the evaluator runs them.
+    Never,
+    #[default]
+    /// When a program was used often enough to be worth it.
+    WhenWorthIt,
+    /// Before it is first used.
+    AtOnce,
+}
+
+impl Compile {
+    /// Records that the evaluator reads before.
+    fn after(self) -> usize {
+        match self {
+            Self::AtOnce => 0,
+            Self::Never | Self::WhenWorthIt => COMPILE_AFTER as usize,
+        }
+    }
 }
 
 impl Decoder {
@@ -24,9 +59,11 @@ impl Decoder {
     /// # Errors
     ///
     /// A field class that cannot be decoded.
-    pub fn new(trace: Arc<TraceClass>) -> Result<Self, LowerError> {
+    pub fn new(trace: Arc<TraceClass>, compile: Compile) -> Result<Self, LowerError> {
         let plan = TracePlan::new(&trace)?;
-        Ok(Self { trace, plan })
+        let engine = if compile == Compile::Never { None } else { Engine::new() };
+        let scans = plan.streams.iter().map(|_| LazyScan::default()).collect();
+        Ok(Self { trace, plan, compile, engine, scans })
     }
 
     /// What the trace says of itself.
@@ -68,7 +105,24 @@ impl Decoder {
         limit: usize,
     ) -> ScanStop {
         let plan = &self.plan.streams[stream_class].scan;
-        eval::scan(plan, window, position, state, records, limit)
+        let Some(engine) = &self.engine else {
+            return eval::scan(plan, window, position, state, records, limit);
+        };
+        let lazy = &self.scans[stream_class];
+        if lazy.evaluated.load(Ordering::Relaxed) < self.compile.after() {
+            let before = records.len();
+            let some = limit.min(before + self.compile.after());
+            let stop = eval::scan(plan, window, position, state, records, some);
+            lazy.evaluated.fetch_add(records.len() - before, Ordering::Relaxed);
+            if stop != ScanStop::Full || some == limit {
+                return stop;
+            }
+        }
+        let compile_after = self.compile.after() as u32;
+        match lazy.compiled.get_or_init(|| Scan::new(engine, plan, compile_after)) {
+            Some(scan) => scan.run(plan, window, position, state, records, limit),
+            None => eval::scan(plan, window, position, state, records, limit),
+        }
     }
 
     /// The program that reads the fields of one event record class for a face. It runs at the positions

@@ -15,6 +15,6 @@ mod slots;
 pub mod text;
 
 pub use clock::ClockConverter;
-pub use decoder::Decoder;
+pub use decoder::{Compile, Decoder};
 pub use head::{HeadError, PacketHead};
 pub use lower::LowerError;

@@ -206,12 +206,12 @@ impl<'a> Lower<'a> {
             }
             FieldKind::StaticText(text) => {
                 self.builder.align(text.alignment);
-                self.counted_text(Source::Constant(text.length), text.encoding, face);
+                self.counted_text(Source::Constant(text.length), text.encoding, face.wants(class), face);
             }
             FieldKind::DynamicText(text) => {
                 self.builder.align(text.alignment);
                 let length = Source::Register(self.referred(&text.length)?);
-                self.counted_text(length, text.encoding, face);
+                self.counted_text(length, text.encoding, face.wants(class), face);
             }
             FieldKind::StaticBlob(blob) => {
                 self.builder.align(8);
@@ -335,8 +335,11 @@ impl<'a> Lower<'a> {
         }
     }
 
-    fn counted_text(&mut self, length: Source, encoding: TextEncoding, face: &mut dyn Face) {
+    fn counted_text(&mut self, length: Source, encoding: TextEncoding, wanted: bool, face: &mut dyn Face) {
         let start = self.builder.bytes(length);
+        if !wanted {
+            return self.builder.release(start);
+        }
         let to = self.builder.register();
         self.builder.push(match length {
             Source::Constant(value) => Op::Set { to, value },

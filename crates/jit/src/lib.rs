@@ -1,1 +1,20 @@
-//! x
+//! Machine code that means what the evaluator of `kymo-ir` means.
+//!
+//! It must never know CTF, nor the text of predicates. It compiles with Cranelift on x86-64 and aarch64; elsewhere, and
+//! where executable memory is not allowed, [`Engine::new`] says so and the evaluator does the work.
+//!
+//! ```text
+//! ScanPlan ──Scan──> one loop: header inlined, bodies called through a table, filled as classes occur
+//! Program ──Rows───> one loop over positions that stores columns
+//! ```
+//!
+//! Machine code never says *why* it stopped. It gives back the record it is stuck at, and the evaluator
+//! reads that record again and says precisely what is wrong.
+
+mod body;
+mod engine;
+mod scan;
+mod translate;
+
+pub use engine::Engine;
+pub use scan::{COMPILE_AFTER, Scan};

@@ -22,4 +22,4 @@ pub use fault::{StreamFault, StreamFaultKind};
 pub use index::PacketRow;
 pub use keys::KeyMaker;
 pub use merge::{Merger, Part, Place, Round};
-pub use trace::{BrokenFile, ClockShift, DataStream, KnownPackets, NothingKnown, OpenError, Trace};
+pub use trace::{BrokenFile, DataStream, KnownPackets, NothingKnown, OpenError, Trace, TraceOptions};

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_decode::{ClockConverter, Decoder, LowerError};
+use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
 use kymo_format::{Metadata, TraceClass};
 use kymo_source::TraceFolder;
 
@@ -89,11 +89,13 @@ pub enum OpenError {
     Class(#[from] LowerError),
 }
 
-/// How clocks are shifted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClockShift {
+/// How a trace is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceOptions {
     /// Nanoseconds that every clock is ahead.
-    pub nanos: i64,
+    pub clock_shift_ns: i64,
+    /// Whether programs may become machine code.
+    pub compile: Compile,
 }
 
 impl Trace {
@@ -103,19 +105,19 @@ impl Trace {
     ///
     /// What makes every event of it unreadable; what makes only some unreadable stands in
     /// [`Trace::broken_files`] or comes up in reading.
-    pub fn open(folder: TraceFolder, shift: ClockShift, known: &dyn KnownPackets) -> Result<Self, OpenError> {
+    pub fn open(folder: TraceFolder, options: TraceOptions, known: &dyn KnownPackets) -> Result<Self, OpenError> {
         let mut metadata = kymo_format::parse(&folder.metadata()?);
         let Some(class) = metadata.trace_class.take() else {
             return Err(OpenError::Metadata(Box::new(metadata)));
         };
         let class = Arc::new(class);
-        let decoder = Arc::new(Decoder::new(Arc::clone(&class))?);
+        let decoder = Arc::new(Decoder::new(Arc::clone(&class), options.compile)?);
         let mut broken_files = Vec::new();
         let files = index(&folder, &decoder, known, &mut broken_files)?;
         let mut streams = group(files);
         for stream in &mut streams {
             let clock = class.stream_classes[stream.class].default_clock;
-            stream.clock = clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], shift.nanos));
+            stream.clock = clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], options.clock_shift_ns));
             stream.packets = quirks::mend(&class, std::mem::take(&mut stream.packets));
         }
         Ok(Self { folder, class, metadata, decoder, streams, broken_files })

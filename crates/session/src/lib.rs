@@ -9,6 +9,7 @@ mod print;
 mod report;
 
 pub use count::{ClassCount, Counts};
+pub use kymo_decode::Compile;
 pub use kymo_decode::text::{StampOptions, ZoneOffset};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{PrettyFields, PrettyOptions, PrintOptions, Printed};

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{ClockOrigin, Severity};
-use kymo_scan::{ClockShift, Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace};
+use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
 use kymo_source::BufferPool;
 
 use crate::report::{Problem, Report};
@@ -17,6 +18,8 @@ pub struct OpenOptions {
     pub clock_shift_ns: i64,
     /// Threads to use; 0: as many as the machine has cores.
     pub threads: usize,
+    /// When read programs become machine code.
+    pub compile: Compile,
 }
 
 /// Open traces.
@@ -70,8 +73,8 @@ impl Session {
         for path in paths {
             for folder in kymo_source::find(path)? {
                 let path = folder.path().to_owned();
-                let shift = ClockShift { nanos: options.clock_shift_ns };
-                let trace = Trace::open(folder, shift, &NothingKnown);
+                let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
+                let trace = Trace::open(folder, trace_options, &NothingKnown);
                 traces.push(Arc::new(trace.map_err(|error| OpenFailure::Trace { path, error })?));
             }
         }

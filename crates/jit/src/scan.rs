@@ -1,0 +1,371 @@
+//! The scan of a data stream class: one loop in machine code.
+//!
+//! ```text
+//! while position < end and count < limit
+//!     read the header                     inlined
+//!     class = ids[id]                     a table
+//!     cycles[count], classes[count], positions[count] = ...
+//!     position += entry of the class      a constant, or a call
+//! ```
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
+use kymo_ir::{Fault, Records, ScanPlan, ScanStop, State, Window, eval};
+
+use crate::body::{self, Entry};
+use crate::engine::Engine;
+use crate::translate::{Frame, Translator, trusted};
+
+/// Records of a layout that the evaluator reads before the layout is compiled: compiling costs about as much.
+pub const COMPILE_AFTER: u32 = 400;
+/// Ids up to here are looked up in a table; records with others are left to the evaluator.
+const IDS_MAX: u64 = 1 << 16;
+const NO_CLASS: u32 = u32::MAX;
+
+/// A compiled scan. May be used by several threads at once.
+#[derive(Debug)]
+pub struct Scan {
+    /// Keeps the code alive.
+    engine: Engine,
+    address: usize,
+    /// For each class, an [`Entry`].
+    entries: Vec<AtomicU64>,
+    /// For each layout, how often the evaluator read it.
+    used: Vec<AtomicU32>,
+    compile_after: u32,
+    ids: Vec<u32>,
+}
+
+/// What the machine code reads and writes.
+#[repr(C)]
+struct Arguments {
+    base: usize,
+    end: u64,
+    position: u64,
+    clock: u64,
+    slots: *mut u64,
+    cycles: *mut u64,
+    classes: *mut u32,
+    positions: *mut u64,
+    count: u64,
+    limit: u64,
+    entries: *const AtomicU64,
+    ids: *const u32,
+    ids_count: u64,
+}
+
+const END: i64 = 0;
+const FULL: i64 = 1;
+
+macro_rules! offset {
+    ($field:ident) => {
+        std::mem::offset_of!(Arguments, $field) as i32
+    };
+}
+
+impl Scan {
+    /// Compiles the loop; `None` if the header has something that is left to the evaluator.
+    #[must_use]
+    pub fn new(engine: &Engine, plan: &ScanPlan, compile_after: u32) -> Option<Self> {
+        let address = engine.compile(1, |builder| Loop::write(engine, builder, plan))?;
+        let mut ids = Vec::new();
+        for &(id, class) in plan.ids.iter().filter(|(id, _)| *id < IDS_MAX) {
+            ids.resize((id as usize + 1).max(ids.len()), NO_CLASS);
+            ids[id as usize] = class;
+        }
+        let entry = |body: &u32| body::fixed(&plan.bodies[*body as usize]).unwrap_or(Entry::COLD);
+        let scan = Self {
+            engine: engine.clone(),
+            address,
+            entries: plan.class_body.iter().map(|body| AtomicU64::new(entry(body).0)).collect(),
+            used: plan.bodies.iter().map(|_| AtomicU32::new(0)).collect(),
+            compile_after,
+            ids,
+        };
+        Some(scan)
+    }
+
+    /// The same as [`eval::scan`].
+    pub fn run(
+        &self,
+        plan: &ScanPlan,
+        window: Window<'_>,
+        position: &mut u64,
+        state: &mut State,
+        records: &mut Records,
+        limit: usize,
+    ) -> ScanStop {
+        loop {
+            match self.machine(window, position, state, records, limit) {
+                END => return ScanStop::End,
+                FULL => return ScanStop::Full,
+                _ => {}
+            }
+            if let Err(fault) = self.evaluated(plan, window, position, state, records) {
+                return ScanStop::Fault(fault);
+            }
+        }
+    }
+
+    /// Reads the record that the machine code is stuck at.
+    fn evaluated(
+        &self,
+        plan: &ScanPlan,
+        window: Window<'_>,
+        position: &mut u64,
+        state: &mut State,
+        records: &mut Records,
+    ) -> Result<(), Fault> {
+        let clock = state.clock;
+        let found = eval::scan_one(plan, window, *position, state).inspect_err(|_| state.clock = clock)?;
+        records.cycles.push(state.clock);
+        records.classes.push(found.class);
+        records.positions.push(found.position);
+        *position = found.end;
+        self.heat(plan, plan.class_body[found.class as usize]);
+        Ok(())
+    }
+
+    /// Compiles a layout when it was needed often enough.
+    fn heat(&self, plan: &ScanPlan, body: u32) {
+        if self.used[body as usize].fetch_add(1, Ordering::Relaxed) != self.compile_after {
+            return;
+        }
+        let Some(entry) = body::compile(&self.engine, &plan.bodies[body as usize]) else { return };
+        for (class, _) in plan.class_body.iter().enumerate().filter(|(_, of_class)| **of_class == body) {
+            self.entries[class].store(entry.0, Ordering::Release);
+        }
+    }
+
+    fn machine(
+        &self,
+        window: Window<'_>,
+        position: &mut u64,
+        state: &mut State,
+        records: &mut Records,
+        limit: usize,
+    ) -> i64 {
+        let count = records.len();
+        let limit = limit.max(count);
+        records.cycles.reserve(limit - count);
+        records.classes.reserve(limit - count);
+        records.positions.reserve(limit - count);
+        let mut arguments = Arguments {
+            base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
+            end: window.end(),
+            position: *position,
+            clock: state.clock,
+            slots: state.slots.as_mut_ptr(),
+            cycles: records.cycles.as_mut_ptr(),
+            classes: records.classes.as_mut_ptr(),
+            positions: records.positions.as_mut_ptr(),
+            count: count as u64,
+            limit: limit as u64,
+            entries: self.entries.as_ptr(),
+            ids: self.ids.as_ptr(),
+            ids_count: self.ids.len() as u64,
+        };
+        // SAFETY: `address` is a function of this type that `engine`, which this holds, compiled from a verified plan.
+        // It reads the window's bytes from `position` to `end` and at most `SLACK` bytes more, which `Window` promises,
+        // writes the record arrays below `limit`, for which they have room, reads `entries` by the classes of
+        // the same plan and `ids` below `ids_count`, and slots that the caller made long enough for the plan.
+        #[allow(unsafe_code)]
+        let stop = unsafe {
+            let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
+            function(&raw mut arguments)
+        };
+        let count = arguments.count as usize;
+        // SAFETY: the function wrote every element of the three arrays below `count`, which is at most `limit`.
+        #[allow(unsafe_code)]
+        unsafe {
+            records.cycles.set_len(count);
+            records.classes.set_len(count);
+            records.positions.set_len(count);
+        }
+        *position = arguments.position;
+        state.clock = arguments.clock;
+        stop
+    }
+}
+
+/// The loop being written.
+struct Loop<'b, 'f> {
+    builder: &'b mut FunctionBuilder<'f>,
+    arguments: Value,
+    position: Variable,
+    clock: Variable,
+    count: Variable,
+    /// The position before the current record.
+    start: Variable,
+    /// The clock before the current record.
+    clock_before: Variable,
+    stuck: Block,
+}
+
+const STUCK: i64 = 2;
+
+impl<'b, 'f> Loop<'b, 'f> {
+    fn write(engine: &Engine, builder: &'b mut FunctionBuilder<'f>, plan: &ScanPlan) -> Option<()> {
+        let entry = builder.create_block();
+        builder.append_block_params_for_function_params(entry);
+        builder.switch_to_block(entry);
+        let arguments = builder.block_params(entry)[0];
+        let stuck = builder.create_block();
+        builder.set_cold_block(stuck);
+        let mut variable = |offset: i32| {
+            let variable = builder.declare_var(types::I64);
+            let value = builder.ins().load(types::I64, trusted(), arguments, offset);
+            builder.def_var(variable, value);
+            variable
+        };
+        let (position, clock, count) =
+            (variable(offset!(position)), variable(offset!(clock)), variable(offset!(count)));
+        let (start, clock_before) = (variable(offset!(position)), variable(offset!(clock)));
+        let this = Self { builder, arguments, position, clock, count, start, clock_before, stuck };
+        this.body(engine, plan)
+    }
+
+    fn argument(&mut self, offset: i32) -> Value {
+        self.builder.ins().load(types::I64, trusted(), self.arguments, offset)
+    }
+
+    fn body(mut self, engine: &Engine, plan: &ScanPlan) -> Option<()> {
+        let base = self.argument(offset!(base));
+        let end = self.argument(offset!(end));
+        let slots = self.argument(offset!(slots));
+        let limit = self.argument(offset!(limit));
+        let (head, full, done) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        self.builder.ins().jump(head, &[]);
+        self.builder.switch_to_block(head);
+        let position = self.builder.use_var(self.position);
+        self.builder.def_var(self.start, position);
+        let clock = self.builder.use_var(self.clock);
+        self.builder.def_var(self.clock_before, clock);
+        let ended = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, position, end);
+        self.leave_if(ended, done);
+        let count = self.builder.use_var(self.count);
+        let filled = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, count, limit);
+        self.leave_if(filled, full);
+        let id = self.header(plan, &Frame { base, end, slots, stuck: self.stuck, position: self.position })?;
+        let class = self.class(plan, id);
+        self.append(plan, class, count);
+        self.skip(engine, plan, class, [base, end, slots]);
+        let next = self.builder.ins().iadd_imm_s(count, 1);
+        self.builder.def_var(self.count, next);
+        self.builder.ins().jump(head, &[]);
+        self.exit(done, END);
+        self.exit(full, FULL);
+        let stuck = self.stuck;
+        self.builder.switch_to_block(stuck);
+        let position = self.builder.use_var(self.start);
+        self.builder.def_var(self.position, position);
+        let clock = self.builder.use_var(self.clock_before);
+        self.builder.def_var(self.clock, clock);
+        self.leave(STUCK);
+        Some(())
+    }
+
+    fn leave_if(&mut self, condition: Value, to: Block) {
+        let next = self.builder.create_block();
+        self.builder.ins().brif(condition, to, &[], next, &[]);
+        self.builder.switch_to_block(next);
+    }
+
+    /// Reads the header; the id it names.
+    fn header(&mut self, plan: &ScanPlan, frame: &Frame) -> Option<Value> {
+        let id = self.builder.declare_var(types::I64);
+        let zero = self.builder.ins().iconst(types::I64, 0);
+        self.builder.def_var(id, zero);
+        let mut translator = Translator::new(self.builder, &plan.header, frame);
+        translator.clock = Some(self.clock);
+        translator.event_class = Some(id);
+        translator.block(&plan.header.body)?;
+        Some(self.builder.use_var(id))
+    }
+
+    fn class(&mut self, plan: &ScanPlan, id: Value) -> Value {
+        if let Some(class) = plan.only_class {
+            return self.builder.ins().iconst(types::I64, i64::from(class));
+        }
+        let count = self.argument(offset!(ids_count));
+        let unknown = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, id, count);
+        self.leave_if(unknown, self.stuck);
+        let ids = self.argument(offset!(ids));
+        let offset = self.builder.ins().ishl_imm_u(id, 2);
+        let address = self.builder.ins().iadd(ids, offset);
+        let class = self.builder.ins().load(types::I32, trusted(), address, 0);
+        let class = self.builder.ins().uextend(types::I64, class);
+        let unknown = self.builder.ins().icmp_imm_s(IntCC::Equal, class, i64::from(NO_CLASS));
+        self.leave_if(unknown, self.stuck);
+        class
+    }
+
+    fn append(&mut self, plan: &ScanPlan, class: Value, count: Value) {
+        let position = if plan.from_start { self.start } else { self.position };
+        let position = self.builder.use_var(position);
+        let clock = self.builder.use_var(self.clock);
+        let class = self.builder.ins().ireduce(types::I32, class);
+        for (offset, value, shift) in
+            [(offset!(cycles), clock, 3), (offset!(positions), position, 3), (offset!(classes), class, 2)]
+        {
+            let array = self.argument(offset);
+            let at = self.builder.ins().ishl_imm_u(count, shift);
+            let address = self.builder.ins().iadd(array, at);
+            self.builder.ins().store(trusted(), value, address, 0);
+        }
+    }
+
+    fn skip(&mut self, engine: &Engine, plan: &ScanPlan, class: Value, [base, end, slots]: [Value; 3]) {
+        let entries = self.argument(offset!(entries));
+        let at = self.builder.ins().ishl_imm_u(class, 3);
+        let address = self.builder.ins().iadd(entries, at);
+        let entry = self.builder.ins().load(types::I64, trusted(), address, 0);
+        let from = self.builder.use_var(if plan.from_start { self.start } else { self.position });
+        let (fixed, call, behind) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let next = self.builder.append_block_param(behind, types::I64);
+        let is_fixed = self.builder.ins().band_imm_s(entry, 1);
+        self.builder.ins().brif(is_fixed, fixed, &[], call, &[]);
+        self.builder.switch_to_block(fixed);
+        let bits = self.builder.ins().ushr_imm_u(entry, 1);
+        let left = self.builder.ins().isub(end, from);
+        let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
+        self.leave_if(short, self.stuck);
+        let position = self.builder.ins().iadd(from, bits);
+        self.builder.ins().jump(behind, &[position.into()]);
+        self.builder.switch_to_block(call);
+        let cold = self.builder.ins().icmp_imm_s(IntCC::Equal, entry, 0);
+        self.leave_if(cold, self.stuck);
+        let signature = self.builder.import_signature(engine.signature(body::PARAMETERS));
+        let call = self.builder.ins().call_indirect(signature, entry, &[base, from, end, slots]);
+        let position = self.builder.inst_results(call)[0];
+        let failed = self.builder.ins().icmp_imm_s(IntCC::Equal, position, body::STUCK);
+        self.leave_if(failed, self.stuck);
+        self.builder.ins().jump(behind, &[position.into()]);
+        self.builder.switch_to_block(behind);
+        let start = self.builder.use_var(self.start);
+        let empty = self.builder.ins().icmp(IntCC::Equal, next, start);
+        self.leave_if(empty, self.stuck);
+        self.builder.def_var(self.position, next);
+    }
+
+    fn exit(&mut self, block: Block, code: i64) {
+        self.builder.switch_to_block(block);
+        self.leave(code);
+    }
+
+    fn leave(&mut self, code: i64) {
+        for (offset, variable) in
+            [(offset!(position), self.position), (offset!(clock), self.clock), (offset!(count), self.count)]
+        {
+            let value = self.builder.use_var(variable);
+            self.builder.ins().store(trusted(), value, self.arguments, offset);
+        }
+        let code = self.builder.ins().iconst(types::I64, code);
+        self.builder.ins().return_(&[code]);
+    }
+}

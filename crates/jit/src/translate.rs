@@ -1,0 +1,526 @@
+//! Operations of a read program to Cranelift's intermediate form.
+//!
+//! Everything that can go wrong jumps to one block, `stuck`: the evaluator finds out why.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
+use cranelift_frontend::{FunctionBuilder, Variable};
+use kymo_ir::{Op, Phase, Program, SLOT_EVENT_CLASS, Source};
+use kymo_units::ByteOrder;
+
+/// A program being translated into a function.
+pub(crate) struct Translator<'b, 'f> {
+    pub(crate) builder: &'b mut FunctionBuilder<'f>,
+    /// Address of the packet's first byte, if it were in memory.
+    base: Value,
+    /// First position that must not be read.
+    end: Value,
+    slots: Value,
+    /// Where to go when the record cannot be read.
+    stuck: Block,
+    pub(crate) position: Variable,
+    pub(crate) clock: Option<Variable>,
+    /// The id that a header leaves.
+    pub(crate) event_class: Option<Variable>,
+    registers: Vec<Variable>,
+    order: Variable,
+    phase: Phase,
+}
+
+/// What a function's body can refer to.
+pub(crate) struct Frame {
+    pub(crate) base: Value,
+    pub(crate) end: Value,
+    pub(crate) slots: Value,
+    pub(crate) stuck: Block,
+    pub(crate) position: Variable,
+}
+
+impl<'b, 'f> Translator<'b, 'f> {
+    pub(crate) fn new(builder: &'b mut FunctionBuilder<'f>, program: &Program, frame: &Frame) -> Self {
+        let zero = builder.ins().iconst(types::I64, 0);
+        let registers = (0..program.registers)
+            .map(|_| {
+                let register = builder.declare_var(types::I64);
+                builder.def_var(register, zero);
+                register
+            })
+            .collect();
+        let order = builder.declare_var(types::I64);
+        builder.def_var(order, zero);
+        let &Frame { base, end, slots, stuck, position } = frame;
+        let phase = program.entry;
+        Self { builder, base, end, slots, stuck, position, clock: None, event_class: None, registers, order, phase }
+    }
+
+    /// Translates a block; `None` if it has an operation that is left to the evaluator.
+    pub(crate) fn block(&mut self, block: &[Op]) -> Option<()> {
+        block.iter().try_for_each(|op| self.op(op))
+    }
+
+    fn op(&mut self, op: &Op) -> Option<()> {
+        match op {
+            Op::Align { log2 } => self.align(*log2),
+            Op::Need { bits } => {
+                let needed = self.constant(*bits);
+                self.need(needed);
+            }
+            Op::Read { to, offset, width, order, signed, reversed } => {
+                let value = self.read(u64::from(*offset), u32::from(*width), *order);
+                let value = self.adjusted(value, i64::from(*width), *signed, *reversed);
+                self.builder.def_var(self.registers[usize::from(to.0)], value);
+            }
+            Op::Advance { bits } => {
+                let bits = *bits;
+                self.advance_constant(bits);
+            }
+            Op::Order { order, reversed } => self.order(*order, *reversed),
+            Op::Skip { count, bits } => self.skip(*count, *bits),
+            Op::Text { start, length, unit: 1 } => self.text(start.0, length.0),
+            Op::Bytes { start, length } => self.bytes(start.0, *length),
+            Op::Set { to, value } => {
+                let value = self.constant(*value);
+                self.builder.def_var(self.registers[usize::from(to.0)], value);
+            }
+            Op::Copy { to, from } => {
+                let value = self.register(from.0);
+                self.builder.def_var(self.registers[usize::from(to.0)], value);
+            }
+            Op::Load { to, slot } => {
+                let value = self.builder.ins().load(types::I64, trusted(), self.slots, i32::from(slot.0) * 8);
+                self.builder.def_var(self.registers[usize::from(to.0)], value);
+            }
+            Op::Out { slot, from } => self.out(slot.0, from.0),
+            Op::Clock { from, bits: Source::Constant(bits) } => self.update_clock(from.0, *bits)?,
+            Op::Repeat { count, index, body } => self.repeat(*count, index.map(|index| index.0), body)?,
+            Op::Switch { on, signed, arms, default } => self.switch(on.0, *signed, arms, default.as_deref())?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn constant(&mut self, value: u64) -> Value {
+        self.builder.ins().iconst(types::I64, value as i64)
+    }
+
+    fn register(&mut self, register: u16) -> Value {
+        self.builder.use_var(self.registers[usize::from(register)])
+    }
+
+    fn source(&mut self, source: Source) -> Value {
+        match source {
+            Source::Constant(value) => self.constant(value),
+            Source::Register(register) => self.register(register.0),
+        }
+    }
+
+    pub(crate) fn position(&mut self) -> Value {
+        self.builder.use_var(self.position)
+    }
+
+    fn left(&mut self) -> Value {
+        let position = self.position();
+        self.builder.ins().isub(self.end, position)
+    }
+
+    /// Goes on only where `condition` does not hold.
+    fn stuck_if(&mut self, condition: Value) {
+        let next = self.builder.create_block();
+        self.builder.ins().brif(condition, self.stuck, &[], next, &[]);
+        self.builder.switch_to_block(next);
+    }
+
+    fn need(&mut self, bits: Value) {
+        let left = self.left();
+        let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
+        self.stuck_if(short);
+    }
+
+    fn advance(&mut self, bits: Value) {
+        let position = self.position();
+        let next = self.builder.ins().iadd(position, bits);
+        self.builder.def_var(self.position, next);
+    }
+
+    fn advance_constant(&mut self, bits: u64) {
+        let amount = self.constant(bits);
+        self.advance(amount);
+        self.phase.phase = self.phase.phase.wrapping_add(bits) & mask(self.phase.modulus_log2);
+    }
+
+    fn forget(&mut self, log2: u8) {
+        self.phase.modulus_log2 = self.phase.modulus_log2.min(log2);
+        self.phase.phase &= mask(self.phase.modulus_log2);
+    }
+
+    fn align(&mut self, log2: u8) {
+        let below = (1_i64 << log2) - 1;
+        let position = self.position();
+        let up = self.builder.ins().iadd_imm_s(position, below);
+        let aligned = self.builder.ins().band_imm_s(up, !below);
+        let past = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, aligned, self.end);
+        self.stuck_if(past);
+        self.builder.def_var(self.position, aligned);
+        if log2 > self.phase.modulus_log2 {
+            self.phase = Phase { modulus_log2: log2, phase: 0 };
+        } else {
+            let up = self.phase.phase + below as u64;
+            self.phase.phase = up & !(below as u64) & mask(self.phase.modulus_log2);
+        }
+    }
+
+    /// Where the position lies in its byte, if that is known.
+    fn bit_in_byte(&self, offset: u64) -> Option<u64> {
+        (self.phase.modulus_log2 >= 3).then(|| (self.phase.phase + offset) % 8)
+    }
+
+    fn read(&mut self, offset: u64, width: u32, order: ByteOrder) -> Value {
+        let position = self.position();
+        match self.bit_in_byte(offset) {
+            Some(bit) => {
+                // The position's own byte is common to all fields of a run; the rest is a constant.
+                let own = self.phase.phase % 8;
+                let byte = self.builder.ins().ushr_imm_u(position, 3);
+                let address = self.builder.ins().iadd(self.base, byte);
+                let constant = i32::try_from((own + offset) / 8).unwrap_or(i32::MAX);
+                if bit == 0 && matches!(width, 8 | 16 | 32 | 64) {
+                    return self.load_whole(address, constant, width, order);
+                }
+                let shift = self.constant(bit);
+                self.read_bits(address, constant, shift, Some(bit), width, order)
+            }
+            None => {
+                let at = self.builder.ins().iadd_imm_s(position, offset as i64);
+                let byte = self.builder.ins().ushr_imm_u(at, 3);
+                let address = self.builder.ins().iadd(self.base, byte);
+                let shift = self.builder.ins().band_imm_s(at, 7);
+                self.read_bits(address, 0, shift, None, width, order)
+            }
+        }
+    }
+
+    fn load_whole(&mut self, address: Value, offset: i32, width: u32, order: ByteOrder) -> Value {
+        let class = match width {
+            8 => types::I8,
+            16 => types::I16,
+            32 => types::I32,
+            _ => types::I64,
+        };
+        let value = self.builder.ins().load(class, unaligned(), address, offset);
+        let swapped = if order == ByteOrder::Big && width > 8 { self.builder.ins().bswap(value) } else { value };
+        if width == 64 { swapped } else { self.builder.ins().uextend(types::I64, swapped) }
+    }
+
+    fn read_bits(
+        &mut self,
+        address: Value,
+        offset: i32,
+        shift: Value,
+        known_shift: Option<u64>,
+        width: u32,
+        order: ByteOrder,
+    ) -> Value {
+        let word = self.builder.ins().load(types::I64, unaligned(), address, offset);
+        let straddles = known_shift.unwrap_or(7) + u64::from(width) > 64;
+        let ninth = straddles.then(|| {
+            let byte = self.builder.ins().load(types::I8, unaligned(), address, offset + 8);
+            self.builder.ins().uextend(types::I64, byte)
+        });
+        match order {
+            ByteOrder::Little => {
+                let mut value = self.builder.ins().ushr(word, shift);
+                if let Some(ninth) = ninth {
+                    let most = self.constant(63);
+                    let up = self.builder.ins().isub(most, shift);
+                    let high = self.builder.ins().ishl(ninth, up);
+                    let high = self.builder.ins().ishl_imm_u(high, 1);
+                    value = self.builder.ins().bor(value, high);
+                }
+                if width == 64 { value } else { self.builder.ins().band_imm_s(value, (1_i64 << width) - 1) }
+            }
+            ByteOrder::Big => {
+                let word = self.builder.ins().bswap(word);
+                let mut value = self.builder.ins().ishl(word, shift);
+                if let Some(ninth) = ninth {
+                    let eight = self.constant(8);
+                    let down = self.builder.ins().isub(eight, shift);
+                    let low = self.builder.ins().ushr(ninth, down);
+                    value = self.builder.ins().bor(value, low);
+                }
+                self.builder.ins().ushr_imm_u(value, 64 - i64::from(width))
+            }
+        }
+    }
+
+    fn adjusted(&mut self, value: Value, width: i64, signed: bool, reversed: bool) -> Value {
+        let mut value = value;
+        if reversed {
+            let all = self.builder.ins().bitrev(value);
+            value = self.builder.ins().ushr_imm_u(all, 64 - width);
+        }
+        if signed && width < 64 {
+            let up = self.builder.ins().ishl_imm_u(value, 64 - width);
+            value = self.builder.ins().sshr_imm_u(up, 64 - width);
+        }
+        value
+    }
+
+    fn order(&mut self, order: ByteOrder, reversed: bool) {
+        let code = 1 + i64::from(order == ByteOrder::Big) + 2 * i64::from(reversed);
+        let last = self.builder.use_var(self.order);
+        let differs = self.builder.ins().icmp_imm_s(IntCC::NotEqual, last, code);
+        let is_set = self.builder.ins().icmp_imm_s(IntCC::NotEqual, last, 0);
+        let position = self.position();
+        let bit = self.builder.ins().band_imm_s(position, 7);
+        let inside = self.builder.ins().icmp_imm_s(IntCC::NotEqual, bit, 0);
+        let both = self.builder.ins().band(differs, is_set);
+        let wrong = self.builder.ins().band(both, inside);
+        self.stuck_if(wrong);
+        let code = self.builder.ins().iconst(types::I64, code);
+        self.builder.def_var(self.order, code);
+    }
+
+    fn skip(&mut self, count: Source, bits: u64) {
+        let count_value = self.source(count);
+        let size = self.constant(bits);
+        let high = self.builder.ins().umulhi(count_value, size);
+        let low = self.builder.ins().imul(count_value, size);
+        self.stuck_if(high);
+        self.need(low);
+        self.advance(low);
+        self.forget(bits.trailing_zeros() as u8);
+    }
+
+    /// Looks for the zero byte, eight at a time; the window's slack allows to look too far.
+    fn text(&mut self, start: u16, length: u16) {
+        let position = self.position();
+        let from = self.builder.ins().ushr_imm_u(position, 3);
+        let last = self.builder.ins().ushr_imm_u(self.end, 3);
+        let (search, found, further) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let at = self.builder.append_block_param(search, types::I64);
+        self.builder.ins().jump(search, &[from.into()]);
+        self.builder.switch_to_block(search);
+        let beyond = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, at, last);
+        self.stuck_if(beyond);
+        let address = self.builder.ins().iadd(self.base, at);
+        let word = self.builder.ins().load(types::I64, unaligned().with_endianness(LITTLE), address, 0);
+        let ones = self.constant(0x0101_0101_0101_0101);
+        let highs = self.constant(0x8080_8080_8080_8080);
+        let less = self.builder.ins().isub(word, ones);
+        let without = self.builder.ins().band_not(less, word);
+        let zeros = self.builder.ins().band(without, highs);
+        let next = self.builder.ins().iadd_imm_s(at, 8);
+        self.builder.ins().brif(zeros, found, &[], further, &[]);
+        self.builder.switch_to_block(further);
+        self.builder.ins().jump(search, &[next.into()]);
+        self.builder.switch_to_block(found);
+        let bit = self.builder.ins().ctz(zeros);
+        let byte = self.builder.ins().ushr_imm_u(bit, 3);
+        let zero = self.builder.ins().iadd(at, byte);
+        let beyond = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, zero, last);
+        self.stuck_if(beyond);
+        let bytes = self.builder.ins().isub(zero, from);
+        self.builder.def_var(self.registers[usize::from(start)], from);
+        self.builder.def_var(self.registers[usize::from(length)], bytes);
+        let behind = self.builder.ins().iadd_imm_s(zero, 1);
+        let position = self.builder.ins().ishl_imm_u(behind, 3);
+        self.builder.def_var(self.position, position);
+        self.phase = Phase { modulus_log2: 3, phase: 0 };
+    }
+
+    fn bytes(&mut self, start: u16, length: Source) {
+        let length_value = self.source(length);
+        let left = self.left();
+        let left_bytes = self.builder.ins().ushr_imm_u(left, 3);
+        let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, length_value, left_bytes);
+        self.stuck_if(short);
+        let position = self.position();
+        let from = self.builder.ins().ushr_imm_u(position, 3);
+        self.builder.def_var(self.registers[usize::from(start)], from);
+        let bits = self.builder.ins().ishl_imm_u(length_value, 3);
+        self.advance(bits);
+        self.forget(3);
+    }
+
+    fn out(&mut self, slot: u16, from: u16) {
+        let value = self.register(from);
+        match self.event_class {
+            Some(event_class) if slot == SLOT_EVENT_CLASS.0 => self.builder.def_var(event_class, value),
+            _ => {
+                self.builder.ins().store(trusted(), value, self.slots, i32::from(slot) * 8);
+            }
+        }
+    }
+
+    fn update_clock(&mut self, from: u16, bits: u64) -> Option<()> {
+        let clock = self.clock?;
+        let value = self.register(from);
+        if bits >= 64 {
+            self.builder.def_var(clock, value);
+            return Some(());
+        }
+        let low = (1_u64 << bits) - 1;
+        let before = self.builder.use_var(clock);
+        let value = self.builder.ins().band_imm_s(value, low as i64);
+        let before_low = self.builder.ins().band_imm_s(before, low as i64);
+        let wrapped = self.builder.ins().icmp(IntCC::UnsignedLessThan, value, before_low);
+        let lap = self.constant(low + 1);
+        let zero = self.constant(0);
+        let add = self.builder.ins().select(wrapped, lap, zero);
+        let high = self.builder.ins().band_imm_s(before, !low as i64);
+        let high = self.builder.ins().iadd(high, add);
+        let after = self.builder.ins().bor(high, value);
+        self.builder.def_var(clock, after);
+        Some(())
+    }
+
+    fn repeat(&mut self, count: Source, index: Option<u16>, body: &[Op]) -> Option<()> {
+        let count = self.source(count);
+        // What is known at the head of a round was worked out when the program was written; here only the
+        // byte's edge matters, and it is found by walking the body once with what holds before it.
+        let head_phase = loop_head(self.phase, body);
+        let (head, inside, behind) =
+            (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
+        let round = self.builder.append_block_param(head, types::I64);
+        let zero = self.constant(0);
+        self.builder.ins().jump(head, &[zero.into()]);
+        self.builder.switch_to_block(head);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, round, count);
+        self.builder.ins().brif(more, inside, &[], behind, &[]);
+        self.builder.switch_to_block(inside);
+        if let Some(index) = index {
+            self.builder.def_var(self.registers[usize::from(index)], round);
+        }
+        self.phase = head_phase;
+        self.block(body)?;
+        let next = self.builder.ins().iadd_imm_s(round, 1);
+        self.builder.ins().jump(head, &[next.into()]);
+        self.builder.switch_to_block(behind);
+        self.phase = head_phase;
+        Some(())
+    }
+
+    fn switch(
+        &mut self,
+        on: u16,
+        signed: bool,
+        arms: &[(Vec<(u64, u64)>, Vec<Op>)],
+        default: Option<&[Op]>,
+    ) -> Option<()> {
+        let value = self.register(on);
+        let behind = self.builder.create_block();
+        let before = self.phase;
+        let mut after: Option<Phase> = None;
+        let mut leave = |this: &mut Self| {
+            after = Some(after.map_or(this.phase, |phase| join(phase, this.phase)));
+            this.builder.ins().jump(behind, &[]);
+            this.phase = before;
+        };
+        for (ranges, block) in arms {
+            let taken = self.builder.create_block();
+            for &(lowest, highest) in ranges {
+                let holds = self.in_range(value, lowest, highest, signed);
+                let next = self.builder.create_block();
+                self.builder.ins().brif(holds, taken, &[], next, &[]);
+                self.builder.switch_to_block(next);
+            }
+            let other = self.builder.create_block();
+            self.builder.ins().jump(other, &[]);
+            self.builder.switch_to_block(taken);
+            self.block(block)?;
+            leave(self);
+            self.builder.switch_to_block(other);
+        }
+        match default {
+            Some(block) => {
+                self.block(block)?;
+                leave(self);
+            }
+            None => {
+                self.builder.ins().jump(self.stuck, &[]);
+            }
+        }
+        self.builder.switch_to_block(behind);
+        self.phase = after.unwrap_or_default();
+        Some(())
+    }
+
+    fn in_range(&mut self, value: Value, lowest: u64, highest: u64, signed: bool) -> Value {
+        if lowest == highest {
+            return self.builder.ins().icmp_imm_s(IntCC::Equal, value, lowest as i64);
+        }
+        // value - lowest <= highest - lowest, unsigned, holds for both kinds of order.
+        let _ = signed;
+        let low = self.constant(lowest);
+        let distance = self.builder.ins().isub(value, low);
+        let width = self.constant(highest.wrapping_sub(lowest));
+        self.builder.ins().icmp(IntCC::UnsignedLessThanOrEqual, distance, width)
+    }
+}
+
+const LITTLE: cranelift_codegen::ir::Endianness = cranelift_codegen::ir::Endianness::Little;
+
+/// Memory that the caller made sure of.
+pub(crate) fn trusted() -> MemFlagsData {
+    MemFlagsData::trusted()
+}
+
+/// Bytes of the window, at any address, in little-endian order.
+fn unaligned() -> MemFlagsData {
+    MemFlagsData::new().with_notrap().with_endianness(LITTLE)
+}
+
+fn mask(log2: u8) -> u64 {
+    1_u64.checked_shl(u32::from(log2)).map_or(u64::MAX, |bit| bit - 1)
+}
+
+fn join(one: Phase, other: Phase) -> Phase {
+    let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
+    let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
+    Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
+}
+
+/// What holds at the head of every round: before the first, and after any number of bodies.
+fn loop_head(before: Phase, body: &[Op]) -> Phase {
+    let mut phase = before;
+    loop {
+        let next = join(phase, walk(phase, body));
+        if next == phase {
+            return phase;
+        }
+        phase = next;
+    }
+}
+
+/// What is known behind a block.
+fn walk(mut phase: Phase, block: &[Op]) -> Phase {
+    for op in block {
+        match op {
+            Op::Advance { bits } => {
+                phase.phase = phase.phase.wrapping_add(*bits) & mask(phase.modulus_log2);
+            }
+            Op::Align { log2 } if *log2 > phase.modulus_log2 => phase = Phase { modulus_log2: *log2, phase: 0 },
+            Op::Align { log2 } => {
+                let below = mask(*log2);
+                phase.phase = (phase.phase + below) & !below & mask(phase.modulus_log2);
+            }
+            Op::Text { .. } => phase = Phase { modulus_log2: 3, phase: 0 },
+            Op::Skip { bits, .. } => phase = join(phase, at_least(phase, bits.trailing_zeros() as u8)),
+            Op::Bytes { .. } | Op::Leb { .. } => phase = join(phase, at_least(phase, 3)),
+            Op::Repeat { body, .. } => phase = loop_head(phase, body),
+            Op::Switch { arms, default, .. } => {
+                let blocks = arms.iter().map(|(_, block)| &block[..]).chain(default.as_deref());
+                phase = blocks.map(|block| walk(phase, block)).reduce(join).unwrap_or_default();
+            }
+            _ => {}
+        }
+    }
+    phase
+}
+
+/// What is left of knowledge after moving by an unknown multiple of `2^log2`.
+fn at_least(phase: Phase, log2: u8) -> Phase {
+    let modulus_log2 = phase.modulus_log2.min(log2);
+    Phase { modulus_log2, phase: phase.phase & mask(modulus_log2) }
+}
