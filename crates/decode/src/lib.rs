@@ -13,6 +13,7 @@ mod plan;
 mod scopes;
 mod slots;
 pub mod text;
+pub mod tree;
 
 pub use clock::ClockConverter;
 pub use decoder::{Compile, Decoder};

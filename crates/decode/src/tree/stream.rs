@@ -1,0 +1,282 @@
+//! The packets of one stream file as trees, one after the other, up to the first fault.
+//!
+//! ```text
+//! packet: header ─> stream class ─> context ─> sizes ─┬─> event: header ─> class ─> contexts, payload
+//!                                                     └─> ... until the content ends
+//! ```
+
+use kymo_format::model::{DataStreamClass, FieldClass, Role, Scope, TraceClass};
+use kymo_format::value::Value;
+use kymo_wire::magic;
+
+use super::{Error, ErrorKind, Reader, read};
+
+/// One packet and the event records in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// Index into [`TraceClass::stream_classes`].
+    pub stream_class: usize,
+    /// Its header.
+    pub header: Option<Value>,
+    /// Its context.
+    pub context: Option<Value>,
+    /// The data stream, where packets name it.
+    pub stream_id: Option<u64>,
+    /// Length in bits.
+    pub total_bits: u64,
+    /// Length of the content in bits.
+    pub content_bits: u64,
+    /// The clock behind the context, if that has a timestamp.
+    pub begin_cycles: Option<u64>,
+    /// The end timestamp as written.
+    pub end_cycles: Option<u64>,
+    /// Snapshot of the counter of discarded event records.
+    pub discarded: Option<u64>,
+    /// Sequence number.
+    pub sequence: Option<u64>,
+    /// Its event records before the fault, if there is one.
+    pub events: Vec<Event>,
+}
+
+/// One event record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Where it begins, in bits from the beginning of the packet.
+    pub at: u64,
+    /// The clock behind its header.
+    pub cycles: u64,
+    /// Index into the data stream class' event record classes.
+    pub class: usize,
+    /// Its header.
+    pub header: Option<Value>,
+    /// Common context.
+    pub common: Option<Value>,
+    /// Specific context.
+    pub specific: Option<Value>,
+    /// Payload.
+    pub payload: Option<Value>,
+}
+
+/// What stops the reading of a stream file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A field cannot be read.
+    #[error(transparent)]
+    Field(#[from] Error),
+    /// Not a CTF packet.
+    #[error("at bit 0: the packet begins with {found:#x}; the magic number is 0xc1fc1fc1")]
+    Magic {
+        /// What stands there.
+        found: u64,
+    },
+    /// No data stream class has the id.
+    #[error("no data stream class has the id {id}")]
+    StreamClass {
+        /// The id.
+        id: u64,
+    },
+    /// No event record class has the id.
+    #[error("at bit {at}: no event record class has the id {id}")]
+    EventClass {
+        /// Where the record begins.
+        at: u64,
+        /// The id.
+        id: u64,
+    },
+    /// The record would repeat forever.
+    #[error("at bit {at}: the event record takes no bits")]
+    EmptyEvent {
+        /// Where the record begins.
+        at: u64,
+    },
+    /// Sizes contradict each other or what was read.
+    #[error(
+        "the packet has {total} bits, {content} of them content; {head} are its head and {left} are there"
+    )]
+    Sizes {
+        /// Bits of the packet.
+        total: u64,
+        /// Bits of content.
+        content: u64,
+        /// Bits of header and context.
+        head: u64,
+        /// Bits from the packet's beginning to the end of the file.
+        left: u64,
+    },
+}
+
+/// Reads a whole stream file: its packets, and what stopped the reading before the end.
+#[must_use]
+pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault>) {
+    let mut packets = Vec::new();
+    let mut clock = 0;
+    let mut offset = 0;
+    while offset < bytes.len() {
+        let mut packet = Packet {
+            offset: offset as u64,
+            ..Packet::default()
+        };
+        let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet);
+        offset += (packet.total_bits / 8) as usize;
+        packets.push(packet);
+        if let Err(fault) = result {
+            return (packets, Some(fault));
+        }
+    }
+    (packets, None)
+}
+
+fn read_packet(
+    trace: &TraceClass,
+    bytes: &[u8],
+    clock: &mut u64,
+    packet: &mut Packet,
+) -> Result<(), Fault> {
+    let mut reader = Reader::new(bytes);
+    packet.header = scope(
+        trace.packet_header.as_ref(),
+        Scope::PacketHeader,
+        &mut reader,
+    )?;
+    if let Some(found) = reader.role(Role::PacketMagicNumber) {
+        if found != u64::from(magic::PACKET) {
+            return Err(Fault::Magic { found });
+        }
+    }
+    packet.stream_id = reader.role(Role::DataStreamId);
+    let id = reader.role(Role::DataStreamClassId);
+    packet.stream_class = stream_class(trace, id)?;
+    let class = &trace.stream_classes[packet.stream_class];
+    reader.forget_roles();
+    reader.set_clock(class.default_clock, *clock);
+    packet.context = scope(
+        class.packet_context.as_ref(),
+        Scope::PacketContext,
+        &mut reader,
+    )?;
+    note_context(packet, &reader);
+    set_sizes(packet, &mut reader, 8 * bytes.len() as u64)?;
+    while reader.position() < reader.end() {
+        let event = read_event(class, &mut reader)?;
+        *clock = event.cycles;
+        packet.events.push(event);
+    }
+    *clock = reader.clock();
+    Ok(())
+}
+
+fn scope(
+    class: Option<&FieldClass>,
+    scope: Scope,
+    reader: &mut Reader<'_>,
+) -> Result<Option<Value>, Error> {
+    class.map(|class| read(class, scope, reader)).transpose()
+}
+
+fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, Fault> {
+    let mut classes = trace.stream_classes.iter();
+    let found = match id {
+        Some(id) => classes.position(|class| class.id == id),
+        None => classes.next().map(|_| 0),
+    };
+    found.ok_or(Fault::StreamClass {
+        id: id.unwrap_or(0),
+    })
+}
+
+fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
+    let begins = reader.role(Role::DefaultClockTimestamp).is_some();
+    packet.begin_cycles = begins.then(|| reader.clock());
+    packet.end_cycles = reader.role(Role::PacketEndDefaultClockTimestamp);
+    packet.discarded = reader.role(Role::DiscardedEventRecordCounterSnapshot);
+    packet.sequence = reader.role(Role::PacketSequenceNumber);
+}
+
+/// Without sizes the packet is all that is left of the file.
+fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64) -> Result<(), Fault> {
+    let total = reader.role(Role::PacketTotalLength);
+    let content = reader.role(Role::PacketContentLength);
+    let total_bits = total.or(content).unwrap_or(left);
+    let content_bits = content.unwrap_or(total_bits);
+    let head = reader.position();
+    let whole = total_bits.is_multiple_of(8);
+    if !whole
+        || content_bits > total_bits
+        || content_bits < head
+        || total_bits > left
+        || total_bits == 0
+    {
+        return Err(Fault::Sizes {
+            total: total_bits,
+            content: content_bits,
+            head,
+            left,
+        });
+    }
+    packet.total_bits = total_bits;
+    packet.content_bits = content_bits;
+    reader.set_end(content_bits);
+    Ok(())
+}
+
+fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event, Fault> {
+    let start = reader.position();
+    if let Some(header) = &class.event_header {
+        reader.align(header.alignment())?;
+    }
+    let at = reader.position();
+    reader.forget_roles();
+    let header = scope(class.event_header.as_ref(), Scope::EventHeader, reader)?;
+    let id = reader.role(Role::EventRecordClassId);
+    let cycles = reader.clock();
+    let mut classes = class.event_classes.iter();
+    let index = match id {
+        Some(id) => classes.position(|class| class.id == id),
+        None => classes.next().map(|_| 0),
+    };
+    let index = index.ok_or(Fault::EventClass {
+        at,
+        id: id.unwrap_or(0),
+    })?;
+    let event_class = &class.event_classes[index];
+    let common = class.event_common_context.as_ref();
+    let specific = event_class.specific_context.as_ref();
+    let event = Event {
+        at,
+        cycles,
+        class: index,
+        header,
+        common: scope(common, Scope::EventCommonContext, reader)?,
+        specific: scope(specific, Scope::EventSpecificContext, reader)?,
+        payload: scope(event_class.payload.as_ref(), Scope::EventPayload, reader)?,
+    };
+    if reader.position() == start {
+        return Err(Fault::EmptyEvent { at });
+    }
+    Ok(event)
+}
+
+impl Fault {
+    /// The bit of the packet at which reading stopped, if the fault has one.
+    #[must_use]
+    pub fn at(&self) -> Option<u64> {
+        match self {
+            Self::Field(Error { at, .. })
+            | Self::EventClass { at, .. }
+            | Self::EmptyEvent { at } => Some(*at),
+            Self::Magic { .. } => Some(0),
+            Self::StreamClass { .. } | Self::Sizes { .. } => None,
+        }
+    }
+
+    /// What is wrong with the field, if the fault is one of a field.
+    #[must_use]
+    pub fn field(&self) -> Option<&ErrorKind> {
+        match self {
+            Self::Field(error) => Some(&error.kind),
+            _ => None,
+        }
+    }
+}
