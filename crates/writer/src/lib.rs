@@ -1,1 +1,19 @@
-//! x
+//! Values to CTF packets, packets to stream files, with metadata and index files beside them.
+//!
+//! It must never know where the values come from: a cut trace, a converter and a test write alike.
+//!
+//! ```text
+//! TraceWriter ── DIR/metadata
+//!   └ StreamWriter ── header, contexts, payload ── Encoder ── packet ─┬─ DIR/NAME
+//!                                                                     └─ DIR/index/NAME.idx
+//! ```
+
+mod encode;
+mod error;
+mod head;
+mod stream;
+mod trace;
+
+pub use error::{Error, Problem};
+pub use stream::{Event, StreamWriter};
+pub use trace::{Metadata, Options, TraceWriter};

@@ -1,0 +1,88 @@
+//! What a writer refuses, and for which field.
+
+use std::fmt;
+
+/// Why something is not written. Nothing of it is in the packet then.
+#[derive(Debug)]
+pub struct Error {
+    /// Names from the scope down to the field; empty where no field is at fault.
+    pub field: Vec<String>,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Problem {
+    #[error("{found} stands where the class has {expected}")]
+    Kind {
+        found: &'static str,
+        expected: &'static str,
+    },
+    #[error("{value} does not fit in {bits} bits")]
+    Wide { value: i128, bits: u32 },
+    #[error("a real of {bits} bits; writable are at most 128")]
+    WideReal { bits: u32 },
+    #[error("{found} elements or bytes; the length says {expected}")]
+    Length { found: u64, expected: i128 },
+    #[error("the structure has {found} values; its class has {expected} members")]
+    Members { found: usize, expected: usize },
+    #[error("the selector's value {selector} does not select what is given")]
+    Selector { selector: i128 },
+    #[error("the text has a zero code unit or half a code unit")]
+    Text,
+    #[error("the field that this one needs was not written before it")]
+    Reference,
+    #[error("the byte or bit order changes inside of a byte")]
+    MixedOrder,
+    #[error("the clock cannot be found again from {bits} bits")]
+    Clock { bits: u32 },
+    #[error("no value is given")]
+    Missing,
+    #[error("no form of the event record header holds the id {id} and the clock {cycles}")]
+    Header { id: u64, cycles: u64 },
+    #[error("the stream class has no event record class {index}")]
+    EventClass { index: usize },
+    #[error("the trace class has no data stream class {index}")]
+    StreamClass { index: usize },
+    #[error("the event record takes no bits")]
+    EmptyEvent,
+    #[error(
+        "packets without sizes in their context: a stream file is one packet, and it is closed"
+    )]
+    SinglePacket,
+    #[error("the content ends inside of a byte, and packets have no place for both sizes")]
+    PartByte,
+    #[error("{name:?} is no name for a stream file")]
+    Name { name: String },
+    #[error("{path}: {error}")]
+    File { path: String, error: std::io::Error },
+}
+
+impl Error {
+    pub(crate) fn inside(mut self, name: &str) -> Self {
+        self.field.insert(0, name.to_owned());
+        self
+    }
+}
+
+impl From<Problem> for Error {
+    fn from(problem: Problem) -> Self {
+        Self {
+            field: Vec::new(),
+            problem,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field.join("."))?;
+        }
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
