@@ -1,90 +1,95 @@
-//! The `kymo` command.
+//! The `kymo` command: asks `session` and shows the answer.
+//!
+//! It must never know what stands behind `session`.
 
-use std::io::{self, BufWriter, Write};
+mod arguments;
+mod count;
+mod info;
+mod print;
+mod show;
+
+use std::ffi::OsString;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use kymo_session::{Compile, OpenOptions, PrettyOptions, PrintOptions, Session, StampOptions};
+use clap::{CommandFactory, Parser};
+use kymo_session::{Compile, OpenOptions, Session};
 
-#[derive(Parser)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-    #[arg(long, default_value_t = 0, global = true)]
-    threads: usize,
-}
+use arguments::{Arguments, Command, Common};
 
-#[derive(Subcommand)]
-enum Command {
-    Count {
-        traces: Vec<PathBuf>,
-    },
-    Print {
-        traces: Vec<PathBuf>,
-        #[arg(long)]
-        clock_seconds: bool,
-        #[arg(long)]
-        clock_cycles: bool,
-        #[arg(long)]
-        no_delta: bool,
-        #[arg(long, default_value = "text")]
-        format: String,
-        #[arg(long)]
-        limit: Option<u64>,
-    },
+/// What a run of the command ends with.
+pub(crate) enum Outcome {
+    /// Everything was read.
+    Complete,
+    /// Something could not be read; what could be was shown.
+    Incomplete,
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(with_default_command(std::env::args_os().collect()));
+    match run(&arguments) {
+        Ok(Outcome::Complete) => ExitCode::SUCCESS,
+        Ok(Outcome::Incomplete) => ExitCode::from(1),
+        // Whoever read our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// `kymo TRACE...` means `kymo info TRACE...`.
+fn with_default_command(mut words: Vec<OsString>) -> Vec<OsString> {
+    let command = Arguments::command();
+    let known = |word: &str| {
+        word.starts_with('-') || word == "help" || command.get_subcommands().any(|sub| sub.get_name() == word)
+    };
+    if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
+        words.insert(1, "info".into());
+    }
+    words
+}
+
+fn run(arguments: &Arguments) -> io::Result<Outcome> {
+    match &arguments.command {
+        Command::Info(arguments) => match open(&arguments.common, 0) {
+            Some(session) => info::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Count(arguments) => match open(&arguments.common, 0) {
+            Some(session) => count::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Print(arguments) => match open(&arguments.common, arguments.shift_ns()) {
+            Some(session) => print::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut io::stdout());
+            Ok(Outcome::Complete)
+        }
+        Command::Man => {
+            clap_mangen::Man::new(Arguments::command()).render(&mut io::stdout()).map(|()| Outcome::Complete)
+        }
+    }
+}
+
+/// Opens the traces, or says why not.
+fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    let open = |paths: &[PathBuf]| {
-        Session::open(paths, &OpenOptions { threads: arguments.threads, compile, ..OpenOptions::default() })
-            .map_err(|failure| eprint!("{}", failure.render()))
-    };
-    let complete = match &arguments.command {
-        Command::Count { traces } => {
-            let Ok(session) = open(traces) else {
-                return ExitCode::from(1);
-            };
-            let counts = session.count();
-            println!("{}", counts.total);
-            for problem in &counts.report.unreadable {
-                eprintln!("{problem}");
-            }
-            counts.report.is_complete()
+    let options = OpenOptions { clock_shift_ns, threads: common.threads, compile };
+    let paths: &[PathBuf] = &common.traces;
+    match Session::open(paths, &options) {
+        Ok(session) => Some(session),
+        Err(failure) => {
+            eprint!("{}", failure.render());
+            None
         }
-        Command::Print { traces, clock_seconds, clock_cycles, no_delta, format, limit } => {
-            let Ok(session) = open(traces) else {
-                return ExitCode::from(1);
-            };
-            let options = PrintOptions {
-                pretty: PrettyOptions::default(),
-                stamp: StampOptions {
-                    seconds: *clock_seconds,
-                    cycles: *clock_cycles,
-                    no_delta: *no_delta,
-                    ..StampOptions::default()
-                },
-                zone: |_| 0,
-                silent: format == "none",
-                limit: *limit,
-            };
-            let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-            match session.print(&options, &mut out).and_then(|printed| out.flush().map(|()| printed)) {
-                Ok(printed) => {
-                    for problem in &printed.report.unreadable {
-                        eprintln!("{problem}");
-                    }
-                    printed.report.is_complete()
-                }
-                Err(error) => error.kind() == io::ErrorKind::BrokenPipe,
-            }
-        }
-    };
-    if complete { ExitCode::SUCCESS } else { ExitCode::from(1) }
+    }
 }

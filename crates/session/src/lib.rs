@@ -4,11 +4,13 @@
 
 mod count;
 mod engine;
+mod info;
 mod open;
 mod print;
 mod report;
 
 pub use count::{ClassCount, Counts};
+pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{StampOptions, ZoneOffset};
 pub use open::{OpenFailure, OpenOptions, Session};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
-use kymo_format::{ClockOrigin, Severity};
+use kymo_format::{ClockClass, ClockOrigin, Severity};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
 use kymo_source::BufferPool;
 
@@ -156,12 +156,14 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
     report
 }
 
-/// Whether a clock's times count from the Unix epoch; LTTng does not say so, but its clocks do.
+/// Whether the times of a stream count from the Unix epoch.
 pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
-    let Some(clock) = trace.class.stream_classes[stream.class].default_clock else {
-        return false;
-    };
-    let clock = &trace.class.clock_classes[clock];
+    let clock = trace.class.stream_classes[stream.class].default_clock;
+    clock.is_some_and(|clock| is_unix_clock(trace, &trace.class.clock_classes[clock]))
+}
+
+/// Whether a clock's times count from the Unix epoch; LTTng does not say so, but its clocks do.
+pub(crate) fn is_unix_clock(trace: &Trace, clock: &ClockClass) -> bool {
     let lttng = matches!(
         trace.class.environment("tracer_name"),
         Some(EnvironmentValue::Text(name)) if name.starts_with("lttng")

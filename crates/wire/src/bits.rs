@@ -17,24 +17,10 @@ use kymo_units::ByteOrder;
 /// # Panics
 ///
 /// If the field does not lie inside of the buffer, `width` is above 64, or `value` has bits above `width`.
-pub fn put_bits(
-    buffer: &mut [u8],
-    position: u64,
-    width: u32,
-    value: u64,
-    byte_order: ByteOrder,
-    reversed: bool,
-) {
+pub fn put_bits(buffer: &mut [u8], position: u64, width: u32, value: u64, byte_order: ByteOrder, reversed: bool) {
     assert!(width <= 64, "{width} bits do not fit in a value of 64");
-    assert!(
-        width == 64 || value >> width == 0,
-        "{value:#x} does not fit in {width} bits"
-    );
-    let value = if reversed {
-        mirror(value, width)
-    } else {
-        value
-    };
+    assert!(width == 64 || value >> width == 0, "{value:#x} does not fit in {width} bits");
+    let value = if reversed { mirror(value, width) } else { value };
     for index in 0..width {
         let (byte, mask) = place(position + u64::from(index), byte_order);
         let byte = &mut buffer[byte];
@@ -47,13 +33,7 @@ pub fn put_bits(
 
 /// Reads `width` bits at bit `position`; `None` if they do not lie inside of the buffer or are above 64.
 #[must_use]
-pub fn get_bits(
-    buffer: &[u8],
-    position: u64,
-    width: u32,
-    byte_order: ByteOrder,
-    reversed: bool,
-) -> Option<u64> {
+pub fn get_bits(buffer: &[u8], position: u64, width: u32, byte_order: ByteOrder, reversed: bool) -> Option<u64> {
     let end = position.checked_add(u64::from(width))?;
     if width > 64 || end.div_ceil(8) > buffer.len() as u64 {
         return None;
@@ -64,11 +44,7 @@ pub fn get_bits(
         let bit = u64::from(buffer[byte] & mask != 0);
         value |= bit << significance(index, width, byte_order);
     }
-    Some(if reversed {
-        mirror(value, width)
-    } else {
-        value
-    })
+    Some(if reversed { mirror(value, width) } else { value })
 }
 
 /// The byte of a bit and its mask in it.

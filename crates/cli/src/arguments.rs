@@ -1,0 +1,158 @@
+//! What the command line may say.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+/// Records, reads and shows traces.
+#[derive(Parser)]
+#[command(
+    name = "kymo",
+    version,
+    about = "Opens any CTF trace, at memory speed",
+    after_help = "Examples:\n  kymo my-trace                    what is in it, at a glance\n  \
+                  kymo print my-trace | less       events as text, in the order of time\n  \
+                  kymo count my-trace              events by class\n\n\
+                  Exit status: 0 everything was read, 1 something could not be read, 2 wrong usage."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Says what is in a trace, at a glance (the same as `kymo TRACE`)
+    Info(InfoArguments),
+    /// Prints events as text, in the order of time
+    Print(PrintArguments),
+    /// Counts events by class
+    Count(CountArguments),
+    /// Writes shell completions to standard output
+    #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+    /// Writes the manual page to standard output
+    #[command(after_help = "Example:\n  kymo man | man -l -")]
+    Man,
+}
+
+#[derive(Args)]
+pub(crate) struct Common {
+    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Threads to use; 0 means one for each core
+    #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
+    pub(crate) threads: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct InfoArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CountArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Counts each data stream apart
+    #[arg(long)]
+    pub(crate) by_stream: bool,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to print.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// One line per event, byte for byte as `babeltrace2` prints it
+    Text,
+    /// Nothing: everything is read all the same
+    None,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  kymo print my-trace\n  kymo print --clock-date --names all my-trace\n  \
+                        kymo print --limit 10 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
+pub(crate) struct PrintArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Stops after so many events
+    #[arg(long, value_name = "EVENTS")]
+    pub(crate) limit: Option<u64>,
+    /// Shows clock values in cycles
+    #[arg(long)]
+    pub(crate) clock_cycles: bool,
+    /// Shows the date too
+    #[arg(long)]
+    pub(crate) clock_date: bool,
+    /// Shows times in UTC instead of the local zone
+    #[arg(long)]
+    pub(crate) clock_gmt: bool,
+    /// Shows times as seconds since the clock's origin
+    #[arg(long)]
+    pub(crate) clock_seconds: bool,
+    /// Shifts all clocks by seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_hyphen_values = true)]
+    pub(crate) clock_offset: i64,
+    /// Shifts all clocks by nanoseconds
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, allow_hyphen_values = true)]
+    pub(crate) clock_offset_ns: i64,
+    /// Hides the time since the event before
+    #[arg(long)]
+    pub(crate) no_delta: bool,
+    /// Which names to show: payload, context, scope, header, all, none
+    #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) names: Vec<Names>,
+    /// What to show of trace and event class: trace, trace:hostname, trace:domain, trace:procname, trace:vpid,
+    /// loglevel, emf, all, none
+    #[arg(short, long, value_name = "FIELDS", value_delimiter = ',')]
+    pub(crate) fields: Vec<Fields>,
+}
+
+impl PrintArguments {
+    /// How far clocks are shifted.
+    pub(crate) fn shift_ns(&self) -> i64 {
+        self.clock_offset.saturating_mul(1_000_000_000).saturating_add(self.clock_offset_ns)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Names {
+    Payload,
+    Context,
+    Scope,
+    Header,
+    All,
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fields {
+    Trace,
+    #[value(name = "trace:hostname")]
+    Hostname,
+    #[value(name = "trace:domain")]
+    Domain,
+    #[value(name = "trace:procname")]
+    Procname,
+    #[value(name = "trace:vpid")]
+    Vpid,
+    Loglevel,
+    Emf,
+    Callsite,
+    All,
+    None,
+}

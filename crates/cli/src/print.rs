@@ -1,0 +1,64 @@
+//! `kymo print`
+
+use std::io::{self, BufWriter, Write};
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kymo_session::{PrettyFields, PrettyOptions, PrintOptions, Session, StampOptions};
+
+use crate::Outcome;
+use crate::arguments::{Fields, Format, Names, PrintArguments};
+use crate::show;
+
+/// Prints what the arguments ask for.
+pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
+    let options = options(arguments);
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let printed = session.print(&options, &mut out)?;
+    out.flush()?;
+    Ok(show::report(&printed.report))
+}
+
+fn options(arguments: &PrintArguments) -> PrintOptions {
+    let pretty = pretty(arguments);
+    let stamp = StampOptions {
+        cycles: arguments.clock_cycles,
+        seconds: arguments.clock_seconds,
+        date: arguments.clock_date,
+        no_delta: arguments.no_delta,
+        names: pretty.header_names,
+    };
+    let zone = if arguments.clock_gmt { |_| 0 } else { local_offset };
+    PrintOptions { pretty, stamp, zone, silent: arguments.format == Format::None, limit: arguments.limit }
+}
+
+fn pretty(arguments: &PrintArguments) -> PrettyOptions {
+    let mut options = PrettyOptions::default();
+    if !arguments.names.is_empty() {
+        let shows = |name| arguments.names.contains(&name) || arguments.names.contains(&Names::All);
+        options.payload_names = shows(Names::Payload);
+        options.context_names = shows(Names::Context);
+        options.scope_names = shows(Names::Scope);
+        options.header_names = shows(Names::Header);
+    }
+    if !arguments.fields.is_empty() {
+        let shows = |field| arguments.fields.contains(&field) || arguments.fields.contains(&Fields::All);
+        options.fields = PrettyFields {
+            trace: shows(Fields::Trace),
+            hostname: shows(Fields::Hostname),
+            domain: shows(Fields::Domain),
+            procname: shows(Fields::Procname),
+            vpid: shows(Fields::Vpid),
+            log_level: shows(Fields::Loglevel),
+            emf: shows(Fields::Emf),
+        };
+    }
+    options
+}
+
+/// Seconds that the local zone is ahead of UTC at a time in seconds.
+fn local_offset(second: i64) -> i64 {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(TimeZone::system);
+    Timestamp::from_second(second).map_or(0, |time| i64::from(ZONE.to_offset(time).seconds()))
+}

@@ -1,0 +1,86 @@
+//! Numbers, times and tables for people; what was lost, on the last lines.
+
+use kymo_session::Report;
+
+use crate::Outcome;
+
+/// Lines of one kind that are shown before the rest is counted.
+const LINES_MAX: usize = 20;
+
+/// Says on standard error what stands between the answer and the whole truth.
+pub(crate) fn report(report: &Report) -> Outcome {
+    for problem in report.assumptions.iter().take(LINES_MAX) {
+        eprintln!("{}", problem.message.trim_end());
+    }
+    for problem in report.unreadable.iter().take(LINES_MAX) {
+        eprintln!("error: {problem}");
+    }
+    if let Some(more) = report.unreadable.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+        eprintln!("error: and {more} more places could not be read");
+    }
+    if let Some(losses) = losses(report) {
+        eprintln!("warning: {losses}");
+    }
+    if report.is_complete() { Outcome::Complete } else { Outcome::Incomplete }
+}
+
+/// What tracers lost, in a sentence.
+pub(crate) fn losses(report: &Report) -> Option<String> {
+    let mut parts = Vec::new();
+    if report.events_discarded > 0 || report.discarded_is_lower_bound {
+        let at_least = if report.discarded_is_lower_bound { "at least " } else { "" };
+        parts.push(format!("{at_least}{} events discarded", grouped(report.events_discarded)));
+    }
+    if report.packets_lost > 0 {
+        parts.push(format!("{} packets lost", grouped(report.packets_lost)));
+    }
+    (!parts.is_empty()).then(|| format!("the tracer reports {}", parts.join(" and ")))
+}
+
+/// `12,513,488`
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `401.9 MiB`
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < units.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
+}
+
+/// `1.234 s`, `56.7 ms`
+pub(crate) fn duration(nanos: i128) -> String {
+    let nanos = nanos as f64;
+    for (limit, divisor, unit) in
+        [(1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (120e9, 1e9, "s"), (7200e9, 60e9, "min")]
+    {
+        if nanos < limit {
+            return format!("{:.3} {unit}", nanos / divisor);
+        }
+    }
+    format!("{:.1} h", nanos / 3600e9)
+}
+
+/// One character per number, higher for larger ones; a space only for zero.
+pub(crate) fn sparkline(values: &[u64]) -> String {
+    const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().copied().max().unwrap_or(0).max(1);
+    let step = |value: &u64| {
+        if *value == 0 { ' ' } else { STEPS[(u128::from(*value) * 7 / u128::from(highest)) as usize] }
+    };
+    values.iter().map(step).collect()
+}
