@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 
 use kymo_format::model::{
-    FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Role, Scope, Step,
-    Structure, TextEncoding,
+    FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Role, Scope, Step, Structure,
+    TextEncoding,
 };
 use kymo_format::value::Value;
 use kymo_units::ByteOrder;
@@ -62,10 +62,7 @@ impl Encoder {
             patches: Vec::new(),
             order: None,
             saved: HashMap::new(),
-            here: FieldPath {
-                scope: Scope::PacketHeader,
-                steps: Vec::new(),
-            },
+            here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
         }
     }
 
@@ -94,17 +91,9 @@ impl Encoder {
     }
 
     /// Writes the structure of a scope.
-    pub(crate) fn scope(
-        &mut self,
-        class: &FieldClass,
-        scope: Scope,
-        value: &Value,
-    ) -> Result<(), Error> {
+    pub(crate) fn scope(&mut self, class: &FieldClass, scope: Scope, value: &Value) -> Result<(), Error> {
         self.saved.retain(|path, _| path.scope != scope);
-        self.here = FieldPath {
-            scope,
-            steps: Vec::new(),
-        };
+        self.here = FieldPath { scope, steps: Vec::new() };
         self.field(class, value)
     }
 
@@ -126,21 +115,12 @@ impl Encoder {
             return Ok(());
         };
         let low = clock::low_bits(value, bits.length);
-        let partial = matches!(
-            patch.role,
-            Role::PacketEndDefaultClockTimestamp | Role::DiscardedEventRecordCounterSnapshot
-        );
+        let partial =
+            matches!(patch.role, Role::PacketEndDefaultClockTimestamp | Role::DiscardedEventRecordCounterSnapshot);
         if low != value && !partial {
             return Err(too_wide(i128::from(value), bits.length));
         }
-        put_bits(
-            &mut self.bytes,
-            patch.position,
-            bits.length,
-            low,
-            bits.byte_order,
-            bits.reversed,
-        );
+        put_bits(&mut self.bytes, patch.position, bits.length, low, bits.byte_order, bits.reversed);
         Ok(())
     }
 
@@ -152,40 +132,26 @@ impl Encoder {
                 self.saved.insert(self.here.clone(), i128::from(*value));
                 self.bits(bits, u64::from(*value))
             }
-            (FieldKind::Integer(integer), value) => {
-                self.integer(&integer.bits, &integer.meaning, value)
-            }
+            (FieldKind::Integer(integer), value) => self.integer(&integer.bits, &integer.meaning, value),
             (FieldKind::VariableInteger(integer), value) => self.variable(&integer.meaning, value),
             (FieldKind::Real(bits), Value::Real(value)) => self.real(bits, *value),
-            (FieldKind::NullTerminatedText(encoding), Value::Text(text)) => {
-                self.terminated(*encoding, text)
+            (FieldKind::NullTerminatedText(encoding), Value::Text(text)) => self.terminated(*encoding, text),
+            (FieldKind::StaticText(class), Value::Text(text)) => {
+                self.sized(i128::from(class.length), class.encoding, class.alignment, text)
             }
-            (FieldKind::StaticText(class), Value::Text(text)) => self.sized(
-                i128::from(class.length),
-                class.encoding,
-                class.alignment,
-                text,
-            ),
             (FieldKind::DynamicText(class), Value::Text(text)) => {
                 let length = self.reference(&class.length)?;
                 self.sized(length, class.encoding, class.alignment, text)
             }
-            (FieldKind::StaticBlob(class), Value::Blob(blob)) => {
-                self.blob(i128::from(class.length), blob)
-            }
+            (FieldKind::StaticBlob(class), Value::Blob(blob)) => self.blob(i128::from(class.length), blob),
             (FieldKind::DynamicBlob(class), Value::Blob(blob)) => {
                 let length = self.reference(&class.length)?;
                 self.blob(length, blob)
             }
-            (FieldKind::Structure(structure), Value::Structure(values)) => {
-                self.members(structure, values)
+            (FieldKind::Structure(structure), Value::Structure(values)) => self.members(structure, values),
+            (FieldKind::StaticArray(array), Value::Array(values)) => {
+                self.elements(i128::from(array.length), class.alignment(), &array.element, values)
             }
-            (FieldKind::StaticArray(array), Value::Array(values)) => self.elements(
-                i128::from(array.length),
-                class.alignment(),
-                &array.element,
-                values,
-            ),
             (FieldKind::DynamicArray(array), Value::Array(values)) => {
                 let length = self.reference(&array.length)?;
                 self.elements(length, class.alignment(), &array.element, values)
@@ -206,11 +172,7 @@ impl Encoder {
                 if options.position(|option| holds(&option.ranges, selector)) != Some(*option) {
                     return Err(Problem::Selector { selector }.into());
                 }
-                self.below(
-                    Step::Option(*option),
-                    &class.options[*option].class,
-                    content,
-                )
+                self.below(Step::Option(*option), &class.options[*option].class, content)
             }
             (kind, value) => Err(wrong_kind(kind, value)),
         }
@@ -238,14 +200,7 @@ impl Encoder {
     fn put(&mut self, bits: &FixedBits, value: u64) {
         let start = self.position;
         self.advance(u64::from(bits.length));
-        put_bits(
-            &mut self.bytes,
-            start,
-            bits.length,
-            value,
-            bits.byte_order,
-            bits.reversed,
-        );
+        put_bits(&mut self.bytes, start, bits.length, value, bits.byte_order, bits.reversed);
     }
 
     fn real(&mut self, bits: &FixedBits, value: u128) -> Result<(), Error> {
@@ -266,12 +221,7 @@ impl Encoder {
         Ok(())
     }
 
-    fn integer(
-        &mut self,
-        bits: &FixedBits,
-        meaning: &IntegerMeaning,
-        value: &Value,
-    ) -> Result<(), Error> {
+    fn integer(&mut self, bits: &FixedBits, meaning: &IntegerMeaning, value: &Value) -> Result<(), Error> {
         let raw = match (meaning.signed, value) {
             (false, Value::Unsigned(value)) => *value,
             (true, Value::Signed(value)) => {
@@ -323,16 +273,11 @@ impl Encoder {
                 self.event_id = Some(value);
             }
             if is_patched(role) {
-                self.patches.push(Patch {
-                    role,
-                    position,
-                    bits,
-                });
+                self.patches.push(Patch { role, position, bits });
             }
         }
         if moves_clock(meaning, self.default_clock) {
-            self.clock =
-                clock::extend(self.clock, value, width).ok_or(Problem::Clock { bits: width })?;
+            self.clock = clock::extend(self.clock, value, width).ok_or(Problem::Clock { bits: width })?;
             self.clock_told = true;
         }
         Ok(())
@@ -351,22 +296,12 @@ impl Encoder {
         Ok(())
     }
 
-    fn sized(
-        &mut self,
-        length: i128,
-        encoding: TextEncoding,
-        alignment: u64,
-        text: &[u8],
-    ) -> Result<(), Error> {
+    fn sized(&mut self, length: i128, encoding: TextEncoding, alignment: u64, text: &[u8]) -> Result<(), Error> {
         let found = text.len() as u64;
         // A shorter text is ended by a zero code unit, which must find room.
         let spare = length - i128::from(found);
         if spare < 0 || (spare > 0 && spare < unit_length(encoding) as i128) || spare > 1 << 32 {
-            return Err(Problem::Length {
-                found,
-                expected: length,
-            }
-            .into());
+            return Err(Problem::Length { found, expected: length }.into());
         }
         check_text(encoding, text)?;
         self.align(alignment.max(8));
@@ -378,11 +313,7 @@ impl Encoder {
     fn blob(&mut self, length: i128, blob: &[u8]) -> Result<(), Error> {
         let found = blob.len() as u64;
         if i128::from(found) != length {
-            return Err(Problem::Length {
-                found,
-                expected: length,
-            }
-            .into());
+            return Err(Problem::Length { found, expected: length }.into());
         }
         self.align(8);
         self.put_bytes(blob);
@@ -402,20 +333,10 @@ impl Encoder {
         Ok(())
     }
 
-    fn elements(
-        &mut self,
-        length: i128,
-        alignment: u64,
-        class: &FieldClass,
-        values: &[Value],
-    ) -> Result<(), Error> {
+    fn elements(&mut self, length: i128, alignment: u64, class: &FieldClass, values: &[Value]) -> Result<(), Error> {
         let found = values.len() as u64;
         if i128::from(found) != length {
-            return Err(Problem::Length {
-                found,
-                expected: length,
-            }
-            .into());
+            return Err(Problem::Length { found, expected: length }.into());
         }
         self.align(alignment);
         for (index, value) in values.iter().enumerate() {
@@ -433,18 +354,13 @@ impl Encoder {
     }
 
     fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        self.saved
-            .get(path)
-            .copied()
-            .ok_or_else(|| Problem::Reference.into())
+        self.saved.get(path).copied().ok_or_else(|| Problem::Reference.into())
     }
 }
 
 /// Whether readers move the stream's clock to the value of such a field.
 pub(crate) fn moves_clock(meaning: &IntegerMeaning, default_clock: Option<usize>) -> bool {
-    let ends = meaning
-        .roles
-        .contains(&Role::PacketEndDefaultClockTimestamp);
+    let ends = meaning.roles.contains(&Role::PacketEndDefaultClockTimestamp);
     meaning.clock.is_some() && meaning.clock == default_clock && !ends && !meaning.signed
 }
 
@@ -483,11 +399,7 @@ fn check_text(encoding: TextEncoding, text: &[u8]) -> Result<(), Error> {
     let whole = units.remainder().is_empty();
     let mut units = units;
     let zero = units.any(|unit| unit.iter().all(|byte| *byte == 0));
-    if zero || !whole {
-        Err(Problem::Text.into())
-    } else {
-        Ok(())
-    }
+    if zero || !whole { Err(Problem::Text.into()) } else { Ok(()) }
 }
 
 /// LEB128 in ten bytes, so that any value can be put in its place later.
@@ -505,16 +417,8 @@ fn too_wide(value: i128, bits: u32) -> Error {
 }
 
 fn wrong_integer(meaning: &IntegerMeaning, value: &Value) -> Error {
-    let expected = if meaning.signed {
-        "a signed integer"
-    } else {
-        "an unsigned integer"
-    };
-    Problem::Kind {
-        found: value.kind_name(),
-        expected,
-    }
-    .into()
+    let expected = if meaning.signed { "a signed integer" } else { "an unsigned integer" };
+    Problem::Kind { found: value.kind_name(), expected }.into()
 }
 
 fn wrong_kind(kind: &FieldKind, value: &Value) -> Error {
@@ -523,18 +427,12 @@ fn wrong_kind(kind: &FieldKind, value: &Value) -> Error {
         FieldKind::Boolean(_) => "a boolean",
         FieldKind::Integer(_) | FieldKind::VariableInteger(_) => "an integer",
         FieldKind::Real(_) => "a real",
-        FieldKind::NullTerminatedText(_) | FieldKind::StaticText(_) | FieldKind::DynamicText(_) => {
-            "a text"
-        }
+        FieldKind::NullTerminatedText(_) | FieldKind::StaticText(_) | FieldKind::DynamicText(_) => "a text",
         FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_) => "a blob",
         FieldKind::Structure(_) => "a structure",
         FieldKind::StaticArray(_) | FieldKind::DynamicArray(_) => "an array",
         FieldKind::Optional(_) => "an optional",
         FieldKind::Variant(_) => "a variant",
     };
-    Problem::Kind {
-        found: value.kind_name(),
-        expected,
-    }
-    .into()
+    Problem::Kind { found: value.kind_name(), expected }.into()
 }

@@ -16,10 +16,7 @@ pub struct Error {
 #[allow(missing_docs)]
 pub enum Problem {
     #[error("{found} stands where the class has {expected}")]
-    Kind {
-        found: &'static str,
-        expected: &'static str,
-    },
+    Kind { found: &'static str, expected: &'static str },
     #[error("{value} does not fit in {bits} bits")]
     Wide { value: i128, bits: u32 },
     #[error("a real of {bits} bits; writable are at most 128")]
@@ -48,9 +45,7 @@ pub enum Problem {
     StreamClass { index: usize },
     #[error("the event record takes no bits")]
     EmptyEvent,
-    #[error(
-        "packets without sizes in their context: a stream file is one packet, and it is closed"
-    )]
+    #[error("packets without sizes in their context: a stream file is one packet, and it is closed")]
     SinglePacket,
     #[error("the content ends inside of a byte, and packets have no place for both sizes")]
     PartByte,
@@ -69,10 +64,7 @@ impl Error {
 
 impl From<Problem> for Error {
     fn from(problem: Problem) -> Self {
-        Self {
-            field: Vec::new(),
-            problem,
-        }
+        Self { field: Vec::new(), problem }
     }
 }
 

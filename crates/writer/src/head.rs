@@ -33,29 +33,17 @@ pub(crate) struct Known<'a> {
 }
 
 /// A value of `class` in its form number `form`; nothing when there are no more forms.
-pub(crate) fn build(
-    class: &FieldClass,
-    known: &Known<'_>,
-    form: usize,
-) -> Option<Result<Value, Error>> {
+pub(crate) fn build(class: &FieldClass, known: &Known<'_>, form: usize) -> Option<Result<Value, Error>> {
     let mut choices = HashMap::new();
     let mut forced = HashMap::new();
-    let mut path = FieldPath {
-        scope: known.scope,
-        steps: Vec::new(),
-    };
+    let mut path = FieldPath { scope: known.scope, steps: Vec::new() };
     let mut rest = form;
     let id = known.role(Role::EventRecordClassId);
     choose(class, &mut path, &mut rest, id, &mut choices, &mut forced);
     if rest != 0 {
         return None;
     }
-    let mut builder = Builder {
-        known,
-        choices,
-        forced,
-        path,
-    };
+    let mut builder = Builder { known, choices, forced, path };
     Some(builder.value(class, known.given))
 }
 
@@ -104,8 +92,7 @@ fn choose(
                 (Some(ranges), 1) => selecting(ranges, id),
                 (_, present) => Some(present as i128),
             };
-            let fits = value
-                .filter(|value| is_present(optional.ranges.as_deref(), *value) == (present == 1));
+            let fits = value.filter(|value| is_present(optional.ranges.as_deref(), *value) == (present == 1));
             forced.extend(fits.map(|value| (optional.selector.clone(), value)));
             if present == 0 {
                 return;
@@ -146,12 +133,8 @@ impl Builder<'_> {
             }
             FieldKind::Variant(variant) if given.is_none() && !variant.options.is_empty() => {
                 let option = self.choices.get(&self.path).copied().unwrap_or(0);
-                let content =
-                    self.below(Step::Option(option), &variant.options[option].class, None)?;
-                Ok(Value::Variant {
-                    option,
-                    content: Box::new(content),
-                })
+                let content = self.below(Step::Option(option), &variant.options[option].class, None)?;
+                Ok(Value::Variant { option, content: Box::new(content) })
             }
             FieldKind::Optional(optional) if given.is_none() => {
                 if self.choices.get(&self.path) != Some(&1) {
@@ -160,18 +143,11 @@ impl Builder<'_> {
                 let content = self.below(Step::Content, &optional.content, None)?;
                 Ok(Value::Optional(Some(Box::new(content))))
             }
-            _ => self
-                .leaf(class, given)
-                .ok_or_else(|| Problem::Missing.into()),
+            _ => self.leaf(class, given).ok_or_else(|| Problem::Missing.into()),
         }
     }
 
-    fn below(
-        &mut self,
-        step: Step,
-        class: &FieldClass,
-        given: Option<&Value>,
-    ) -> Result<Value, Error> {
+    fn below(&mut self, step: Step, class: &FieldClass, given: Option<&Value>) -> Result<Value, Error> {
         self.path.steps.push(step);
         let value = self.value(class, given);
         self.path.steps.pop();
@@ -180,17 +156,10 @@ impl Builder<'_> {
 
     fn leaf(&self, class: &FieldClass, given: Option<&Value>) -> Option<Value> {
         if let FieldKind::StaticBlob(blob) = &class.kind {
-            let uuid = self
-                .known
-                .uuid
-                .filter(|_| blob.roles.contains(&Role::MetadataStreamUuid));
-            return uuid
-                .map(|uuid| Value::Blob(uuid.to_vec()))
-                .or_else(|| given.cloned());
+            let uuid = self.known.uuid.filter(|_| blob.roles.contains(&Role::MetadataStreamUuid));
+            return uuid.map(|uuid| Value::Blob(uuid.to_vec())).or_else(|| given.cloned());
         }
-        let signed = class
-            .integer_meaning()
-            .is_some_and(|meaning| meaning.signed);
+        let signed = class.integer_meaning().is_some_and(|meaning| meaning.signed);
         if let (Some(value), None) = (self.forced.get(&self.path), given) {
             return match (&class.kind, signed) {
                 (FieldKind::Boolean(_), _) => Some(Value::Boolean(*value != 0)),
@@ -200,14 +169,9 @@ impl Builder<'_> {
         }
         let by_role = class.roles().iter().rev().find_map(|role| {
             let is_begin = *role == Role::DefaultClockTimestamp;
-            self.known
-                .role(*role)
-                .filter(|_| !is_begin)
-                .map(Value::Unsigned)
+            self.known.role(*role).filter(|_| !is_begin).map(Value::Unsigned)
         });
-        by_role
-            .or_else(|| self.timestamp(class))
-            .or_else(|| given.cloned())
+        by_role.or_else(|| self.timestamp(class)).or_else(|| given.cloned())
     }
 
     /// The low bits of the clock, for a field that moves it.

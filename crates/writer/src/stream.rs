@@ -100,12 +100,7 @@ impl StreamWriter {
     }
 
     /// Writes one event record of the class with that index. On an error nothing of it is written.
-    pub fn event(
-        &mut self,
-        cycles: u64,
-        event_class: usize,
-        event: &Event<'_>,
-    ) -> Result<(), Error> {
+    pub fn event(&mut self, cycles: u64, event_class: usize, event: &Event<'_>) -> Result<(), Error> {
         if event_class >= self.class().event_classes.len() {
             return Err(Problem::EventClass { index: event_class }.into());
         }
@@ -162,26 +157,13 @@ impl StreamWriter {
             return Err(Problem::SinglePacket.into());
         }
         let mut encoder = Encoder::new(self.clock);
-        let mut roles = vec![
-            (Role::PacketMagicNumber, u64::from(magic::PACKET)),
-            (Role::DataStreamClassId, self.class().id),
-        ];
+        let mut roles =
+            vec![(Role::PacketMagicNumber, u64::from(magic::PACKET)), (Role::DataStreamClassId, self.class().id)];
         roles.extend(self.stream_id.map(|id| (Role::DataStreamId, id)));
         let uuid = self.trace.uuid.map(|uuid| uuid.0);
         let given = self.header.as_ref();
-        let header = Known {
-            scope: Scope::PacketHeader,
-            roles: &roles,
-            uuid,
-            clock: None,
-            given,
-        };
-        write_head(
-            self.trace.packet_header.as_ref(),
-            &header,
-            &mut encoder,
-            |_| true,
-        )?;
+        let header = Known { scope: Scope::PacketHeader, roles: &roles, uuid, clock: None, given };
+        write_head(self.trace.packet_header.as_ref(), &header, &mut encoder, |_| true)?;
         let default_clock = self.class().default_clock;
         encoder.default_clock = default_clock;
         let roles = [
@@ -193,35 +175,14 @@ impl StreamWriter {
         ];
         let clock = default_clock.map(|index| (index, cycles));
         let given = self.context.as_ref();
-        let context = Known {
-            scope: Scope::PacketContext,
-            roles: &roles,
-            uuid: None,
-            clock,
-            given,
-        };
+        let context = Known { scope: Scope::PacketContext, roles: &roles, uuid: None, clock, given };
         encoder.begin_record();
         let understood = |encoder: &Encoder| !encoder.clock_told || encoder.clock == cycles;
-        write_head(
-            self.class().packet_context.as_ref(),
-            &context,
-            &mut encoder,
-            understood,
-        )?;
-        Ok(Open {
-            encoder,
-            begin: cycles,
-            events: 0,
-        })
+        write_head(self.class().packet_context.as_ref(), &context, &mut encoder, understood)?;
+        Ok(Open { encoder, begin: cycles, events: 0 })
     }
 
-    fn record(
-        &self,
-        encoder: &mut Encoder,
-        cycles: u64,
-        index: usize,
-        event: &Event<'_>,
-    ) -> Result<(), Error> {
+    fn record(&self, encoder: &mut Encoder, cycles: u64, index: usize, event: &Event<'_>) -> Result<(), Error> {
         let start = encoder.position;
         let class = self.class();
         let event_class = &class.event_classes[index];
@@ -231,13 +192,7 @@ impl StreamWriter {
         let roles = [(Role::EventRecordClassId, event_class.id)];
         let clock = class.default_clock.map(|index| (index, cycles));
         let given = event.header;
-        let header = Known {
-            scope: Scope::EventHeader,
-            roles: &roles,
-            uuid: None,
-            clock,
-            given,
-        };
+        let header = Known { scope: Scope::EventHeader, roles: &roles, uuid: None, clock, given };
         encoder.begin_record();
         let understood = |encoder: &Encoder| {
             let id = match encoder.event_id {
@@ -247,24 +202,9 @@ impl StreamWriter {
             id && (!encoder.clock_told || encoder.clock == cycles)
         };
         write_head(class.event_header.as_ref(), &header, encoder, understood)?;
-        part(
-            class.event_common_context.as_ref(),
-            Scope::EventCommonContext,
-            event.common,
-            encoder,
-        )?;
-        part(
-            event_class.specific_context.as_ref(),
-            Scope::EventSpecificContext,
-            event.specific,
-            encoder,
-        )?;
-        part(
-            event_class.payload.as_ref(),
-            Scope::EventPayload,
-            event.payload,
-            encoder,
-        )?;
+        part(class.event_common_context.as_ref(), Scope::EventCommonContext, event.common, encoder)?;
+        part(event_class.specific_context.as_ref(), Scope::EventSpecificContext, event.specific, encoder)?;
+        part(event_class.payload.as_ref(), Scope::EventPayload, event.payload, encoder)?;
         if encoder.position == start {
             return Err(Problem::EmptyEvent.into());
         }
@@ -317,10 +257,7 @@ impl StreamWriter {
 pub(crate) fn has_role(class: &FieldClass, role: Role) -> bool {
     use kymo_format::model::FieldKind;
     match &class.kind {
-        FieldKind::Structure(structure) => structure
-            .members
-            .iter()
-            .any(|member| has_role(&member.class, role)),
+        FieldKind::Structure(structure) => structure.members.iter().any(|member| has_role(&member.class, role)),
         _ => class.roles().contains(&role),
     }
 }
@@ -333,11 +270,7 @@ fn write_head(
     understood: impl Fn(&Encoder) -> bool,
 ) -> Result<(), Error> {
     let Some(class) = class else {
-        return if understood(encoder) {
-            Ok(())
-        } else {
-            Err(no_form(known))
-        };
+        return if understood(encoder) { Ok(()) } else { Err(no_form(known)) };
     };
     let mark = encoder.mark();
     let patches = encoder.patches.len();
@@ -365,26 +298,16 @@ fn no_form(known: &Known<'_>) -> Error {
     Problem::Header { id, cycles }.into()
 }
 
-fn part(
-    class: Option<&FieldClass>,
-    scope: Scope,
-    value: Option<&Value>,
-    encoder: &mut Encoder,
-) -> Result<(), Error> {
+fn part(class: Option<&FieldClass>, scope: Scope, value: Option<&Value>, encoder: &mut Encoder) -> Result<(), Error> {
     match (class, value) {
         (Some(class), Some(value)) => encoder.scope(class, scope, value),
         (None, None) => Ok(()),
         (Some(_), None) => Err(Problem::Missing.into()),
-        (None, Some(value)) => Err(Problem::Kind {
-            found: value.kind_name(),
-            expected: "nothing",
-        }
-        .into()),
+        (None, Some(value)) => Err(Problem::Kind { found: value.kind_name(), expected: "nothing" }.into()),
     }
 }
 
 fn append(file: &mut (PathBuf, File), bytes: &[u8]) -> Result<(), Error> {
     let (path, file) = file;
-    file.write_all(bytes)
-        .map_err(|error| crate::trace::file_error(path, error))
+    file.write_all(bytes).map_err(|error| crate::trace::file_error(path, error))
 }

@@ -44,29 +44,17 @@ impl TraceWriter {
         let (metadata, mut file) = create(path.join("metadata"))?;
         let written = std::io::Write::write_all(&mut file, text.as_bytes());
         written.map_err(|error| file_error(&metadata, error))?;
-        Ok(Self {
-            path: path.to_owned(),
-            class: Arc::new(class.clone()),
-            options,
-        })
+        Ok(Self { path: path.to_owned(), class: Arc::new(class.clone()), options })
     }
 
     /// Begins a stream file of the data stream class with that index.
-    pub fn stream(
-        &self,
-        class: usize,
-        stream_id: Option<u64>,
-        name: &str,
-    ) -> Result<StreamWriter, Error> {
+    pub fn stream(&self, class: usize, stream_id: Option<u64>, name: &str) -> Result<StreamWriter, Error> {
         if class >= self.class.stream_classes.len() {
             return Err(Problem::StreamClass { index: class }.into());
         }
         let plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
         if !plain || name == "metadata" || name == "index" {
-            return Err(Problem::Name {
-                name: name.to_owned(),
-            }
-            .into());
+            return Err(Problem::Name { name: name.to_owned() }.into());
         }
         let file = create(self.path.join(name))?;
         let index = match self.options.index && self.has_index(class) {
@@ -74,14 +62,7 @@ impl TraceWriter {
             false => None,
         };
         let bits = self.options.packet_bytes.saturating_mul(8);
-        Ok(StreamWriter::new(
-            Arc::clone(&self.class),
-            class,
-            stream_id,
-            bits,
-            file,
-            index,
-        ))
+        Ok(StreamWriter::new(Arc::clone(&self.class), class, stream_id, bits, file, index))
     }
 
     fn has_index(&self, class: usize) -> bool {
@@ -114,9 +95,5 @@ fn create(path: PathBuf) -> Result<(PathBuf, File), Error> {
 }
 
 pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
-    Problem::File {
-        path: path.display().to_string(),
-        error,
-    }
-    .into()
+    Problem::File { path: path.display().to_string(), error }.into()
 }

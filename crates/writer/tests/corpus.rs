@@ -16,9 +16,7 @@ const FILE_LENGTH_MAX: u64 = 2_000_000;
 fn corpus() -> Option<PathBuf> {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
     let root = std::env::var_os("KYMO_CORPUS").map_or(default, PathBuf::from);
-    root.join("ctf/expected.tsv")
-        .exists()
-        .then(|| root.join("ctf"))
+    root.join("ctf/expected.tsv").exists().then(|| root.join("ctf"))
 }
 
 /// The stream files of a trace, unless it is too large.
@@ -39,24 +37,14 @@ fn stream_files(folder: &Path) -> Option<Vec<(String, Vec<u8>)>> {
 }
 
 fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[Packet]) -> Result<(), Problem> {
-    let options = Options {
-        metadata: Metadata::Text(String::new()),
-        packet_bytes: 3000,
-        index: true,
-    };
+    let options = Options { metadata: Metadata::Text(String::new()), packet_bytes: 3000, index: true };
     let trace = TraceWriter::create(folder, class, options).map_err(|error| error.problem)?;
     let first = &packets[0];
     let stream = trace.stream(first.stream_class, first.stream_id, name);
     let mut stream = stream.map_err(|error| error.problem)?;
     for packet in packets {
-        packet
-            .context
-            .iter()
-            .for_each(|context| stream.packet_context(context));
-        packet
-            .header
-            .iter()
-            .for_each(|header| stream.packet_header(header));
+        packet.context.iter().for_each(|context| stream.packet_context(context));
+        packet.header.iter().for_each(|header| stream.packet_header(header));
         for event in &packet.events {
             let parts = Event {
                 header: None,
@@ -75,17 +63,7 @@ fn write(class: &TraceClass, folder: &Path, name: &str, packets: &[Packet]) -> R
 /// Everything that a reader is told of the events, without where they lie.
 fn told(packets: &[Packet]) -> Vec<impl PartialEq + std::fmt::Debug + '_> {
     let events = packets.iter().flat_map(|packet| &packet.events);
-    events
-        .map(|event| {
-            (
-                event.cycles,
-                event.class,
-                &event.common,
-                &event.specific,
-                &event.payload,
-            )
-        })
-        .collect()
+    events.map(|event| (event.cycles, event.class, &event.common, &event.specific, &event.payload)).collect()
 }
 
 #[test]
@@ -114,19 +92,14 @@ fn real_traces_are_read_and_survive_writing() {
         };
         if cells[exit] != "0" {
             // Must end, without a panic.
-            streams
-                .iter()
-                .for_each(|(_, bytes)| drop(read_file(&class, bytes)));
+            streams.iter().for_each(|(_, bytes)| drop(read_file(&class, bytes)));
             continue;
         }
         traces += 1;
         let mut found = 0;
         for (name, bytes) in &streams {
             let (packets, fault) = read_file(&class, bytes);
-            found += packets
-                .iter()
-                .map(|packet| packet.events.len())
-                .sum::<usize>();
+            found += packets.iter().map(|packet| packet.events.len()).sum::<usize>();
             if packets.is_empty() || fault.is_some() {
                 continue;
             }
@@ -137,11 +110,7 @@ fn real_traces_are_read_and_survive_writing() {
                     let copy = fs::read(target.join(name)).unwrap();
                     let (again, fault) = read_file(&class, &copy);
                     assert_eq!(fault, None, "{} {name}", cells[0]);
-                    assert!(
-                        told(&again) == told(&packets),
-                        "{} {name} differs",
-                        cells[0]
-                    );
+                    assert!(told(&again) == told(&packets), "{} {name} differs", cells[0]);
                     copied += 1;
                 }
                 Err(problem) => eprintln!("not written: {} {name}: {problem}", cells[0]),
@@ -153,9 +122,7 @@ fn real_traces_are_read_and_survive_writing() {
         }
     }
     fs::remove_dir_all(&scratch).ok();
-    eprintln!(
-        "event counts equal: {counted} of {traces}; stream files copied: {copied} of {files}"
-    );
+    eprintln!("event counts equal: {counted} of {traces}; stream files copied: {copied} of {files}");
     assert_eq!((counted, copied), (traces, files));
     assert!(traces > 100, "only {traces} traces were found");
 }
