@@ -3,6 +3,8 @@
 //! It must never know files, threads, or who asked.
 
 mod builder;
+#[cfg(any(test, feature = "testing"))]
+pub mod cases;
 mod clock;
 pub mod columns;
 mod decoder;

@@ -17,8 +17,8 @@ pub mod stream;
 use std::collections::HashMap;
 
 use kymo_format::model::{
-    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange,
-    Optional, Role, Scope, Step, Structure, TextEncoding, Variant,
+    DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope,
+    Step, Structure, TextEncoding, Variant,
 };
 use kymo_format::value::Value;
 use kymo_units::{ByteOrder, Uuid};
@@ -52,9 +52,7 @@ pub enum ErrorKind {
     Endless { left: u64 },
     #[error("the variable-length integer has more than 64 bits")]
     Oversized,
-    #[error(
-        "the field has another byte order or bit order than the one before it in the same byte"
-    )]
+    #[error("the field has another byte order or bit order than the one before it in the same byte")]
     MixedOrder,
     #[error("the real has {length} bits; readable are at most 128")]
     WideReal { length: u32 },
@@ -105,10 +103,7 @@ impl<'a> Reader<'a> {
             saved: HashMap::new(),
             roles: Vec::new(),
             uuid: None,
-            here: FieldPath {
-                scope: Scope::PacketHeader,
-                steps: Vec::new(),
-            },
+            here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
             values_left: 0,
             empty_left: 0,
         }
@@ -182,10 +177,7 @@ impl<'a> Reader<'a> {
     }
 
     fn error(&self, kind: ErrorKind) -> Error {
-        Error {
-            at: self.position,
-            kind,
-        }
+        Error { at: self.position, kind }
     }
 
     fn bits(&mut self, bits: &FixedBits) -> Result<u64, Error> {
@@ -206,19 +198,8 @@ impl<'a> Reader<'a> {
 
     fn take_bits(&mut self, bits: &FixedBits) -> Result<u64, Error> {
         let length = u64::from(bits.length);
-        let value = get_bits(
-            self.bytes,
-            self.position,
-            bits.length,
-            bits.byte_order,
-            bits.reversed,
-        )
-        .ok_or_else(|| {
-            self.error(ErrorKind::Short {
-                needed: length,
-                left: self.end - self.position,
-            })
-        })?;
+        let value = get_bits(self.bytes, self.position, bits.length, bits.byte_order, bits.reversed)
+            .ok_or_else(|| self.error(ErrorKind::Short { needed: length, left: self.end - self.position }))?;
         self.position += length;
         Ok(value)
     }
@@ -230,26 +211,16 @@ impl<'a> Reader<'a> {
             return self.take_bits(bits).map(u128::from);
         }
         if bits.length > 128 {
-            return Err(self.error(ErrorKind::WideReal {
-                length: bits.length,
-            }));
+            return Err(self.error(ErrorKind::WideReal { length: bits.length }));
         }
         let high_length = bits.length - 64;
         let high_first = (bits.byte_order == ByteOrder::Big) != bits.reversed;
-        let lengths = if high_first {
-            [high_length, 64]
-        } else {
-            [64, high_length]
-        };
+        let lengths = if high_first { [high_length, 64] } else { [64, high_length] };
         let mut halves = [0; 2];
         for (half, length) in halves.iter_mut().zip(lengths) {
             *half = u128::from(self.take_bits(&FixedBits { length, ..*bits })?);
         }
-        Ok(if high_first {
-            halves[0] << 64 | halves[1]
-        } else {
-            halves[1] << 64 | halves[0]
-        })
+        Ok(if high_first { halves[0] << 64 | halves[1] } else { halves[1] << 64 | halves[0] })
     }
 
     fn bytes(&mut self, length: u64) -> Result<&'a [u8], Error> {
@@ -271,29 +242,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Remembers an integer under its path and for its roles, and moves the clock.
-    fn keep(
-        &mut self,
-        at: u64,
-        value: &Value,
-        width: u32,
-        meaning: &IntegerMeaning,
-    ) -> Result<(), Error> {
+    fn keep(&mut self, at: u64, value: &Value, width: u32, meaning: &IntegerMeaning) -> Result<(), Error> {
         if let Some(integer) = value.integer() {
             self.saved.insert(self.here.clone(), integer);
         }
         let Value::Unsigned(low) = *value else {
             return Ok(());
         };
-        self.roles
-            .extend(meaning.roles.iter().map(|role| (*role, low)));
-        let ends = meaning
-            .roles
-            .contains(&Role::PacketEndDefaultClockTimestamp);
+        self.roles.extend(meaning.roles.iter().map(|role| (*role, low)));
+        let ends = meaning.roles.contains(&Role::PacketEndDefaultClockTimestamp);
         if meaning.clock.is_some() && meaning.clock == self.default_clock && !ends {
-            self.clock = clock::extend(self.clock, low, width).ok_or(Error {
-                at,
-                kind: ErrorKind::ClockOverflow,
-            })?;
+            self.clock = clock::extend(self.clock, low, width).ok_or(Error { at, kind: ErrorKind::ClockOverflow })?;
         }
         Ok(())
     }
@@ -304,10 +263,7 @@ impl<'a> Reader<'a> {
 /// The scopes before it, if it refers to them, were read with the same reader.
 pub fn read(class: &FieldClass, scope: Scope, reader: &mut Reader<'_>) -> Result<Value, Error> {
     reader.saved.retain(|path, _| path.scope != scope);
-    reader.here = FieldPath {
-        scope,
-        steps: Vec::new(),
-    };
+    reader.here = FieldPath { scope, steps: Vec::new() };
     reader.values_left = VALUES_MAX;
     reader.empty_left = EMPTY_ELEMENTS_MAX;
     field(class, reader)
@@ -329,9 +285,7 @@ fn field(class: &FieldClass, reader: &mut Reader<'_>) -> Result<Value, Error> {
         FieldKind::VariableInteger(integer) => variable_integer(&integer.meaning, reader),
         FieldKind::Real(bits) => reader.real(bits).map(Value::Real),
         FieldKind::NullTerminatedText(encoding) => terminated_text(*encoding, reader),
-        FieldKind::StaticText(text) => {
-            sized_text(text.length, text.encoding, text.alignment, reader)
-        }
+        FieldKind::StaticText(text) => sized_text(text.length, text.encoding, text.alignment, reader),
         FieldKind::DynamicText(text) => {
             let length = reader.length(&text.length)?;
             sized_text(length, text.encoding, text.alignment, reader)
@@ -368,11 +322,7 @@ fn boolean(bits: &FixedBits, reader: &mut Reader<'_>) -> Result<Value, Error> {
     Ok(Value::Boolean(value))
 }
 
-fn fixed_integer(
-    bits: &FixedBits,
-    meaning: &IntegerMeaning,
-    reader: &mut Reader<'_>,
-) -> Result<Value, Error> {
+fn fixed_integer(bits: &FixedBits, meaning: &IntegerMeaning, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let raw = reader.bits(bits)?;
     let unused = 64 - bits.length;
     let value = match meaning.signed {
@@ -391,17 +341,12 @@ fn variable_integer(meaning: &IntegerMeaning, reader: &mut Reader<'_>) -> Result
     let rest = &reader.bytes[(at / 8) as usize..(reader.end / 8) as usize];
     let found = match meaning.signed {
         true => leb128::decode_signed(rest).map(|(value, length)| (Value::Signed(value), length)),
-        false => {
-            leb128::decode_unsigned(rest).map(|(value, length)| (Value::Unsigned(value), length))
-        }
+        false => leb128::decode_unsigned(rest).map(|(value, length)| (Value::Unsigned(value), length)),
     };
     let (value, length) = found.map_err(|error| {
         reader.error(match error {
             Leb128Error::Oversized => ErrorKind::Oversized,
-            Leb128Error::Short => ErrorKind::Short {
-                needed: left / 8 * 8 + 8,
-                left,
-            },
+            Leb128Error::Short => ErrorKind::Short { needed: left / 8 * 8 + 8, left },
         })
     })?;
     reader.position += 8 * length as u64;
@@ -437,12 +382,7 @@ fn terminated_text(encoding: TextEncoding, reader: &mut Reader<'_>) -> Result<Va
     Ok(Value::Text(rest[..length].to_vec()))
 }
 
-fn sized_text(
-    length: u64,
-    encoding: TextEncoding,
-    alignment: u64,
-    reader: &mut Reader<'_>,
-) -> Result<Value, Error> {
+fn sized_text(length: u64, encoding: TextEncoding, alignment: u64, reader: &mut Reader<'_>) -> Result<Value, Error> {
     reader.align(alignment.max(8))?;
     let bytes = reader.bytes(length)?;
     let end = zero_unit(bytes, unit_length(encoding)).unwrap_or(bytes.len());
@@ -471,11 +411,7 @@ fn members(structure: &Structure, reader: &mut Reader<'_>) -> Result<Value, Erro
     Ok(Value::Structure(values))
 }
 
-fn dynamic_array(
-    alignment: u64,
-    array: &DynamicArray,
-    reader: &mut Reader<'_>,
-) -> Result<Value, Error> {
+fn dynamic_array(alignment: u64, array: &DynamicArray, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let length = reader.length(&array.length)?;
     reader.align(alignment)?;
     elements(length, &array.element, reader)
@@ -508,18 +444,12 @@ fn optional_content(optional: &Optional, reader: &mut Reader<'_>) -> Result<Valu
 
 fn option(variant: &Variant, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let selector = reader.reference(&variant.selector)?;
-    let found = variant
-        .options
-        .iter()
-        .position(|option| holds(&option.ranges, selector));
+    let found = variant.options.iter().position(|option| holds(&option.ranges, selector));
     let Some(option) = found else {
         return Err(reader.error(ErrorKind::NoOption { selector }));
     };
     let content = below(Step::Option(option), &variant.options[option].class, reader)?;
-    Ok(Value::Variant {
-        option,
-        content: Box::new(content),
-    })
+    Ok(Value::Variant { option, content: Box::new(content) })
 }
 
 fn is_present(optional: &Optional, selector: i128) -> bool {

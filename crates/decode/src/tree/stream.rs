@@ -92,9 +92,7 @@ pub enum Fault {
         at: u64,
     },
     /// Sizes contradict each other or what was read.
-    #[error(
-        "the packet has {total} bits, {content} of them content; {head} are its head and {left} are there"
-    )]
+    #[error("the packet has {total} bits, {content} of them content; {head} are its head and {left} are there")]
     Sizes {
         /// Bits of the packet.
         total: u64,
@@ -114,10 +112,7 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
     let mut clock = 0;
     let mut offset = 0;
     while offset < bytes.len() {
-        let mut packet = Packet {
-            offset: offset as u64,
-            ..Packet::default()
-        };
+        let mut packet = Packet { offset: offset as u64, ..Packet::default() };
         let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet);
         offset += (packet.total_bits / 8) as usize;
         packets.push(packet);
@@ -128,18 +123,9 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
     (packets, None)
 }
 
-fn read_packet(
-    trace: &TraceClass,
-    bytes: &[u8],
-    clock: &mut u64,
-    packet: &mut Packet,
-) -> Result<(), Fault> {
+fn read_packet(trace: &TraceClass, bytes: &[u8], clock: &mut u64, packet: &mut Packet) -> Result<(), Fault> {
     let mut reader = Reader::new(bytes);
-    packet.header = scope(
-        trace.packet_header.as_ref(),
-        Scope::PacketHeader,
-        &mut reader,
-    )?;
+    packet.header = scope(trace.packet_header.as_ref(), Scope::PacketHeader, &mut reader)?;
     if let Some(found) = reader.role(Role::PacketMagicNumber) {
         if found != u64::from(magic::PACKET) {
             return Err(Fault::Magic { found });
@@ -151,11 +137,7 @@ fn read_packet(
     let class = &trace.stream_classes[packet.stream_class];
     reader.forget_roles();
     reader.set_clock(class.default_clock, *clock);
-    packet.context = scope(
-        class.packet_context.as_ref(),
-        Scope::PacketContext,
-        &mut reader,
-    )?;
+    packet.context = scope(class.packet_context.as_ref(), Scope::PacketContext, &mut reader)?;
     note_context(packet, &reader);
     set_sizes(packet, &mut reader, 8 * bytes.len() as u64)?;
     while reader.position() < reader.end() {
@@ -167,11 +149,7 @@ fn read_packet(
     Ok(())
 }
 
-fn scope(
-    class: Option<&FieldClass>,
-    scope: Scope,
-    reader: &mut Reader<'_>,
-) -> Result<Option<Value>, Error> {
+fn scope(class: Option<&FieldClass>, scope: Scope, reader: &mut Reader<'_>) -> Result<Option<Value>, Error> {
     class.map(|class| read(class, scope, reader)).transpose()
 }
 
@@ -181,9 +159,7 @@ fn stream_class(trace: &TraceClass, id: Option<u64>) -> Result<usize, Fault> {
         Some(id) => classes.position(|class| class.id == id),
         None => classes.next().map(|_| 0),
     };
-    found.ok_or(Fault::StreamClass {
-        id: id.unwrap_or(0),
-    })
+    found.ok_or(Fault::StreamClass { id: id.unwrap_or(0) })
 }
 
 fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
@@ -202,18 +178,8 @@ fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64) -> Result<
     let content_bits = content.unwrap_or(total_bits);
     let head = reader.position();
     let whole = total_bits.is_multiple_of(8);
-    if !whole
-        || content_bits > total_bits
-        || content_bits < head
-        || total_bits > left
-        || total_bits == 0
-    {
-        return Err(Fault::Sizes {
-            total: total_bits,
-            content: content_bits,
-            head,
-            left,
-        });
+    if !whole || content_bits > total_bits || content_bits < head || total_bits > left || total_bits == 0 {
+        return Err(Fault::Sizes { total: total_bits, content: content_bits, head, left });
     }
     packet.total_bits = total_bits;
     packet.content_bits = content_bits;
@@ -236,10 +202,7 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
         Some(id) => classes.position(|class| class.id == id),
         None => classes.next().map(|_| 0),
     };
-    let index = index.ok_or(Fault::EventClass {
-        at,
-        id: id.unwrap_or(0),
-    })?;
+    let index = index.ok_or(Fault::EventClass { at, id: id.unwrap_or(0) })?;
     let event_class = &class.event_classes[index];
     let common = class.event_common_context.as_ref();
     let specific = event_class.specific_context.as_ref();
@@ -263,9 +226,7 @@ impl Fault {
     #[must_use]
     pub fn at(&self) -> Option<u64> {
         match self {
-            Self::Field(Error { at, .. })
-            | Self::EventClass { at, .. }
-            | Self::EmptyEvent { at } => Some(*at),
+            Self::Field(Error { at, .. }) | Self::EventClass { at, .. } | Self::EmptyEvent { at } => Some(*at),
             Self::Magic { .. } => Some(0),
             Self::StreamClass { .. } | Self::Sizes { .. } => None,
         }
