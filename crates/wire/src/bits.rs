@@ -92,7 +92,7 @@ mod tests {
                     let mut buffer = vec![fill; 24];
                     put_bits(&mut buffer, position, width, value, order, reversed);
                     prop_assert_eq!(get_bits(&buffer, position, width, order, reversed), Some(value));
-                    let back = get_bits(&vec![fill; 24], position, width, order, reversed);
+                    let back = get_bits(&[fill; 24], position, width, order, reversed);
                     put_bits(&mut buffer, position, width, back.unwrap(), order, reversed);
                     prop_assert_eq!(buffer, vec![fill; 24]);
                 }

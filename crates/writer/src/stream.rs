@@ -127,7 +127,7 @@ impl StreamWriter {
         written
     }
 
-    /// Closes the open packet; without one, writes an empty packet if losses are to be told.
+    /// Closes the open packet, if there is one. Losses without records go into [`StreamWriter::empty_packet`].
     pub fn flush(&mut self) -> Result<(), Error> {
         match self.open.take() {
             Some(open) => self.close(open),

@@ -126,10 +126,9 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
 fn read_packet(trace: &TraceClass, bytes: &[u8], clock: &mut u64, packet: &mut Packet) -> Result<(), Fault> {
     let mut reader = Reader::new(bytes);
     packet.header = scope(trace.packet_header.as_ref(), Scope::PacketHeader, &mut reader)?;
-    if let Some(found) = reader.role(Role::PacketMagicNumber) {
-        if found != u64::from(magic::PACKET) {
-            return Err(Fault::Magic { found });
-        }
+    let found = reader.role(Role::PacketMagicNumber);
+    if let Some(found) = found.filter(|found| *found != u64::from(magic::PACKET)) {
+        return Err(Fault::Magic { found });
     }
     packet.stream_id = reader.role(Role::DataStreamId);
     let id = reader.role(Role::DataStreamClassId);
