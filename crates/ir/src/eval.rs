@@ -8,7 +8,7 @@ use kymo_units::ByteOrder;
 use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
-use crate::program::{Emit, Op, Program, Reg, Source};
+use crate::program::{Arm, Emit, Op, Program, Reg, Source};
 use crate::run::{Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window};
 
 /// Runs `program` on the record at `position`; returns the position behind it.
@@ -281,7 +281,7 @@ impl<'a> Machine<'a> {
 
     fn check_order(&mut self, order: ByteOrder, reversed: bool) -> Result<(), Fault> {
         let next = (order, reversed);
-        if self.position % 8 != 0 && self.order.is_some_and(|last| last != next) {
+        if !self.position.is_multiple_of(8) && self.order.is_some_and(|last| last != next) {
             return self.fault(FaultKind::OrderInsideByte);
         }
         self.order = Some(next);
@@ -370,13 +370,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    fn switch(
-        &mut self,
-        on: Reg,
-        signed: bool,
-        arms: &[(Vec<(u64, u64)>, Vec<Op>)],
-        default: Option<&[Op]>,
-    ) -> Result<(), Fault> {
+    fn switch(&mut self, on: Reg, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Result<(), Fault> {
         let value = self.get(on);
         let holds = |&(lowest, highest): &(u64, u64)| in_range(value, lowest, highest, signed);
         match (arms.iter().find(|(ranges, _)| ranges.iter().any(holds)), default) {

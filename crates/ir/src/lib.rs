@@ -20,7 +20,7 @@ pub mod run;
 
 pub use cells::Cells;
 pub use program::{
-    Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program, RealStyle,
-    Reg, Slot, Source, Table, TextStyle,
+    Arm, Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program,
+    RealStyle, Reg, Slot, Source, Table, TextStyle,
 };
 pub use run::{Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window};

@@ -27,6 +27,9 @@ pub struct Reg(pub u16);
 /// Operations, one after the other.
 pub type Block = Vec<Op>;
 
+/// One of several blocks: (lowest, highest) ranges of the selector, both ends included, as registers hold them.
+pub type Arm = (Vec<(u64, u64)>, Block);
+
 /// A number that stands in the program or in a register (read as unsigned).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
@@ -246,8 +249,8 @@ pub enum Op {
         on: Reg,
         /// Compare as signed.
         signed: bool,
-        /// (lowest, highest) ranges, both ends included, as registers hold them, and a block.
-        arms: Vec<(Vec<(u64, u64)>, Block)>,
+        /// In order: the first that holds the value is run.
+        arms: Vec<Arm>,
         /// `None`: no arm is a failure (`Fault::Selector`).
         default: Option<Block>,
     },

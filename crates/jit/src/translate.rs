@@ -5,7 +5,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::{Op, Phase, Program, SLOT_EVENT_CLASS, Source};
+use kymo_ir::{Arm, Op, Phase, Program, SLOT_EVENT_CLASS, Source};
 use kymo_units::ByteOrder;
 
 /// A program being translated into a function.
@@ -401,13 +401,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         Some(())
     }
 
-    fn switch(
-        &mut self,
-        on: u16,
-        signed: bool,
-        arms: &[(Vec<(u64, u64)>, Vec<Op>)],
-        default: Option<&[Op]>,
-    ) -> Option<()> {
+    fn switch(&mut self, on: u16, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Option<()> {
         let value = self.register(on);
         let behind = self.builder.create_block();
         let before = self.phase;

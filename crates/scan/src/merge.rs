@@ -303,10 +303,7 @@ mod tests {
         let mut queues: Vec<VecDeque<Vec<i64>>> = streams.iter().cloned().map(VecDeque::from).collect();
         let mut out = Vec::new();
         loop {
-            while let Some(stream) = {
-                let next = merger.hungry().next();
-                next
-            } {
+            while let Some(stream) = { merger.hungry().next() } {
                 match queues[stream].pop_front() {
                     Some(keys) => merger.push(stream, Arc::new(Keys(keys))),
                     None => merger.finish(stream),

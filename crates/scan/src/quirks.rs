@@ -46,7 +46,7 @@ fn ends_are_doubtful(class: &TraceClass) -> bool {
     let version = [part(class, "tracer_major"), part(class, "tracer_minor"), patch(class)];
     match tracer.as_str() {
         "lttng-ust" => version < [2, 11, 0],
-        "lttng-modules" => version < [2, 9, 13] || (version >= [2, 10, 0] && version < [2, 10, 10]),
+        "lttng-modules" => version < [2, 9, 13] || ([2, 10, 0]..[2, 10, 10]).contains(&version),
         _ => false,
     }
 }

@@ -75,7 +75,7 @@ impl Session {
             }
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
-        counts.classes.sort_by(|one, other| other.events.cmp(&one.events));
+        counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
         counts
     }
 }

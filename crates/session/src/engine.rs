@@ -87,12 +87,12 @@ fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W
 }
 
 enum Job<W: Work> {
-    Refill { stream: usize, cursor: Cursor },
+    Refill { stream: usize, cursor: Box<Cursor> },
     Work { number: u64, round: Round<Batch>, context: W::Context },
 }
 
 enum Done<W: Work> {
-    Refill { stream: usize, cursor: Cursor, items: Vec<Item>, ended: bool },
+    Refill { stream: usize, cursor: Box<Cursor>, items: Vec<Item>, ended: bool },
     Work { number: u64, output: W::Output },
 }
 
@@ -187,7 +187,7 @@ struct Coordinator<'a, W: Work> {
     work: &'a W,
     merger: Merger<Batch>,
     /// Cursors that are not being refilled.
-    cursors: Vec<Option<Cursor>>,
+    cursors: Vec<Option<Box<Cursor>>>,
     ended: Vec<bool>,
     outputs: BTreeMap<u64, W::Output>,
     /// Number of the next round to be made.
@@ -205,7 +205,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             work,
             merger: Merger::new(cursors.len()),
             ended: vec![false; cursors.len()],
-            cursors: cursors.into_iter().map(Some).collect(),
+            cursors: cursors.into_iter().map(|cursor| Some(Box::new(cursor))).collect(),
             outputs: BTreeMap::new(),
             made: 0,
             finished: 0,
@@ -220,13 +220,13 @@ impl<'a, W: Work> Coordinator<'a, W> {
             while let Some(output) = self.outputs.remove(&self.finished) {
                 self.finished += 1;
                 if sink.finish(output).is_break() {
-                    return self.cursors.into_iter().flatten().collect();
+                    return self.cursors.into_iter().flatten().map(|cursor| *cursor).collect();
                 }
             }
             self.order_refills();
             self.make_rounds(sink);
             if self.all_made && self.finished == self.made {
-                return self.cursors.into_iter().flatten().collect();
+                return self.cursors.into_iter().flatten().map(|cursor| *cursor).collect();
             }
             self.help();
         }

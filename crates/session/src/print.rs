@@ -94,10 +94,10 @@ impl StreamFacts {
 
     fn packet_text(&self, events: &Events) -> Arc<PacketText> {
         let number = events.packet.number;
-        if let Ok(Some((known, text))) = self.packet.lock().as_deref() {
-            if *known == number {
-                return Arc::clone(text);
-            }
+        if let Ok(Some((known, text))) = self.packet.lock().as_deref()
+            && *known == number
+        {
+            return Arc::clone(text);
         }
         let text = self.printer.packet(&events.packet.head, events.packet.head_window());
         let text = Arc::new(text.unwrap_or_default());

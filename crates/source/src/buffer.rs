@@ -45,11 +45,11 @@ struct Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        if let Ok(mut free) = self.pool.lock() {
-            if free.bytes + bytes.len() <= KEPT_BYTES {
-                free.bytes += bytes.len();
-                free.memory.push(bytes);
-            }
+        if let Ok(mut free) = self.pool.lock()
+            && free.bytes + bytes.len() <= KEPT_BYTES
+        {
+            free.bytes += bytes.len();
+            free.memory.push(bytes);
         }
     }
 }
@@ -82,12 +82,12 @@ impl BufferPool {
     /// Memory of at least `size` bytes, of any content.
     fn take(&self, size: usize) -> Vec<u8> {
         let mut found = None;
-        if let Ok(mut free) = self.free.lock() {
-            if let Some(index) = free.memory.iter().position(|memory| memory.len() >= size) {
-                let memory = free.memory.swap_remove(index);
-                free.bytes -= memory.len();
-                found = Some(memory);
-            }
+        if let Ok(mut free) = self.free.lock()
+            && let Some(index) = free.memory.iter().position(|memory| memory.len() >= size)
+        {
+            let memory = free.memory.swap_remove(index);
+            free.bytes -= memory.len();
+            found = Some(memory);
         }
         found.unwrap_or_else(|| vec![0; size])
     }

@@ -405,10 +405,10 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn body_entry(&mut self) -> Result<BodyEntry<'a>> {
-        if self.is("typedef") || self.is("typealias") {
-            if let Some(declaration) = self.declaration()? {
-                return Ok(BodyEntry::Declaration(declaration));
-            }
+        if (self.is("typedef") || self.is("typealias"))
+            && let Some(declaration) = self.declaration()?
+        {
+            return Ok(BodyEntry::Declaration(declaration));
         }
         let class = self.class()?;
         if self.is(";") {

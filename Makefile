@@ -1,0 +1,30 @@
+# Every target does its own set-up; see scripts/setup.sh.
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
+KYMO := $(CARGO_TARGET_DIR)/ci/kymo
+DEMO := examples/traces/demo
+
+.PHONY: demo test check conformance bench
+
+demo:
+	@scripts/setup.sh build
+	@cargo build --quiet --profile ci --package kymo-cli
+	@$(KYMO) $(DEMO)
+	@echo; echo "$$ kymo print $(DEMO) | head -n 5"
+	@$(KYMO) print $(DEMO) | head -n 5
+
+test:
+	@scripts/setup.sh build
+	cargo test --profile ci --workspace
+	cargo build --profile ci --package kymo-cli
+	python3 scripts/conformance.py $(KYMO)
+
+check:
+	cargo xtask check
+
+conformance:
+	cargo build --profile ci --package kymo-cli
+	python3 scripts/conformance.py $(KYMO)
+
+bench:
+	cargo build --release --package kymo-cli
+	python3 bench/run.py $(CARGO_TARGET_DIR)/release/kymo

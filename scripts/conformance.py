@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Compares kymo with what Babeltrace 2.1 and yactfr read from the traces of the corpus.
+
+    conformance.py KYMO
+
+The corpus is looked for in $KYMO_CORPUS, else in ../shared/corpus beside the repository. Every deviation is
+listed in tests/conformance/deviations.tsv with its reason; one that is not listed fails, and so does a listed
+one that no longer occurs.
+"""
+
+import csv
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+EMPTY = ("", "-", "0")
+TIMEOUT_S = 20
+
+
+def run(kymo, corpus, *arguments):
+    """Exit status (None: it hung), standard output, standard error."""
+    environment = dict(os.environ, TZ="UTC", LC_ALL="C")
+    try:
+        done = subprocess.run([kymo, *arguments], cwd=corpus, env=environment, capture_output=True, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return None, b"", b""
+    return done.returncode, done.stdout, done.stderr
+
+
+def expected_events(row):
+    """How many events the reference reads; None if every reference refuses the trace."""
+    if row["exit_21"] == "0":
+        return int(row["events_21"])
+    if row["exit_yactfr"] == "0":
+        return int(row["events_yactfr"])
+    return None
+
+
+def checks(kymo, corpus, row):
+    """Names of the checks that fail for a trace, with what happened."""
+    trace = row["trace"]
+    status, out, err = run(kymo, corpus, "print", trace)
+    if status is None or status < 0:
+        yield "robust", "it hangs" if status is None else f"it dies of signal {-status}"
+        return
+    events = expected_events(row)
+    if events is None:
+        if status != 1:
+            yield "refused", f"exit status {status}, although no reference reads it"
+        elif not err:
+            yield "refused", "no error message"
+    elif status != 0:
+        yield "read", f"exit status {status}: {err.decode(errors='replace').strip()[:200]}"
+    elif out.count(b"\n") != events:
+        yield "events", f"{out.count(bytes([10]))} events instead of {events}"
+    if row["exit_21"] == "0" and row["events_21"] not in EMPTY:
+        if hashlib.sha256(out).hexdigest() != row["sha256_default_21"]:
+            yield "text", "differs from babeltrace2"
+        _, out, _ = run(kymo, corpus, "print", "--clock-seconds", "--no-delta", trace)
+        if hashlib.sha256(out).hexdigest() != row["sha256_clockseconds_nodelta_21"]:
+            yield "text-seconds", "differs from babeltrace2"
+
+
+def main():
+    kymo = str(pathlib.Path(sys.argv[1]).resolve())
+    corpus = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus")) / "ctf"
+    if not (corpus / "expected.tsv").exists():
+        print(f"CORPUS ABSENT: {corpus} is not there; the conformance suite was not run")
+        return 0
+    with open(ROOT / "tests" / "conformance" / "deviations.tsv", newline="") as file:
+        known = {(row["trace"], row["check"]): row["reason"] for row in csv.DictReader(file, delimiter="\t")}
+    with open(corpus / "expected.tsv", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    found, passed = {}, 0
+    for row in rows:
+        failures = list(checks(kymo, corpus, row))
+        passed += not failures
+        found.update({(row["trace"], check): what for check, what in failures})
+    for key in sorted(found.keys() - known.keys()):
+        print(f"NOT LISTED  {key[0]}  {key[1]}: {found[key]}")
+    for key in sorted(known.keys() - found.keys()):
+        print(f"NO LONGER   {key[0]}  {key[1]}: remove it from tests/conformance/deviations.tsv")
+    print(f"conformance: {passed} of {len(rows)} traces as the references, {len(known)} deviations listed")
+    return 1 if found.keys() != known.keys() else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
