@@ -293,15 +293,46 @@ impl<'a> Lower<'a> {
     /// Hands a value to the face and keeps it if somebody refers to it.
     fn value(&mut self, face: &mut dyn Face, value: Value<'_>, registers: &[Reg]) {
         face.value(&mut self.builder, value);
-        if let (true, [register]) = (self.wanted.contains(&self.path), registers) {
-            if let Some(&slot) = self.slots.get(&self.path) {
-                self.builder.push(Op::Out { slot, from: *register });
+        if let [register] = *registers {
+            self.keep_for_selected(register);
+            if self.wanted.contains(&self.path) {
+                if let Some(&slot) = self.slots.get(&self.path) {
+                    self.builder.push(Op::Out { slot, from: register });
+                }
+                self.kept.insert(self.path.clone(), register);
+                return;
             }
-            self.kept.insert(self.path.clone(), *register);
-            return;
         }
         for &register in registers {
             self.builder.release(register);
+        }
+    }
+
+    /// References that lead through a variant mean whichever option is there: all of them leave their value in
+    /// one register.
+    fn keep_for_selected(&mut self, from: Reg) {
+        let (scope, steps) = (self.path.scope, &self.path.steps);
+        let means = |path: &&FieldPath| {
+            path.scope == scope
+                && path.steps.len() == steps.len()
+                && path.steps != *steps
+                && leads_through(&path.steps, steps)
+        };
+        let meant: Vec<&FieldPath> = self.wanted.iter().filter(means).collect();
+        for path in meant {
+            if let Some(&slot) = self.slots.get(path) {
+                self.builder.push(Op::Out { slot, from });
+                continue;
+            }
+            let to = match self.kept.get(path) {
+                Some(&to) => to,
+                None => {
+                    let to = self.builder.register();
+                    self.kept.insert(path.clone(), to);
+                    to
+                }
+            };
+            self.builder.push(Op::Copy { to, from });
         }
     }
 
@@ -523,4 +554,11 @@ impl<'a> Lower<'a> {
         self.builder.push(Op::Load { to, slot });
         Ok(to)
     }
+}
+
+/// Whether a reference's steps lead through the field at `steps`, or to it.
+fn leads_through(reference: &[Step], steps: &[Step]) -> bool {
+    let agrees =
+        |(meant, step): (&Step, &Step)| meant == step || *meant == Step::Selected && matches!(step, Step::Option(_));
+    reference.len() >= steps.len() && reference.iter().zip(steps).all(agrees)
 }

@@ -46,6 +46,7 @@ impl<'a> Scopes<'a> {
             class = match (step, &class.kind) {
                 (Step::Member(index), FieldKind::Structure(structure)) => &structure.members.get(*index)?.class,
                 (Step::Option(index), FieldKind::Variant(variant)) => &variant.options.get(*index)?.class,
+                (Step::Selected, FieldKind::Variant(variant)) => &variant.options.first()?.class,
                 (Step::Content, FieldKind::Optional(optional)) => &optional.content,
                 (Step::Element, FieldKind::StaticArray(array)) => &array.element,
                 (Step::Element, FieldKind::DynamicArray(array)) => &array.element,

@@ -486,6 +486,8 @@ pub enum Step {
     Member(usize),
     /// Option of a variant, by index.
     Option(usize),
+    /// The option of a variant that is there, whichever it is: the field meant may be one of several.
+    Selected,
     /// Content of an optional.
     Content,
     /// The element of an array that contains the user.

@@ -229,17 +229,26 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Names lead from a finished field downwards.
+/// Names lead from a finished field downwards. A variant has none: a path leads through the option that is
+/// there, and every option must lead to a field.
 fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<(FieldPath, Shared)> {
-    let Some((first, rest)) = path.split_first() else {
-        return Some((FieldPath { scope, steps }, Rc::clone(proto)));
-    };
-    let Proto::Structure { members, .. } = &**proto else {
-        return None;
-    };
-    let index = members.iter().position(|(name, _)| name == first)?;
-    steps.push(Step::Member(index));
-    descend(scope, &members[index].1, steps, rest)
+    match (&**proto, path) {
+        (Proto::Structure { members, .. }, [first, rest @ ..]) => {
+            let index = members.iter().position(|(name, _)| name == first)?;
+            steps.push(Step::Member(index));
+            descend(scope, &members[index].1, steps, rest)
+        }
+        (Proto::Variant { options, .. }, _) => {
+            steps.push(Step::Selected);
+            let mut found = None;
+            for (_, option) in options {
+                found = Some(descend(scope, option, steps.clone(), path)?);
+            }
+            found
+        }
+        (_, []) => Some((FieldPath { scope, steps }, Rc::clone(proto))),
+        _ => None,
+    }
 }
 
 const SCOPES: [(&[&str], Scope); 6] = [

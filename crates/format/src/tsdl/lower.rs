@@ -250,18 +250,7 @@ impl Lower<'_> {
     }
 
     fn empty_stream(&self, id: u64) -> StreamDraft {
-        let class = DataStreamClass {
-            id,
-            namespace: None,
-            name: None,
-            uid: None,
-            default_clock: None,
-            packet_context: None,
-            event_header: None,
-            event_common_context: None,
-            event_classes: Vec::new(),
-            attributes: None,
-        };
+        let class = empty_stream_class(id);
         let roots = self.packet_header.iter().map(|root| (Scope::PacketHeader, Rc::clone(root))).collect();
         StreamDraft { class, roots }
     }
@@ -366,6 +355,22 @@ impl Lower<'_> {
         let mut trace = self.trace;
         trace.stream_classes = self.streams.into_iter().map(|draft| draft.class).collect();
         trace
+    }
+}
+
+/// A data stream class that has nothing.
+pub(crate) fn empty_stream_class(id: u64) -> DataStreamClass {
+    DataStreamClass {
+        id,
+        namespace: None,
+        name: None,
+        uid: None,
+        default_clock: None,
+        packet_context: None,
+        event_header: None,
+        event_common_context: None,
+        event_classes: Vec::new(),
+        attributes: None,
     }
 }
 

@@ -14,6 +14,7 @@ mod parser;
 mod problem;
 mod types;
 
+pub(crate) use lower::empty_stream_class;
 pub use problem::Problem;
 
 use crate::diagnostic::{Assumption, Diagnostic, Severity};

@@ -1,0 +1,38 @@
+//! CTF 2 metadata: a JSON text sequence of fragments.
+//!
+//! ```text
+//! text ──reader──> values with places ──fragments──> trace class
+//!                                       fields: field classes; location: references between them
+//! ```
+
+mod fields;
+mod fragments;
+mod location;
+mod object;
+mod problem;
+mod reader;
+
+pub use problem::Problem;
+
+use crate::diagnostic::{Assumption, Diagnostic, Severity};
+use crate::model::{Dialect, TraceClass};
+
+/// Reads CTF 2 metadata.
+pub(crate) fn parse(text: &str) -> (Option<TraceClass>, Vec<Diagnostic>) {
+    let (values, broken) = reader::sequence(text);
+    let (trace, mut errors) = fragments::read(&values);
+    errors.extend(broken);
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    if trace.dialect == Dialect::Ctf2Candidate {
+        let severity = Severity::Assumption(Assumption::ReleaseCandidateDialect);
+        diagnostics.push(diagnostic(severity, 0..0, Problem::Candidate));
+    }
+    let sound = errors.is_empty();
+    diagnostics.extend(errors.into_iter().map(|(span, problem)| diagnostic(Severity::Error, span, problem)));
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+    (sound.then_some(trace), diagnostics)
+}
+
+fn diagnostic(severity: Severity, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
+    Diagnostic { severity, span, problem: problem.into(), related: Vec::new(), help: None }
+}

@@ -1,0 +1,85 @@
+//! What can be wrong with CTF 2 metadata.
+
+/// A problem of CTF 2 metadata.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// Not JSON.
+    #[error("found {found}, expected {expected}")]
+    Unexpected {
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+    /// Values inside of values.
+    #[error("values are nested deeper than {0} levels")]
+    Depth(usize),
+    /// Not a JSON number.
+    #[error("this is no JSON number")]
+    Number,
+    /// A string without its end.
+    #[error("the string is not closed")]
+    UnclosedText,
+    /// A property has a value of the wrong kind.
+    #[error("`{property}` must be {expected}")]
+    Value {
+        /// Its name.
+        property: String,
+        /// What it must be.
+        expected: &'static str,
+    },
+    /// A property that must be there is missing.
+    #[error("the {what} has no property `{property}`")]
+    Missing {
+        /// What lacks it.
+        what: String,
+        /// Its name.
+        property: &'static str,
+    },
+    /// A property that the specification does not know.
+    #[error("a {what} has no property `{property}` in CTF 2")]
+    UnknownProperty {
+        /// What has it.
+        what: String,
+        /// Its name.
+        property: String,
+    },
+    /// The same thing twice.
+    #[error("{0} is defined twice")]
+    Twice(String),
+    /// A name that nothing has.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// What kind of thing.
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// The first fragment is another one.
+    #[error("the first fragment is a {0}; it must be the preamble")]
+    NoPreamble(String),
+    /// There is no fragment.
+    #[error("there is no fragment")]
+    Empty,
+    /// An extension that must be understood and is not.
+    #[error("the extension `{0}` is not known; a trace that declares it cannot be read without it")]
+    Extension(String),
+    /// A scope must be a structure.
+    #[error("`{0}` must be a structure")]
+    NotStructure(String),
+    /// A location leads nowhere.
+    #[error("the location leads to no field that is read before this one")]
+    Location,
+    /// A location leads to a field of the wrong kind.
+    #[error("the location leads to a field that is not {0}")]
+    Target(&'static str),
+    /// Ranges of two options overlap.
+    #[error("the ranges of two options overlap")]
+    Overlap,
+    /// The text is written as in the release candidate.
+    #[error("the metadata is written in the draft SPECRC 7.0 of CTF 2")]
+    Candidate,
+    /// Too many fields.
+    #[error("the fields of a scope are more than {0}")]
+    Fields(usize),
+}
