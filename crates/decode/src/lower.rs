@@ -235,7 +235,7 @@ impl<'a> Lower<'a> {
 
     /// Moves over a field of a fixed size that nobody looks at; false if it must be walked through.
     fn pass_over(&mut self, class: &FieldClass) -> bool {
-        if self.roles != Roles::Ignored && measure::has_roles(class) || self.is_referred(class) {
+        if self.roles != Roles::Ignored && measure::has_roles(class) || self.is_referred() {
             return false;
         }
         if self.builder.mixed_orders() && measure::only_order(class).is_none() {
@@ -252,13 +252,8 @@ impl<'a> Lower<'a> {
     }
 
     /// Whether somebody refers to this field or to one inside of it.
-    fn is_referred(&self, class: &FieldClass) -> bool {
-        let leaf =
-            !matches!(class.kind, FieldKind::Structure(_) | FieldKind::StaticArray(_) | FieldKind::DynamicArray(_));
-        if leaf {
-            return self.wanted.contains(&self.path);
-        }
-        self.wanted.iter().any(|path| path.scope == self.path.scope && path.steps.starts_with(&self.path.steps))
+    fn is_referred(&self) -> bool {
+        self.wanted.iter().any(|path| path.scope == self.path.scope && leads_through(&path.steps, &self.path.steps))
     }
 
     fn number(&mut self, bits: FixedBits, signed: bool) -> Result<(Reg, u8), LowerError> {
@@ -417,7 +412,7 @@ impl<'a> Lower<'a> {
         let count = Source::Register(self.referred(&array.length)?);
         self.path.steps.push(Step::Element);
         let passes = !face.wants(&array.element)
-            && !self.is_referred(&array.element)
+            && !self.is_referred()
             && (!self.builder.mixed_orders() || measure::only_order(&array.element).is_some());
         self.path.steps.pop();
         if let (true, Some(stride)) = (passes, measure::stride(&array.element)) {

@@ -33,6 +33,9 @@ pub enum Problem {
     /// Of a metadata stream's packets or encoding.
     #[error("{0}")]
     Stream(#[from] crate::stream::Problem),
+    /// Of the trace class as a whole.
+    #[error("{0}")]
+    Check(#[from] crate::check::Problem),
     /// Of TSDL.
     #[error("{0}")]
     Tsdl(#[from] crate::tsdl::Problem),

@@ -8,6 +8,7 @@
 //!                                        └──write──> CTF 2 JSON, TSDL
 //! ```
 
+pub mod check;
 mod diagnostic;
 pub mod json;
 pub mod model;
@@ -42,9 +43,9 @@ pub fn parse(bytes: &[u8]) -> Metadata {
     let stream::Text { text, uuid, problems, lossy } = stream::read(bytes);
     let broken = !problems.is_empty();
     let mut diagnostics: Vec<Diagnostic> =
-        problems.into_iter().map(|problem| of_stream(Severity::Error, problem)).collect();
+        problems.into_iter().map(|problem| whole(Severity::Error, problem.into())).collect();
     if lossy {
-        diagnostics.push(of_stream(Severity::Assumption(Assumption::MetadataEncoding), stream::Problem::Encoding));
+        diagnostics.push(whole(Severity::Assumption(Assumption::MetadataEncoding), stream::Problem::Encoding.into()));
     }
     let is_json = text.trim_start().starts_with(['\u{1e}', '{']);
     let (trace_class, found) = match is_json {
@@ -53,10 +54,13 @@ pub fn parse(bytes: &[u8]) -> Metadata {
         false => tsdl::parse(&text, uuid.is_some()),
     };
     diagnostics.extend(found);
-    let trace_class = trace_class.filter(|_| !broken);
+    let wrong = trace_class.as_ref().map(check::check).unwrap_or_default();
+    let trace_class = trace_class.filter(|_| !broken && wrong.is_empty());
+    diagnostics.extend(wrong.into_iter().map(|problem| whole(Severity::Error, problem.into())));
     Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 
-fn of_stream(severity: Severity, problem: stream::Problem) -> Diagnostic {
-    Diagnostic { severity, span: 0..0, problem: problem.into(), related: Vec::new(), help: None }
+/// A finding about the metadata as a whole.
+fn whole(severity: Severity, problem: Problem) -> Diagnostic {
+    Diagnostic { severity, span: 0..0, problem, related: Vec::new(), help: None }
 }

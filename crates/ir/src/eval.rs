@@ -9,7 +9,9 @@ use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
 use crate::program::{Arm, Emit, Op, Program, Reg, Source};
-use crate::run::{Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window};
+use crate::run::{
+    EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+};
 
 /// Runs `program` on the record at `position`; returns the position behind it.
 ///
@@ -361,7 +363,11 @@ impl<'a> Machine<'a> {
     }
 
     fn repeat(&mut self, count: Source, index: Option<Reg>, body: &[Op]) -> Result<(), Fault> {
-        for round in 0..self.source(count) {
+        let (count, start) = (self.source(count), self.position);
+        for round in 0..count {
+            if round > EMPTY_ELEMENTS_MAX + (self.position - start) {
+                return self.fault(FaultKind::EmptyElements { count });
+            }
             if let Some(index) = index {
                 self.set(index, round);
             }

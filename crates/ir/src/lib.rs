@@ -23,4 +23,6 @@ pub use program::{
     Arm, Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program,
     RealStyle, Reg, Slot, Source, Table, TextStyle,
 };
-pub use run::{Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window};
+pub use run::{
+    EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+};

@@ -13,6 +13,9 @@ use crate::program::{Program, Slot};
 /// Readable bytes behind `Window::end`: wide loads may touch them, no result depends on them.
 pub const SLACK: usize = 16;
 
+/// Elements of a list that may take no bits, beside one for each bit that the list takes.
+pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
+
 /// The slot in which an event header leaves the id of the event record class.
 pub const SLOT_EVENT_CLASS: Slot = Slot(0);
 
@@ -112,6 +115,12 @@ pub enum FaultKind {
     UnknownEventClass {
         /// The id.
         id: u64,
+    },
+    /// A list has very many elements, and hardly any takes bits.
+    #[error("a list has {count} elements, of which more than {EMPTY_ELEMENTS_MAX} take no bits")]
+    EmptyElements {
+        /// How many it says it has.
+        count: u64,
     },
     /// The record takes no bits, so that there would be endlessly many.
     #[error("the event record takes no bits")]

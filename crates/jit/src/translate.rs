@@ -5,7 +5,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::{Arm, Op, Phase, Program, SLOT_EVENT_CLASS, Source};
+use kymo_ir::{Arm, EMPTY_ELEMENTS_MAX, Op, Phase, Program, SLOT_EVENT_CLASS, Source};
 use kymo_units::ByteOrder;
 
 /// A program being translated into a function.
@@ -383,12 +383,20 @@ impl<'b, 'f> Translator<'b, 'f> {
         let (head, inside, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let round = self.builder.append_block_param(head, types::I64);
+        let start = self.position();
         let zero = self.constant(0);
         self.builder.ins().jump(head, &[zero.into()]);
         self.builder.switch_to_block(head);
         let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, round, count);
         self.builder.ins().brif(more, inside, &[], behind, &[]);
         self.builder.switch_to_block(inside);
+        if !always_moves(body) {
+            let position = self.position();
+            let moved = self.builder.ins().isub(position, start);
+            let most = self.builder.ins().iadd_imm_s(moved, EMPTY_ELEMENTS_MAX as i64);
+            let idle = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, round, most);
+            self.stuck_if(idle);
+        }
         if let Some(index) = index {
             self.builder.def_var(self.registers[usize::from(index)], round);
         }
@@ -473,6 +481,11 @@ fn join(one: Phase, other: Phase) -> Phase {
     let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
     let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
     Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
+}
+
+/// Whether every run of the block takes at least a bit.
+fn always_moves(block: &[Op]) -> bool {
+    block.iter().any(|op| matches!(op, Op::Advance { bits: 1.. } | Op::Text { .. } | Op::Leb { .. }))
 }
 
 /// What holds at the head of every round: before the first, and after any number of bodies.

@@ -28,6 +28,9 @@ const FIELDS_MAX: usize = 1 << 16;
 /// The scopes that were read before the one being built.
 pub(crate) type Roots = Vec<(Scope, Shared)>;
 
+/// What a reference means: the path, and the fields it may lead to (several through a variant).
+type Found = (FieldPath, Vec<Shared>);
+
 /// Builds the field class of one scope.
 pub(crate) struct Builder<'a> {
     scope: Scope,
@@ -121,13 +124,15 @@ impl<'a> Builder<'a> {
 
     fn variant(&mut self, tag: Option<&Reference>, options: &[(String, Shared)]) -> Result<FieldKind> {
         let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
-        let (selector, target) = self.find(tag)?;
-        let Proto::Integer(integer) = &*target else {
-            return Err((tag.span.clone(), Problem::Tag(dotted(tag))));
+        let (selector, targets) = self.find(tag)?;
+        // Labels become ranges of values: enumerations of several fields could give a label several meanings.
+        let integer = match &targets[..] {
+            [target] => match &**target {
+                Proto::Integer(integer) if integer.meaning.enumeration => integer,
+                _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
+            },
+            _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
         };
-        if !integer.meaning.enumeration {
-            return Err((tag.span.clone(), Problem::Tag(dotted(tag))));
-        }
         let mut built = Vec::with_capacity(options.len());
         for (index, (name, option)) in options.iter().enumerate() {
             self.steps.push(Step::Option(index));
@@ -153,10 +158,10 @@ impl<'a> Builder<'a> {
     }
 
     fn sequence(&mut self, length: &Reference, element: &Shared) -> Result<FieldKind> {
-        let (path, target) = self.find(length)?;
-        match &*target {
-            Proto::Integer(integer) if !integer.meaning.signed => {}
-            _ => return Err((length.span.clone(), Problem::Length(dotted(length)))),
+        let (path, targets) = self.find(length)?;
+        let is_length = |target: &Shared| matches!(&**target, Proto::Integer(integer) if !integer.meaning.signed);
+        if !targets.iter().all(is_length) {
+            return Err((length.span.clone(), Problem::Length(dotted(length))));
         }
         if let Some(encoding) = character(element) {
             return Ok(FieldKind::DynamicText(DynamicText { length: path, encoding, alignment: 8 }));
@@ -173,13 +178,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The field that a reference means.
-    fn find(&self, reference: &Reference) -> Result<(FieldPath, Shared)> {
+    fn find(&self, reference: &Reference) -> Result<Found> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));
         found.ok_or_else(|| (reference.span.clone(), Problem::Reference(dotted(reference))))
     }
 
-    fn find_absolute(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
+    fn find_absolute(&self, path: &[String]) -> Option<Found> {
         let (scope, rest) = SCOPES.iter().find_map(|(prefix, scope)| {
             let matches = path.len() > prefix.len() && path.iter().zip(*prefix).all(|(word, part)| word == part);
             matches.then(|| (*scope, &path[prefix.len()..]))
@@ -192,7 +197,7 @@ impl<'a> Builder<'a> {
         descend(scope, root, Vec::new(), rest)
     }
 
-    fn find_relative(&self, path: &[String]) -> Option<(FieldPath, Shared)> {
+    fn find_relative(&self, path: &[String]) -> Option<Found> {
         for frame in self.frames.iter().rev() {
             let steps = &self.steps[..frame.steps];
             let found = self.descend_declared(self.scope, &frame.proto, steps, frame.declared, path);
@@ -211,7 +216,7 @@ impl<'a> Builder<'a> {
         steps: &[Step],
         declared: usize,
         path: &[String],
-    ) -> Option<(FieldPath, Shared)> {
+    ) -> Option<Found> {
         let Proto::Structure { members, .. } = &**proto else {
             return None;
         };
@@ -222,8 +227,14 @@ impl<'a> Builder<'a> {
         if index < declared {
             return descend(scope, &members[index].1, steps, rest);
         }
-        // An absolute path may lead through the structures that are being built.
-        let inner = self.frames.iter().find(|frame| frame.steps == steps.len() && self.steps.starts_with(&steps))?;
+        // A path may lead through the structures that are being built, and through the option around the user.
+        let is_inside = |frame: &&Frame| {
+            frame.steps >= steps.len()
+                && self.steps.starts_with(&steps)
+                && self.steps[steps.len()..frame.steps].iter().all(|step| matches!(step, Step::Option(_)))
+        };
+        let inner = self.frames.iter().find(is_inside)?;
+        let steps = self.steps[..inner.steps].to_vec();
         (index == declared && !rest.is_empty())
             .then(|| self.descend_declared(scope, &inner.proto, &steps, inner.declared, rest))?
     }
@@ -231,7 +242,7 @@ impl<'a> Builder<'a> {
 
 /// Names lead from a finished field downwards. A variant has none: a path leads through the option that is
 /// there, and every option must lead to a field.
-fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<(FieldPath, Shared)> {
+fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<Found> {
     match (&**proto, path) {
         (Proto::Structure { members, .. }, [first, rest @ ..]) => {
             let index = members.iter().position(|(name, _)| name == first)?;
@@ -240,13 +251,15 @@ fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) 
         }
         (Proto::Variant { options, .. }, _) => {
             steps.push(Step::Selected);
-            let mut found = None;
+            let (mut path_found, mut targets) = (None, Vec::new());
             for (_, option) in options {
-                found = Some(descend(scope, option, steps.clone(), path)?);
+                let (found, of_option) = descend(scope, option, steps.clone(), path)?;
+                path_found = Some(found);
+                targets.extend(of_option);
             }
-            found
+            Some((path_found?, targets))
         }
-        (_, []) => Some((FieldPath { scope, steps }, Rc::clone(proto))),
+        (_, []) => Some((FieldPath { scope, steps }, vec![Rc::clone(proto)])),
         _ => None,
     }
 }
@@ -268,9 +281,9 @@ fn dotted(reference: &Reference) -> String {
 fn role(scope: Scope, depth: usize, name: &str) -> Option<Role> {
     match (scope, name) {
         (Scope::EventHeader, "id") => Some(Role::EventRecordClassId),
+        (Scope::PacketHeader, "stream_id") => Some(Role::DataStreamClassId),
         _ if depth != 1 => None,
         (Scope::PacketHeader, "magic") => Some(Role::PacketMagicNumber),
-        (Scope::PacketHeader, "stream_id") => Some(Role::DataStreamClassId),
         (Scope::PacketHeader, "stream_instance_id") => Some(Role::DataStreamId),
         (Scope::PacketContext, "packet_size") => Some(Role::PacketTotalLength),
         (Scope::PacketContext, "content_size") => Some(Role::PacketContentLength),

@@ -89,6 +89,15 @@ impl Lower<'_> {
             let result = self.trace_values(block);
             self.note(result);
         }
+        for item in items {
+            // Of an environment entry that is given twice both are kept, as Babeltrace does.
+            if let Item::Block(block) = item
+                && block.keyword.text != "env"
+            {
+                let result = once(block);
+                self.note(result);
+            }
+        }
         for block in blocks(items, "clock") {
             let result = clock(block, &mut self.types.doubts);
             let Some(clock) = self.note(result) else {
@@ -183,6 +192,9 @@ impl Lower<'_> {
 
     fn environment(&mut self, block: &Block<'_>) -> Result<()> {
         for (path, value) in values(block) {
+            if let ExpressionKind::Integer(number) = value.kind {
+                self.types.environment.insert(joined(path), number);
+            }
             let value = match &value.kind {
                 ExpressionKind::Integer(number) => EnvironmentValue::Integer(*number),
                 ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone()),
@@ -393,6 +405,18 @@ fn values<'i, 'a>(block: &'i Block<'a>) -> impl Iterator<Item = (&'i [Word<'a>],
         Entry::Value { path, value } => Some((&path[..], value)),
         _ => None,
     })
+}
+
+/// No attribute or scope of a block is given twice.
+fn once(block: &Block<'_>) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    for entry in &block.entries {
+        let (Entry::Value { path, .. } | Entry::Type { path, .. }) = entry else { continue };
+        if !seen.insert(joined(path)) {
+            return Err((path[0].span(), Problem::Twice { what: format!("`{}`", joined(path)) }));
+        }
+    }
+    Ok(())
 }
 
 fn joined(path: &[Word<'_>]) -> String {

@@ -23,6 +23,9 @@ pub(crate) struct Parser<'a, 't> {
 }
 
 const BLOCKS: [&str; 6] = ["trace", "env", "clock", "stream", "event", "callsite"];
+/// Words that name no type.
+const RESERVED: [&str; 10] =
+    ["string", "align", "callsite", "clock", "env", "event", "floating_point", "integer", "stream", "trace"];
 const SPECIFIERS: [&str; 12] = [
     "void",
     "char",
@@ -154,7 +157,8 @@ impl<'a> Parser<'a, '_> {
 
     fn entry(&mut self) -> Result<Entry<'a>> {
         let assigned = (0..).find(|&ahead| !self.is_path_part(ahead)).map(|ahead| self.peek_at(ahead).text);
-        if !matches!(assigned, Some("=" | ":=")) {
+        let declares = self.is("typealias") || self.is("typedef");
+        if declares || !matches!(assigned, Some("=" | ":=")) {
             return match self.declaration()? {
                 Some(declaration) => Ok(Entry::Declaration(declaration)),
                 None => self.unexpected("an attribute (`name = value`, `name := type`) or a type"),
@@ -246,17 +250,23 @@ impl<'a> Parser<'a, '_> {
 
     fn alias(&mut self) -> Result<Declaration<'a>> {
         let class = self.class()?;
-        let declarator = self.declarator()?;
+        let mut declarator = self.declarator()?;
         self.expect(":=", "`:=`")?;
         let start = self.peek().start;
         let mut name = self.alias_words()?;
         while self.eat("*") {
             name.push_str(" *");
         }
+        // Lengths may stand on either side.
+        declarator.lengths.extend(self.declarator()?.lengths);
         Ok(Declaration::Alias { class, declarator, name, span: start..self.end() })
     }
 
     fn alias_words(&mut self) -> Result<String> {
+        let compound = matches!(self.peek().text, "struct" | "variant" | "enum") && self.peek_at(1).kind != Kind::Word;
+        if compound || RESERVED.contains(&self.peek().text) && self.peek().kind == Kind::Word {
+            return self.unexpected("the name of a type, which is no keyword");
+        }
         let mut name = self.word("the name of a type")?.text.to_owned();
         while self.peek().kind == Kind::Word {
             name.push(' ');

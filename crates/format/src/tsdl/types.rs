@@ -45,13 +45,15 @@ pub(crate) struct Types {
     scopes: Vec<HashMap<String, Shared>>,
     pub(crate) native: Option<ByteOrder>,
     pub(crate) clocks: HashMap<String, usize>,
+    /// Integers of the environment: lengths may refer to them.
+    pub(crate) environment: HashMap<String, i128>,
     /// Attributes that the specification does not know.
     pub(crate) doubts: Vec<(Span, Problem)>,
 }
 
 impl Types {
     pub(crate) fn new(native: Option<ByteOrder>, clocks: HashMap<String, usize>) -> Self {
-        Self { scopes: vec![HashMap::new()], native, clocks, doubts: Vec::new() }
+        Self { scopes: vec![HashMap::new()], native, clocks, environment: HashMap::new(), doubts: Vec::new() }
     }
 
     pub(crate) fn enter(&mut self) {
@@ -108,6 +110,11 @@ impl Types {
                     })?;
                     Proto::Array { length, element: proto }
                 }
+                ExpressionKind::Path(path) if path.len() == 2 && path[0].text == "env" => {
+                    let known = self.environment.get(path[1].text).and_then(|value| u64::try_from(*value).ok());
+                    let problem = || Problem::Unknown { what: "length in the environment", name: path[1].text.into() };
+                    Proto::Array { length: known.ok_or_else(|| (length.span.clone(), problem()))?, element: proto }
+                }
                 ExpressionKind::Path(path) => {
                     let path = path.iter().map(|word| word.text.to_owned()).collect();
                     Proto::Sequence { length: Reference { path, span: length.span.clone() }, element: proto }
@@ -143,6 +150,7 @@ impl Types {
     }
 
     fn integer(&mut self, attributes: &[Attribute<'_>], span: &Span) -> Result<FixedInteger> {
+        once(attributes)?;
         let (mut size, mut align, mut order) = (None, None, None);
         let mut meaning = plain_meaning();
         for attribute in attributes {
@@ -167,6 +175,7 @@ impl Types {
     }
 
     fn real(&mut self, attributes: &[Attribute<'_>], span: &Span) -> Result<FixedBits> {
+        once(attributes)?;
         let (mut exponent, mut mantissa, mut align, mut order) = (None, None, None, None);
         for attribute in attributes {
             let value = &attribute.value;
@@ -191,6 +200,7 @@ impl Types {
     }
 
     fn string(&mut self, attributes: &[Attribute<'_>]) -> Result<TextEncoding> {
+        once(attributes)?;
         let mut found = None;
         for attribute in attributes {
             match attribute.name.text {
@@ -347,6 +357,17 @@ impl Types {
         };
         self.named(&(name + &" *".repeat(pointers)), &class.span)
     }
+}
+
+/// No attribute is given twice.
+fn once(attributes: &[Attribute<'_>]) -> Result<()> {
+    for (index, attribute) in attributes.iter().enumerate() {
+        if attributes[..index].iter().any(|other| other.name.text == attribute.name.text) {
+            let what = format!("the attribute `{}`", attribute.name.text);
+            return Err((attribute.name.span(), Problem::Twice { what }));
+        }
+    }
+    Ok(())
 }
 
 /// An unsigned decimal integer.

@@ -1,0 +1,141 @@
+//! Rules that hold for a trace class of any dialect, and the limits that keep hostile ones from hurting.
+//!
+//! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly many
+//! elements without bits, would keep it busy for ever. Such metadata are refused, and the message says why.
+
+use crate::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role, TraceClass};
+
+/// Elements without bits that an array may have.
+const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
+
+/// What is wrong with a trace class as a whole.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Problem {
+    /// There is something, but it takes no bits.
+    #[error("the events of class {event} in data stream class {stream} take no bits: there would be endlessly many")]
+    EmptyEvent {
+        /// Id of the event record class.
+        event: u64,
+        /// Id of the data stream class.
+        stream: u64,
+    },
+    /// Elements that take no bits.
+    #[error("an array in {place} has {count} elements that take no bits; at most 65536 are read")]
+    EmptyElements {
+        /// Where.
+        place: String,
+        /// How many.
+        count: u64,
+    },
+    /// The magic number is of another kind.
+    #[error("the magic number of packets must be the first member of their header and an unsigned integer of 32 bits")]
+    Magic,
+    /// Packets do not tell their data stream class.
+    #[error("there are {0} data stream classes, but the packet header has no field that tells a packet's")]
+    NoStreamClassId(usize),
+    /// Events do not tell their class.
+    #[error("data stream class {stream} has {count} event record classes, but no header field tells an event's")]
+    NoEventClassId {
+        /// Id of the data stream class.
+        stream: u64,
+        /// How many.
+        count: usize,
+    },
+}
+
+/// Everything that is wrong.
+#[must_use]
+pub fn check(trace: &TraceClass) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    packet_header(trace, &mut problems);
+    for stream in &trace.stream_classes {
+        stream_class(stream, &mut problems);
+    }
+    problems
+}
+
+fn packet_header(trace: &TraceClass, problems: &mut Vec<Problem>) {
+    if let Some(FieldKind::Structure(header)) = trace.packet_header.as_ref().map(|class| &class.kind) {
+        let magic = header.members.iter().position(|member| member.class.roles().contains(&Role::PacketMagicNumber));
+        let is_word =
+            |class: &FieldClass| matches!(&class.kind, FieldKind::Integer(integer) if integer.bits.length == 32);
+        if magic.is_some_and(|index| index != 0 || !is_word(&header.members[index].class)) {
+            problems.push(Problem::Magic);
+        }
+    }
+    let classes = trace.stream_classes.len();
+    if classes > 1 && !trace.packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId)) {
+        problems.push(Problem::NoStreamClassId(classes));
+    }
+    elements(trace.packet_header.as_ref(), "the packet header", problems);
+}
+
+fn stream_class(stream: &DataStreamClass, problems: &mut Vec<Problem>) {
+    let count = stream.event_classes.len();
+    if count > 1 && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId)) {
+        problems.push(Problem::NoEventClassId { stream: stream.id, count });
+    }
+    elements(stream.packet_context.as_ref(), "the packet context", problems);
+    elements(stream.event_header.as_ref(), "the event record header", problems);
+    elements(stream.event_common_context.as_ref(), "the common context", problems);
+    let common = [&stream.event_header, &stream.event_common_context];
+    let common_is_empty = common.iter().all(|class| class.as_ref().is_none_or(takes_no_bits));
+    for event in &stream.event_classes {
+        if common_is_empty && own_scopes(event).all(takes_no_bits) {
+            problems.push(Problem::EmptyEvent { event: event.id, stream: stream.id });
+        }
+        elements(event.specific_context.as_ref(), "an event's context", problems);
+        elements(event.payload.as_ref(), "an event's payload", problems);
+    }
+}
+
+fn own_scopes(event: &EventRecordClass) -> impl Iterator<Item = &FieldClass> {
+    event.specific_context.iter().chain(&event.payload)
+}
+
+/// Whether a field of the class never takes a bit, whatever the data.
+fn takes_no_bits(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Structure(structure) => structure.members.iter().all(|member| takes_no_bits(&member.class)),
+        FieldKind::StaticArray(array) => array.length == 0 || takes_no_bits(&array.element),
+        FieldKind::DynamicArray(array) => takes_no_bits(&array.element),
+        FieldKind::StaticText(text) => text.length == 0,
+        FieldKind::StaticBlob(blob) => blob.length == 0,
+        FieldKind::Variant(variant) => variant.options.iter().all(|option| takes_no_bits(&option.class)),
+        FieldKind::Optional(optional) => takes_no_bits(&optional.content),
+        _ => false,
+    }
+}
+
+/// Looks for long arrays whose elements take no bits. Where the length stands in the data, readers limit it.
+fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>) {
+    let Some(class) = class else { return };
+    match &class.kind {
+        FieldKind::Structure(structure) => {
+            structure.members.iter().for_each(|member| elements(Some(&member.class), place, problems));
+        }
+        FieldKind::Variant(variant) => {
+            variant.options.iter().for_each(|option| elements(Some(&option.class), place, problems));
+        }
+        FieldKind::Optional(optional) => elements(Some(&optional.content), place, problems),
+        FieldKind::StaticArray(array) => {
+            if array.length > EMPTY_ELEMENTS_MAX && takes_no_bits(&array.element) {
+                problems.push(Problem::EmptyElements { place: place.to_owned(), count: array.length });
+            }
+            elements(Some(&array.element), place, problems);
+        }
+        FieldKind::DynamicArray(array) => elements(Some(&array.element), place, problems),
+        _ => {}
+    }
+}
+
+fn has_role(class: &FieldClass, role: Role) -> bool {
+    match &class.kind {
+        FieldKind::Structure(structure) => structure.members.iter().any(|member| has_role(&member.class, role)),
+        FieldKind::StaticArray(array) => has_role(&array.element, role),
+        FieldKind::DynamicArray(array) => has_role(&array.element, role),
+        FieldKind::Optional(optional) => has_role(&optional.content, role),
+        FieldKind::Variant(variant) => variant.options.iter().any(|option| has_role(&option.class, role)),
+        _ => class.roles().contains(&role),
+    }
+}
