@@ -7,7 +7,7 @@ use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{ClockClass, ClockOrigin, Severity};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
-use kymo_source::BufferPool;
+use kymo_source::{BufferPool, Finder};
 
 use crate::report::{Problem, Report};
 
@@ -70,8 +70,9 @@ impl Session {
     /// A path without a trace, or metadata that cannot be understood.
     pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
         let mut traces = Vec::new();
+        let mut finder = Finder::default();
         for path in paths {
-            for folder in kymo_source::find(path)? {
+            for folder in finder.find(path)? {
                 let path = folder.path().to_owned();
                 let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
                 let trace = Trace::open(folder, trace_options, &NothingKnown);
@@ -81,7 +82,13 @@ impl Session {
         traces.sort_by_key(|trace| trace.class.uuid);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores() } else { options.threads };
-        let opened = opening_report(&traces);
+        let mut opened = opening_report(&traces);
+        opened.unreadable.extend(
+            finder.skipped().iter().map(|skipped| Problem {
+                place: skipped.path.display().to_string(),
+                message: skipped.kind.to_string(),
+            }),
+        );
         Ok(Self { traces, threads, opened })
     }
 

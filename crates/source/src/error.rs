@@ -20,11 +20,78 @@ pub enum ErrorKind {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// No trace is there.
-    #[error("there is no trace here: neither this folder nor one below it has a file named `metadata`")]
-    NoTrace,
+    #[error("there is no trace here: neither this folder nor one below it has a file named `metadata`; {0}")]
+    NoTrace(Seen),
     /// A file that is no stream of a trace.
-    #[error("this file is no trace: its folder has no file named `metadata`")]
+    #[error(
+        "this file is no trace: it is no tar, gzip, zstd or zip archive and its folder has no file named `metadata`"
+    )]
     NotInTrace,
+    /// Neither a folder nor a file.
+    #[error("expected a folder or a file, found a pipe, socket or device")]
+    NoFile,
+    /// A tar file is broken.
+    #[error("at byte {offset}: expected the header of a tar entry")]
+    TarHeader {
+        /// Where the header should be.
+        offset: u64,
+    },
+    /// An entry that leaves out zeros.
+    #[error("the entry {0} is stored with holes (GNU sparse), which cannot be read in place: unpack the archive")]
+    Sparse(String),
+    /// An entry that needs a password.
+    #[error("the entry {0} is encrypted: unpack the archive")]
+    Encrypted(String),
+    /// A zip file is broken.
+    #[error("{0}")]
+    Zip(Box<zip::result::ZipError>),
+    /// An archive has too many entries.
+    #[error("the archive has more than {0} entries: unpack it")]
+    ManyEntries(usize),
+    /// An archive becomes too large.
+    #[error("the archive unpacks to more than {limit} bytes, which is suspicious: unpack it yourself if it is meant")]
+    Unpacked {
+        /// The most that is unpacked.
+        limit: u64,
+    },
+}
+
+/// What is in a folder instead of a trace.
+#[derive(Debug)]
+pub struct Seen {
+    /// The first names.
+    pub names: Vec<String>,
+    /// All of them.
+    pub count: usize,
+}
+
+/// Names that a message shows.
+const NAMES_SHOWN: usize = 4;
+
+impl Seen {
+    pub(crate) fn new(names: impl Iterator<Item = String>) -> Self {
+        let mut seen = Self { names: Vec::new(), count: 0 };
+        for name in names {
+            if seen.count < NAMES_SHOWN {
+                seen.names.push(name);
+            }
+            seen.count += 1;
+        }
+        seen
+    }
+}
+
+impl std::fmt::Display for Seen {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.names.is_empty() {
+            return write!(formatter, "it is empty");
+        }
+        write!(formatter, "it holds {}", self.names.join(", "))?;
+        match self.count - self.names.len() {
+            0 => Ok(()),
+            more => write!(formatter, " and {more} more"),
+        }
+    }
 }
 
 impl Error {

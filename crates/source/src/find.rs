@@ -1,54 +1,136 @@
-//! Finds the traces in what the user named: a trace, a tree of traces, one stream's file.
+//! Finds the traces in what the user named: a trace, a tree of traces, one stream's file, an archive.
 
+use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind};
+use crate::archive::{Archive, Packing};
+use crate::error::{Error, ErrorKind, Seen};
 use crate::folder::TraceFolder;
+use crate::handles::Handles;
 
 /// Folders inside of folders.
 const DEPTH_MAX: usize = 32;
 
-/// The traces at or below `path`, in the order of their names.
-///
-/// A file means the one stream that it holds; its folder's metadata says how to read it.
+/// Finds traces. What one finder found shares one limit of open files.
+#[derive(Debug, Default)]
+pub struct Finder {
+    handles: Arc<Handles>,
+    skipped: Vec<Error>,
+}
+
+/// The traces at or below `path`, as [`Finder::find`] returns them.
 ///
 /// # Errors
 ///
-/// Nothing is there, or it cannot be read.
+/// As there; a folder that cannot be listed is an error here.
 pub fn find(path: &Path) -> Result<Vec<TraceFolder>, Error> {
-    let facts = std::fs::metadata(path).map_err(|error| Error::new(path, error))?;
-    if facts.is_file() {
-        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if !folder.join("metadata").is_file() {
-            return Err(Error::new(path, ErrorKind::NotInTrace));
-        }
-        return Ok(vec![TraceFolder::of_one_file(folder, path)?]);
+    let mut finder = Finder::default();
+    let found = finder.find(path)?;
+    match finder.skipped.pop() {
+        Some(error) => Err(error),
+        None => Ok(found),
     }
-    let mut found = Vec::new();
-    walk(path, 0, &mut found)?;
-    if found.is_empty() {
-        return Err(Error::new(path, ErrorKind::NoTrace));
-    }
-    Ok(found)
 }
 
-fn walk(path: &Path, depth: usize, found: &mut Vec<TraceFolder>) -> Result<(), Error> {
-    if path.join("metadata").is_file() {
-        found.push(TraceFolder::open(path)?);
-        return Ok(());
+impl Finder {
+    /// The traces at or below `path`, in the order of their names.
+    ///
+    /// A file means the one stream that it holds (its folder's metadata says how to read it) or an archive.
+    /// Links to folders are not followed below `path`, so that none is seen twice or for ever.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is there, or it cannot be read. Folders below `path` that cannot be listed are
+    /// [skipped](Self::skipped).
+    pub fn find(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
+        let facts = fs::metadata(path).map_err(|error| Error::new(path, error))?;
+        if facts.is_file() {
+            return self.file(path);
+        }
+        if !facts.is_dir() {
+            return Err(Error::new(path, ErrorKind::NoFile));
+        }
+        let skipped = self.skipped.len();
+        let mut found = Vec::new();
+        self.walk(path, 0, &mut found);
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        // That something could not be looked into is the better reason for finding nothing.
+        if self.skipped.len() > skipped {
+            return Err(self.skipped.swap_remove(skipped));
+        }
+        let entries = fs::read_dir(path).map_err(|error| Error::new(path, error))?;
+        let mut names: Vec<_> =
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        Err(Error::new(path, ErrorKind::NoTrace(Seen::new(names.into_iter()))))
     }
-    if depth >= DEPTH_MAX {
-        return Ok(());
+
+    /// Folders that could not be listed, and why.
+    #[must_use]
+    pub fn skipped(&self) -> &[Error] {
+        &self.skipped
     }
-    let entries = std::fs::read_dir(path).map_err(|error| Error::new(path, error))?;
-    let mut folders: Vec<_> = entries
-        .flatten()
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
-        .map(|entry| entry.path())
-        .collect();
-    folders.sort();
-    for folder in folders {
-        walk(&folder, depth + 1, found)?;
+
+    fn file(&self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
+        let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.file_name().is_some_and(|name| name == "metadata") {
+            return Ok(vec![TraceFolder::open(folder, &self.handles)?]);
+        }
+        // A stream may begin with any bytes, so that in a trace only the name makes an archive.
+        let in_trace = folder.join("metadata").is_file();
+        if !in_trace || is_named_archive(path) {
+            let packing = Packing::of(&self.handles.register(path.to_owned()))?;
+            if let Some(packing) = packing {
+                return in_archive(Archive::open(path, packing, &self.handles)?);
+            }
+        }
+        if !in_trace {
+            return Err(Error::new(path, ErrorKind::NotInTrace));
+        }
+        Ok(vec![TraceFolder::of_one_file(folder, path, &self.handles)?])
     }
-    Ok(())
+
+    fn walk(&mut self, path: &Path, depth: usize, found: &mut Vec<TraceFolder>) {
+        if path.join("metadata").is_file() {
+            match TraceFolder::open(path, &self.handles) {
+                Ok(folder) => found.push(folder),
+                Err(error) => self.skipped.push(error),
+            }
+            return;
+        }
+        if depth >= DEPTH_MAX {
+            return;
+        }
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => return self.skipped.push(Error::new(path, error)),
+        };
+        let mut folders: Vec<_> = entries
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+            .map(|entry| entry.path())
+            .collect();
+        folders.sort();
+        for folder in folders {
+            self.walk(&folder, depth + 1, found);
+        }
+    }
+}
+
+fn is_named_archive(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    matches!(extension, Some("tar" | "gz" | "tgz" | "zst" | "tzst" | "zip"))
+}
+
+fn in_archive(archive: Archive) -> Result<Vec<TraceFolder>, Error> {
+    let folders = archive.traces();
+    if folders.is_empty() {
+        let seen = Seen::new(archive.names().map(str::to_owned));
+        return Err(Error::new(archive.path(), ErrorKind::NoTrace(seen)));
+    }
+    let archive = Arc::new(archive);
+    Ok(folders.iter().map(|folder| TraceFolder::in_archive(&archive, folder)).collect())
 }

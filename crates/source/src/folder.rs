@@ -1,19 +1,29 @@
 //! One trace's files.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
+use crate::archive::{Archive, join};
 use crate::error::Error;
-use crate::handles::Handles;
+use crate::handles::{File, Handles};
 
 /// The files of one trace.
 #[derive(Clone, Debug)]
 pub struct TraceFolder {
     path: PathBuf,
     streams: Vec<StreamEntry>,
-    handles: Arc<Handles>,
+    place: Place,
+}
+
+/// Where the files are.
+#[derive(Clone, Debug)]
+enum Place {
+    Disk(Arc<Handles>),
+    /// In this folder of an archive.
+    Archive(Arc<Archive>, String),
 }
 
 /// A file that holds packets.
@@ -40,7 +50,7 @@ pub struct FileIdentity {
 
 impl TraceFolder {
     /// The trace in the folder `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn open(path: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
         let mut streams = Vec::new();
         for entry in fs::read_dir(path).map_err(|error| Error::new(path, error))? {
             let entry = entry.map_err(|error| Error::new(path, error))?;
@@ -50,20 +60,28 @@ impl TraceFolder {
             let Some(facts) = facts.ok().filter(fs::Metadata::is_file) else {
                 continue;
             };
-            if name != "metadata" && !name.starts_with('.') {
+            if is_stream(&name) {
                 streams.push(StreamEntry { name, size: facts.len() });
             }
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Self { path: path.to_owned(), streams, handles: Arc::default() })
+        Ok(Self { path: path.to_owned(), streams, place: Place::Disk(Arc::clone(handles)) })
     }
 
     /// The trace in the folder `path`, but only one file of it.
-    pub(crate) fn of_one_file(path: &Path, file: &Path) -> Result<Self, Error> {
-        let mut folder = Self::open(path)?;
+    pub(crate) fn of_one_file(path: &Path, file: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
+        let mut folder = Self::open(path, handles)?;
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
         folder.streams.retain(|stream| Some(&stream.name) == name.as_ref());
         Ok(folder)
+    }
+
+    /// The trace in a folder of an archive.
+    pub(crate) fn in_archive(archive: &Arc<Archive>, folder: &str) -> Self {
+        let files = archive.files_in(folder).filter(|(name, _)| is_stream(name));
+        let streams = files.map(|(name, entry)| StreamEntry { name: name.to_owned(), size: entry.size }).collect();
+        let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
+        Self { path, streams, place: Place::Archive(Arc::clone(archive), folder.to_owned()) }
     }
 
     /// Where it is, as the user named it.
@@ -85,7 +103,8 @@ impl TraceFolder {
     /// The file cannot be read.
     pub fn metadata(&self) -> Result<Vec<u8>, Error> {
         let path = self.path.join("metadata");
-        fs::read(&path).map_err(|error| Error::new(&path, error))
+        let missing = || Error::new(&path, io::Error::from(io::ErrorKind::NotFound));
+        self.bytes("metadata").and_then(|bytes| bytes.ok_or_else(missing))
     }
 
     /// The bytes of LTTng's index of a file, if there is one.
@@ -94,33 +113,66 @@ impl TraceFolder {
     ///
     /// It is there and cannot be read.
     pub fn index_file(&self, stream: usize) -> Result<Option<Vec<u8>>, Error> {
-        let path = self.path.join("index").join(format!("{}.idx", self.streams[stream].name));
-        match fs::read(&path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::new(&path, error)),
+        self.bytes(&format!("index/{}.idx", self.streams[stream].name))
+    }
+
+    /// The bytes of a file of the trace, if there is one.
+    fn bytes(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
+        match &self.place {
+            Place::Disk(_) => {
+                let path = self.path.join(name);
+                // Looked at first, because opening a pipe would wait for somebody to write.
+                match fs::metadata(&path).and_then(|facts| facts.is_file().then(|| fs::read(&path)).transpose()) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    result => result.map_err(|error| Error::new(&path, error)),
+                }
+            }
+            Place::Archive(archive, folder) => {
+                let name = join(folder, name);
+                let Some(entry) = archive.entry(&name) else {
+                    return Ok(None);
+                };
+                archive.stream(&name, entry).read_all(entry.size).map(Some)
+            }
         }
     }
 
     /// A file for reading. It is opened when it is first read.
     #[must_use]
     pub fn stream(&self, stream: usize) -> Stream {
-        let path = self.path.join(&self.streams[stream].name);
-        Stream { file: self.handles.register(path) }
+        let name = &self.streams[stream].name;
+        match &self.place {
+            Place::Disk(handles) => {
+                let path = self.path.join(name);
+                Stream { file: handles.register(path.clone()), path, start: 0, size: u64::MAX }
+            }
+            Place::Archive(archive, folder) => {
+                let name = join(folder, name);
+                let entry = archive.entry(&name).expect("the streams are entries of the archive");
+                archive.stream(&name, entry)
+            }
+        }
     }
 
-    /// What tells whether the file is still the same.
+    /// What tells whether the file is still the same; in an archive, whether that is.
     ///
     /// # Errors
     ///
     /// It cannot be looked at.
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
-        let path = self.path.join(&self.streams[stream].name);
+        let path = match &self.place {
+            Place::Disk(_) => self.path.join(&self.streams[stream].name),
+            Place::Archive(archive, _) => archive.path().to_owned(),
+        };
         let facts = fs::metadata(&path).map_err(|error| Error::new(&path, error))?;
+        let size = match &self.place {
+            Place::Disk(_) => facts.len(),
+            Place::Archive(..) => self.streams[stream].size,
+        };
         let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         let (device, inode) = device_and_inode(&facts);
         let modified_ns = modified.map_or(0, |since| since.as_nanos() as i128);
-        Ok(FileIdentity { device, inode, size: facts.len(), modified_ns })
+        Ok(FileIdentity { device, inode, size, modified_ns })
     }
 }
 
@@ -135,25 +187,62 @@ fn device_and_inode(_: &fs::Metadata) -> (u64, u64) {
     (0, 0)
 }
 
-/// A file with packets. Cheap to clone; may be read from several threads.
-#[derive(Clone, Debug)]
-pub struct Stream {
-    file: Arc<crate::handles::File>,
+/// Whether a file of that name holds packets.
+fn is_stream(name: &str) -> bool {
+    name != "metadata" && !name.starts_with('.')
 }
 
+/// A file with packets, or the part of an archive that is one. Cheap to clone; may be read from several threads.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    path: PathBuf,
+    file: Arc<File>,
+    /// First byte in the file.
+    start: u64,
+    /// Bytes that may be read; a file of its own ends where it ends.
+    size: u64,
+}
+
+/// Bytes read at once where a size is only claimed.
+const STEP: u64 = 1 << 20;
+
 impl Stream {
+    /// The part of `file` that is called `path`.
+    pub(crate) fn part(path: PathBuf, file: Arc<File>, start: u64, size: u64) -> Self {
+        Self { path, file, start, size }
+    }
+
     /// Reads from `offset` on until `buffer` is full or the file ends; returns how many bytes.
     ///
     /// # Errors
     ///
     /// The file cannot be opened or read.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<usize, Error> {
-        self.file.read_at(offset, buffer).map_err(|error| Error::new(self.file.path(), error))
+        let Some(at) = self.start.checked_add(offset).filter(|_| offset < self.size) else {
+            return Ok(0);
+        };
+        let wanted = (self.size - offset).min(buffer.len() as u64) as usize;
+        self.file.read_at(at, &mut buffer[..wanted]).map_err(|error| Error::new(&self.path, error))
+    }
+
+    /// All bytes; the file may have fewer than the `size` that it is said to have.
+    fn read_all(&self, size: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        while (bytes.len() as u64) < size {
+            let done = bytes.len();
+            bytes.resize(done + (size - done as u64).min(STEP) as usize, 0);
+            let read = self.read_at(done as u64, &mut bytes[done..])?;
+            bytes.truncate(done + read);
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(bytes)
     }
 
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.file.path()
+        &self.path
     }
 }

@@ -1,7 +1,6 @@
 //! Open files, not too many at once: a trace may have more streams than a process may have files open.
 //!
-//! Files are opened when they are read and the one that was not read for longest is closed when there are
-//! too many. A file that is being read stays open until that read is done.
+//! Files are opened when they are read and the one that was opened first is closed when there are too many. A file that is being read stays open until that read is done.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,7 +11,7 @@ use std::sync::{Arc, Mutex, Weak};
 /// Files that are open at once.
 const OPEN_MAX: usize = 256;
 
-/// The open files of a trace.
+/// The open files of what one finder found.
 #[derive(Debug, Default)]
 pub(crate) struct Handles {
     /// Files that are open, the one opened first in front.
@@ -49,6 +48,12 @@ impl Handles {
 }
 
 impl File {
+    /// A file that is open already and stays so, because it cannot be opened again.
+    pub(crate) fn kept(path: PathBuf, file: fs::File) -> Arc<Self> {
+        let handle = Mutex::new(Some(Arc::new(file)));
+        Arc::new_cyclic(|this| Self { path, handle, handles: Weak::new(), this: Weak::clone(this) })
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -65,7 +70,7 @@ impl File {
         }
         let opened = fs::File::open(&self.path).or_else(|error| {
             // Other parts of the process may hold files too.
-            let Some(handles) = self.handles.upgrade() else {
+            let Some(handles) = self.handles.upgrade().filter(|_| is_too_many(&error)) else {
                 return Err(error);
             };
             handles.opened(Weak::new(), 1);
@@ -81,6 +86,10 @@ impl File {
         Ok(opened)
     }
 
+    pub(crate) fn size(&self) -> io::Result<u64> {
+        Ok(self.handle()?.metadata()?.len())
+    }
+
     pub(crate) fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let handle = self.handle()?;
         let mut done = 0;
@@ -94,6 +103,12 @@ impl File {
         }
         Ok(done)
     }
+}
+
+/// Whether a file could not be opened because too many are: EMFILE, ENFILE or ERROR_TOO_MANY_OPEN_FILES.
+fn is_too_many(error: &io::Error) -> bool {
+    let codes: &[i32] = if cfg!(windows) { &[4] } else { &[23, 24] };
+    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
 #[cfg(unix)]

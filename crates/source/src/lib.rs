@@ -6,6 +6,7 @@
 //! what the user named ──find──> trace folders ──open──> streams ──read──> buffers
 //! ```
 
+mod archive;
 mod buffer;
 mod error;
 mod find;
@@ -13,6 +14,6 @@ mod folder;
 mod handles;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
-pub use error::{Error, ErrorKind};
-pub use find::find;
+pub use error::{Error, ErrorKind, Seen};
+pub use find::{Finder, find};
 pub use folder::{FileIdentity, Stream, StreamEntry, TraceFolder};

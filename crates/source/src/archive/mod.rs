@@ -1,0 +1,148 @@
+//! Archives as virtual folders: nothing is ever extracted by name, so a hostile name has nothing to harm.
+//!
+//! ```text
+//! .tar, stored in .zip       entry = (offset, size) in the archive itself, read in place
+//! .tar.gz, .tar.zst          decompressed once into a file without a name; entries lie in that
+//! deflated in .zip           the same, one entry behind the other
+//! ```
+//!
+//! What a trace is among the entries is `find`'s duty.
+
+mod spool;
+mod tar;
+mod zip;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind};
+use crate::folder::Stream;
+use crate::handles::{File, Handles};
+
+/// Entries of one archive.
+pub(crate) const ENTRIES_MAX: usize = 1 << 20;
+
+/// Bytes that tell what kind of archive a file is.
+const MAGIC_BYTES: usize = 512;
+
+/// What a file is packed with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Packing {
+    Tar,
+    Gzip,
+    Zstd,
+    Zip,
+}
+
+/// An archive whose entries can be read.
+#[derive(Debug)]
+pub(crate) struct Archive {
+    path: PathBuf,
+    /// By path inside, parts joined with `/`.
+    entries: BTreeMap<String, Entry>,
+}
+
+/// Where the bytes of an entry lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    file: Arc<File>,
+    start: u64,
+    pub(crate) size: u64,
+}
+
+impl Packing {
+    /// What the first bytes of a file say.
+    pub(crate) fn of(file: &File) -> Result<Option<Self>, Error> {
+        let mut bytes = [0; MAGIC_BYTES];
+        let size = file.read_at(0, &mut bytes).map_err(|error| Error::new(file.path(), error))?;
+        Ok(match &bytes[..size] {
+            [0x1F, 0x8B, ..] => Some(Self::Gzip),
+            [0x28, 0xB5, 0x2F, 0xFD, ..] => Some(Self::Zstd),
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Some(Self::Zip),
+            block if tar::is_header(block) => Some(Self::Tar),
+            _ => None,
+        })
+    }
+}
+
+impl Archive {
+    /// The archive at `path`; what is compressed is decompressed here.
+    pub(crate) fn open(path: &Path, packing: Packing, handles: &Arc<Handles>) -> Result<Self, Error> {
+        let file = handles.register(path.to_owned());
+        let mut archive = Self { path: path.to_owned(), entries: BTreeMap::new() };
+        match packing {
+            Packing::Tar => tar::read(&file, &mut archive)?,
+            Packing::Gzip | Packing::Zstd => tar::read(&spool::unpack(path, packing)?, &mut archive)?,
+            Packing::Zip => zip::read(&file, &mut archive)?,
+        }
+        Ok(archive)
+    }
+
+    /// Adds an entry; a later one of the same name wins, as in unpacking.
+    fn add(&mut self, name: &str, file: &Arc<File>, start: u64, size: u64) -> Result<(), Error> {
+        if self.entries.len() >= ENTRIES_MAX {
+            return Err(Error::new(&self.path, ErrorKind::ManyEntries(ENTRIES_MAX)));
+        }
+        // An archive that was cut short holds less of its last entry than it says.
+        let there = file.size().map_err(|error| Error::new(&self.path, error))?.saturating_sub(start);
+        let size = size.min(there);
+        if let Some(name) = inside(name) {
+            self.entries.insert(name, Entry { file: Arc::clone(file), start, size });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The entry of that name.
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// The entries that lie in a folder, not in one below it, by the last part of their names.
+    pub(crate) fn files_in(&self, folder: &str) -> impl Iterator<Item = (&str, &Entry)> {
+        let prefix = join(folder, "");
+        let length = prefix.len();
+        let below = self.entries.range(prefix.clone()..).take_while(move |(name, _)| name.starts_with(&prefix));
+        below.map(move |(name, entry)| (&name[length..], entry)).filter(|(name, _)| !name.contains('/'))
+    }
+
+    /// The outermost folders that hold a file named `metadata`.
+    pub(crate) fn traces(&self) -> Vec<String> {
+        let folder = |name: &str| match name.rsplit_once('/') {
+            Some((folder, "metadata")) => Some(folder.to_owned()),
+            None if name == "metadata" => Some(String::new()),
+            _ => None,
+        };
+        let all: BTreeSet<String> = self.entries.keys().filter_map(|name| folder(name)).collect();
+        let outermost = |folder: &&String| {
+            let above = folder.match_indices('/').map(|(at, _)| &folder[..at]);
+            (folder.is_empty() || !all.contains("")) && above.into_iter().all(|above| !all.contains(above))
+        };
+        all.iter().filter(outermost).cloned().collect()
+    }
+
+    /// The names of the first entries.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+
+    /// An entry for reading.
+    pub(crate) fn stream(&self, name: &str, entry: &Entry) -> Stream {
+        Stream::part(self.path.join(name), Arc::clone(&entry.file), entry.start, entry.size)
+    }
+}
+
+/// The path of `name` in `folder`.
+pub(crate) fn join(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// A name as a path inside of the archive; `None` if it leads out of it or nowhere.
+fn inside(name: &str) -> Option<String> {
+    let parts: Vec<&str> = name.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    (!parts.is_empty() && !parts.contains(&"..")).then(|| parts.join("/"))
+}
