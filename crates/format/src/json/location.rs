@@ -70,10 +70,10 @@ impl<'a> Frames<'a> {
                 let steps = descend(root, &path, Vec::new(), &mut targets).ok_or_else(lost)?;
                 return Ok(Located { path: FieldPath { scope: origin, steps }, targets });
             }
-            Some(_) => self.from_frame(0, &path),
+            Some(_) => self.below_frame(0, &path),
             None => {
                 let innermost = self.open.len().checked_sub(1 + start);
-                innermost.and_then(|frame| self.from_frame(frame, &path))
+                innermost.and_then(|frame| self.below_frame(frame, &path))
             }
         };
         let (steps, targets) = found.ok_or_else(lost)?;
@@ -81,7 +81,7 @@ impl<'a> Frames<'a> {
     }
 
     /// Down from a structure that is being read: into members that are complete, or through the one that is not.
-    fn from_frame(&self, frame: usize, path: &[String]) -> Option<(Vec<Step>, Vec<FieldClass>)> {
+    fn below_frame(&self, frame: usize, path: &[String]) -> Option<(Vec<Step>, Vec<FieldClass>)> {
         let open = self.open.get(frame)?;
         let (first, rest) = path.split_first()?;
         if let Some(index) = open.members.iter().position(|member| member.name == *first) {
@@ -93,7 +93,7 @@ impl<'a> Frames<'a> {
         }
         // The member that is being read has no name here yet; only structures directly inside of it are entered.
         self.open.get(frame + 1)?;
-        if rest.is_empty() { None } else { self.from_frame(frame + 1, rest) }
+        if rest.is_empty() { None } else { self.below_frame(frame + 1, rest) }
     }
 }
 

@@ -63,7 +63,7 @@ impl<'v> Object<'v> {
     pub(crate) fn finish(&self) -> Result<()> {
         if let Some(extensions) = self.get("extensions") {
             let extensions = Object::new(extensions, "extensions")?;
-            for namespace in extensions.members {
+            if let Some(namespace) = extensions.members.first() {
                 let names = Object::new(&namespace.value, "extensions")?;
                 let first = names.members.first().map_or(&namespace.name, |member| &member.name);
                 return Err((namespace.name_span.clone(), Problem::Extension(first.clone())));
