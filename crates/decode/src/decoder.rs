@@ -66,6 +66,16 @@ impl Decoder {
         Ok(Self { trace, plan, compile, engine, scans })
     }
 
+    /// Compiles programs, where that is possible and wanted.
+    pub(crate) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// Programs are compiled before they are first used.
+    pub(crate) fn compiles_at_once(&self) -> bool {
+        self.compile == Compile::AtOnce
+    }
+
     /// What the trace says of itself.
     #[must_use]
     pub fn trace_class(&self) -> &Arc<TraceClass> {

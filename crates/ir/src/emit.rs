@@ -227,6 +227,12 @@ const fn pretty_escapes() -> [u8; 256] {
     table
 }
 
+/// Whether `pretty` escapes a byte.
+#[must_use]
+pub fn is_escaped(byte: u8) -> bool {
+    PRETTY_ESCAPES[usize::from(byte)] != 0
+}
+
 /// Writes bytes in double quotes as Babeltrace's `pretty` does.
 pub fn pretty_text(out: &mut Vec<u8>, bytes: &[u8]) {
     out.push(b'"');

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! ScanPlan ──Scan──> one loop: header inlined, bodies called through a table, filled as classes occur
-//! Program ──Rows───> one loop over positions that stores columns
+//! Program ──Text───> one call per record that prints it
 //! ```
 //!
 //! Machine code never says *why* it stopped. It gives back the record it is stuck at, and the evaluator
@@ -13,8 +13,11 @@
 
 mod body;
 mod engine;
+mod pieces;
 mod scan;
+mod text;
 mod translate;
 
 pub use engine::Engine;
 pub use scan::{COMPILE_AFTER, Scan};
+pub use text::Text;

@@ -5,8 +5,13 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::{Arm, EMPTY_ELEMENTS_MAX, Op, Phase, Program, SLOT_EVENT_CLASS, Source};
+use kymo_ir::{
+    Arm, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source, TextStyle,
+};
 use kymo_units::ByteOrder;
+
+use crate::engine::Engine;
+use crate::pieces;
 
 /// A program being translated into a function.
 pub(crate) struct Translator<'b, 'f> {
@@ -22,9 +27,25 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) clock: Option<Variable>,
     /// The id that a header leaves.
     pub(crate) event_class: Option<Variable>,
+    /// Where text goes, in programs that print.
+    pub(crate) out: Option<Out<'b>>,
     registers: Vec<Variable>,
     order: Variable,
     phase: Phase,
+}
+
+/// Where text goes.
+#[derive(Clone, Copy)]
+pub(crate) struct Out<'p> {
+    /// Address of the next byte.
+    pub(crate) cursor: Variable,
+    /// Text from the packet must end before.
+    pub(crate) limit: Value,
+    /// Where to go when it does not.
+    pub(crate) full: Block,
+    /// The program, which outlives the code.
+    pub(crate) program: &'p Program,
+    pub(crate) engine: &'p Engine,
 }
 
 /// What a function's body can refer to.
@@ -50,7 +71,20 @@ impl<'b, 'f> Translator<'b, 'f> {
         builder.def_var(order, zero);
         let &Frame { base, end, slots, stuck, position } = frame;
         let phase = program.entry;
-        Self { builder, base, end, slots, stuck, position, clock: None, event_class: None, registers, order, phase }
+        Self {
+            builder,
+            base,
+            end,
+            slots,
+            stuck,
+            position,
+            clock: None,
+            event_class: None,
+            out: None,
+            registers,
+            order,
+            phase,
+        }
     }
 
     /// Translates a block; `None` if it has an operation that is left to the evaluator.
@@ -78,6 +112,8 @@ impl<'b, 'f> Translator<'b, 'f> {
             Op::Skip { count, bits } => self.skip(*count, *bits),
             Op::Text { start, length, unit: 1 } => self.text(start.0, length.0),
             Op::Bytes { start, length } => self.bytes(start.0, *length),
+            Op::Cut { start, length, unit } => self.cut(start.0, length.0, *unit)?,
+            Op::Emit(emit) => self.emit(emit)?,
             Op::Set { to, value } => {
                 let value = self.constant(*value);
                 self.builder.def_var(self.registers[usize::from(to.0)], value);
@@ -90,7 +126,7 @@ impl<'b, 'f> Translator<'b, 'f> {
                 let value = self.builder.ins().load(types::I64, trusted(), self.slots, i32::from(slot.0) * 8);
                 self.builder.def_var(self.registers[usize::from(to.0)], value);
             }
-            Op::Out { slot, from } => self.out(slot.0, from.0),
+            Op::Out { slot, from } => self.leave(slot.0, from.0),
             Op::Clock { from, bits: Source::Constant(bits) } => self.update_clock(from.0, *bits)?,
             Op::Repeat { count, index, body } => self.repeat(*count, index.map(|index| index.0), body)?,
             Op::Switch { on, signed, arms, default } => self.switch(on.0, *signed, arms, default.as_deref())?,
@@ -343,7 +379,94 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.forget(3);
     }
 
-    fn out(&mut self, slot: u16, from: u16) {
+    /// Address of a byte of the packet.
+    fn address(&mut self, start: u16) -> Value {
+        let start = self.register(start);
+        self.builder.ins().iadd(self.base, start)
+    }
+
+    /// Calls a function of `pieces`.
+    fn call(&mut self, engine: &Engine, function: usize, arguments: &[Value]) -> Value {
+        let signature = self.builder.import_signature(engine.signature(arguments.len()));
+        let address = self.constant(function as u64);
+        let call = self.builder.ins().call_indirect(signature, address, arguments);
+        self.builder.inst_results(call)[0]
+    }
+
+    fn cut(&mut self, start: u16, length: u16, unit: u8) -> Option<()> {
+        let engine = self.out?.engine;
+        let address = self.address(start);
+        let bytes = self.register(length);
+        let unit = self.constant(u64::from(unit));
+        let shorter = self.call(engine, pieces::cut as *const () as usize, &[address, bytes, unit]);
+        self.builder.def_var(self.registers[usize::from(length)], shorter);
+        Some(())
+    }
+
+    fn emit(&mut self, emit: &Emit) -> Option<()> {
+        let out = self.out?;
+        let cursor = self.builder.use_var(out.cursor);
+        let behind = match *emit {
+            Emit::Literal(literal) => self.literal(cursor, &out.program.literals[usize::from(literal)]),
+            Emit::Integer { from, signed, style: IntegerStyle::Decimal } => {
+                let value = self.register(from.0);
+                let function = if signed {
+                    pieces::decimal_signed as *const () as usize
+                } else {
+                    pieces::decimal as *const () as usize
+                };
+                self.call(out.engine, function, &[cursor, value])
+            }
+            Emit::Text { start, length, encoding: Encoding::Utf8, style: TextStyle::Pretty } => {
+                let (text, bytes) = (self.address(start.0), self.register(length.0));
+                let function = pieces::pretty_text as *const () as usize;
+                let behind = self.call(out.engine, function, &[cursor, out.limit, text, bytes]);
+                self.full_if_zero(behind, out.full)
+            }
+            _ => self.any(emit, out, cursor),
+        };
+        self.builder.def_var(out.cursor, behind);
+        Some(())
+    }
+
+    fn full_if_zero(&mut self, behind: Value, full: Block) -> Value {
+        let next = self.builder.create_block();
+        self.builder.ins().brif(behind, next, &[], full, &[]);
+        self.builder.switch_to_block(next);
+        behind
+    }
+
+    /// Eight bytes at a time; the last store may reach too far, into the reserve.
+    fn literal(&mut self, cursor: Value, literal: &[u8]) -> Value {
+        for (index, chunk) in literal.chunks(8).enumerate() {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            let word = self.constant(u64::from_le_bytes(word));
+            self.builder.ins().store(unaligned(), word, cursor, index as i32 * 8);
+        }
+        self.builder.ins().iadd_imm_s(cursor, literal.len() as i64)
+    }
+
+    fn any(&mut self, emit: &Emit, out: Out<'_>, cursor: Value) -> Value {
+        let (one, other) = match *emit {
+            Emit::Literal(_) => (None, None),
+            Emit::Integer { from, .. }
+            | Emit::Real { from, .. }
+            | Emit::Label { from, .. }
+            | Emit::Flags { from, .. } => (Some(self.register(from.0)), None),
+            Emit::Text { start, length, .. } | Emit::Bytes { start, length, .. } => {
+                (Some(self.address(start.0)), Some(self.register(length.0)))
+            }
+        };
+        let zero = self.constant(0);
+        let program = self.constant(std::ptr::from_ref(out.program) as u64);
+        let emit = self.constant(std::ptr::from_ref(emit) as u64);
+        let arguments = [cursor, out.limit, program, emit, one.unwrap_or(zero), other.unwrap_or(zero)];
+        let behind = self.call(out.engine, pieces::any as *const () as usize, &arguments);
+        self.full_if_zero(behind, out.full)
+    }
+
+    fn leave(&mut self, slot: u16, from: u16) {
         let value = self.register(from);
         match self.event_class {
             Some(event_class) if slot == SLOT_EVENT_CLASS.0 => self.builder.def_var(event_class, value),
@@ -399,6 +522,11 @@ impl<'b, 'f> Translator<'b, 'f> {
         }
         if let Some(index) = index {
             self.builder.def_var(self.registers[usize::from(index)], round);
+        }
+        if let Some(out) = self.out {
+            let cursor = self.builder.use_var(out.cursor);
+            let fits = self.builder.ins().icmp(IntCC::UnsignedLessThan, cursor, out.limit);
+            self.full_if_zero(fits, out.full);
         }
         self.phase = head_phase;
         self.block(body)?;

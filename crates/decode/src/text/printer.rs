@@ -1,9 +1,11 @@
 //! Prints events: knows for each class what never changes, and runs the program that prints the rest.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::{DataStreamClass, FieldKind};
 use kymo_ir::{Fault, Program, State, Window, eval};
+use kymo_jit::Text;
 
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
@@ -29,6 +31,9 @@ struct StreamPrinter {
 struct ClassPrinter {
     head: Vec<u8>,
     program: Program,
+    /// Records that the evaluator printed.
+    evaluated: AtomicUsize,
+    compiled: OnceLock<Option<Text>>,
 }
 
 /// What is the same in all lines of a packet's events.
@@ -93,6 +98,12 @@ impl Printer {
         let start = out.len();
         out.extend_from_slice(&class.head);
         out.extend_from_slice(&event.packet.0);
+        if let Some(text) = class.compiled(&self.decoder)
+            && text.run(event.window, event.position, state, out)
+        {
+            out.push(b'\n');
+            return Ok(());
+        }
         let result = eval::emit(&class.program, event.window, event.position, state, out);
         match result {
             Ok(_) => out.push(b'\n'),
@@ -107,7 +118,8 @@ impl Printer {
         let event = &stream.event_classes[event_class];
         let head = head(trace, &self.trace_name, event, &self.options, stream.default_clock.is_some());
         let mut face = PrettyFace::new(&self.options, trace.dialect, shows_packet_context(stream));
-        ClassPrinter { head, program: lowered(self.decoder.body(stream_class, event_class, &mut face)) }
+        let program = lowered(self.decoder.body(stream_class, event_class, &mut face));
+        ClassPrinter { head, program, evaluated: AtomicUsize::new(0), compiled: OnceLock::new() }
     }
 }
 
@@ -117,6 +129,20 @@ fn shows_packet_context(stream: &DataStreamClass) -> bool {
         return false;
     };
     context.members.iter().any(|member| member.class.roles().is_empty())
+}
+
+/// Compiling a program that prints costs about as much as printing so many records without.
+const COMPILE_AFTER: usize = 4000;
+
+impl ClassPrinter {
+    /// Machine code, once that is worth it.
+    fn compiled(&self, decoder: &Decoder) -> Option<&Text> {
+        let engine = decoder.engine()?;
+        if !decoder.compiles_at_once() && self.evaluated.fetch_add(1, Ordering::Relaxed) < COMPILE_AFTER {
+            return None;
+        }
+        self.compiled.get_or_init(|| Text::new(engine, self.program.clone())).as_ref()
+    }
 }
 
 /// Classes were lowered for the scan before: what a face adds cannot fail.
