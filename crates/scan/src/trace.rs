@@ -12,12 +12,13 @@ use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
 use kymo_format::{Metadata, TraceClass};
 use kymo_source::TraceFolder;
 
-use crate::index::{HopError, PacketRow, hop};
+use crate::index::{HopError, PacketRow, hop_on, rows_of_lttng_index};
 use crate::quirks;
 
 /// Packets of a file that somebody remembers from an earlier run.
 pub trait KnownPackets {
-    /// The packets of file number `file`, if they are known and the file is still the same.
+    /// The packets of file number `file`, if they are known and the file is still the same; only the first
+    /// ones if it grew since.
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>>;
     /// The packets of file number `file` were found.
     fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]);
@@ -133,11 +134,18 @@ fn index(
 ) -> Result<Vec<Vec<PacketRow>>, OpenError> {
     let mut files = Vec::new();
     for (file, entry) in folder.streams().iter().enumerate() {
-        if let Some(rows) = known.recall(folder, file) {
-            files.push(rows);
+        let recalled = known.recall(folder, file);
+        if recalled.as_ref().is_some_and(|rows| rows.last().map_or(0, PacketRow::end_bytes) == entry.size) {
+            files.extend(recalled);
             continue;
         }
-        let (rows, error) = hop(decoder, &folder.stream(file), file as u32, entry.size);
+        let stream = folder.stream(file);
+        let begun = recalled.or_else(|| {
+            // An index that cannot be read or does not agree with the data is no loss: the data says it all.
+            let index = folder.index_file(file).ok()??;
+            rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok()
+        });
+        let (rows, error) = hop_on(decoder, &stream, file as u32, entry.size, begun.unwrap_or_default());
         match error {
             Some(error) => broken.push(BrokenFile { file, error }),
             None => known.remember(folder, file, &rows),

@@ -82,9 +82,21 @@ impl HeadReader {
 /// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
 #[must_use]
 pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Vec<PacketRow>, Option<HopError>) {
+    hop_on(decoder, stream, file, size_bytes, Vec::new())
+}
+
+/// As [`hop`], but the first packets are known.
+#[must_use]
+pub fn hop_on(
+    decoder: &Decoder,
+    stream: &Stream,
+    file: u32,
+    size_bytes: u64,
+    mut rows: Vec<PacketRow>,
+) -> (Vec<PacketRow>, Option<HopError>) {
     let mut reader = HeadReader::default();
-    let mut rows: Vec<PacketRow> = Vec::new();
-    let (mut offset_bytes, mut clock) = (0, 0);
+    let mut offset_bytes = rows.last().map_or(0, PacketRow::end_bytes);
+    let mut clock = rows.iter().fold(0, clock_after);
     while offset_bytes < size_bytes {
         let head = match reader.read(decoder, stream, offset_bytes, clock) {
             Ok(head) => head,
@@ -96,15 +108,20 @@ pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (V
         if row.total_bits == 0 {
             return (rows, Some(HopError { offset_bytes, fault: HopFault::Empty }));
         }
-        clock = row.end_cycles.or(row.begin_cycles).unwrap_or(clock).max(clock);
+        clock = clock_after(clock, &row);
         offset_bytes = row.end_bytes();
         rows.push(row);
     }
     (rows, None)
 }
 
+/// The latest time that is known after a packet.
+fn clock_after(clock: u64, row: &PacketRow) -> u64 {
+    row.end_cycles.or(row.begin_cycles).unwrap_or(clock).max(clock)
+}
+
 /// The index row of a packet that begins at `offset_bytes` of a file of `size_bytes`.
-fn row(head: &PacketHead, file: u32, offset_bytes: u64, size_bytes: u64) -> PacketRow {
+pub(super) fn row(head: &PacketHead, file: u32, offset_bytes: u64, size_bytes: u64) -> PacketRow {
     let left_bits = (size_bytes - offset_bytes).saturating_mul(8);
     let total = head.total_bits.or(head.content_bits.map(|bits| bits.next_multiple_of(8))).unwrap_or(left_bits);
     let content = head.content_bits.unwrap_or(total);

@@ -4,7 +4,9 @@
 //! the data. It answers questions about density, losses and spans, and finds any time by binary search.
 
 mod hop;
+mod lttng;
 mod row;
 
-pub use hop::{HeadReader, HopError, HopFault, hop};
+pub use hop::{HeadReader, HopError, HopFault, hop, hop_on};
+pub use lttng::{LttngIndexEntry, LttngIndexError, LttngIndexFault, parse_lttng_index, rows_of_lttng_index};
 pub use row::PacketRow;
