@@ -83,7 +83,7 @@ fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    let options = OpenOptions { clock_shift_ns, threads: common.threads, compile };
+    let options = OpenOptions { clock_shift_ns, threads: common.threads, compile, cache: kymo_session::cache_folder() };
     let paths: &[PathBuf] = &common.traces;
     match Session::open(paths, &options) {
         Ok(session) => Some(session),

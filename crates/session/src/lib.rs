@@ -2,6 +2,7 @@
 //!
 //! It must never know any face. Every face asks here, so one question has one answer.
 
+mod cache;
 mod count;
 mod engine;
 mod info;
@@ -9,6 +10,7 @@ mod open;
 mod print;
 mod report;
 
+pub use cache::cache_folder;
 pub use count::{ClassCount, Counts};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;

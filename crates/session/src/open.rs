@@ -6,9 +6,12 @@ use std::sync::Arc;
 use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{ClockClass, ClockOrigin, Severity};
-use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
+use kymo_scan::{
+    Cursor, CursorSetup, DataStream, KeyMaker, KnownPackets, NothingKnown, OpenError, StreamFault, Trace, TraceOptions,
+};
 use kymo_source::{BufferPool, Finder};
 
+use crate::cache::PacketCache;
 use crate::report::{Problem, Report};
 
 /// How to open.
@@ -20,6 +23,8 @@ pub struct OpenOptions {
     pub threads: usize,
     /// When read programs become machine code.
     pub compile: Compile,
+    /// Where to remember what was found, if anywhere; see [`cache_folder`](crate::cache_folder).
+    pub cache: Option<PathBuf>,
 }
 
 /// Open traces.
@@ -71,11 +76,16 @@ impl Session {
     pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
         let mut traces = Vec::new();
         let mut finder = Finder::default();
+        let cache = options.cache.clone().map(PacketCache::new);
+        let known: &dyn KnownPackets = match &cache {
+            Some(cache) => cache,
+            None => &NothingKnown,
+        };
         for path in paths {
             for folder in finder.find(path)? {
                 let path = folder.path().to_owned();
                 let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
-                let trace = Trace::open(folder, trace_options, &NothingKnown);
+                let trace = Trace::open(folder, trace_options, known);
                 traces.push(Arc::new(trace.map_err(|error| OpenFailure::Trace { path, error })?));
             }
         }

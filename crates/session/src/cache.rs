@@ -1,0 +1,468 @@
+//! Packet indexes of earlier runs, on disk, outside of the traces. May be deleted at any time.
+//!
+//! ```text
+//! one file per stream, named by a hash of the stream's path and the metadata, little endian
+//! ┌ magic, version │ device, inode, size, time │ first packet, last packet, metadata, rows: hashes ┬ row │ row │ …
+//! ```
+//!
+//! Rows are believed while everything in the header agrees with the stream as it is now. A file that only
+//! grew keeps its rows but for the last, which may have been cut by the old end. What is broken is as good as
+//! absent; a folder that cannot be written is no problem of the user's.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use kymo_scan::{KnownPackets, PacketRow};
+use kymo_source::{FileIdentity, TraceFolder};
+
+/// The last byte is the version of what follows.
+const MAGIC: u64 = u64::from_le_bytes(*b"kymopkt\x01");
+const HEADER_WORDS: usize = 11;
+const ROW_WORDS: usize = 9;
+/// Bytes of a packet that tell whether it is still the same; heads of packets are shorter.
+const HEAD_BYTES: u64 = 256;
+/// All files together.
+const BYTES_MAX: u64 = 256 << 20;
+/// Fewer packets are found faster than a file is opened and checked.
+const PACKETS_MIN: usize = 64;
+const EXTENSION: &str = "packets";
+
+/// The cache.
+#[derive(Debug)]
+pub(crate) struct PacketCache {
+    folder: PathBuf,
+    packets_min: usize,
+    bytes_max: u64,
+    /// Hashes of metadata, by trace.
+    metadata: Mutex<BTreeMap<PathBuf, u64>>,
+    wrote: AtomicBool,
+}
+
+/// Where this user's caches are: `$XDG_CACHE_HOME/kymograph` or what the platform has instead.
+#[must_use]
+pub fn cache_folder() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let of_platform = if cfg!(windows) {
+        named("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        named("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        named("HOME").map(|home| home.join(".cache"))
+    };
+    named("XDG_CACHE_HOME").or(of_platform).map(|folder| folder.join("kymograph"))
+}
+
+impl PacketCache {
+    pub(crate) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            packets_min: PACKETS_MIN,
+            bytes_max: BYTES_MAX,
+            metadata: Mutex::default(),
+            wrote: AtomicBool::new(false),
+        }
+    }
+
+    fn metadata_hash(&self, folder: &TraceFolder) -> Option<u64> {
+        let mut known = self.metadata.lock().ok()?;
+        if let Some(&hash) = known.get(folder.path()) {
+            return Some(hash);
+        }
+        let hash = hash(&folder.metadata().ok()?);
+        known.insert(folder.path().to_owned(), hash);
+        Some(hash)
+    }
+
+    fn path(&self, folder: &TraceFolder, file: usize, metadata: u64) -> Option<PathBuf> {
+        let stream = std::path::absolute(folder.path().join(&folder.streams()[file].name)).ok()?;
+        let mut name = stream.as_os_str().as_encoded_bytes().to_vec();
+        name.extend(metadata.to_le_bytes());
+        Some(self.folder.join(format!("{:016x}.{EXTENSION}", hash(&name))))
+    }
+
+    fn write(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) -> Option<()> {
+        let metadata = self.metadata_hash(folder)?;
+        let identity = identity(folder, file)?;
+        let path = self.path(folder, file, metadata)?;
+        let mut body = Vec::with_capacity(rows.len() * ROW_WORDS * 8);
+        rows.iter().flat_map(to_words).for_each(|word| body.extend(word.to_le_bytes()));
+        let header = header(folder, file, &identity, rows, metadata, hash(&body))?;
+        fs::create_dir_all(&self.folder).ok()?;
+        // Readers see the old file or the whole new one.
+        let mut fresh = tempfile::NamedTempFile::new_in(&self.folder).ok()?;
+        let header: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
+        fresh.write_all(&header).ok()?;
+        fresh.write_all(&body).ok()?;
+        fresh.persist(path).ok()?;
+        self.wrote.store(true, Ordering::Relaxed);
+        Some(())
+    }
+
+    fn read(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
+        let metadata = self.metadata_hash(folder)?;
+        let identity = identity(folder, file)?;
+        let bytes = fs::read(self.path(folder, file, metadata)?).ok()?;
+        let (head, body) = bytes.split_at_checked(HEADER_WORDS * 8)?;
+        let words: Vec<u64> = words(head).collect();
+        let mut rows = rows(body, file)?;
+        let then = FileIdentity {
+            device: words[1],
+            inode: words[2],
+            size: words[3],
+            modified_ns: i128::from(words[4]) | i128::from(words[5]) << 64,
+        };
+        let grew = identity.size > then.size;
+        if (identity.device, identity.inode) != (then.device, then.inode) || !grew && identity != then {
+            return None;
+        }
+        // With the facts of then and the bytes of now, the header must come out the same.
+        if header(folder, file, &then, &rows, metadata, hash(body))? != words[..] {
+            return None;
+        }
+        if grew {
+            rows.pop();
+        }
+        Some(rows)
+    }
+
+    /// Removes the files that were written longest ago, until the rest is small enough.
+    fn tidy(&self) {
+        let mut files: Vec<_> = list(&self.folder);
+        files.sort();
+        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+        for (_, size, path) in files {
+            if total <= self.bytes_max {
+                return;
+            }
+            if fs::remove_file(path).is_ok() {
+                total -= size;
+            }
+        }
+    }
+}
+
+impl KnownPackets for PacketCache {
+    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
+        self.read(folder, file)
+    }
+
+    fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) {
+        if rows.len() >= self.packets_min {
+            // A cache that cannot be written only costs time.
+            let _ = self.write(folder, file, rows);
+        }
+    }
+}
+
+impl Drop for PacketCache {
+    fn drop(&mut self) {
+        if self.wrote.load(Ordering::Relaxed) {
+            self.tidy();
+        }
+    }
+}
+
+/// Our files in a folder: when they were written, size, path.
+fn list(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.path().extension().is_some_and(|found| found == EXTENSION));
+    let facts = ours.filter_map(|entry| {
+        let facts = entry.metadata().ok()?;
+        Some((facts.modified().ok()?, facts.len(), entry.path()))
+    });
+    facts.collect()
+}
+
+/// The identity of a file, unless it changed since the trace was opened.
+fn identity(folder: &TraceFolder, file: usize) -> Option<FileIdentity> {
+    let identity = folder.identity(file).ok()?;
+    (identity.size == folder.streams()[file].size).then_some(identity)
+}
+
+/// The header of the cache file of these rows; the hashes of packets are of what is in the stream now.
+fn header(
+    folder: &TraceFolder,
+    file: usize,
+    identity: &FileIdentity,
+    rows: &[PacketRow],
+    metadata: u64,
+    body: u64,
+) -> Option<[u64; HEADER_WORDS]> {
+    let stream = folder.stream(file);
+    let packet = |row: &PacketRow| {
+        let mut bytes = [0; HEAD_BYTES as usize];
+        let size = (row.total_bits / 8).min(HEAD_BYTES) as usize;
+        let read = stream.read_at(row.offset_bytes, &mut bytes[..size]).ok()?;
+        Some(hash(&bytes[..read]))
+    };
+    let (first, last) = (packet(rows.first()?)?, packet(rows.last()?)?);
+    let FileIdentity { device, inode, size, modified_ns } = *identity;
+    let (time_low, time_high) = (modified_ns as u64, (modified_ns >> 64) as u64);
+    Some([MAGIC, device, inode, size, time_low, time_high, first, last, metadata, body, rows.len() as u64])
+}
+
+fn to_words(row: &PacketRow) -> [u64; ROW_WORDS] {
+    let options = [row.begin_cycles, row.end_cycles, row.discarded, row.sequence, row.stream_id];
+    let present = options.iter().rev().fold(0, |flags, option| flags << 1 | u64::from(option.is_some()));
+    let flags = u64::from(row.stream_class) << 32 | present << 1 | u64::from(row.cut);
+    let [begin, end, discarded, sequence, stream] = options.map(Option::unwrap_or_default);
+    [flags, row.offset_bytes, row.total_bits, row.content_bits, begin, end, discarded, sequence, stream]
+}
+
+fn from_words(words: [u64; ROW_WORDS], file: usize) -> PacketRow {
+    let option = |index: usize| (words[0] >> (index + 1) & 1 == 1).then_some(words[index + 4]);
+    PacketRow {
+        file: file as u32,
+        stream_class: (words[0] >> 32) as u32,
+        offset_bytes: words[1],
+        total_bits: words[2],
+        content_bits: words[3],
+        cut: words[0] & 1 == 1,
+        begin_cycles: option(0),
+        end_cycles: option(1),
+        discarded: option(2),
+        sequence: option(3),
+        stream_id: option(4),
+    }
+}
+
+/// The rows of a cache file; `None` unless they lie one behind the other.
+fn rows(body: &[u8], file: usize) -> Option<Vec<PacketRow>> {
+    let mut rows: Vec<PacketRow> = Vec::with_capacity(body.len() / (ROW_WORDS * 8));
+    for bytes in body.chunks(ROW_WORDS * 8) {
+        let words: Vec<u64> = words(bytes).collect();
+        let row = from_words(words.try_into().ok()?, file);
+        let sane = row.offset_bytes == rows.last().map_or(0, PacketRow::end_bytes)
+            && row.offset_bytes.checked_add(row.total_bits / 8).is_some()
+            && row.content_bits <= row.total_bits;
+        rows.push(sane.then_some(row)?);
+    }
+    Some(rows)
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("a word has 8 bytes")))
+}
+
+/// A hash that is the same for ever, eight bytes a step; it finds accidents, not attacks.
+fn hash(bytes: &[u8]) -> u64 {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(ODD).rotate_left(29);
+    let rest = &bytes[bytes.len() / 8 * 8..];
+    let last = rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    let hash = words(bytes).fold(bytes.len() as u64, mix);
+    mix(mix(hash, last), 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PACKET: usize = 512;
+
+    /// A trace of one stream with three packets, a cache, and the rows.
+    struct Setup {
+        root: tempfile::TempDir,
+        rows: Vec<PacketRow>,
+    }
+
+    impl Setup {
+        fn new() -> Self {
+            let root = tempfile::tempdir().unwrap();
+            fs::create_dir(root.path().join("trace")).unwrap();
+            fs::write(root.path().join("trace/metadata"), "metadata").unwrap();
+            let setup = Self { root, rows: (0..3).map(row).collect() };
+            setup.write(&vec![1; 3 * PACKET]);
+            setup.cache().remember(&setup.folder(), 0, &setup.rows);
+            assert_eq!(setup.recalled(), Some(3), "nothing changed");
+            setup
+        }
+
+        fn write(&self, bytes: &[u8]) {
+            // In place, so that the inode stays.
+            fs::write(self.root.path().join("trace/stream"), bytes).unwrap();
+        }
+
+        fn folder(&self) -> TraceFolder {
+            kymo_source::find(&self.root.path().join("trace")).unwrap().remove(0)
+        }
+
+        fn cache(&self) -> PacketCache {
+            let mut cache = PacketCache::new(self.root.path().join("cache"));
+            cache.packets_min = 1;
+            cache
+        }
+
+        /// How many rows are recalled; they must be the right ones.
+        fn recalled(&self) -> Option<usize> {
+            let rows = self.cache().recall(&self.folder(), 0)?;
+            assert_eq!(rows, self.rows[..rows.len()]);
+            Some(rows.len())
+        }
+
+        fn cache_file(&self) -> PathBuf {
+            list(&self.root.path().join("cache")).remove(0).2
+        }
+    }
+
+    fn row(number: u64) -> PacketRow {
+        PacketRow {
+            file: 0,
+            stream_class: 3,
+            offset_bytes: number * PACKET as u64,
+            total_bits: PACKET as u64 * 8,
+            content_bits: 77,
+            cut: number == 2,
+            begin_cycles: Some(number),
+            end_cycles: None,
+            discarded: (number > 0).then_some(number),
+            sequence: Some(u64::MAX),
+            stream_id: None,
+        }
+    }
+
+    #[test]
+    fn a_file_that_grew_keeps_all_but_its_last_packet() {
+        let setup = Setup::new();
+        setup.write(&vec![1; 3 * PACKET + 100]);
+        assert_eq!(setup.recalled(), Some(2));
+    }
+
+    #[test]
+    fn a_file_that_grew_must_have_the_same_packets() {
+        for changed in [0, 2 * PACKET] {
+            let setup = Setup::new();
+            let mut bytes = vec![1; 4 * PACKET];
+            bytes[changed + 20] = 9;
+            setup.write(&bytes);
+            assert_eq!(setup.recalled(), None, "changed at {changed}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_shrank_is_another() {
+        let setup = Setup::new();
+        setup.write(&vec![1; 2 * PACKET]);
+        assert_eq!(setup.recalled(), None);
+    }
+
+    #[test]
+    fn the_time_of_change_counts() {
+        let setup = Setup::new();
+        let file = fs::OpenOptions::new().write(true).open(setup.root.path().join("trace/stream")).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        assert_eq!(setup.recalled(), None);
+    }
+
+    #[test]
+    fn first_and_last_packet_count_even_at_the_same_time() {
+        for changed in [0, 2 * PACKET] {
+            let setup = Setup::new();
+            let path = setup.root.path().join("trace/stream");
+            let time = fs::metadata(&path).unwrap().modified().unwrap();
+            let mut bytes = vec![1; 3 * PACKET];
+            bytes[changed] = 9;
+            setup.write(&bytes);
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
+            assert_eq!(setup.recalled(), None, "changed at {changed}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_inode_counts() {
+        let setup = Setup::new();
+        let path = setup.root.path().join("trace/stream");
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        let copy = setup.root.path().join("trace/.copy");
+        fs::copy(&path, &copy).unwrap();
+        fs::OpenOptions::new().write(true).open(&copy).unwrap().set_modified(time).unwrap();
+        fs::rename(copy, path).unwrap();
+        assert_eq!(setup.recalled(), None);
+    }
+
+    #[test]
+    fn the_metadata_counts() {
+        let setup = Setup::new();
+        fs::write(setup.root.path().join("trace/metadata"), "other").unwrap();
+        assert_eq!(setup.recalled(), None);
+    }
+
+    #[test]
+    fn every_word_of_the_header_counts() {
+        // The words of device, inode, size, time, hashes and count: none may differ unnoticed.
+        let setup = Setup::new();
+        let path = setup.cache_file();
+        let whole = fs::read(&path).unwrap();
+        for word in 0..HEADER_WORDS {
+            let mut bytes = whole.clone();
+            bytes[word * 8] ^= 1;
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(setup.recalled(), None, "word {word}");
+        }
+    }
+
+    #[test]
+    fn a_broken_cache_is_as_good_as_absent() {
+        let setup = Setup::new();
+        let path = setup.cache_file();
+        let whole = fs::read(&path).unwrap();
+        for size in 0..whole.len() {
+            fs::write(&path, &whole[..size]).unwrap();
+            assert_eq!(setup.recalled(), None, "cut to {size}");
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            fs::write(&path, bytes).unwrap();
+            assert_eq!(setup.recalled(), None, "changed at {at}");
+        }
+        fs::write(&path, &whole).unwrap();
+        assert_eq!(setup.recalled(), Some(3));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_silent() {
+        let setup = Setup::new();
+        let file = setup.root.path().join("file");
+        fs::write(&file, "").unwrap();
+        let mut cache = PacketCache::new(file.join("below"));
+        cache.packets_min = 1;
+        cache.remember(&setup.folder(), 0, &setup.rows);
+        assert_eq!(cache.recall(&setup.folder(), 0), None);
+    }
+
+    #[test]
+    fn few_packets_are_not_worth_a_file() {
+        let setup = Setup::new();
+        let cache = PacketCache::new(setup.root.path().join("other"));
+        cache.remember(&setup.folder(), 0, &setup.rows);
+        assert_eq!(cache.recall(&setup.folder(), 0), None);
+    }
+
+    #[test]
+    fn the_oldest_files_go_first() {
+        let setup = Setup::new();
+        let folder = setup.root.path().join("cache");
+        for age in 1..=3u64 {
+            let path = folder.join(format!("{age}.{EXTENSION}"));
+            fs::write(&path, [0; 1000]).unwrap();
+            let time = SystemTime::now() - std::time::Duration::from_secs(age * 1000);
+            fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
+        }
+        fs::write(folder.join("not-ours"), [0; 9000]).unwrap();
+        let mut cache = setup.cache();
+        cache.bytes_max = 1500;
+        cache.remember(&setup.folder(), 0, &setup.rows);
+        drop(cache);
+        let mut left: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left.len(), 3, "{left:?}");
+        assert!(left.contains(&"1.packets".into()) && left.contains(&"not-ours".into()), "{left:?}");
+    }
+}
