@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test check conformance bench
+.PHONY: demo test check conformance mutants bench
 
 demo:
 	@scripts/setup.sh build
@@ -17,6 +17,7 @@ test:
 	cargo test --profile ci --workspace
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
+	python3 scripts/mutants.py $(KYMO) --count 400
 
 check:
 	cargo xtask check
@@ -24,6 +25,10 @@ check:
 conformance:
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
+
+mutants:
+	cargo build --profile ci --package kymo-cli
+	python3 scripts/mutants.py $(KYMO) --count 10000
 
 bench:
 	cargo build --release --package kymo-cli
