@@ -147,7 +147,7 @@ mod unix {
     fn a_folder_that_may_not_be_listed_is_skipped_and_named() {
         let root = tree(&[("good/metadata", ""), ("closed/metadata", "")]);
         let closed = root.path().join("closed");
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let allowed = fs::read_dir(&closed).is_ok();
         let mut finder = Finder::default();
         let found = finder.find(root.path()).unwrap().len();
