@@ -49,6 +49,7 @@ impl Builder {
     pub(crate) fn finish(mut self) -> (Program, Phase) {
         self.flush();
         self.program.body = self.block;
+        debug_assert_eq!(kymo_ir::verify::verify(&self.program), Ok(()), "every lowered program can be run on any bytes");
         (self.program, self.phase)
     }
 

@@ -15,8 +15,10 @@ pub mod bits;
 pub mod cells;
 pub mod emit;
 pub mod eval;
+pub mod phase;
 pub mod program;
 pub mod run;
+pub mod verify;
 
 pub use cells::Cells;
 pub use program::{

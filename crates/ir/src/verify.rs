@@ -1,0 +1,146 @@
+//! Refuses programs that could read, loop or store where they must not.
+//!
+//! What passes here can be run on any bytes: the evaluator does not panic, and machine code does not touch
+//! memory that is not its own. One walk over the blocks follows, on every path,
+//!
+//! ```text
+//! phase    position modulo a power of two     LEB128, text and bytes need a byte's edge
+//! covered  bits that a Need has promised      Read and Advance stay inside
+//! spans    (first byte, length) registers     only they are emitted, cut or stored as spans
+//! list     the table that the next loop fills Store and Row belong to an open table
+//! idle     rounds of loops that take no bits  at most 2^16 in all
+//! ```
+//!
+//! The window and the position at entry are the caller's duty.
+
+mod shape;
+mod spans;
+mod walk;
+
+use crate::program::Program;
+
+/// Deepest nesting of blocks.
+pub const DEPTH_MAX: usize = 128;
+/// Most operations in a program.
+pub const OPERATIONS_MAX: usize = 1 << 20;
+/// Most rounds that loops may make without taking a bit.
+pub const IDLE_ROUNDS_MAX: u64 = 1 << 16;
+/// Most bits that one `Need` may ask for.
+pub const NEED_MAX: u64 = 1 << 32;
+
+/// Why a program is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("operation {at}: {kind}")]
+pub struct VerifyError {
+    /// Operations before it in the text of the program, those inside of blocks counted.
+    pub at: usize,
+    /// What was found and expected.
+    pub kind: VerifyErrorKind,
+}
+
+/// What was found and expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyErrorKind {
+    /// More operations than [`OPERATIONS_MAX`].
+    #[error("the program has more than {OPERATIONS_MAX} operations")]
+    TooLong,
+    /// Blocks inside of blocks, more than [`DEPTH_MAX`].
+    #[error("blocks are nested more than {DEPTH_MAX} deep")]
+    TooDeep,
+    /// A number that names nothing.
+    #[error("{what} {index}; there are {count}")]
+    Missing {
+        /// Of what.
+        what: &'static str,
+        /// Which.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A number outside of its bounds.
+    #[error("{what} is {found}, not {lowest} to {highest}")]
+    Bounds {
+        /// Of what.
+        what: &'static str,
+        /// The number.
+        found: u64,
+        /// Least that is allowed.
+        lowest: u64,
+        /// Most that is allowed.
+        highest: u64,
+    },
+    /// A read or a movement that no `Need` covers.
+    #[error("bits up to {end} are taken; {covered} are known to be there")]
+    NotCovered {
+        /// Behind the last bit, counted from the position.
+        end: u64,
+        /// Promised by a `Need`.
+        covered: u64,
+    },
+    /// LEB128, text or bytes at a position that may lie inside of a byte.
+    #[error("the position may lie inside of a byte: modulo 2^{modulus_log2} it is {phase}")]
+    InsideByte {
+        /// What is known.
+        modulus_log2: u8,
+        /// What is known.
+        phase: u64,
+    },
+    /// Registers that hold no span of bytes on some path.
+    #[error("r{start} and r{length} are not bytes of the packet on every path")]
+    NoSpan {
+        /// First byte.
+        start: u16,
+        /// Bytes.
+        length: u16,
+    },
+    /// One register for two things.
+    #[error("r{register} is both the first byte and the length")]
+    SameRegister {
+        /// Which.
+        register: u16,
+    },
+    /// A loop that could go on without taking a bit.
+    #[error("the loop may take no bits, and is not known to end within {IDLE_ROUNDS_MAX} rounds")]
+    Idle,
+    /// A column whose cell is of another kind.
+    #[error("column {column} holds other cells")]
+    Cell {
+        /// Which.
+        column: u16,
+    },
+    /// A store or a row outside of the loop that fills the table.
+    #[error("table {table} is not being filled here")]
+    Closed {
+        /// Which.
+        table: u16,
+    },
+    /// A list whose elements are not written by the loop that follows it.
+    #[error("table {table} is announced, but the next loop does not write one row a round")]
+    List {
+        /// Which.
+        table: u16,
+    },
+    /// A parent that is not an earlier table, or none.
+    #[error("table {table} has no earlier table as its parent")]
+    Parent {
+        /// Which.
+        table: u16,
+    },
+}
+
+/// Checks that a program can be run on any window and position that agree with its entry.
+///
+/// # Errors
+///
+/// The first operation that could go wrong.
+///
+/// ```
+/// use kymo_ir::{Op, Program, verify};
+/// let program = Program { body: vec![Op::Advance { bits: 8 }], ..Program::default() };
+/// let error = verify::verify(&program).unwrap_err();
+/// assert_eq!(error.to_string(), "operation 0: bits up to 8 are taken; 0 are known to be there");
+/// ```
+pub fn verify(program: &Program) -> Result<(), VerifyError> {
+    shape::check(program).map_err(|kind| VerifyError { at: 0, kind })?;
+    walk::Walk::new(program).run()
+}
