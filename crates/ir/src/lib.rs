@@ -28,3 +28,4 @@ pub use program::{
 pub use run::{
     EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
 };
+pub use verify::{VerifyError, VerifyErrorKind};

@@ -3,8 +3,8 @@
 //! A program reads one record (a packet's head, an event's header, an event's body) from bits.
 //! Its state is a bit position, some 64-bit registers, and what it writes: columns or text.
 //! Control flow is structured (blocks inside of operations), so a program always ends:
-//! every loop has a count, and `Repeat` over elements that may take no bits is refused by the verifier
-//! unless its count is a constant of at most 2^16.
+//! every loop has a count, and one that takes hardly any bits is stopped (`EMPTY_ELEMENTS_MAX`). Such loops inside of
+//! each other multiply; the verifier refuses them beyond 2^16 rounds in all.
 //!
 //! ```text
 //! need 59                  one bounds check per fixed-size run: 59 bits are there

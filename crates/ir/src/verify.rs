@@ -99,8 +99,8 @@ pub enum VerifyErrorKind {
         /// Which.
         register: u16,
     },
-    /// A loop that could go on without taking a bit.
-    #[error("the loop may take no bits, and is not known to end within {IDLE_ROUNDS_MAX} rounds")]
+    /// Loops that together could go on without taking a bit.
+    #[error("the loop, with those around it, may make more than {IDLE_ROUNDS_MAX} rounds that take no bits")]
     Idle,
     /// A column whose cell is of another kind.
     #[error("column {column} holds other cells")]

@@ -3,6 +3,7 @@
 use super::shape::{operands, within};
 use super::spans::{Spans, registers};
 use super::{IDLE_ROUNDS_MAX, VerifyError, VerifyErrorKind};
+use crate::EMPTY_ELEMENTS_MAX;
 use crate::program::{Block, Emit, Op, Phase, Program, Reg, Source};
 
 type Checked = Result<(), VerifyErrorKind>;
@@ -148,7 +149,8 @@ impl<'a> Walk<'a> {
         if least_bits(body) == 0 {
             let rounds = match count {
                 Source::Constant(count) => self.idle.saturating_mul(count.max(1)),
-                Source::Register(_) => u64::MAX,
+                // The evaluator stops each loop by itself after so many rounds; loops inside of loops multiply.
+                Source::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
             };
             self.idle = rounds;
             if rounds > IDLE_ROUNDS_MAX {
