@@ -25,8 +25,15 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Writes digits, two at a time from the back.
-pub fn decimal(out: &mut Vec<u8>, mut value: u64) {
+/// Writes digits.
+pub fn decimal(out: &mut Vec<u8>, value: u64) {
+    let (digits, at) = decimal_digits(value);
+    out.extend_from_slice(&digits[at..]);
+}
+
+/// The digits of a number, from the index that is returned on: two at a time from the back.
+#[must_use]
+pub fn decimal_digits(mut value: u64) -> ([u8; 20], usize) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     while value >= 100 {
@@ -43,7 +50,7 @@ pub fn decimal(out: &mut Vec<u8>, mut value: u64) {
         at -= 1;
         digits[at] = b'0' + value as u8;
     }
-    out.extend_from_slice(&digits[at..]);
+    (digits, at)
 }
 
 /// Writes a sign where needed, and digits.
@@ -52,6 +59,21 @@ pub fn decimal_signed(out: &mut Vec<u8>, value: i64) {
         out.push(b'-');
     }
     decimal(out, value.unsigned_abs());
+}
+
+/// The nine digits of a number below 10^9.
+#[must_use]
+pub fn nine_digits(value: u32) -> [u8; 9] {
+    let mut digits = [b'0'; 9];
+    let (high, low) = (value / 10_000, value % 10_000);
+    let (first, middle) = (high / 10_000, high % 10_000);
+    digits[0] = b'0' + first as u8;
+    for (at, four) in [(1, middle), (5, low)] {
+        let (left, right) = ((four / 100) as usize * 2, (four % 100) as usize * 2);
+        digits[at..at + 2].copy_from_slice(&PAIRS[left..left + 2]);
+        digits[at + 2..at + 4].copy_from_slice(&PAIRS[right..right + 2]);
+    }
+    digits
 }
 
 /// Writes exactly `width` digits of a value that has no more.
@@ -374,6 +396,13 @@ mod tests {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nine_digits_are_padded() {
+        for value in [0, 1, 10, 9_999, 10_000, 123_456_789, 99_999_999, 100_000_000, 999_999_999] {
+            assert_eq!(nine_digits(value), format!("{value:09}").as_bytes(), "{value}");
+        }
     }
 
     #[test]

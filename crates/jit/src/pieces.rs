@@ -9,16 +9,10 @@ const ESCAPED_BYTES: usize = 4;
 
 /// The digits of an unsigned number. The caller made sure of 20 bytes.
 pub(crate) extern "C" fn decimal(out: usize, value: u64) -> usize {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut value = value;
-    while value >= 10 {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
+    if value < 10 {
+        return write(out, &[b'0' + value as u8]);
     }
-    at -= 1;
-    digits[at] = b'0' + value as u8;
+    let (digits, at) = emit::decimal_digits(value);
     write(out, &digits[at..])
 }
 

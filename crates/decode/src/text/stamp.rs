@@ -2,7 +2,7 @@
 //!
 //! Consecutive events mostly lie in the same second, so the text of the second is kept.
 
-use kymo_ir::emit::{decimal, decimal_padded};
+use kymo_ir::emit::{decimal, decimal_padded, nine_digits};
 
 /// How time is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,10 +78,10 @@ impl Stamp {
             self.second = Some(second);
             self.text.clear();
             clock_time(&mut self.text, second + (self.zone)(second), self.options.date);
+            self.text.push(b'.');
         }
         out.extend_from_slice(&self.text);
-        out.push(b'.');
-        decimal_padded(out, rest as u64, 9);
+        out.extend_from_slice(&nine_digits(rest as u32));
     }
 
     fn delta(&self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
@@ -111,9 +111,14 @@ fn seconds(out: &mut Vec<u8>, nanos: i64) {
         out.push(b'-');
     }
     let nanos = nanos.unsigned_abs();
-    decimal(out, nanos / 1_000_000_000);
-    out.push(b'.');
-    decimal_padded(out, nanos % 1_000_000_000, 9);
+    match nanos / 1_000_000_000 {
+        second @ 0..10 => out.extend_from_slice(&[b'0' + second as u8, b'.']),
+        seconds => {
+            decimal(out, seconds);
+            out.push(b'.');
+        }
+    }
+    out.extend_from_slice(&nine_digits((nanos % 1_000_000_000) as u32));
 }
 
 /// `2013-08-15 18:51:04`, or only the time of day.
