@@ -10,10 +10,14 @@
 //! Text and blobs are spans of the packet's bytes: nothing is copied here. Whoever keeps columns longer than
 //! the bytes copies them.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
 use kymo_format::model::{
     self, BitMap, DisplayBase, FieldClass, IntegerMeaning, Mapping, Optional, Scope, Structure, TextEncoding, Variant,
 };
-use kymo_ir::{Cell, Column, Op, Program, Reg, Source, Table};
+use kymo_ir::{Cell, Cells, Column, Op, Program, Reg, RowFault, Source, State, Table, Window, eval};
+use kymo_jit::Rows;
 
 use crate::builder::Builder;
 use crate::decoder::Decoder;
@@ -126,6 +130,78 @@ pub enum Projection {
     All,
     /// These members of scopes, by the name people see.
     Fields(Vec<(Scope, String)>),
+}
+
+/// Reads events of a data stream class into columns, class by class. Shared by threads.
+#[derive(Debug)]
+pub struct ColumnReader {
+    decoder: Arc<Decoder>,
+    stream_class: usize,
+    projection: Projection,
+    classes: Vec<OnceLock<ClassReader>>,
+}
+
+#[derive(Debug)]
+struct ClassReader {
+    columns: ClassColumns,
+    /// Records that the evaluator read.
+    evaluated: AtomicUsize,
+    compiled: OnceLock<Option<Rows>>,
+}
+
+/// Records of a class that the evaluator reads before its columns are compiled.
+const COMPILE_AFTER: usize = 2000;
+
+impl ColumnReader {
+    /// A reader of these fields.
+    #[must_use]
+    pub fn new(decoder: Arc<Decoder>, stream_class: usize, projection: Projection) -> Self {
+        let classes = decoder.stream_class(stream_class).event_classes.iter().map(|_| OnceLock::new()).collect();
+        Self { decoder, stream_class, projection, classes }
+    }
+
+    /// The columns of a class.
+    #[must_use]
+    pub fn columns(&self, event_class: usize) -> &ClassColumns {
+        &self.class(event_class).columns
+    }
+
+    fn class(&self, event_class: usize) -> &ClassReader {
+        self.classes[event_class].get_or_init(|| {
+            let columns = self.decoder.columns(self.stream_class, event_class, &self.projection);
+            ClassReader {
+                columns: columns.expect("every class was lowered when the decoder was made"),
+                evaluated: AtomicUsize::new(0),
+                compiled: OnceLock::new(),
+            }
+        })
+    }
+
+    /// Fills `cells` with the records of one class at `positions`, which a scan found.
+    ///
+    /// # Errors
+    ///
+    /// The first record that could not be read.
+    pub fn read(
+        &self,
+        event_class: usize,
+        window: Window<'_>,
+        positions: &[u64],
+        state: &mut State,
+        cells: &mut Cells,
+    ) -> Result<(), RowFault> {
+        let class = self.class(event_class);
+        let program = &class.columns.program;
+        if let Some(engine) = self.decoder.engine() {
+            let before = class.evaluated.fetch_add(positions.len(), Ordering::Relaxed);
+            if self.decoder.compiles_at_once() || before >= COMPILE_AFTER {
+                if let Some(rows) = class.compiled.get_or_init(|| Rows::new(engine, program)) {
+                    return rows.run(program, window, positions, state, cells);
+                }
+            }
+        }
+        eval::rows(program, window, positions, state, cells)
+    }
 }
 
 impl Decoder {

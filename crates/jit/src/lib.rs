@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! ScanPlan ──Scan──> one loop: header inlined, bodies called through a table, filled as classes occur
+//! Program ──Rows───> one loop over positions that fills columns
 //! Program ──Text───> one call per record that prints it
 //! ```
 //!
@@ -14,10 +15,12 @@
 mod body;
 mod engine;
 mod pieces;
+mod rows;
 mod scan;
 mod text;
 mod translate;
 
 pub use engine::Engine;
+pub use rows::Rows;
 pub use scan::{COMPILE_AFTER, Scan};
 pub use text::Text;

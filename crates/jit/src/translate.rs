@@ -6,7 +6,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::{
-    Arm, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source, TextStyle,
+    Arm, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
+    TextStyle,
 };
 use kymo_units::ByteOrder;
 
@@ -29,9 +30,24 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) event_class: Option<Variable>,
     /// Where text goes, in programs that print.
     pub(crate) out: Option<Out<'b>>,
+    /// Where columns are, in programs that fill them.
+    pub(crate) table: Option<Table<'b>>,
     registers: Vec<Variable>,
     order: Variable,
     phase: Phase,
+}
+
+/// Where columns are.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'p> {
+    /// Pairs of addresses: cells and validity.
+    pub(crate) columns: Value,
+    /// The packet's byte that the window begins with.
+    pub(crate) origin: Value,
+    /// The row being filled.
+    pub(crate) row: Value,
+    pub(crate) program: &'p Program,
+    pub(crate) engine: &'p Engine,
 }
 
 /// Where text goes.
@@ -81,6 +97,7 @@ impl<'b, 'f> Translator<'b, 'f> {
             clock: None,
             event_class: None,
             out: None,
+            table: None,
             registers,
             order,
             phase,
@@ -112,6 +129,11 @@ impl<'b, 'f> Translator<'b, 'f> {
             Op::Skip { count, bits } => self.skip(*count, *bits),
             Op::Text { start, length, unit: 1 } => self.text(start.0, length.0),
             Op::Bytes { start, length } => self.bytes(start.0, *length),
+            Op::Store { column, from } => {
+                let value = self.register(from.0);
+                self.store(*column, value)?;
+            }
+            Op::StoreSpan { column, start, length } => self.store_span(*column, start.0, length.0)?,
             Op::Cut { start, length, unit } => self.cut(start.0, length.0, *unit)?,
             Op::Emit(emit) => self.emit(emit)?,
             Op::Set { to, value } => {
@@ -379,6 +401,41 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.forget(3);
     }
 
+    fn store(&mut self, column: u16, value: Value) -> Option<()> {
+        let table = self.table?;
+        let of = table.program.columns[usize::from(column)];
+        let (class, shift) = match of.cell {
+            Cell::U8 => (types::I8, 0),
+            Cell::U16 => (types::I16, 1),
+            Cell::U32 => (types::I32, 2),
+            Cell::U64 | Cell::Span => (types::I64, 3),
+        };
+        let pair = i32::from(column) * 16;
+        let cells = self.builder.ins().load(types::I64, trusted(), table.columns, pair);
+        let at = self.builder.ins().ishl_imm_u(table.row, shift);
+        let address = self.builder.ins().iadd(cells, at);
+        let value = if class == types::I64 { value } else { self.builder.ins().ireduce(class, value) };
+        self.builder.ins().store(unaligned(), value, address, 0);
+        if of.nullable {
+            let validity = self.builder.ins().load(types::I64, trusted(), table.columns, pair + 8);
+            let address = self.builder.ins().iadd(validity, table.row);
+            let one = self.builder.ins().iconst(types::I8, 1);
+            self.builder.ins().store(unaligned(), one, address, 0);
+        }
+        Some(())
+    }
+
+    /// First byte in the low half, bytes in the high one.
+    fn store_span(&mut self, column: u16, start: u16, length: u16) -> Option<()> {
+        let origin = self.table?.origin;
+        let (start, length) = (self.register(start), self.register(length));
+        let first = self.builder.ins().isub(start, origin);
+        let first = self.builder.ins().band_imm_s(first, 0xffff_ffff);
+        let high = self.builder.ins().ishl_imm_u(length, 32);
+        let span = self.builder.ins().bor(first, high);
+        self.store(column, span)
+    }
+
     /// Address of a byte of the packet.
     fn address(&mut self, start: u16) -> Value {
         let start = self.register(start);
@@ -394,7 +451,7 @@ impl<'b, 'f> Translator<'b, 'f> {
     }
 
     fn cut(&mut self, start: u16, length: u16, unit: u8) -> Option<()> {
-        let engine = self.out?.engine;
+        let engine = self.out.map(|out| out.engine).or(self.table.map(|table| table.engine))?;
         let address = self.address(start);
         let bytes = self.register(length);
         let unit = self.constant(u64::from(unit));

@@ -10,6 +10,7 @@
 pub mod batch;
 pub mod cursor;
 pub mod fault;
+pub mod groups;
 pub mod index;
 pub mod keys;
 pub mod merge;
