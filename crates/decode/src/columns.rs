@@ -150,7 +150,7 @@ struct ClassReader {
 }
 
 /// Records of a class that the evaluator reads before its columns are compiled.
-const COMPILE_AFTER: usize = 2000;
+const COMPILE_AFTER: usize = 600;
 
 impl ColumnReader {
     /// A reader of these fields.
