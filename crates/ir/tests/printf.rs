@@ -5,7 +5,7 @@ use kymo_ir::{RealStyle, emit};
 fn written(bits: u64, style: RealStyle) -> String {
     let mut out = Vec::new();
     emit::real(&mut out, bits, 64, style);
-    String::from_utf8(out).unwrap()
+    String::from_utf8(out).expect("numbers are ASCII")
 }
 
 #[test]

@@ -67,13 +67,14 @@ fn emitted(program: &Program, emit: Emit) -> Checked {
         Emit::Real { width, .. } if !matches!(width, 16 | 32 | 64) => {
             Err(VerifyErrorKind::Bounds { what: "the width", found: u64::from(width), lowest: 16, highest: 64 })
         }
-        Emit::Integer { style, .. } => match style {
-            IntegerStyle::HexadecimalUpper { bits }
-            | IntegerStyle::HexadecimalLower { bits }
-            | IntegerStyle::Octal { bits }
-            | IntegerStyle::Binary { bits } => bounds("the number of bits", u64::from(bits), 1, 64),
-            _ => Ok(()),
-        },
+        Emit::Integer {
+            style:
+                IntegerStyle::HexadecimalUpper { bits }
+                | IntegerStyle::HexadecimalLower { bits }
+                | IntegerStyle::Octal { bits }
+                | IntegerStyle::Binary { bits },
+            ..
+        } => bounds("the number of bits", u64::from(bits), 1, 64),
         _ => Ok(()),
     }
 }
