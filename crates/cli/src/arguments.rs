@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::when::When;
+
 /// Records, reads and shows traces.
 #[derive(Parser)]
 #[command(
@@ -82,7 +84,7 @@ pub(crate) enum Format {
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo print my-trace\n  kymo print --clock-date --names all my-trace\n  \
-                        kymo print --limit 10 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
+                        kymo print --limit 10 my-trace\n  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
 pub(crate) struct PrintArguments {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -92,6 +94,12 @@ pub(crate) struct PrintArguments {
     /// Stops after so many events
     #[arg(long, value_name = "EVENTS")]
     pub(crate) limit: Option<u64>,
+    /// Begins with the first event that is not before this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) begin: Option<When>,
+    /// Ends with the last event that is not after this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end: Option<When>,
     /// Shows clock values in cycles
     #[arg(long)]
     pub(crate) clock_cycles: bool,

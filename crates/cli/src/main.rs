@@ -7,6 +7,7 @@ mod count;
 mod info;
 mod print;
 mod show;
+mod when;
 
 use std::ffi::OsString;
 use std::io;

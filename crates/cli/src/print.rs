@@ -10,10 +10,20 @@ use kymo_session::{PrettyFields, PrettyOptions, PrintOptions, Session, StampOpti
 use crate::Outcome;
 use crate::arguments::{Fields, Format, Names, PrintArguments};
 use crate::show;
+use crate::when::When;
 
 /// Prints what the arguments ask for.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
-    let options = options(arguments);
+    let mut options = options(arguments);
+    let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
+    let first_ns = session.first_ns().unwrap_or(0);
+    let limit = |when: &Option<When>| {
+        let nanos =
+            |when: &When| when.nanos(first_ns, &zone).ok_or_else(|| io::Error::other("the time is out of range"));
+        when.as_ref().map(nanos).transpose()
+    };
+    options.begin_ns = limit(&arguments.begin)?;
+    options.end_ns = limit(&arguments.end)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let printed = session.print(&options, &mut out)?;
     out.flush()?;
@@ -30,7 +40,15 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         names: pretty.header_names,
     };
     let zone = if arguments.clock_gmt { |_| 0 } else { local_offset };
-    PrintOptions { pretty, stamp, zone, silent: arguments.format == Format::None, limit: arguments.limit }
+    PrintOptions {
+        pretty,
+        stamp,
+        zone,
+        silent: arguments.format == Format::None,
+        limit: arguments.limit,
+        begin_ns: None,
+        end_ns: None,
+    }
 }
 
 fn pretty(arguments: &PrintArguments) -> PrettyOptions {

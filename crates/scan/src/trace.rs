@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
@@ -65,6 +66,31 @@ pub struct DataStream {
     pub packets: Arc<[PacketRow]>,
     /// Converts its clock; `None` if it has none.
     pub clock: Option<ClockConverter>,
+}
+
+impl DataStream {
+    /// The packets that may have events between two times, found by binary search.
+    ///
+    /// Where packets carry no begin time, all of them may.
+    #[must_use]
+    pub fn packets_between(&self, begin_ns: Option<i64>, end_ns: Option<i64>) -> Range<usize> {
+        let all = 0..self.packets.len();
+        let Some(clock) = &self.clock else { return all };
+        if self.packets.iter().any(|packet| packet.begin_cycles.is_none()) {
+            return all;
+        }
+        let begin_of =
+            |packet: &PacketRow| packet.begin_cycles.map_or(i64::MIN, |cycles| clock.nanos_saturating(cycles));
+        let end_of = |packet: &PacketRow| packet.end_cycles.map_or(i64::MAX, |cycles| clock.nanos_saturating(cycles));
+        let end = end_ns.map_or(all.end, |end| self.packets.partition_point(|packet| begin_of(packet) <= end));
+        let Some(begin) = begin_ns else { return 0..end };
+        // The packet that begins before may still have events after; so may others before it that end late.
+        let mut start = self.packets.partition_point(|packet| begin_of(packet) < begin).saturating_sub(1);
+        while start > 0 && end_of(&self.packets[start - 1]) >= begin {
+            start -= 1;
+        }
+        start.min(end)..end
+    }
 }
 
 /// A file whose packets cannot all be found.

@@ -119,6 +119,19 @@ impl Session {
 
     /// A cursor over each data stream.
     pub(crate) fn cursors(&self, marks: bool) -> Vec<Cursor> {
+        self.cursors_between(marks, None, None)
+    }
+
+    /// When the first packet of any stream begins, if packets say so.
+    #[must_use]
+    pub fn first_ns(&self) -> Option<i64> {
+        let first =
+            |(_, stream): &(&Arc<Trace>, &DataStream)| stream.clock?.nanos(stream.packets.first()?.begin_cycles?);
+        self.streams().iter().filter_map(first).min()
+    }
+
+    /// A cursor over the packets of each data stream that may have events between two times.
+    pub(crate) fn cursors_between(&self, marks: bool, begin_ns: Option<i64>, end_ns: Option<i64>) -> Vec<Cursor> {
         let streams = self.streams();
         let chunk_bytes = chunk_bytes(streams.len());
         let pool = BufferPool::default();
@@ -128,7 +141,7 @@ impl Session {
                 decoder: Arc::clone(&trace.decoder),
                 files,
                 packets: Arc::clone(&stream.packets),
-                wanted: 0..stream.packets.len(),
+                wanted: stream.packets_between(begin_ns, end_ns),
                 stream: rank,
                 keys: KeyMaker::new(stream.clock),
                 chunk_bytes,

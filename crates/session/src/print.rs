@@ -30,6 +30,10 @@ pub struct PrintOptions {
     pub silent: bool,
     /// Stop after so many events.
     pub limit: Option<u64>,
+    /// Not before, in nanoseconds since the clock's origin.
+    pub begin_ns: Option<i64>,
+    /// Not after.
+    pub end_ns: Option<i64>,
 }
 
 /// What was printed.
@@ -55,7 +59,7 @@ impl Session {
         let left = options.limit.unwrap_or(u64::MAX);
         let mut sink = PrintSink { session: self, work: &work, out, printed, left, previous: None, error: None };
         if left > 0 {
-            engine::run(self.cursors(true), self.threads, &work, &mut sink);
+            engine::run(self.cursors_between(true, options.begin_ns, options.end_ns), self.threads, &work, &mut sink);
         }
         match sink.error {
             Some(error) => Err(error),
@@ -228,6 +232,21 @@ impl PrintSink<'_> {
         self.work.streams[part.stream].moment(events.records.cycles[place.row as usize])
     }
 
+    /// Leaves out events that are not between begin and end.
+    fn trim(&self, round: &mut Round<Batch>) {
+        let (begin, end) = (self.work.options.begin_ns, self.work.options.end_ns);
+        if begin.is_none() && end.is_none() {
+            return;
+        }
+        let mut order = std::mem::take(&mut round.order);
+        order.retain(|&place| {
+            let nanos = self.moment(round, place).and_then(|moment| moment.nanos);
+            let inside = |nanos: i64| begin.is_none_or(|begin| begin <= nanos) && end.is_none_or(|end| nanos <= end);
+            nanos.is_none_or(inside)
+        });
+        round.order = order;
+    }
+
     fn losses(&mut self, round: &Round<Batch>) {
         for part in &round.parts {
             match &part.batch.content {
@@ -247,11 +266,8 @@ impl PrintSink<'_> {
 impl Sink<PrintWork<'_>> for PrintSink<'_> {
     fn context(&mut self, round: &mut Round<Batch>) -> Option<Moment> {
         self.losses(round);
-        let events: u64 = round
-            .parts
-            .iter()
-            .map(|part| if matches!(part.batch.content, Content::Events(_)) { part.rows.len() as u64 } else { 0 })
-            .sum();
+        self.trim(round);
+        let events = round.order.iter().filter(|place| is_event(round, **place)).count() as u64;
         if events >= self.left {
             let mut left = self.left;
             let cut = round.order.iter().position(|place| {
