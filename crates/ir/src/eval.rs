@@ -169,6 +169,8 @@ struct Machine<'a> {
     registers: Registers,
     position: u64,
     order: Option<(ByteOrder, bool)>,
+    /// Rounds of loops that took no bits.
+    idle: u64,
     cells: Option<&'a mut Cells>,
     out: Option<&'a mut Vec<u8>>,
 }
@@ -176,13 +178,14 @@ struct Machine<'a> {
 impl<'a> Machine<'a> {
     fn new(program: &'a Program, window: Window<'a>, state: &'a mut State) -> Self {
         let registers = Registers::new(program.registers);
-        Self { program, window, state, registers, position: 0, order: None, cells: None, out: None }
+        Self { program, window, state, registers, position: 0, order: None, idle: 0, cells: None, out: None }
     }
 
     fn record(&mut self, position: u64) -> Result<u64, Fault> {
         self.registers.all().fill(0);
         self.position = position;
         self.order = None;
+        self.idle = 0;
         self.block(&self.program.body)?;
         Ok(self.position)
     }
@@ -363,15 +366,18 @@ impl<'a> Machine<'a> {
     }
 
     fn repeat(&mut self, count: Source, index: Option<Reg>, body: &[Op]) -> Result<(), Fault> {
-        let (count, start) = (self.source(count), self.position);
+        let count = self.source(count);
         for round in 0..count {
-            if round > EMPTY_ELEMENTS_MAX + (self.position - start) {
-                return self.fault(FaultKind::EmptyElements { count });
-            }
+            let start = self.position;
             if let Some(index) = index {
                 self.set(index, round);
             }
             self.block(body)?;
+            // One budget for all loops of a record: nested ones would multiply.
+            self.idle += u64::from(self.position == start);
+            if self.idle > EMPTY_ELEMENTS_MAX {
+                return self.fault(FaultKind::EmptyElements { count });
+            }
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::program::{Program, Slot};
 /// Readable bytes behind `Window::end`: wide loads may touch them, no result depends on them.
 pub const SLACK: usize = 16;
 
-/// Elements of a list that may take no bits, beside one for each bit that the list takes.
+/// Elements of a record's lists that may take no bits, all lists together.
 pub const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
 
 /// The slot in which an event header leaves the id of the event record class.
@@ -117,7 +117,7 @@ pub enum FaultKind {
         id: u64,
     },
     /// A list has very many elements, and hardly any takes bits.
-    #[error("a list has {count} elements, of which more than {EMPTY_ELEMENTS_MAX} take no bits")]
+    #[error("the record's lists have more than {EMPTY_ELEMENTS_MAX} elements that take no bits; this one has {count}")]
     EmptyElements {
         /// How many it says it has.
         count: u64,

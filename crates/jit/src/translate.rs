@@ -34,6 +34,7 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) table: Option<Table<'b>>,
     registers: Vec<Variable>,
     order: Variable,
+    idle: Variable,
     phase: Phase,
 }
 
@@ -85,6 +86,8 @@ impl<'b, 'f> Translator<'b, 'f> {
             .collect();
         let order = builder.declare_var(types::I64);
         builder.def_var(order, zero);
+        let idle = builder.declare_var(types::I64);
+        builder.def_var(idle, zero);
         let &Frame { base, end, slots, stuck, position } = frame;
         let phase = program.entry;
         Self {
@@ -100,6 +103,7 @@ impl<'b, 'f> Translator<'b, 'f> {
             table: None,
             registers,
             order,
+            idle,
             phase,
         }
     }
@@ -563,20 +567,12 @@ impl<'b, 'f> Translator<'b, 'f> {
         let (head, inside, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let round = self.builder.append_block_param(head, types::I64);
-        let start = self.position();
         let zero = self.constant(0);
         self.builder.ins().jump(head, &[zero.into()]);
         self.builder.switch_to_block(head);
         let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, round, count);
         self.builder.ins().brif(more, inside, &[], behind, &[]);
         self.builder.switch_to_block(inside);
-        if !always_moves(body) {
-            let position = self.position();
-            let moved = self.builder.ins().isub(position, start);
-            let most = self.builder.ins().iadd_imm_s(moved, EMPTY_ELEMENTS_MAX as i64);
-            let idle = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, round, most);
-            self.stuck_if(idle);
-        }
         if let Some(index) = index {
             self.builder.def_var(self.registers[usize::from(index)], round);
         }
@@ -586,7 +582,11 @@ impl<'b, 'f> Translator<'b, 'f> {
             self.full_if_zero(fits, out.full);
         }
         self.phase = head_phase;
+        let start = self.position();
         self.block(body)?;
+        if !always_moves(body) {
+            self.count_idle(start);
+        }
         let next = self.builder.ins().iadd_imm_s(round, 1);
         self.builder.ins().jump(head, &[next.into()]);
         self.builder.switch_to_block(behind);
