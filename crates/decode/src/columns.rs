@@ -194,10 +194,10 @@ impl ColumnReader {
         let program = &class.columns.program;
         if let Some(engine) = self.decoder.engine() {
             let before = class.evaluated.fetch_add(positions.len(), Ordering::Relaxed);
-            if self.decoder.compiles_at_once() || before >= COMPILE_AFTER {
-                if let Some(rows) = class.compiled.get_or_init(|| Rows::new(engine, program)) {
-                    return rows.run(program, window, positions, state, cells);
-                }
+            if (self.decoder.compiles_at_once() || before >= COMPILE_AFTER)
+                && let Some(rows) = class.compiled.get_or_init(|| Rows::new(engine, program))
+            {
+                return rows.run(program, window, positions, state, cells);
             }
         }
         eval::rows(program, window, positions, state, cells)

@@ -594,6 +594,19 @@ impl<'b, 'f> Translator<'b, 'f> {
         Some(())
     }
 
+    /// Rounds that took no bits are counted, for all loops of a record together.
+    fn count_idle(&mut self, start: Value) {
+        let position = self.position();
+        let same = self.builder.ins().icmp(IntCC::Equal, position, start);
+        let same = self.builder.ins().uextend(types::I64, same);
+        let before = self.builder.use_var(self.idle);
+        let idle = self.builder.ins().iadd(before, same);
+        self.builder.def_var(self.idle, idle);
+        let most = self.constant(EMPTY_ELEMENTS_MAX);
+        let too_many = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, idle, most);
+        self.stuck_if(too_many);
+    }
+
     fn switch(&mut self, on: u16, signed: bool, arms: &[Arm], default: Option<&[Op]>) -> Option<()> {
         let value = self.register(on);
         let behind = self.builder.create_block();
