@@ -31,6 +31,9 @@ pub(crate) enum Command {
     Print(PrintArguments),
     /// Counts events by class
     Count(CountArguments),
+    /// Says everything that is wrong with traces, where, and what to do
+    #[command(after_help = "Exit status: 0 everything can be read, 1 something cannot be read.")]
+    Check(CheckArguments),
     /// Writes shell completions to standard output
     #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]
     Completions {
@@ -68,6 +71,19 @@ pub(crate) struct CountArguments {
     /// Counts each data stream apart
     #[arg(long)]
     pub(crate) by_stream: bool,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct CheckArguments {
+    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Counts what has to be assumed as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,6 +3,7 @@
 //! It must never know what stands behind `session`.
 
 mod arguments;
+mod check;
 mod count;
 mod info;
 mod print;
@@ -67,6 +68,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             Some(session) => print::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Check(arguments) => check::run(arguments),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut io::stdout());
             Ok(Outcome::Complete)

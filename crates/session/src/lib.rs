@@ -3,6 +3,7 @@
 //! It must never know any face. Every face asks here, so one question has one answer.
 
 mod cache;
+mod check;
 mod count;
 mod engine;
 mod info;
@@ -11,6 +12,7 @@ mod print;
 mod report;
 
 pub use cache::cache_folder;
+pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, Counts};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;

@@ -102,6 +102,11 @@ impl Session {
         Ok(Self { traces, threads, opened })
     }
 
+    /// One trace that is open already, read by one thread.
+    pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
+        Self { traces: vec![trace], threads: 1, opened: Report::default() }
+    }
+
     /// What opening found wrong or doubtful.
     #[must_use]
     pub fn opening_report(&self) -> &Report {

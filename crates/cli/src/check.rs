@@ -1,0 +1,62 @@
+//! `kymo check`
+
+use std::io::{self, Write};
+
+use kymo_session::{Finding, Gravity};
+use serde_json::json;
+
+use crate::Outcome;
+use crate::arguments::CheckArguments;
+
+/// Shows what is wrong with traces.
+pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
+    let findings = kymo_session::check(&arguments.traces);
+    let is_error = |found: &Finding| match found.gravity {
+        Gravity::Error => true,
+        Gravity::Assumption => arguments.strict,
+        Gravity::Warning => false,
+    };
+    let errors = findings.iter().filter(|found| is_error(found)).count();
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        let findings: Vec<_> = findings.iter().map(|found| as_json(found, is_error(found))).collect();
+        writeln!(out, "{}", json!({"errors": errors, "findings": findings}))?;
+    } else {
+        for found in &findings {
+            show(found, is_error(found), &mut out)?;
+        }
+        match (findings.len(), errors) {
+            (0, _) => writeln!(out, "no problems found")?,
+            (all, errors) => writeln!(out, "{errors} errors, {} warnings", all - errors)?,
+        }
+    }
+    Ok(if errors == 0 { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+fn severity(is_error: bool) -> &'static str {
+    if is_error { "error" } else { "warning" }
+}
+
+fn show(found: &Finding, is_error: bool, out: &mut impl Write) -> io::Result<()> {
+    let Finding { rule, place, message, times, .. } = found;
+    writeln!(out, "{place}: {}[{rule}]: {message}", severity(is_error))?;
+    if let Some(help) = &found.help {
+        writeln!(out, "  help: {help}")?;
+    }
+    if *times > 1 {
+        writeln!(out, "  and {} times more in this file", times - 1)?;
+    }
+    Ok(())
+}
+
+fn as_json(found: &Finding, is_error: bool) -> serde_json::Value {
+    json!({
+        "severity": severity(is_error),
+        "rule": found.rule,
+        "assumption": found.gravity == Gravity::Assumption,
+        "place": found.place,
+        "message": found.message,
+        "help": found.help,
+        "times": found.times,
+    })
+}
