@@ -75,7 +75,7 @@ impl Assumption {
 
     /// The name by which `--strict` and the documentation call it.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::MissingSignature => "missing-signature",
             Self::UnknownAttribute => "unknown-attribute",
