@@ -69,18 +69,27 @@ class Reader:
         self.at = end + len(self.between)
         return name
 
+    def moved_on(self, start):
+        """A line that is not understood must not keep the reader in a loop."""
+        if self.at == start:
+            raise ValueError(f"column {self.at}: cannot go on in {self.line!r}")
+
     def members(self, closing, leaves, around):
         while not self.skip(closing):
+            start = self.at
             name = self.name()
             self.value(leaves, around if name is None else name)
             self.skip(",")
+            self.moved_on(start)
 
     def items(self, leaves, around):
         while not self.skip("]"):
+            start = self.at
             if re.match(r" *\[\d+\] = ", self.line[self.at :]):
                 self.at = self.line.index("=", self.at) + 1
             self.value(leaves, around)
             self.skip(",")
+            self.moved_on(start)
 
     def value(self, leaves, around):
         if self.skip("{"):
@@ -117,6 +126,7 @@ class Reader:
 def scopes(reader, closing):
     found = {}
     while reader.at < len(reader.line) and not (closing and reader.skip(closing)):
+        start = reader.at
         name = reader.name()
         leaves = []
         reader.value(leaves, name)
@@ -125,6 +135,7 @@ def scopes(reader, closing):
         elif name == "name":
             found["name"] = leaves[0][1]
         reader.skip(",")
+        reader.moved_on(start)
     return found
 
 

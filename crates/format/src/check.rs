@@ -3,7 +3,7 @@
 //! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly many
 //! elements without bits, would keep it busy for ever. Such metadata are refused, and the message says why.
 
-use crate::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role, TraceClass};
+use crate::model::{DataStreamClass, Dialect, EventRecordClass, FieldClass, FieldKind, Role, TraceClass};
 
 /// Elements without bits that an array may have.
 const EMPTY_ELEMENTS_MAX: u64 = 1 << 16;
@@ -49,7 +49,7 @@ pub fn check(trace: &TraceClass) -> Vec<Problem> {
     let mut problems = Vec::new();
     packet_header(trace, &mut problems);
     for stream in &trace.stream_classes {
-        stream_class(stream, &mut problems);
+        stream_class(stream, trace.dialect, &mut problems);
     }
     problems
 }
@@ -70,9 +70,13 @@ fn packet_header(trace: &TraceClass, problems: &mut Vec<Problem>) {
     elements(trace.packet_header.as_ref(), "the packet header", problems);
 }
 
-fn stream_class(stream: &DataStreamClass, problems: &mut Vec<Problem>) {
+fn stream_class(stream: &DataStreamClass, dialect: Dialect, problems: &mut Vec<Problem>) {
     let count = stream.event_classes.len();
-    if count > 1 && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId)) {
+    // In CTF 2 an event whose header tells no id is of class 0.
+    if dialect == Dialect::Ctf1
+        && count > 1
+        && !stream.event_header.as_ref().is_some_and(|header| has_role(header, Role::EventRecordClassId))
+    {
         problems.push(Problem::NoEventClassId { stream: stream.id, count });
     }
     elements(stream.packet_context.as_ref(), "the packet context", problems);

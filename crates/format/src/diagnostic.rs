@@ -54,6 +54,8 @@ pub enum Assumption {
     UnknownAttribute,
     /// The text is CTF 2 as drafted in SPECRC 7.0.
     ReleaseCandidateDialect,
+    /// JSON with a comma behind the last element of an array or object means what it would without.
+    TrailingComma,
     /// Metadata that are not UTF-8 mean U+FFFD where they are not.
     MetadataEncoding,
     /// A packet with another UUID than the metadata's belongs to this trace all the same.
@@ -64,10 +66,11 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
+        Self::TrailingComma,
         Self::MetadataEncoding,
         Self::UuidMismatch,
         Self::ClockStepsBack,
@@ -80,6 +83,7 @@ impl Assumption {
             Self::MissingSignature => "missing-signature",
             Self::UnknownAttribute => "unknown-attribute",
             Self::ReleaseCandidateDialect => "release-candidate-dialect",
+            Self::TrailingComma => "trailing-comma",
             Self::MetadataEncoding => "metadata-encoding",
             Self::UuidMismatch => "uuid-mismatch",
             Self::ClockStepsBack => "clock-steps-back",

@@ -59,6 +59,7 @@ pub struct Cursor {
     pending: std::collections::VecDeque<Item>,
     begun: bool,
     ended: bool,
+    uuid_differs: bool,
     spare: Vec<(Records, Vec<i64>)>,
 }
 
@@ -101,6 +102,7 @@ impl Cursor {
             pending: std::collections::VecDeque::new(),
             begun: false,
             ended: false,
+            uuid_differs: false,
             spare: Vec::new(),
             setup,
         }
@@ -116,6 +118,12 @@ impl Cursor {
     #[must_use]
     pub fn steps_back(&self) -> u64 {
         self.setup.keys.steps_back()
+    }
+
+    /// Whether a packet had another UUID than the metadata.
+    #[must_use]
+    pub fn uuid_differs(&self) -> bool {
+        self.uuid_differs
     }
 
     /// The next batch or fault; `None` at the stream's end.
@@ -180,6 +188,7 @@ impl Cursor {
             Ok(head) => head,
             Err(fault) => return self.fault(&row, StreamFaultKind::Head(fault)),
         };
+        self.uuid_differs |= head.uuid_differs;
         let head_bytes = self.pool.copy(self.heads.bytes());
         let body = head.body_start;
         self.clock = row.begin_cycles.unwrap_or(self.clock);

@@ -191,7 +191,28 @@ fn group(files: Vec<Vec<PacketRow>>) -> Vec<DataStream> {
             groups.entry(key).or_default().push(row);
         }
     }
-    groups.into_iter().map(|((class, nameless, id), rows)| stream(class, (!nameless).then_some(id), rows)).collect()
+    let of_group = |((class, nameless, id), rows): ((u32, bool, u64), Vec<PacketRow>)| {
+        let id = (!nameless).then_some(id);
+        apart(rows).into_iter().map(move |rows| stream(class, id, rows))
+    };
+    groups.into_iter().flat_map(of_group).collect()
+}
+
+/// Files whose packets cover the same time are no parts of one stream, even if they give it the same id.
+fn apart(mut rows: Vec<PacketRow>) -> Vec<Vec<PacketRow>> {
+    rows.sort_by_key(|row| (row.begin_cycles, row.sequence));
+    let overlap = |pair: &[PacketRow]| {
+        let overlaps = matches!((pair[0].end_cycles, pair[1].begin_cycles), (Some(end), Some(begin)) if begin < end);
+        pair[0].file != pair[1].file && overlaps && !same_packet(&pair[0], &pair[1])
+    };
+    if !rows.windows(2).any(overlap) {
+        return vec![rows];
+    }
+    let mut files: BTreeMap<u32, Vec<PacketRow>> = BTreeMap::new();
+    for row in rows {
+        files.entry(row.file).or_default().push(row);
+    }
+    files.into_values().collect()
 }
 
 fn stream(class: u32, id: Option<u64>, mut rows: Vec<PacketRow>) -> DataStream {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kymo_scan::{Content, Cursor, Item};
 
 use crate::open::{Session, trace_name};
-use crate::report::Report;
+use crate::report::{Problem, Report};
 
 /// Event records by class.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,7 +46,7 @@ impl Session {
             while let Some(slot) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let cursor = slot.lock().ok().and_then(|mut cursor| cursor.take());
                 let Some(cursor) = cursor else { continue };
-                let counted = count_stream(cursor);
+                let counted = count_stream(self, cursor);
                 if let Ok(mut results) = results.lock() {
                     results.push(counted);
                 }
@@ -73,6 +73,7 @@ impl Session {
                 let (trace, name) = (trace_name(trace.folder.path()), class.name.clone());
                 counts.classes.push(ClassCount { trace, stream: counted.stream, id: class.id, name, events });
             }
+            counts.report.assumptions.extend(counted.assumptions);
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
         counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
@@ -85,10 +86,12 @@ struct StreamCounts {
     /// By dense class index.
     events: Vec<u64>,
     faults: Vec<kymo_scan::StreamFault>,
+    assumptions: Vec<Problem>,
 }
 
-fn count_stream(mut cursor: Cursor) -> StreamCounts {
-    let mut counts = StreamCounts { stream: cursor.stream(), events: Vec::new(), faults: Vec::new() };
+fn count_stream(session: &Session, mut cursor: Cursor) -> StreamCounts {
+    let mut counts =
+        StreamCounts { stream: cursor.stream(), events: Vec::new(), faults: Vec::new(), assumptions: Vec::new() };
     while let Some(item) = cursor.next_item() {
         match item {
             Item::Fault(fault) => counts.faults.push(fault),
@@ -106,5 +109,6 @@ fn count_stream(mut cursor: Cursor) -> StreamCounts {
             }
         }
     }
+    counts.assumptions = session.assumptions(&cursor);
     counts
 }

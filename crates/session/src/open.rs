@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
-use kymo_format::{ClockClass, ClockOrigin, Severity};
+use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity};
 use kymo_scan::{
     Cursor, CursorSetup, DataStream, KeyMaker, KnownPackets, NothingKnown, OpenError, StreamFault, Trace, TraceOptions,
 };
@@ -155,6 +155,26 @@ impl Session {
             Cursor::new(setup, pool.clone())
         };
         streams.iter().enumerate().map(cursor).collect()
+    }
+
+    /// What had to be assumed of a stream that was read.
+    pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<Problem> {
+        let (trace, stream) = self.streams()[cursor.stream()];
+        let file = stream.files.first().map_or(0, |&file| file as usize);
+        let place = trace.folder.stream(file).path().display().to_string();
+        let note = |assumption: Assumption, what: &str| Problem {
+            place: place.clone(),
+            message: format!("{place}: warning[{assumption}]: {what}"),
+        };
+        let mut notes = Vec::new();
+        if cursor.uuid_differs() {
+            notes.push(note(Assumption::UuidMismatch, "packets have another UUID than the metadata"));
+        }
+        if cursor.steps_back() > 0 {
+            let what = format!("the clock steps back {} times", cursor.steps_back());
+            notes.push(note(Assumption::ClockStepsBack, &what));
+        }
+        notes
     }
 
     /// A fault in terms that people understand.

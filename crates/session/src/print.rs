@@ -59,7 +59,10 @@ impl Session {
         let left = options.limit.unwrap_or(u64::MAX);
         let mut sink = PrintSink { session: self, work: &work, out, printed, left, previous: None, error: None };
         if left > 0 {
-            engine::run(self.cursors_between(true, options.begin_ns, options.end_ns), self.threads, &work, &mut sink);
+            let cursors = self.cursors_between(true, options.begin_ns, options.end_ns);
+            let cursors = engine::run(cursors, self.threads, &work, &mut sink);
+            let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
+            sink.printed.report.assumptions.extend(notes);
         }
         match sink.error {
             Some(error) => Err(error),

@@ -182,11 +182,12 @@ fn head(fields: &[(&str, Role)], random: &mut Random) -> FieldClass {
     FieldClass::new(FieldKind::Structure(Structure { members, minimum_alignment: 8 }))
 }
 
+/// A trace class to begin with; the payload is replaced.
+const TEXT: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; \
+                    event { name = e; fields := struct { string s; }; };";
+
 fn trace_class(random: &mut Random, payload: FieldClass) -> TraceClass {
-    let mut class =
-        kymo_format::parse(b"/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; event { name = e; };")
-            .trace_class
-            .expect("the text is sound");
+    let mut class = kymo_format::parse(TEXT.as_bytes()).trace_class.expect("the text is sound");
     class.packet_header = Some(head(&[("magic", Role::PacketMagicNumber)], random));
     let stream = &mut class.stream_classes[0];
     let sizes = [("total", Role::PacketTotalLength), ("content", Role::PacketContentLength)];

@@ -87,7 +87,11 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     fn kind(&mut self, object: &Object<'v>, name: &str, value: &Value) -> Result<FieldKind> {
         Ok(match name {
-            "fixed-length-bit-array" => FieldKind::BitArray(bits(object)?),
+            "fixed-length-bit-array" => {
+                // Drafts gave bit arrays a base, too; they are always shown in hexadecimal.
+                object.get("preferred-display-base");
+                FieldKind::BitArray(bits(object)?)
+            }
             "fixed-length-bit-map" => FieldKind::BitMap(bit_map(object)?),
             "fixed-length-boolean" => FieldKind::Boolean(bits(object)?),
             "fixed-length-unsigned-integer" => self.integer(object, false, false)?,
@@ -286,6 +290,10 @@ impl<'a, 'v> Fields<'a, 'v> {
             let overlaps = |other: &IntegerRange| {
                 ranges.iter().any(|range| range.lower <= other.upper && other.lower <= range.upper)
             };
+            let unsigned = |class: &FieldClass| class.integer_meaning().is_some_and(|meaning| !meaning.signed);
+            if ranges.iter().any(|range| range.lower < 0) && located.targets.iter().any(unsigned) {
+                return wrong(ranges_value, "selector-field-ranges", "of 0 or more for an unsigned selector");
+            }
             if options.iter().flat_map(|option| &option.ranges).any(overlaps) {
                 return Err((ranges_value.span.clone(), Problem::Overlap));
             }

@@ -110,8 +110,11 @@ fn parse(value: &Value, property: &str) -> Result<(Option<Scope>, Vec<String>, u
     let (mut names, mut outwards) = (Vec::new(), 0);
     for value in values {
         match &value.kind {
-            Kind::Null if origin.is_none() && names.pop().is_none() => outwards += 1,
-            Kind::Null => {}
+            Kind::Null => match (names.pop(), origin) {
+                (Some(_), _) => {}
+                (None, None) => outwards += 1,
+                (None, Some(_)) => return wrong(path_value, "path", "a way that does not leave its scope"),
+            },
             _ => names.push(text(value, "path")?),
         }
     }

@@ -19,10 +19,11 @@ use crate::model::{Dialect, TraceClass};
 
 /// Reads CTF 2 metadata.
 pub(crate) fn parse(text: &str) -> (Option<TraceClass>, Vec<Diagnostic>) {
-    let (values, broken) = reader::sequence(text);
-    let (trace, mut errors) = fragments::read(&values);
-    errors.extend(broken);
-    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let sequence = reader::sequence(text);
+    let (trace, mut errors) = fragments::read(&sequence.values);
+    errors.extend(sequence.broken);
+    let comma = |span| diagnostic(Severity::Assumption(Assumption::TrailingComma), span, Problem::Comma);
+    let mut diagnostics: Vec<Diagnostic> = sequence.commas.into_iter().take(1).map(comma).collect();
     if trace.dialect == Dialect::Ctf2Candidate {
         let severity = Severity::Assumption(Assumption::ReleaseCandidateDialect);
         diagnostics.push(diagnostic(severity, 0..0, Problem::Candidate));

@@ -76,6 +76,9 @@ pub enum Problem {
     /// Ranges of two options overlap.
     #[error("the ranges of two options overlap")]
     Overlap,
+    /// A comma behind the last element.
+    #[error("JSON has no comma behind the last element")]
+    Comma,
     /// The text is written as in the release candidate.
     #[error("the metadata is written in the draft SPECRC 7.0 of CTF 2")]
     Candidate,

@@ -37,9 +37,19 @@ pub(crate) struct Member {
 
 type Result<T> = std::result::Result<T, (Range<usize>, Problem)>;
 
-/// The values of a text sequence, up to the first that is no JSON.
-pub(crate) fn sequence(text: &str) -> (Vec<Value>, Option<(Range<usize>, Problem)>) {
-    let mut reader = Reader { text, at: 0, depth: 0 };
+/// What a text sequence holds.
+pub(crate) struct Sequence {
+    /// The values up to the first that is no JSON.
+    pub(crate) values: Vec<Value>,
+    /// What ended them.
+    pub(crate) broken: Option<(Range<usize>, Problem)>,
+    /// Commas behind the last element, which JSON forbids and some writers leave.
+    pub(crate) commas: Vec<Range<usize>>,
+}
+
+/// Reads a text sequence.
+pub(crate) fn sequence(text: &str) -> Sequence {
+    let mut reader = Reader { text, at: 0, depth: 0, commas: Vec::new() };
     let mut values = Vec::new();
     loop {
         reader.space();
@@ -47,11 +57,11 @@ pub(crate) fn sequence(text: &str) -> (Vec<Value>, Option<(Range<usize>, Problem
             reader.space();
         }
         if reader.at == text.len() {
-            return (values, None);
+            return Sequence { values, broken: None, commas: reader.commas };
         }
         match reader.value() {
             Ok(value) => values.push(value),
-            Err(problem) => return (values, Some(problem)),
+            Err(problem) => return Sequence { values, broken: Some(problem), commas: reader.commas },
         }
     }
 }
@@ -60,6 +70,7 @@ struct Reader<'t> {
     text: &'t str,
     at: usize,
     depth: usize,
+    commas: Vec<Range<usize>>,
 }
 
 impl Reader<'_> {
@@ -143,6 +154,9 @@ impl Reader<'_> {
             if !self.eat(b',') {
                 return self.unexpected("`,` or `}`");
             }
+            if self.closes_behind_comma(b'}') {
+                return Ok(Kind::Object(members));
+            }
         }
     }
 
@@ -162,7 +176,21 @@ impl Reader<'_> {
             if !self.eat(b',') {
                 return self.unexpected("`,` or `]`");
             }
+            if self.closes_behind_comma(b']') {
+                return Ok(Kind::Array(elements));
+            }
         }
+    }
+
+    /// Whether the bracket closes although a comma stands before it.
+    fn closes_behind_comma(&mut self, bracket: u8) -> bool {
+        let comma = self.at - 1;
+        self.space();
+        let closes = self.eat(bracket);
+        if closes {
+            self.commas.push(comma..comma + 1);
+        }
+        closes
     }
 
     fn number(&mut self) -> Result<Kind> {
