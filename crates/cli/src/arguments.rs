@@ -34,6 +34,8 @@ pub(crate) enum Command {
     /// Says everything that is wrong with traces, where, and what to do
     #[command(after_help = "Exit status: 0 everything can be read, 1 something cannot be read.")]
     Check(CheckArguments),
+    /// Writes a part of a trace as a trace of its own
+    Cut(CutArguments),
     /// Writes shell completions to standard output
     #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]
     Completions {
@@ -87,6 +89,25 @@ pub(crate) struct CheckArguments {
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --event 'sched_*' --output part")]
+pub(crate) struct CutArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Begins with the first event that is not before this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) begin: Option<When>,
+    /// Ends with the last event that is not after this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end: Option<When>,
+    /// Keeps only events with such a name; `*` is any text, `?` any character
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) event: Option<String>,
+    /// The folder to make
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
 }
 
 /// What to print.

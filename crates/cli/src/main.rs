@@ -5,6 +5,7 @@
 mod arguments;
 mod check;
 mod count;
+mod cut;
 mod info;
 mod print;
 mod show;
@@ -66,6 +67,10 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         },
         Command::Print(arguments) => match open(&arguments.common, arguments.shift_ns()) {
             Some(session) => print::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Cut(arguments) => match open(&arguments.common, 0) {
+            Some(session) => cut::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
         Command::Check(arguments) => check::run(arguments),

@@ -5,6 +5,7 @@
 mod cache;
 mod check;
 mod count;
+mod cut;
 mod engine;
 mod info;
 mod open;
@@ -14,6 +15,7 @@ mod report;
 pub use cache::cache_folder;
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, Counts};
+pub use cut::{Cut, CutFailure, CutOptions};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{StampOptions, ZoneOffset};

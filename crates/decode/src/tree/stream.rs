@@ -123,6 +123,14 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
     (packets, None)
 }
 
+/// Reads the packet that `bytes` begin with, as far as it goes. `clock`: in cycles, before it and after.
+#[must_use]
+pub fn read_packet_at(trace: &TraceClass, bytes: &[u8], clock: &mut u64) -> (Packet, Option<Fault>) {
+    let mut packet = Packet::default();
+    let fault = read_packet(trace, bytes, clock, &mut packet).err();
+    (packet, fault)
+}
+
 fn read_packet(trace: &TraceClass, bytes: &[u8], clock: &mut u64, packet: &mut Packet) -> Result<(), Fault> {
     let mut reader = Reader::new(bytes);
     packet.header = scope(trace.packet_header.as_ref(), Scope::PacketHeader, &mut reader)?;

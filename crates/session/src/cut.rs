@@ -1,0 +1,206 @@
+//! A part of a trace as a trace of its own: some span of time, some classes of events.
+//!
+//! ```text
+//! packet ──decode::tree──> values of its events ── in the span? of the classes? ──writer──> packet
+//! ```
+//!
+//! The metadata stays as it is. Packets stay packets, with the events that are wanted and times of their own;
+//! those without any are left out. What was lost in the span stays told.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
+use kymo_scan::{DataStream, PacketRow, Trace};
+use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
+
+use crate::open::{Session, trace_name};
+use crate::report::{Problem, Report};
+
+/// What to keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CutOptions {
+    /// Nothing before this time.
+    pub begin_ns: Option<i64>,
+    /// Nothing after this time.
+    pub end_ns: Option<i64>,
+    /// Only event record classes with such a name, where `*` is any text and `?` any character.
+    pub event: Option<String>,
+}
+
+/// What was kept.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cut {
+    /// Events.
+    pub events: u64,
+    /// What could not be read of the original.
+    pub report: Report,
+}
+
+/// Why nothing can be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", path.display())]
+pub struct CutFailure {
+    /// The folder.
+    pub path: PathBuf,
+    /// What the writer says.
+    pub error: kymo_writer::Error,
+}
+
+impl Session {
+    /// Writes a part of the trace into the folder; several traces go into folders below it.
+    ///
+    /// # Errors
+    ///
+    /// The folder has a trace already, or cannot be written.
+    pub fn cut(&self, options: &CutOptions, output: &Path) -> Result<Cut, CutFailure> {
+        let mut cut = Cut { events: 0, report: self.opening_report().clone() };
+        for trace in &self.traces {
+            let path = match self.traces.len() {
+                1 => output.to_owned(),
+                _ => output.join(trace_name(trace.folder.path())),
+            };
+            cut_trace(trace, options, &path, &mut cut).map_err(|error| CutFailure { path, error })?;
+        }
+        Ok(cut)
+    }
+}
+
+fn cut_trace(trace: &Trace, options: &CutOptions, path: &Path, cut: &mut Cut) -> Result<(), kymo_writer::Error> {
+    let metadata = Metadata::Text(trace.metadata.text.clone());
+    let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
+    let writer = TraceWriter::create(path, &trace.class, writing)?;
+    let mut names = BTreeSet::new();
+    for (number, stream) in trace.streams.iter().enumerate() {
+        let Some(&file) = stream.files.first() else { continue };
+        let mut name = trace_name(trace.folder.stream(file as usize).path());
+        if !names.insert(name.clone()) {
+            name = format!("{name}-{number}");
+        }
+        let into = writer.stream(stream.class, stream.id, &name)?;
+        StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut)?;
+    }
+    Ok(())
+}
+
+struct StreamCut<'a> {
+    trace: &'a Trace,
+    stream: &'a DataStream,
+    options: &'a CutOptions,
+    into: StreamWriter,
+    clock: u64,
+    /// Time of the last event that was written, in cycles.
+    last: u64,
+    /// Losses are not told yet.
+    owed: bool,
+}
+
+impl StreamCut<'_> {
+    fn run(mut self, cut: &mut Cut) -> Result<(), kymo_writer::Error> {
+        let wanted = self.stream.packets_between(self.options.begin_ns, self.options.end_ns);
+        for number in wanted {
+            let row = self.stream.packets[number];
+            let before = number.checked_sub(1).map(|before| self.stream.packets[before]);
+            self.losses(before, &row)?;
+            match self.read(&row) {
+                Ok((packet, fault)) => {
+                    cut.events += self.write(&packet)?;
+                    if let Some(fault) = fault {
+                        cut.report.unreadable.push(self.problem(&row, &fault));
+                    }
+                }
+                Err(error) => cut.report.unreadable.push(self.problem(&row, &error)),
+            }
+        }
+        if self.owed { self.into.empty_packet(self.last) } else { Ok(()) }
+    }
+
+    fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::Error> {
+        let Some(before) = before else { return Ok(()) };
+        let step = |now: Option<u64>, last: Option<u64>| now?.checked_sub(last?);
+        let lost = step(row.sequence, before.sequence).unwrap_or(0);
+        if lost > 1 {
+            self.into.lost_packets(lost - 1)?;
+        }
+        let discarded = step(row.discarded, before.discarded).unwrap_or(0);
+        self.into.discarded(discarded);
+        self.owed |= discarded > 0;
+        Ok(())
+    }
+
+    /// The packet as far as it can be read, and what ended it early.
+    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>), kymo_source::Error> {
+        let mut bytes = vec![0; (row.total_bits / 8) as usize];
+        let got = self.trace.folder.stream(row.file as usize).read_at(row.offset_bytes, &mut bytes)?;
+        bytes.truncate(got);
+        self.clock = row.begin_cycles.unwrap_or(self.clock);
+        Ok(read_packet_at(&self.trace.class, &bytes, &mut self.clock))
+    }
+
+    fn problem(&self, row: &PacketRow, what: &dyn std::fmt::Display) -> Problem {
+        let place = self.trace.folder.stream(row.file as usize).path().display().to_string();
+        Problem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
+    }
+
+    fn write(&mut self, packet: &Packet) -> Result<u64, kymo_writer::Error> {
+        if let Some(header) = &packet.header {
+            self.into.packet_header(header);
+        }
+        if let Some(context) = &packet.context {
+            self.into.packet_context(context);
+        }
+        let mut events = 0;
+        for record in &packet.events {
+            if !self.keeps(record) {
+                continue;
+            }
+            let event = Event {
+                header: record.header.as_ref(),
+                common: record.common.as_ref(),
+                specific: record.specific.as_ref(),
+                payload: record.payload.as_ref(),
+            };
+            self.into.event(record.cycles, record.class, &event)?;
+            self.last = record.cycles;
+            events += 1;
+        }
+        self.owed &= events == 0;
+        self.into.flush()?;
+        Ok(events)
+    }
+
+    fn keeps(&self, record: &Record) -> bool {
+        let name = || self.trace.class.stream_classes[self.stream.class].event_classes[record.class].name.as_deref();
+        let time = self.stream.clock.map(|clock| clock.nanos_saturating(record.cycles));
+        let begins = || self.options.begin_ns.zip(time).is_none_or(|(begin, time)| time >= begin);
+        let ends = || self.options.end_ns.zip(time).is_none_or(|(end, time)| time <= end);
+        let named = || self.options.event.as_ref().is_none_or(|glob| matches(glob, name().unwrap_or_default()));
+        begins() && ends() && named()
+    }
+}
+
+/// Whether the text is as the pattern says. After a mismatch only the last `*` takes one character more.
+fn matches(glob: &str, text: &str) -> bool {
+    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
+    let (mut at, mut from, mut star) = (0, 0, None);
+    while from < text.len() {
+        match glob.get(at) {
+            Some('*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(&want) if want == '?' || want == text[from] => (at, from) = (at + 1, from + 1),
+            _ => match star {
+                Some((star_at, taken)) => {
+                    star = Some((star_at, taken + 1));
+                    (at, from) = (star_at + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    glob[at..].iter().all(|rest| *rest == '*')
+}
+
+#[cfg(test)]
+mod tests;

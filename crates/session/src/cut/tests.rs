@@ -1,0 +1,72 @@
+//! A cut of the demo prints the lines that the demo prints in the same span.
+
+use std::path::{Path, PathBuf};
+
+use super::{CutOptions, matches};
+use crate::{OpenOptions, PrettyOptions, PrintOptions, Session, StampOptions};
+
+const BEGIN_NS: i64 = 1_795_219_372_270_000_000;
+const END_NS: i64 = 1_795_219_372_300_000_000;
+
+fn open(path: &Path) -> Session {
+    Session::open(&[path.to_owned()], &OpenOptions::default()).unwrap()
+}
+
+fn demo() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
+}
+
+fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String {
+    let options = PrintOptions {
+        pretty: PrettyOptions::default(),
+        stamp: StampOptions { no_delta: true, ..StampOptions::default() },
+        zone: |_| 0,
+        silent: false,
+        limit: None,
+        begin_ns,
+        end_ns,
+    };
+    let mut out = Vec::new();
+    let printed = session.print(&options, &mut out).unwrap();
+    assert!(printed.report.is_complete());
+    String::from_utf8(out).unwrap()
+}
+
+fn cut(options: &CutOptions) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("part");
+    let cut = open(&demo()).cut(options, &output).unwrap();
+    let session = open(&output);
+    let text = text(&session, None, None);
+    assert_eq!(cut.events, text.lines().count() as u64);
+    assert_eq!(crate::check(&[output]), []);
+    text
+}
+
+#[test]
+fn a_span_prints_as_in_the_original() {
+    let expected = text(&open(&demo()), Some(BEGIN_NS), Some(END_NS));
+    assert!(expected.lines().count() > 100);
+    assert_eq!(cut(&CutOptions { begin_ns: Some(BEGIN_NS), end_ns: Some(END_NS), event: None }), expected);
+}
+
+#[test]
+fn a_class_prints_as_in_the_original() {
+    let all = text(&open(&demo()), None, None);
+    let expected: String = all.split_inclusive('\n').filter(|line| line.contains(" jobs:chunk: ")).collect();
+    let event = Some("jobs:c*".to_owned());
+    assert_eq!(cut(&CutOptions { event, ..CutOptions::default() }), expected);
+}
+
+#[test]
+fn globs_match_like_a_shells() {
+    for (glob, text, is) in [
+        ("*", "", true),
+        ("a*c", "abcbc", true),
+        ("a?c", "ac", false),
+        ("a*b*", "xab", false),
+        ("*:end", "jobs:end", true),
+    ] {
+        assert_eq!(matches(glob, text), is, "{glob} {text}");
+    }
+}
