@@ -308,6 +308,9 @@ impl Types {
                 }
             }
         };
+        if options.is_empty() {
+            return Err((span.clone(), Problem::Missing { block: "variant", attribute: "option" }));
+        }
         let proto = Rc::new(Proto::Variant { tag, options });
         if let (Some(name), Some(_)) = (variant.name, &variant.body) {
             self.define(format!("variant {}", name.text), Rc::clone(&proto), name.span())?;
