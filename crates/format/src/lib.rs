@@ -12,9 +12,11 @@ pub mod check;
 mod diagnostic;
 pub mod json;
 pub mod model;
+mod said;
 pub mod stream;
 pub mod tsdl;
 pub mod value;
+pub mod write;
 
 pub use diagnostic::{Assumption, Diagnostic, LineColumn, Problem, Severity, line_column};
 pub use model::{

@@ -322,6 +322,11 @@ const ROLES: [(&str, Role); 11] = [
     ("event-record-class-id", Role::EventRecordClassId),
 ];
 
+/// The name of a role.
+pub(crate) fn role_name(role: Role) -> &'static str {
+    ROLES.iter().find(|(_, known)| *known == role).map(|(name, _)| *name).expect("the table has every role")
+}
+
 fn belongs(role: Role, scope: Scope) -> bool {
     match role {
         Role::PacketMagicNumber | Role::MetadataStreamUuid | Role::DataStreamClassId | Role::DataStreamId => {

@@ -11,7 +11,7 @@ use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
 };
-use crate::tsdl;
+use crate::{said, tsdl};
 
 /// What was understood, and what was not.
 pub(crate) fn read(values: &[Value]) -> (TraceClass, Vec<(Span, Problem)>) {
@@ -243,6 +243,8 @@ impl<'v> Reader<'v> {
             payload: None,
             attributes: object.attributes()?,
         };
+        event.log_level = said::log_level(event.attributes.as_ref());
+        event.emf_uri = said::emf_uri(event.attributes.as_ref());
         let mut before = self.before(stream);
         let mut candidate = false;
         if let Some(value) = object.get("specific-context-field-class") {

@@ -12,6 +12,7 @@ mod object;
 mod problem;
 mod reader;
 
+pub(crate) use fields::role_name;
 pub use problem::Problem;
 
 use crate::diagnostic::{Assumption, Diagnostic, Severity};

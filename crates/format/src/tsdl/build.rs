@@ -11,8 +11,8 @@
 use std::rc::Rc;
 
 use crate::model::{
-    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Member, Role, Scope,
-    StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
+    DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Mapping, Member, Role,
+    Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
 };
 use crate::tsdl::ast::Span;
 use crate::tsdl::problem::Problem;
@@ -138,7 +138,11 @@ impl<'a> Builder<'a> {
             self.steps.push(Step::Option(index));
             let class = self.field(option, "")?;
             self.steps.pop();
-            built.push(VariantOption { name: Some(name.clone()), ranges: label_ranges(integer, name), class });
+            built.push(VariantOption {
+                name: Some(name.clone()),
+                ranges: label_ranges(&integer.meaning.mappings, name),
+                class,
+            });
         }
         Ok(FieldKind::Variant(Variant { selector, options: built }))
     }
@@ -309,11 +313,11 @@ fn is_byte(element: &Shared) -> bool {
 
 /// Values of the tag for which the option is there. Tracers differ in where they write the leading
 /// underscore that protects names from keywords.
-fn label_ranges(tag: &FixedInteger, option: &str) -> Vec<IntegerRange> {
+pub(crate) fn label_ranges(labels: &[Mapping], option: &str) -> Vec<IntegerRange> {
     let exact = |label: &str| label == option;
     let nearly = |label: &str| label.strip_prefix('_') == Some(option) || option.strip_prefix('_') == Some(label);
     let ranges = |matches: &dyn Fn(&str) -> bool| -> Vec<IntegerRange> {
-        let mappings = tag.meaning.mappings.iter().filter(|mapping| matches(&mapping.label));
+        let mappings = labels.iter().filter(|mapping| matches(&mapping.label));
         mappings.flat_map(|mapping| mapping.ranges.iter().copied()).collect()
     };
     let found = ranges(&exact);

@@ -14,8 +14,10 @@ mod parser;
 mod problem;
 mod types;
 
+pub(crate) use build::label_ranges;
 pub(crate) use lower::empty_stream_class;
 pub use problem::Problem;
+pub(crate) use types::plain_meaning;
 
 use crate::diagnostic::{Assumption, Diagnostic, Severity};
 use crate::model::TraceClass;

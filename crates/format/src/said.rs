@@ -1,0 +1,68 @@
+//! What CTF 1.8 says of events and CTF 2 leaves to attributes: log levels and EMF URIs.
+//!
+//! Babeltrace writes them as `{"babeltrace.org,2020": {"log-level": "warning", "emf-uri": "..."}}`; so do we.
+
+use serde_json::{Map, Value, json};
+
+use crate::model::{Attributes, EventRecordClass};
+
+const NAMESPACE: &str = "babeltrace.org,2020";
+
+/// By number.
+const LOG_LEVELS: [&str; 15] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug:system",
+    "debug:program",
+    "debug:process",
+    "debug:module",
+    "debug:unit",
+    "debug:function",
+    "debug:line",
+    "debug",
+];
+
+/// The log level in attributes: a name, or a number for those without.
+pub(crate) fn log_level(attributes: Option<&Attributes>) -> Option<i64> {
+    match attributes?.get(NAMESPACE)?.get("log-level")? {
+        Value::String(name) => LOG_LEVELS.iter().position(|known| known == name).map(|level| level as i64),
+        other => other.as_i64(),
+    }
+}
+
+/// The EMF URI in attributes.
+pub(crate) fn emf_uri(attributes: Option<&Attributes>) -> Option<String> {
+    attributes?.get(NAMESPACE)?.get("emf-uri")?.as_str().map(str::to_owned)
+}
+
+/// Says in the attributes what the event record class says.
+pub(crate) fn into_attributes(event: &mut EventRecordClass) {
+    if let Some(level) = event.log_level
+        && log_level(event.attributes.as_ref()) != Some(level)
+    {
+        let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
+        put(&mut event.attributes, "log-level", name.map_or_else(|| json!(level), |name| json!(name)));
+    }
+    if event.emf_uri.is_some() && emf_uri(event.attributes.as_ref()) != event.emf_uri {
+        put(&mut event.attributes, "emf-uri", json!(event.emf_uri));
+    }
+}
+
+fn put(attributes: &mut Option<Attributes>, name: &str, value: Value) {
+    let all = object(attributes.get_or_insert_with(|| Value::Object(Map::new())));
+    let own = object(all.entry(NAMESPACE).or_insert_with(|| Value::Object(Map::new())));
+    own.insert(name.to_owned(), value);
+}
+
+/// The object that a value is, or becomes.
+fn object(value: &mut Value) -> &mut Map<String, Value> {
+    if !value.is_object() {
+        *value = Value::Object(Map::new());
+    }
+    value.as_object_mut().expect("made above")
+}
