@@ -17,7 +17,7 @@ use kymo_scan::merge::Keyed;
 use kymo_scan::{Batch, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
-const ROUNDS_IN_FLIGHT: u64 = 3;
+const ROUNDS_IN_FLIGHT: u64 = 2;
 /// Batches that one refill brings at most: small packets make small batches.
 const REFILL_BATCHES: usize = 64;
 

@@ -14,7 +14,7 @@ use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
 
 use crate::engine::{self, Sink, Work};
-use crate::open::{Session, trace_name};
+use crate::open::Session;
 use crate::report::Report;
 
 /// What to print and how.
@@ -53,7 +53,7 @@ impl Session {
     /// `out` does not take the text.
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write) -> io::Result<Printed> {
         let streams: Vec<StreamFacts> = self.stream_facts(options);
-        let work = PrintWork { streams: &streams, options };
+        let work = PrintWork { streams: &streams, options, spare: Mutex::default() };
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
@@ -73,8 +73,7 @@ impl Session {
     fn stream_facts(&self, options: &PrintOptions) -> Vec<StreamFacts> {
         let mut streams = Vec::new();
         for trace in &self.traces {
-            let name = trace_name(trace.folder.path());
-            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), options.pretty.clone(), name));
+            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), options.pretty.clone()));
             let readers: Vec<Arc<ColumnReader>> = (0..trace.class.stream_classes.len())
                 .map(|class| Arc::new(ColumnReader::new(Arc::clone(&trace.decoder), class, Projection::All)))
                 .collect();
@@ -126,6 +125,8 @@ impl StreamFacts {
 struct PrintWork<'a> {
     streams: &'a [StreamFacts],
     options: &'a PrintOptions,
+    /// Memory for lines, to be used again.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 struct Text {
@@ -141,7 +142,9 @@ impl Work for PrintWork<'_> {
         if self.options.silent {
             return self.read_columns(round);
         }
-        let mut text = Text { lines: Vec::new(), events: 0 };
+        // Fresh memory for each round would cost more in page faults than its text does.
+        let lines = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+        let mut text = Text { lines, events: 0 };
         let mut stamp = Stamp::new(self.options.stamp, self.options.zone);
         let packets: Vec<Option<Arc<PacketText>>> = round
             .parts
@@ -288,9 +291,14 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
 
     fn finish(&mut self, text: Text) -> ControlFlow<()> {
         self.printed.events += text.events;
-        if let Err(error) = self.out.write_all(&text.lines) {
+        let mut lines = text.lines;
+        if let Err(error) = self.out.write_all(&lines) {
             self.error = Some(error);
             return ControlFlow::Break(());
+        }
+        lines.clear();
+        if let Ok(mut spare) = self.work.spare.lock() {
+            spare.push(lines);
         }
         if self.left == 0 && Some(self.printed.events) >= self.work.options.limit {
             return ControlFlow::Break(());

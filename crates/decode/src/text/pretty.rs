@@ -68,13 +68,7 @@ impl Default for PrettyOptions {
 }
 
 /// What stands between the stamp and the fields.
-pub(crate) fn head(
-    trace: &TraceClass,
-    trace_name: &str,
-    event: &EventRecordClass,
-    options: &PrettyOptions,
-    stamped: bool,
-) -> Vec<u8> {
+pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &PrettyOptions, stamped: bool) -> Vec<u8> {
     let named = options.header_names;
     let mut line = HeadLine { text: String::new(), named, started: stamped && named, parts: 0 };
     let text = |name: &str| match trace.environment(name) {
@@ -82,7 +76,8 @@ pub(crate) fn head(
         _ => None,
     };
     if options.fields.trace {
-        line.trace(trace_name);
+        // Babeltrace names LTTng's traces after their host.
+        line.trace(&text("hostname").unwrap_or_default());
     }
     if options.fields.hostname {
         line.part("trace:hostname", text("hostname"));
@@ -216,7 +211,7 @@ impl<'a> PrettyFace<'a> {
         let style = if self.options.enum_flags { LabelStyle::PrettyFlags } else { LabelStyle::Pretty };
         self.script.literal("( ");
         self.script.emit(builder, Emit::Label { from: register, labels, style });
-        self.script.literal(if self.names { " : container = " } else { " : " });
+        self.script.literal(" : container = ");
         self.integer(builder, register, meaning, bits);
         self.script.literal(" )");
     }

@@ -17,7 +17,6 @@ use crate::text::pretty::{PrettyFace, PrettyOptions, head};
 pub struct Printer {
     decoder: Arc<Decoder>,
     options: PrettyOptions,
-    trace_name: String,
     streams: Vec<StreamPrinter>,
 }
 
@@ -58,13 +57,13 @@ pub struct Event<'a> {
 impl Printer {
     /// A printer of a trace.
     #[must_use]
-    pub fn new(decoder: Arc<Decoder>, options: PrettyOptions, trace_name: String) -> Self {
+    pub fn new(decoder: Arc<Decoder>, options: PrettyOptions) -> Self {
         let stream = |class: &DataStreamClass| StreamPrinter {
             packet_context: OnceLock::new(),
             classes: class.event_classes.iter().map(|_| OnceLock::new()).collect(),
         };
         let streams = decoder.trace_class().stream_classes.iter().map(stream).collect();
-        Self { decoder, options, trace_name, streams }
+        Self { decoder, options, streams }
     }
 
     /// What is the same in all lines of a packet's events.
@@ -116,7 +115,7 @@ impl Printer {
         let trace = self.decoder.trace_class();
         let stream = &trace.stream_classes[stream_class];
         let event = &stream.event_classes[event_class];
-        let head = head(trace, &self.trace_name, event, &self.options, stream.default_clock.is_some());
+        let head = head(trace, event, &self.options, stream.default_clock.is_some());
         let mut face = PrettyFace::new(&self.options, trace.dialect, shows_packet_context(stream));
         let program = lowered(self.decoder.body(stream_class, event_class, &mut face));
         ClassPrinter { head, program, evaluated: AtomicUsize::new(0), compiled: OnceLock::new() }
