@@ -92,7 +92,9 @@ pub(crate) struct CheckArguments {
 }
 
 #[derive(Args)]
-#[command(after_help = "Example:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --event 'sched_*' --output part")]
+#[command(
+    after_help = "Example:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --event 'sched_*' --output part"
+)]
 pub(crate) struct CutArguments {
     #[command(flatten)]
     pub(crate) common: Common,

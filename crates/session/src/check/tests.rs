@@ -69,5 +69,5 @@ fn an_index_of_other_packets_is_a_warning() {
 #[test]
 fn metadata_that_is_no_text_of_it_is_an_error() {
     let found = rules("metadata", |bytes| *bytes = b"/* CTF 1.8 */ trace {".to_vec());
-    assert!(found.iter().any(|found| *found == ("metadata", Gravity::Error)), "{found:?}");
+    assert!(found.contains(&("metadata", Gravity::Error)), "{found:?}");
 }
