@@ -160,7 +160,11 @@ impl StreamCut<'_> {
                 specific: record.specific.as_ref(),
                 payload: record.payload.as_ref(),
             };
-            self.into.event(record.cycles, record.class, &event)?;
+            // Where events between were left out the clock leaps, and the header may need its longer form,
+            // which the original header is none of.
+            if self.into.event(record.cycles, record.class, &event).is_err() {
+                self.into.event(record.cycles, record.class, &Event { header: None, ..event })?;
+            }
             self.last = record.cycles;
             events += 1;
         }
