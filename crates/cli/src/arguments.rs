@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Writes a part of a trace as a trace of its own
     Cut(CutArguments),
+    /// Prints what a trace says of itself, as it is or in another dialect
+    Metadata(MetadataArguments),
     /// Writes shell completions to standard output
     #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]
     Completions {
@@ -55,6 +57,26 @@ pub(crate) struct Common {
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:\n  kymo metadata my-trace\n  kymo metadata --as ctf2 my-trace")]
+pub(crate) struct MetadataArguments {
+    /// A trace, or a folder of traces
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+    /// Writes it in this dialect instead of as it is
+    #[arg(long = "as", value_enum, value_name = "DIALECT")]
+    pub(crate) dialect: Option<Dialect>,
+}
+
+/// A language of metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Dialect {
+    /// CTF 2, JSON
+    Ctf2,
+    /// CTF 1.8, TSDL
+    Tsdl,
 }
 
 #[derive(Args)]

@@ -7,6 +7,7 @@ mod check;
 mod count;
 mod cut;
 mod info;
+mod metadata;
 mod print;
 mod show;
 mod when;
@@ -74,6 +75,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             None => Ok(Outcome::Incomplete),
         },
         Command::Check(arguments) => check::run(arguments),
+        Command::Metadata(arguments) => metadata::run(arguments),
         Command::Completions { shell } => {
             clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut io::stdout());
             Ok(Outcome::Complete)

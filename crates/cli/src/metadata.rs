@@ -1,0 +1,39 @@
+//! `kymo metadata`
+
+use std::io::{self, Write};
+
+use kymo_session::{MetadataForm, metadata};
+
+use crate::Outcome;
+use crate::arguments::{Dialect, MetadataArguments};
+
+/// Prints the metadata of the traces.
+pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
+    let form = match arguments.dialect {
+        None => MetadataForm::AsIs,
+        Some(Dialect::Ctf2) => MetadataForm::Ctf2,
+        Some(Dialect::Tsdl) => MetadataForm::Tsdl,
+    };
+    let texts = match metadata(&arguments.trace, form) {
+        Ok(texts) => texts,
+        Err(failure) => {
+            eprint!("{}", failure.render());
+            return Ok(Outcome::Incomplete);
+        }
+    };
+    let mut outcome = Outcome::Complete;
+    let mut out = io::stdout().lock();
+    for metadata in &texts {
+        for problem in &metadata.problems {
+            eprintln!("{}", problem.message.trim_end());
+        }
+        match &metadata.text {
+            Ok(text) => out.write_all(text.as_bytes())?,
+            Err(reason) => {
+                eprintln!("error: {}: {reason}", metadata.path);
+                outcome = Outcome::Incomplete;
+            }
+        }
+    }
+    Ok(outcome)
+}
