@@ -158,10 +158,11 @@ fn losses(stream: &DataStream, report: &mut Report) {
     }
     for pair in stream.packets.windows(2) {
         if let (Some(before), Some(now)) = (pair[0].discarded, pair[1].discarded) {
-            report.events_discarded += now.saturating_sub(before);
+            report.events_discarded = report.events_discarded.saturating_add(now.saturating_sub(before));
         }
         if let (Some(before), Some(now)) = (pair[0].sequence, pair[1].sequence) {
-            report.packets_lost += now.saturating_sub(before).saturating_sub(1);
+            let lost = now.saturating_sub(before).saturating_sub(1);
+            report.packets_lost = report.packets_lost.saturating_add(lost);
         }
     }
 }

@@ -254,14 +254,15 @@ impl PrintSink<'_> {
     }
 
     fn losses(&mut self, round: &Round<Batch>) {
+        let report = &mut self.printed.report;
         for part in &round.parts {
             match &part.batch.content {
                 Content::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
-                    self.printed.report.events_discarded += count.unwrap_or(0);
-                    self.printed.report.discarded_is_lower_bound |= count.is_none();
+                    report.events_discarded = report.events_discarded.saturating_add(count.unwrap_or(0));
+                    report.discarded_is_lower_bound |= count.is_none();
                 }
                 Content::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
-                    self.printed.report.packets_lost += count.unwrap_or(0);
+                    report.packets_lost = report.packets_lost.saturating_add(count.unwrap_or(0));
                 }
                 _ => {}
             }
