@@ -14,6 +14,8 @@ pub mod json;
 pub mod model;
 mod said;
 pub mod stream;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod tsdl;
 pub mod value;
 pub mod write;
