@@ -15,6 +15,7 @@ demo:
 test:
 	@scripts/setup.sh build
 	cargo test --profile ci --workspace
+	cargo test --profile ci --package kymo-format --features testing --test write_random
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
