@@ -48,7 +48,12 @@ impl ClockConverter {
     /// Nanoseconds since the clock's origin, rounded down, however large.
     #[must_use]
     pub fn nanos_wide(&self, cycles: u64) -> i128 {
-        to_nanos(i128::from(cycles), self.frequency_hz).saturating_add(self.offset_ns)
+        let (seconds, rest) = (cycles / self.frequency_hz, cycles % self.frequency_hz);
+        let nanos = match rest.checked_mul(NANOS as u64) {
+            Some(product) => i128::from(product / self.frequency_hz),
+            None => i128::from(rest) * NANOS / i128::from(self.frequency_hz),
+        };
+        (i128::from(seconds) * NANOS + nanos).saturating_add(self.offset_ns)
     }
 
     /// Nanoseconds since the clock's origin, rounded down; `None` if they do not fit.
@@ -69,7 +74,8 @@ impl ClockConverter {
 
     /// Appends [`ClockConverter::nanos_saturating`] of each.
     pub fn nanos_saturating_all(&self, cycles: &[u64], into: &mut Vec<i64>) {
-        let highest = cycles.iter().copied().max().unwrap_or(0);
+        // At least the highest, and found sooner.
+        let highest = cycles.iter().fold(0, |all, cycles| all | cycles);
         match self.addend {
             Some(addend) if i64::try_from(highest).is_ok_and(|highest| highest.checked_add(addend).is_some()) => {
                 into.extend(cycles.iter().map(|&cycles| cycles as i64 + addend));

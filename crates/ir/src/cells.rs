@@ -5,18 +5,23 @@
 //! table n   one row per element: grows while records are read
 //! column    cells side by side, and for a nullable one a byte per row that says whether there is a value
 //! ```
+//!
+//! Memory is never given back and, except for validity, never cleared: every row writes all its cells.
 
 use crate::program::{Cell, Program};
 
 /// The tables of one program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Cells {
     tables: Vec<Rows>,
     columns: Vec<Memory>,
+    /// So many of `columns` belong to the program; the others' memory waits for a program that has more.
+    used: usize,
 }
 
-/// Rows of a table.
+/// Rows of a table. Machine code reads and writes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Rows {
     /// Complete ones.
     pub complete: usize,
@@ -24,13 +29,17 @@ pub struct Rows {
     pub capacity: usize,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 struct Memory {
     table: u16,
     width: u8,
+    nullable: bool,
     bytes: Vec<u8>,
-    validity: Option<Vec<u8>>,
+    validity: Vec<u8>,
 }
+
+/// Rows of a child table that stay at hand from batch to batch.
+const ROWS_KEPT: usize = 4096;
 
 impl Cell {
     /// Bytes of a cell.
@@ -46,23 +55,29 @@ impl Cell {
 }
 
 impl Cells {
-    /// Makes room for `rows` rows of table 0 and forgets everything that was there.
+    /// Makes room for `rows` rows of table 0 and forgets everything that was there. A child table has room for at
+    /// least one row.
     pub fn reset(&mut self, program: &Program, rows: usize) {
         self.tables.clear();
-        self.tables.resize(program.tables.len(), Rows::default());
-        self.columns.resize_with(program.columns.len(), Memory::default);
+        self.tables.resize(program.tables.len(), Rows { complete: 0, capacity: ROWS_KEPT });
+        if self.columns.len() < program.columns.len() {
+            self.columns.resize_with(program.columns.len(), Memory::default);
+        }
+        self.used = program.columns.len();
+        if let Some(records) = self.tables.first_mut() {
+            records.capacity = rows;
+        }
         for (memory, column) in self.columns.iter_mut().zip(&program.columns) {
             memory.table = column.table;
             memory.width = column.cell.width() as u8;
-            memory.bytes.clear();
-            let validity = column.nullable.then(|| memory.validity.take().unwrap_or_default());
-            memory.validity = validity.map(|mut validity| {
-                validity.clear();
-                validity
-            });
+            memory.nullable = column.nullable;
+            let table = &mut self.tables[usize::from(column.table)];
+            if column.table != 0 {
+                table.capacity = table.capacity.min(memory.rows()).max(1);
+            }
         }
-        if !self.tables.is_empty() {
-            self.grow(0, rows);
+        for memory in &mut self.columns[..self.used] {
+            memory.make_room(self.tables[usize::from(memory.table)].capacity, 0);
         }
     }
 
@@ -73,13 +88,17 @@ impl Cells {
             return;
         }
         // Table 0 gets what it needs; others grow to twice their size, as vectors do.
+        let before = state.capacity;
         state.capacity = if table == 0 { rows } else { rows.max(state.capacity * 2) };
-        for memory in self.columns.iter_mut().filter(|memory| memory.table == table) {
-            memory.bytes.resize(state.capacity * usize::from(memory.width), 0);
-            if let Some(validity) = &mut memory.validity {
-                validity.resize(state.capacity, 0);
-            }
+        for memory in self.columns[..self.used].iter_mut().filter(|memory| memory.table == table) {
+            memory.make_room(state.capacity, before);
         }
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.used
     }
 
     /// Complete rows and room.
@@ -117,8 +136,8 @@ impl Cells {
             4 => cell.copy_from_slice(&(value as u32).to_ne_bytes()),
             _ => cell.copy_from_slice(&value.to_ne_bytes()),
         }
-        if let Some(validity) = &mut memory.validity {
-            validity[row] = 1;
+        if memory.nullable {
+            memory.validity[row] = 1;
         }
     }
 
@@ -142,7 +161,7 @@ impl Cells {
     pub fn validity(&self, column: u16) -> Option<&[u8]> {
         let memory = &self.columns[usize::from(column)];
         let rows = self.rows(memory.table);
-        memory.validity.as_ref().map(|validity| &validity[..rows])
+        memory.nullable.then(|| &memory.validity[..rows])
     }
 
     /// A cell, zero-extended.
@@ -170,6 +189,51 @@ impl Cells {
     /// Memory of a column for machine code: (cells, validity).
     pub fn column_mut(&mut self, column: u16) -> (&mut [u8], Option<&mut [u8]>) {
         let memory = &mut self.columns[usize::from(column)];
-        (&mut memory.bytes, memory.validity.as_deref_mut())
+        (&mut memory.bytes, memory.nullable.then_some(&mut memory.validity[..]))
+    }
+
+    /// The tables' rows for machine code.
+    pub fn tables_mut(&mut self) -> &mut [Rows] {
+        &mut self.tables
     }
 }
+
+impl Memory {
+    /// For how many rows there is room.
+    fn rows(&self) -> usize {
+        let rows = self.bytes.len() / usize::from(self.width);
+        if self.nullable { rows.min(self.validity.len()) } else { rows }
+    }
+
+    /// Makes room for `rows` rows; those from `empty_from` on have no value.
+    fn make_room(&mut self, rows: usize, empty_from: usize) {
+        let bytes = rows * usize::from(self.width);
+        if self.bytes.len() < bytes {
+            self.bytes.resize(bytes, 0);
+        }
+        if self.nullable {
+            self.validity.truncate(empty_from);
+            self.validity.resize(rows, 0);
+        }
+    }
+}
+
+/// The same rows; cells that hold no value, and memory behind the rows, do not count.
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        let columns = || 0..self.used as u16;
+        let cell = |cells: &Self, column: u16, row: usize| {
+            let has_value = cells.validity(column).is_none_or(|validity| validity[row] != 0);
+            has_value.then(|| cells.value(column, row))
+        };
+        let rows = |cells: &Self| cells.tables.iter().map(|table| table.complete).collect::<Vec<usize>>();
+        self.used == other.used
+            && rows(self) == rows(other)
+            && columns().all(|column| {
+                let rows = 0..self.rows(self.columns[usize::from(column)].table);
+                rows.into_iter().all(|row| cell(self, column, row) == cell(other, column, row))
+            })
+    }
+}
+
+impl Eq for Cells {}

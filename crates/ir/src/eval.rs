@@ -112,14 +112,33 @@ pub fn rows(
     cells: &mut Cells,
 ) -> Result<(), RowFault> {
     cells.reset(program, positions.len());
+    positions
+        .iter()
+        .enumerate()
+        .try_for_each(|(number, &position)| row(program, window, position, number, state, cells))
+}
+
+/// Fills the row of that number, the first that is not complete, with the record at `position`.
+///
+/// # Errors
+///
+/// The record could not be read.
+pub fn row(
+    program: &Program,
+    window: Window<'_>,
+    position: u64,
+    row: usize,
+    state: &mut State,
+    cells: &mut Cells,
+) -> Result<(), RowFault> {
+    if !program.tables.is_empty() {
+        cells.set_rows(0, row);
+    }
     let mut machine = Machine::new(program, window, state);
     machine.cells = Some(cells);
-    for (row, &position) in positions.iter().enumerate() {
-        machine.record(position).map_err(|fault| RowFault { row, fault })?;
-        let cells = machine.cells.as_mut().expect("set above");
-        if !program.tables.is_empty() {
-            cells.set_rows(0, row + 1);
-        }
+    machine.record(position).map_err(|fault| RowFault { row, fault })?;
+    if !program.tables.is_empty() {
+        cells.set_rows(0, row + 1);
     }
     Ok(())
 }

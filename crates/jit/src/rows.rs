@@ -1,11 +1,12 @@
 //! Programs that fill columns: one loop over positions.
 //!
-//! Columns of table 0 are written through their addresses; programs with lists are left to the evaluator,
-//! whose child tables grow while it reads.
+//! Columns are written through their addresses. A record that cannot be read, or whose lists need more room than
+//! there is, is left to the evaluator, which finds out why or makes room; the loop goes on with the next one.
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
-use cranelift_frontend::FunctionBuilder;
+use cranelift_frontend::{FunctionBuilder, Variable};
+use kymo_ir::cells::Rows as TableRows;
 use kymo_ir::{Cells, Program, RowFault, State, Window, eval};
 
 use crate::engine::Engine;
@@ -29,7 +30,9 @@ struct Arguments {
     positions: *const u64,
     count: u64,
     columns: *const Column,
-    /// The row that was read last.
+    /// Complete rows and room of each table.
+    tables: *mut kymo_ir::cells::Rows,
+    /// The row to begin with, then the row that could not be read.
     row: u64,
 }
 
@@ -46,15 +49,13 @@ macro_rules! offset {
     };
 }
 
-const DONE: i64 = 0;
+/// Addresses of so many columns need no memory of their own.
+const COLUMNS_FEW: usize = 32;
 
 impl Rows {
     /// Compiles a program; `None` if it is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, program: &Program) -> Option<Self> {
-        if program.tables.len() > 1 {
-            return None;
-        }
         let address = engine.compile(1, |builder| write(builder, engine, program))?;
         Some(Self { _engine: engine.clone(), address })
     }
@@ -73,12 +74,43 @@ impl Rows {
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
         cells.reset(program, positions.len());
-        let column = |column: usize| {
-            let (cells, validity) = cells.column_mut(column as u16);
-            let validity = validity.map_or(std::ptr::null_mut(), |validity| validity.as_mut_ptr());
-            Column { cells: cells.as_mut_ptr(), validity }
+        let mut row = 0;
+        while row < positions.len() {
+            row = self.run_from(row, window, positions, state, cells);
+            if let Some(&position) = positions.get(row) {
+                eval::row(program, window, position, row, state, cells)?;
+                row += 1;
+            }
+        }
+        if !program.tables.is_empty() {
+            cells.set_rows(0, positions.len());
+        }
+        Ok(())
+    }
+
+    /// Fills rows from `row` on; returns the first that it could not fill, or how many there are.
+    fn run_from(
+        &self,
+        row: usize,
+        window: Window<'_>,
+        positions: &[u64],
+        state: &mut State,
+        cells: &mut Cells,
+    ) -> usize {
+        let mut few = [const { Column { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() } }; COLUMNS_FEW];
+        let mut many = Vec::new();
+        let count = cells.columns();
+        let columns = if count <= COLUMNS_FEW {
+            &mut few[..count]
+        } else {
+            many.resize_with(count, || Column { cells: std::ptr::null_mut(), validity: std::ptr::null_mut() });
+            &mut many[..]
         };
-        let columns: Vec<Column> = (0..program.columns.len()).map(column).collect();
+        for (index, column) in columns.iter_mut().enumerate() {
+            let (bytes, validity) = cells.column_mut(index as u16);
+            column.cells = bytes.as_mut_ptr();
+            column.validity = validity.map_or(std::ptr::null_mut(), |validity| validity.as_mut_ptr());
+        }
         let mut arguments = Arguments {
             base: (window.bytes().as_ptr() as usize).wrapping_sub(window.origin() as usize),
             end: window.end(),
@@ -87,41 +119,46 @@ impl Rows {
             positions: positions.as_ptr(),
             count: positions.len() as u64,
             columns: columns.as_ptr(),
-            row: 0,
+            tables: cells.tables_mut().as_mut_ptr(),
+            row: row as u64,
         };
         // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from this program. It
         // reads the window's bytes up to `end` and `SLACK` more, which `Window` promises, `count` positions, and slots that
-        // the caller made long enough; it writes cells of rows below `count`, for which `reset` made room in each column.
+        // the caller made long enough; it writes cells of rows below `count`, and of rows of child tables below their
+        // capacity, for which `reset` and `grow` made room in each column, and the complete rows of child tables.
         #[allow(unsafe_code)]
-        let stop = unsafe {
+        unsafe {
             let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);
-            function(&raw mut arguments)
-        };
-        if stop == DONE {
-            cells.set_rows(0, positions.len());
-            return Ok(());
+            function(&raw mut arguments);
         }
-        eval::rows(program, window, positions, state, cells)
+        arguments.row as usize
     }
 }
 
 fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) -> Option<()> {
     let entry = builder.create_block();
-    let (head, inside, done, stuck) =
-        (builder.create_block(), builder.create_block(), builder.create_block(), builder.create_block());
+    let (head, inside, done) = (builder.create_block(), builder.create_block(), builder.create_block());
     builder.append_block_params_for_function_params(entry);
-    builder.set_cold_block(stuck);
     builder.switch_to_block(entry);
     let arguments = builder.block_params(entry)[0];
     let mut load = |offset: i32| builder.ins().load(types::I64, trusted(), arguments, offset);
     let (base, end, slots) = (load(offset!(base)), load(offset!(end)), load(offset!(slots)));
     let (positions, count) = (load(offset!(positions)), load(offset!(count)));
     let (columns, origin) = (load(offset!(columns)), load(offset!(origin)));
+    let (tables, first) = (load(offset!(tables)), load(offset!(row)));
     let row = builder.declare_var(types::I64);
     let position = builder.declare_var(types::I64);
-    let zero = builder.ins().iconst(types::I64, 0);
-    builder.def_var(row, zero);
-    builder.def_var(position, zero);
+    builder.def_var(row, first);
+    builder.def_var(position, first);
+    let complete = |table: usize| (table * size_of::<TableRows>() + std::mem::offset_of!(TableRows, complete)) as i32;
+    let child_rows: Vec<Variable> = (1..program.tables.len())
+        .map(|table| {
+            let child = builder.declare_var(types::I64);
+            let rows = builder.ins().load(types::I64, trusted(), tables, complete(table));
+            builder.def_var(child, rows);
+            child
+        })
+        .collect();
     builder.ins().jump(head, &[]);
     builder.switch_to_block(head);
     let now = builder.use_var(row);
@@ -132,16 +169,22 @@ fn write(builder: &mut FunctionBuilder<'_>, engine: &Engine, program: &Program) 
     let address = builder.ins().iadd(positions, at);
     let start = builder.ins().load(types::I64, trusted(), address, 0);
     builder.def_var(position, start);
-    let mut translator = Translator::new(builder, program, &Frame { base, end, slots, stuck, position });
-    translator.table = Some(Table { columns, origin, row: now, program, engine });
+    let mut translator = Translator::new(builder, program, &Frame { base, end, slots, stuck: done, position });
+    translator.table = Some(Table { columns, origin, row: now, tables, program, engine });
+    translator.child_rows.clone_from(&child_rows);
     translator.block(&program.body)?;
+    // Rows of child tables count only when their record is complete.
+    for (table, child) in (1..).zip(child_rows) {
+        let rows = builder.use_var(child);
+        builder.ins().store(trusted(), rows, tables, complete(table));
+    }
     let next = builder.ins().iadd_imm_s(now, 1);
     builder.def_var(row, next);
     builder.ins().jump(head, &[]);
-    for (block, code) in [(done, DONE), (stuck, DONE + 1)] {
-        builder.switch_to_block(block);
-        let code = builder.ins().iconst(types::I64, code);
-        builder.ins().return_(&[code]);
-    }
+    builder.switch_to_block(done);
+    let last = builder.use_var(row);
+    builder.ins().store(trusted(), last, arguments, offset!(row));
+    let code = builder.ins().iconst(types::I64, 0);
+    builder.ins().return_(&[code]);
     Some(())
 }

@@ -5,6 +5,7 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
+use kymo_ir::cells::Rows;
 use kymo_ir::{
     Arm, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
     TextStyle,
@@ -32,6 +33,8 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) out: Option<Out<'b>>,
     /// Where columns are, in programs that fill them.
     pub(crate) table: Option<Table<'b>>,
+    /// The row that is being filled of each child table, from table 1 on.
+    pub(crate) child_rows: Vec<Variable>,
     registers: Vec<Variable>,
     order: Variable,
     idle: Variable,
@@ -45,8 +48,10 @@ pub(crate) struct Table<'p> {
     pub(crate) columns: Value,
     /// The packet's byte that the window begins with.
     pub(crate) origin: Value,
-    /// The row being filled.
+    /// The row of table 0 that is being filled.
     pub(crate) row: Value,
+    /// [`kymo_ir::cells::Rows`] of each table.
+    pub(crate) tables: Value,
     pub(crate) program: &'p Program,
     pub(crate) engine: &'p Engine,
 }
@@ -101,6 +106,7 @@ impl<'b, 'f> Translator<'b, 'f> {
             event_class: None,
             out: None,
             table: None,
+            child_rows: Vec::new(),
             registers,
             order,
             idle,
@@ -138,6 +144,8 @@ impl<'b, 'f> Translator<'b, 'f> {
                 self.store(*column, value)?;
             }
             Op::StoreSpan { column, start, length } => self.store_span(*column, start.0, length.0)?,
+            Op::StoreList { column, table, count } => self.store_list(*column, *table, *count)?,
+            Op::Row { table } => self.row(*table)?,
             Op::Cut { start, length, unit } => self.cut(start.0, length.0, *unit)?,
             Op::Emit(emit) => self.emit(emit)?,
             Op::Set { to, value } => {
@@ -367,11 +375,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.stuck_if(beyond);
         let address = self.builder.ins().iadd(self.base, at);
         let word = self.builder.ins().load(types::I64, unaligned().with_endianness(LITTLE), address, 0);
-        let ones = self.constant(0x0101_0101_0101_0101);
-        let highs = self.constant(0x8080_8080_8080_8080);
-        let less = self.builder.ins().isub(word, ones);
-        let without = self.builder.ins().band_not(less, word);
-        let zeros = self.builder.ins().band(without, highs);
+        let zeros = self.zero_bytes(word);
         let next = self.builder.ins().iadd_imm_s(at, 8);
         self.builder.ins().brif(zeros, found, &[], further, &[]);
         self.builder.switch_to_block(further);
@@ -389,6 +393,15 @@ impl<'b, 'f> Translator<'b, 'f> {
         let position = self.builder.ins().ishl_imm_u(behind, 3);
         self.builder.def_var(self.position, position);
         self.phase = Phase { modulus_log2: 3, phase: 0 };
+    }
+
+    /// The high bit of the lowest byte of the word that is zero, and perhaps of higher ones; 0 if there is none.
+    fn zero_bytes(&mut self, word: Value) -> Value {
+        let ones = self.constant(0x0101_0101_0101_0101);
+        let highs = self.constant(0x8080_8080_8080_8080);
+        let less = self.builder.ins().isub(word, ones);
+        let without = self.builder.ins().band_not(less, word);
+        self.builder.ins().band(without, highs)
     }
 
     fn bytes(&mut self, start: u16, length: Source) {
@@ -416,13 +429,17 @@ impl<'b, 'f> Translator<'b, 'f> {
         };
         let pair = i32::from(column) * 16;
         let cells = self.builder.ins().load(types::I64, trusted(), table.columns, pair);
-        let at = self.builder.ins().ishl_imm_u(table.row, shift);
+        let row = match usize::from(of.table).checked_sub(1) {
+            None => table.row,
+            Some(child) => self.builder.use_var(*self.child_rows.get(child)?),
+        };
+        let at = self.builder.ins().ishl_imm_u(row, shift);
         let address = self.builder.ins().iadd(cells, at);
         let value = if class == types::I64 { value } else { self.builder.ins().ireduce(class, value) };
         self.builder.ins().store(unaligned(), value, address, 0);
         if of.nullable {
             let validity = self.builder.ins().load(types::I64, trusted(), table.columns, pair + 8);
-            let address = self.builder.ins().iadd(validity, table.row);
+            let address = self.builder.ins().iadd(validity, row);
             let one = self.builder.ins().iconst(types::I8, 1);
             self.builder.ins().store(unaligned(), one, address, 0);
         }
@@ -440,6 +457,30 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.store(column, span)
     }
 
+    /// First row of the child table in the low half, rows in the high one.
+    fn store_list(&mut self, column: u16, table: u16, count: Source) -> Option<()> {
+        let count = self.source(count);
+        let first = self.builder.use_var(*self.child_rows.get(usize::from(table).checked_sub(1)?)?);
+        let first = self.builder.ins().band_imm_s(first, 0xffff_ffff);
+        let high = self.builder.ins().ishl_imm_u(count, 32);
+        let span = self.builder.ins().bor(first, high);
+        self.store(column, span)
+    }
+
+    /// Goes on to the next row of a child table; there is always room for it, or the evaluator makes it.
+    fn row(&mut self, table: u16) -> Option<()> {
+        let tables = self.table?.tables;
+        let row = *self.child_rows.get(usize::from(table).checked_sub(1)?)?;
+        let now = self.builder.use_var(row);
+        let next = self.builder.ins().iadd_imm_s(now, 1);
+        let offset = usize::from(table) * size_of::<Rows>() + std::mem::offset_of!(Rows, capacity);
+        let capacity = self.builder.ins().load(types::I64, trusted(), tables, i32::try_from(offset).ok()?);
+        let full = self.builder.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, next, capacity);
+        self.stuck_if(full);
+        self.builder.def_var(row, next);
+        Some(())
+    }
+
     /// Address of a byte of the packet.
     fn address(&mut self, start: u16) -> Value {
         let start = self.register(start);
@@ -455,6 +496,10 @@ impl<'b, 'f> Translator<'b, 'f> {
     }
 
     fn cut(&mut self, start: u16, length: u16, unit: u8) -> Option<()> {
+        if unit == 1 {
+            self.cut_bytes(start, length);
+            return Some(());
+        }
         let engine = self.out.map(|out| out.engine).or(self.table.map(|table| table.engine))?;
         let address = self.address(start);
         let bytes = self.register(length);
@@ -462,6 +507,39 @@ impl<'b, 'f> Translator<'b, 'f> {
         let shorter = self.call(engine, pieces::cut as *const () as usize, &[address, bytes, unit]);
         self.builder.def_var(self.registers[usize::from(length)], shorter);
         Some(())
+    }
+
+    /// Looks for the zero byte as `text` does, and no further than `length`.
+    fn cut_bytes(&mut self, start: u16, length: u16) {
+        let from = self.address(start);
+        let length = self.registers[usize::from(length)];
+        let bytes = self.builder.use_var(length);
+        let (search, inside, found, behind) = (
+            self.builder.create_block(),
+            self.builder.create_block(),
+            self.builder.create_block(),
+            self.builder.create_block(),
+        );
+        let at = self.builder.append_block_param(search, types::I64);
+        let zero = self.constant(0);
+        self.builder.ins().jump(search, &[zero.into()]);
+        self.builder.switch_to_block(search);
+        let more = self.builder.ins().icmp(IntCC::UnsignedLessThan, at, bytes);
+        self.builder.ins().brif(more, inside, &[], behind, &[]);
+        self.builder.switch_to_block(inside);
+        let address = self.builder.ins().iadd(from, at);
+        let word = self.builder.ins().load(types::I64, unaligned(), address, 0);
+        let zeros = self.zero_bytes(word);
+        let next = self.builder.ins().iadd_imm_s(at, 8);
+        self.builder.ins().brif(zeros, found, &[], search, &[next.into()]);
+        self.builder.switch_to_block(found);
+        let bit = self.builder.ins().ctz(zeros);
+        let byte = self.builder.ins().ushr_imm_u(bit, 3);
+        let end = self.builder.ins().iadd(at, byte);
+        let shorter = self.builder.ins().umin(end, bytes);
+        self.builder.def_var(length, shorter);
+        self.builder.ins().jump(behind, &[]);
+        self.builder.switch_to_block(behind);
     }
 
     fn emit(&mut self, emit: &Emit) -> Option<()> {

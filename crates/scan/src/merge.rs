@@ -14,6 +14,9 @@
 //! insertion pass over what is now nearly sorted. On k400 this costs about a third of a k-way merge, whose
 //! runs are three events long there. Time is not spread evenly in every trace: buckets that hold many
 //! events are sorted by the standard library, which finds the runs in them.
+//!
+//! What is sorted is one number for each row, time above place: a round is short enough for both to fit into 64
+//! bits almost always. Where they do not, the number has 128.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -76,7 +79,8 @@ struct Queue<B> {
 #[derive(Debug, Default)]
 struct Scratch {
     starts: Vec<u32>,
-    sorted: Vec<(i64, Place)>,
+    short: Vec<u64>,
+    long: Vec<u128>,
 }
 
 /// Rows of a round at most, about; keeps a round's keys and references in the second-level cache.
@@ -190,38 +194,106 @@ impl<B: Keyed> Queue<B> {
 
 /// All rows of the parts in time order; ties in the order of the parts.
 fn order<B: Keyed>(parts: &[Part<B>], scratch: &mut Scratch) -> Vec<Place> {
-    let rows: usize = parts.iter().map(|part| part.rows.len()).sum();
     if parts.iter().all(|part| part.stream == parts[0].stream) {
         return places(parts).collect();
     }
+    let rows: usize = parts.iter().map(|part| part.rows.len()).sum();
     let (lowest, highest) = extent(parts);
-    let buckets = Buckets::new(lowest, highest, rows);
-    scratch.starts.clear();
-    scratch.starts.resize(buckets.count + 1, 0);
-    for part in parts {
-        for &key in &part.batch.keys()[part.rows.clone()] {
-            scratch.starts[buckets.of(key) + 1] += 1;
-        }
+    let span = highest.wrapping_sub(lowest) as u64;
+    let row_max = parts.iter().map(|part| part.rows.end as u64).max().unwrap_or(0);
+    let packing =
+        Packing { lowest, row_bits: bits_of(row_max), place_bits: bits_of(row_max) + bits_of(parts.len() as u64) };
+    let buckets = Buckets::new(span, rows);
+    if bits_of(span) + packing.place_bits <= u64::BITS {
+        sort(parts, &buckets, &packing, rows, &mut scratch.starts, &mut scratch.short)
+    } else {
+        sort(parts, &buckets, &packing, rows, &mut scratch.starts, &mut scratch.long)
     }
-    let mut crowded = Vec::new();
-    let mut sum = 0;
-    for (bucket, start) in scratch.starts.iter_mut().enumerate() {
-        if *start > CROWDED {
-            crowded.push((sum as usize, (sum + *start) as usize, bucket));
-        }
-        sum += *start;
-        *start = sum;
+}
+
+/// Bits that hold the number.
+fn bits_of(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
+}
+
+/// A time since the round's lowest above a place, so that numbers are ordered as rows are.
+trait Packed: Copy + Ord + Default {
+    fn pack(since: u64, place: u64, place_bits: u32) -> Self;
+    fn place(self, place_bits: u32) -> u64;
+}
+
+impl Packed for u64 {
+    fn pack(since: u64, place: u64, place_bits: u32) -> Self {
+        since << place_bits | place
     }
-    scatter(parts, &buckets, scratch, rows);
-    for (start, end, _) in crowded {
-        scratch.sorted[start..end].sort_by_key(|&(key, _)| key);
+
+    fn place(self, place_bits: u32) -> u64 {
+        self & !(u64::MAX << place_bits)
     }
-    insertion_pass(&mut scratch.sorted);
-    scratch.sorted.iter().map(|&(_, place)| place).collect()
+}
+
+impl Packed for u128 {
+    fn pack(since: u64, place: u64, place_bits: u32) -> Self {
+        Self::from(since) << place_bits | Self::from(place)
+    }
+
+    fn place(self, place_bits: u32) -> u64 {
+        (self & !(Self::MAX << place_bits)) as u64
+    }
+}
+
+/// How a row becomes a number.
+struct Packing {
+    lowest: i64,
+    row_bits: u32,
+    place_bits: u32,
+}
+
+impl Packing {
+    fn since(&self, key: i64) -> u64 {
+        key.wrapping_sub(self.lowest) as u64
+    }
+
+    fn place(&self, packed: impl Packed) -> Place {
+        let place = packed.place(self.place_bits);
+        Place { part: (place >> self.row_bits) as u32, row: (place & !(u64::MAX << self.row_bits)) as u32 }
+    }
 }
 
 /// A bucket with more rows is sorted by the standard library before the insertion pass.
 const CROWDED: u32 = 24;
+
+fn sort<B: Keyed, P: Packed>(
+    parts: &[Part<B>],
+    buckets: &Buckets,
+    packing: &Packing,
+    rows: usize,
+    starts: &mut Vec<u32>,
+    sorted: &mut Vec<P>,
+) -> Vec<Place> {
+    starts.clear();
+    starts.resize(buckets.count + 1, 0);
+    for part in parts {
+        for &key in &part.batch.keys()[part.rows.clone()] {
+            starts[buckets.of(packing.since(key)) + 1] += 1;
+        }
+    }
+    let mut crowded = Vec::new();
+    let mut sum = 0;
+    for start in &mut starts[..] {
+        if *start > CROWDED {
+            crowded.push(sum as usize..(sum + *start) as usize);
+        }
+        sum += *start;
+        *start = sum;
+    }
+    scatter(parts, buckets, packing, rows, starts, sorted);
+    for bucket in crowded {
+        sorted[bucket].sort();
+    }
+    insertion_pass(sorted);
+    sorted.iter().map(|&packed| packing.place(packed)).collect()
+}
 
 fn places<B>(parts: &[Part<B>]) -> impl Iterator<Item = Place> {
     let of_part = |(index, part): (usize, &Part<B>)| {
@@ -238,43 +310,50 @@ fn extent<B: Keyed>(parts: &[Part<B>]) -> (i64, i64) {
 
 /// Equal stretches of time.
 struct Buckets {
-    lowest: i64,
     shift: u32,
     count: usize,
 }
 
 impl Buckets {
-    fn new(lowest: i64, highest: i64, rows: usize) -> Self {
-        let span = highest.wrapping_sub(lowest) as u64;
+    fn new(span: u64, rows: usize) -> Self {
         let wanted = rows.next_power_of_two().trailing_zeros();
-        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(wanted);
-        Self { lowest, shift, count: (span >> shift) as usize + 1 }
+        let shift = bits_of(span).saturating_sub(wanted);
+        Self { shift, count: (span >> shift) as usize + 1 }
     }
 
-    fn of(&self, key: i64) -> usize {
-        ((key.wrapping_sub(self.lowest) as u64) >> self.shift) as usize
+    fn of(&self, since: u64) -> usize {
+        (since >> self.shift) as usize
     }
 }
 
-/// Puts every row into its bucket, in the order of the parts. `scratch.starts[b]` is where bucket `b` begins.
-fn scatter<B: Keyed>(parts: &[Part<B>], buckets: &Buckets, scratch: &mut Scratch, rows: usize) {
-    scratch.sorted.resize(rows, (0, Place { part: 0, row: 0 }));
-    for (index, part) in parts.iter().enumerate() {
+/// Puts every row into its bucket. `starts[b]` is where bucket `b` begins.
+fn scatter<B: Keyed, P: Packed>(
+    parts: &[Part<B>],
+    buckets: &Buckets,
+    packing: &Packing,
+    rows: usize,
+    starts: &mut [u32],
+    sorted: &mut Vec<P>,
+) {
+    sorted.resize(rows, P::default());
+    for (part, index) in parts.iter().zip(0_u64..) {
         let keys = &part.batch.keys()[part.rows.clone()];
-        for (&key, row) in keys.iter().zip(part.rows.start as u32..) {
-            let next = &mut scratch.starts[buckets.of(key)];
-            scratch.sorted[*next as usize] = (key, Place { part: index as u32, row });
+        let first = (index << packing.row_bits) + part.rows.start as u64;
+        for (&key, place) in keys.iter().zip(first..) {
+            let since = packing.since(key);
+            let next = &mut starts[buckets.of(since)];
+            sorted[*next as usize] = P::pack(since, place, packing.place_bits);
             *next += 1;
         }
     }
 }
 
-/// Sorts what is nearly sorted; equal keys keep their order.
-fn insertion_pass(sorted: &mut [(i64, Place)]) {
+/// Sorts what is nearly sorted.
+fn insertion_pass(sorted: &mut [impl Packed]) {
     for at in 1..sorted.len() {
         let item = sorted[at];
         let mut to = at;
-        while to > 0 && sorted[to - 1].0 > item.0 {
+        while to > 0 && sorted[to - 1] > item {
             sorted[to] = sorted[to - 1];
             to -= 1;
         }

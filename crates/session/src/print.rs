@@ -203,7 +203,7 @@ impl PrintWork<'_> {
                 debug_assert!(read.is_ok(), "{read:?}");
             }
         }
-        text.events = round.order.iter().filter(|place| is_event(round, **place)).count() as u64;
+        text.events = count_events(round);
         text
     }
 }
@@ -213,6 +213,13 @@ fn state(batch: &Batch) -> State {
         Content::Events(events) => events.state(),
         Content::Mark(_) => State::default(),
     }
+}
+
+fn count_events(round: &Round<Batch>) -> u64 {
+    if round.parts.iter().all(|part| matches!(part.batch.content, Content::Events(_))) {
+        return round.order.len() as u64;
+    }
+    round.order.iter().filter(|place| is_event(round, **place)).count() as u64
 }
 
 fn is_event(round: &Round<Batch>, place: Place) -> bool {
@@ -274,7 +281,7 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
     fn context(&mut self, round: &mut Round<Batch>) -> Option<Moment> {
         self.losses(round);
         self.trim(round);
-        let events = round.order.iter().filter(|place| is_event(round, **place)).count() as u64;
+        let events = count_events(round);
         if events >= self.left {
             let mut left = self.left;
             let cut = round.order.iter().position(|place| {

@@ -54,7 +54,10 @@ pub(super) fn operands(program: &Program, op: &Op) -> Checked {
             within("table", *table, program.tables.len())?;
             cell(program, *column, true)
         }
-        Op::Row { table } => within("table", *table, program.tables.len()),
+        Op::Row { table } => {
+            within("table", *table, program.tables.len())?;
+            bounds("the child table", u64::from(*table), 1, u64::from(u16::MAX))
+        }
         Op::Emit(emit) => emitted(program, *emit),
         _ => Ok(()),
     }
