@@ -81,10 +81,12 @@ struct Scratch {
     starts: Vec<u32>,
     short: Vec<u64>,
     long: Vec<u128>,
+    /// Memory of rounds that are over.
+    orders: Vec<Vec<Place>>,
 }
 
 /// Rows of a round at most, about; keeps a round's keys and references in the second-level cache.
-const ROUND_ROWS: usize = 16 * 1024;
+const ROUND_ROWS: usize = 8 * 1024;
 
 impl<B: Keyed> Merger<B> {
     /// A merger of `streams` streams, in the order of their rank.
@@ -156,6 +158,11 @@ impl<B: Keyed> Merger<B> {
         Some(Round { parts, order })
     }
 
+    /// Gives a round's memory back for later rounds.
+    pub fn recycle(&mut self, round: Round<B>) {
+        self.scratch.orders.push(round.order);
+    }
+
     /// The earliest (last key, rank) of the streams that may deliver more.
     fn horizon(&self) -> Option<(i64, usize)> {
         let unfinished = self.streams.iter().enumerate().filter(|(_, queue)| !queue.finished);
@@ -194,8 +201,11 @@ impl<B: Keyed> Queue<B> {
 
 /// All rows of the parts in time order; ties in the order of the parts.
 fn order<B: Keyed>(parts: &[Part<B>], scratch: &mut Scratch) -> Vec<Place> {
+    let mut order = scratch.orders.pop().unwrap_or_default();
+    order.clear();
     if parts.iter().all(|part| part.stream == parts[0].stream) {
-        return places(parts).collect();
+        order.extend(places(parts));
+        return order;
     }
     let rows: usize = parts.iter().map(|part| part.rows.len()).sum();
     let (lowest, highest) = extent(parts);
@@ -205,10 +215,13 @@ fn order<B: Keyed>(parts: &[Part<B>], scratch: &mut Scratch) -> Vec<Place> {
         Packing { lowest, row_bits: bits_of(row_max), place_bits: bits_of(row_max) + bits_of(parts.len() as u64) };
     let buckets = Buckets::new(span, rows);
     if bits_of(span) + packing.place_bits <= u64::BITS {
-        sort(parts, &buckets, &packing, rows, &mut scratch.starts, &mut scratch.short)
+        sort(parts, &buckets, &packing, &mut scratch.starts, &mut scratch.short);
+        order.extend(scratch.short.iter().map(|&packed| packing.place(packed)));
     } else {
-        sort(parts, &buckets, &packing, rows, &mut scratch.starts, &mut scratch.long)
+        sort(parts, &buckets, &packing, &mut scratch.starts, &mut scratch.long);
+        order.extend(scratch.long.iter().map(|&packed| packing.place(packed)));
     }
+    order
 }
 
 /// Bits that hold the number.
@@ -267,10 +280,9 @@ fn sort<B: Keyed, P: Packed>(
     parts: &[Part<B>],
     buckets: &Buckets,
     packing: &Packing,
-    rows: usize,
     starts: &mut Vec<u32>,
     sorted: &mut Vec<P>,
-) -> Vec<Place> {
+) {
     starts.clear();
     starts.resize(buckets.count + 1, 0);
     for part in parts {
@@ -287,12 +299,12 @@ fn sort<B: Keyed, P: Packed>(
         sum += *start;
         *start = sum;
     }
-    scatter(parts, buckets, packing, rows, starts, sorted);
+    sorted.resize(sum as usize, P::default());
+    scatter(parts, buckets, packing, starts, sorted);
     for bucket in crowded {
         sorted[bucket].sort();
     }
     insertion_pass(sorted);
-    sorted.iter().map(|&packed| packing.place(packed)).collect()
 }
 
 fn places<B>(parts: &[Part<B>]) -> impl Iterator<Item = Place> {
@@ -331,11 +343,9 @@ fn scatter<B: Keyed, P: Packed>(
     parts: &[Part<B>],
     buckets: &Buckets,
     packing: &Packing,
-    rows: usize,
     starts: &mut [u32],
-    sorted: &mut Vec<P>,
+    sorted: &mut [P],
 ) {
-    sorted.resize(rows, P::default());
     for (part, index) in parts.iter().zip(0_u64..) {
         let keys = &part.batch.keys()[part.rows.clone()];
         let first = (index << packing.row_bits) + part.rows.start as u64;

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use kymo_scan::merge::Keyed;
+use kymo_scan::merge::{Keyed, Part};
 use kymo_scan::{Batch, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
@@ -77,23 +77,30 @@ fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W
         if sink.finish(output).is_break() {
             return cursors;
         }
-        for part in round.parts {
-            let used_up = part.rows.end == part.batch.keys().len();
-            if let (true, Ok(batch)) = (used_up, Arc::try_unwrap(part.batch)) {
-                cursors[part.stream].recycle(batch);
-            }
+        for (stream, batch) in used_up(&mut round) {
+            cursors[stream].recycle(batch);
         }
+        merger.recycle(round);
     }
 }
 
+/// Batches that no other round needs, with their streams; what remains of the round is of no use but as memory.
+fn used_up(round: &mut Round<Batch>) -> impl Iterator<Item = (usize, Batch)> {
+    let unwrap = |part: Part<Batch>| {
+        let is_read = part.rows.end == part.batch.keys().len();
+        Arc::try_unwrap(part.batch).ok().filter(|_| is_read).map(|batch| (part.stream, batch))
+    };
+    round.parts.drain(..).filter_map(unwrap)
+}
+
 enum Job<W: Work> {
-    Refill { stream: usize, cursor: Box<Cursor> },
+    Refill { stream: usize, cursor: Box<Cursor>, spare: Vec<Batch> },
     Work { number: u64, round: Round<Batch>, context: W::Context },
 }
 
 enum Done<W: Work> {
     Refill { stream: usize, cursor: Box<Cursor>, items: Vec<Item>, ended: bool },
-    Work { number: u64, output: W::Output },
+    Work { number: u64, round: Round<Batch>, output: W::Output },
 }
 
 struct Shared<W: Work> {
@@ -163,8 +170,12 @@ impl<W: Work> Drop for CloseOnDrop<'_, W> {
 impl<W: Work> Job<W> {
     fn run(self, work: &W) -> Done<W> {
         match self {
-            Self::Work { number, round, context } => Done::Work { number, output: work.work(&round, context) },
-            Self::Refill { stream, mut cursor } => {
+            Self::Work { number, round, context } => {
+                let output = work.work(&round, context);
+                Done::Work { number, round, output }
+            }
+            Self::Refill { stream, mut cursor, spare } => {
+                spare.into_iter().for_each(|batch| cursor.recycle(batch));
                 let (mut items, mut rows, mut ended) = (Vec::new(), 0, false);
                 while !ended && rows < kymo_scan::BATCH_ROWS && items.len() < REFILL_BATCHES {
                     match cursor.next_item() {
@@ -188,6 +199,8 @@ struct Coordinator<'a, W: Work> {
     merger: Merger<Batch>,
     /// Cursors that are not being refilled.
     cursors: Vec<Option<Box<Cursor>>>,
+    /// For each stream, memory that its cursor can use again.
+    spare: Vec<Vec<Batch>>,
     ended: Vec<bool>,
     outputs: BTreeMap<u64, W::Output>,
     /// Number of the next round to be made.
@@ -205,6 +218,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
             work,
             merger: Merger::new(cursors.len()),
             ended: vec![false; cursors.len()],
+            spare: cursors.iter().map(|_| Vec::new()).collect(),
             cursors: cursors.into_iter().map(|cursor| Some(Box::new(cursor))).collect(),
             outputs: BTreeMap::new(),
             made: 0,
@@ -242,8 +256,10 @@ impl<'a, W: Work> Coordinator<'a, W> {
 
     fn take(&mut self, done: Done<W>, sink: &mut impl Sink<W>) {
         match done {
-            Done::Work { number, output } => {
+            Done::Work { number, mut round, output } => {
                 self.outputs.insert(number, output);
+                used_up(&mut round).for_each(|(stream, batch)| self.spare[stream].push(batch));
+                self.merger.recycle(round);
             }
             Done::Refill { stream, cursor, items, ended } => {
                 self.cursors[stream] = Some(cursor);
@@ -272,7 +288,8 @@ impl<'a, W: Work> Coordinator<'a, W> {
         let mut queues = self.shared.lock();
         for stream in streams {
             if let Some(cursor) = self.cursors[stream].take() {
-                queues.refills.push_back(Job::Refill { stream, cursor });
+                let spare = std::mem::take(&mut self.spare[stream]);
+                queues.refills.push_back(Job::Refill { stream, cursor, spare });
             }
         }
         self.shared.jobs_changed.notify_all();
