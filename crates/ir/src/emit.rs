@@ -1,6 +1,7 @@
 //! The bytes that each `Emit` writes. Machine code calls these very functions.
 
 use crate::eval::in_range;
+use crate::general::general;
 use crate::program::{BytesStyle, Encoding, IntegerStyle, LabelStyle, Labels, RealStyle, TextStyle};
 
 /// Writes an integer.
@@ -128,7 +129,8 @@ pub fn real(out: &mut Vec<u8>, bits: u64, width: u8, style: RealStyle) {
         _ => f64::from_bits(bits),
     };
     match style {
-        RealStyle::General => general(out, value),
+        RealStyle::General if value.is_finite() => general(out, value),
+        RealStyle::General => special(out, value),
         RealStyle::Fixed if value.is_finite() => out.extend_from_slice(format!("{value:.6}").as_bytes()),
         RealStyle::Fixed => special(out, value),
         RealStyle::Json if !value.is_finite() => {
@@ -150,28 +152,6 @@ fn special(out: &mut Vec<u8>, value: f64) {
         out.push(b'-');
     }
     out.extend_from_slice(if value.is_nan() { b"nan" } else { b"inf" });
-}
-
-/// C's `%g`: six significant digits, trailing zeros gone, an exponent where it is below -4 or above 5.
-fn general(out: &mut Vec<u8>, value: f64) {
-    if !value.is_finite() {
-        return special(out, value);
-    }
-    let scientific = format!("{value:.5e}");
-    let (mantissa, exponent) = scientific.split_once('e').expect("the format has an exponent");
-    let exponent: i32 = exponent.parse().expect("the exponent is a number");
-    if (-4..6).contains(&exponent) {
-        let fixed = format!("{value:.*}", (5 - exponent) as usize);
-        out.extend_from_slice(without_trailing_zeros(&fixed).as_bytes());
-    } else {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let mantissa = without_trailing_zeros(mantissa);
-        out.extend_from_slice(format!("{mantissa}e{sign}{:02}", exponent.abs()).as_bytes());
-    }
-}
-
-fn without_trailing_zeros(number: &str) -> &str {
-    if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
 fn half_to_double(bits: u16) -> f64 {

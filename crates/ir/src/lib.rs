@@ -15,6 +15,7 @@ pub mod bits;
 pub mod cells;
 pub mod emit;
 pub mod eval;
+mod general;
 pub mod phase;
 pub mod program;
 pub mod run;

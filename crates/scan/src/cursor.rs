@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use kymo_decode::Decoder;
+use kymo_decode::{Decoder, PacketHead};
 use kymo_ir::{Records, ScanStop, State, Window};
 use kymo_source::{Buffer, BufferPool, Stream};
 
@@ -183,13 +183,11 @@ impl Cursor {
         let number = self.next_packet;
         let row = self.setup.packets[number];
         self.next_packet += 1;
-        let stream = self.file(row.file).clone();
-        let head = match self.heads.read(&self.setup.decoder, &stream, row.offset_bytes, self.clock) {
+        let (head, head_bytes) = match self.head(&row) {
             Ok(head) => head,
-            Err(fault) => return self.fault(&row, StreamFaultKind::Head(fault)),
+            Err(kind) => return self.fault(&row, kind),
         };
         self.uuid_differs |= head.uuid_differs;
-        let head_bytes = self.pool.copy(self.heads.bytes());
         let body = head.body_start;
         self.clock = row.begin_cycles.unwrap_or(self.clock);
         let state = self.setup.decoder.state(&head, self.clock);
@@ -197,6 +195,19 @@ impl Cursor {
         self.losses(&packet);
         self.mark(Mark::PacketBegin(Arc::clone(&packet)), row.begin_cycles);
         self.current = Some(Current { packet, state, position: body });
+    }
+
+    /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
+    fn head(&mut self, row: &PacketRow) -> Result<(PacketHead, Buffer), StreamFaultKind> {
+        let (bytes, origin, end) = self.at_hand(row, 0, self.setup.chunk_bytes)?;
+        let window = Window::new(bytes.with_slack(), origin, end);
+        if let Ok(head) = self.setup.decoder.head(window, self.clock) {
+            return Ok((head, bytes));
+        }
+        let stream = self.file(row.file).clone();
+        let head = self.heads.read(&self.setup.decoder, &stream, row.offset_bytes, self.clock);
+        let head = head.map_err(StreamFaultKind::Head)?;
+        Ok((head, Buffer::copy(self.heads.bytes())))
     }
 
     /// What was lost between the packet before and this one.

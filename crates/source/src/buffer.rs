@@ -16,6 +16,9 @@ pub const SLACK: usize = 16;
 /// Memory that a pool keeps for later, at most.
 const KEPT_BYTES: usize = 16 << 20;
 
+/// Memory is taken in multiples of this.
+const GRAIN_BYTES: usize = 64 << 10;
+
 /// Memory to be reused.
 #[derive(Clone, Debug, Default)]
 pub struct BufferPool {
@@ -39,13 +42,15 @@ pub struct Buffer {
 #[derive(Debug)]
 struct Memory {
     bytes: Vec<u8>,
-    pool: Arc<Mutex<Free>>,
+    /// Where it goes back to; a copy belongs to nobody.
+    pool: Option<Arc<Mutex<Free>>>,
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
         let bytes = std::mem::take(&mut self.bytes);
-        if let Ok(mut free) = self.pool.lock()
+        if let Some(pool) = &self.pool
+            && let Ok(mut free) = pool.lock()
             && free.bytes + bytes.len() <= KEPT_BYTES
         {
             free.bytes += bytes.len();
@@ -64,23 +69,12 @@ impl BufferPool {
         let mut bytes = self.take(length + SLACK);
         let read = stream.read_at(offset, &mut bytes[..length])?;
         bytes[read..read + SLACK].fill(0);
-        Ok(self.buffer(bytes, read))
+        Ok(Buffer::whole(Memory { bytes, pool: Some(Arc::clone(&self.free)) }, read))
     }
 
-    /// A copy of `bytes`.
-    #[must_use]
-    pub fn copy(&self, bytes: &[u8]) -> Buffer {
-        let mut memory = vec![0; bytes.len() + SLACK];
-        memory[..bytes.len()].copy_from_slice(bytes);
-        self.buffer(memory, bytes.len())
-    }
-
-    fn buffer(&self, bytes: Vec<u8>, length: usize) -> Buffer {
-        Buffer { memory: Arc::new(Memory { bytes, pool: Arc::clone(&self.free) }), start: 0, length }
-    }
-
-    /// Memory of at least `size` bytes, of any content.
+    /// Memory of at least `size` bytes, of any content. Few sizes are in use, so that what is given back fits again.
     fn take(&self, size: usize) -> Vec<u8> {
+        let size = size.next_multiple_of(GRAIN_BYTES);
         let mut found = None;
         if let Ok(mut free) = self.free.lock()
             && let Some(index) = free.memory.iter().position(|memory| memory.len() >= size)
@@ -94,6 +88,19 @@ impl BufferPool {
 }
 
 impl Buffer {
+    /// A copy of `bytes`.
+    #[must_use]
+    pub fn copy(bytes: &[u8]) -> Self {
+        let mut memory = Vec::with_capacity(bytes.len() + SLACK);
+        memory.extend_from_slice(bytes);
+        memory.resize(bytes.len() + SLACK, 0);
+        Self::whole(Memory { bytes: memory, pool: None }, bytes.len())
+    }
+
+    fn whole(memory: Memory, length: usize) -> Self {
+        Self { memory: Arc::new(memory), start: 0, length }
+    }
+
     /// Number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
