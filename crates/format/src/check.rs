@@ -3,6 +3,9 @@
 //! Every loop that a reader runs must consume bits: an event without bits, or an array of endlessly many
 //! elements without bits, would keep it busy for ever. Such metadata are refused, and the message says why.
 
+use std::ops::Range;
+
+use crate::budget::Places;
 use crate::model::{DataStreamClass, Dialect, EventRecordClass, FieldClass, FieldKind, Role, TraceClass};
 
 /// Elements without bits that an array may have.
@@ -41,20 +44,31 @@ pub enum Problem {
         /// How many.
         count: usize,
     },
+    /// A list of findings that was cut.
+    #[error("{0} more like these")]
+    More(usize),
 }
 
-/// Everything that is wrong.
-#[must_use]
-pub fn check(trace: &TraceClass) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    packet_header(trace, &mut problems);
-    for stream in &trace.stream_classes {
-        stream_class(stream, trace.dialect, &mut problems);
+/// Everything that is wrong, and where the part that it is wrong with was written.
+pub(crate) fn check(trace: &TraceClass, places: &Places) -> Vec<(Range<usize>, Problem)> {
+    let mut found = Vec::new();
+    let mut at = |place: &Range<usize>, problems: Vec<Problem>| {
+        found.extend(problems.into_iter().map(|problem| (place.clone(), problem)));
+    };
+    at(&places.packet_header, packet_header(trace));
+    for (stream, place) in trace.stream_classes.iter().zip(&places.streams) {
+        at(&place.own, stream_class(stream, trace.dialect));
+        let common = [&stream.event_header, &stream.event_common_context];
+        let common_is_empty = common.iter().all(|class| class.as_ref().is_none_or(takes_no_bits));
+        for (event, place) in stream.event_classes.iter().zip(&place.events) {
+            at(place, event_class(event, stream.id, common_is_empty));
+        }
     }
-    problems
+    found
 }
 
-fn packet_header(trace: &TraceClass, problems: &mut Vec<Problem>) {
+fn packet_header(trace: &TraceClass) -> Vec<Problem> {
+    let mut problems = Vec::new();
     if let Some(FieldKind::Structure(header)) = trace.packet_header.as_ref().map(|class| &class.kind) {
         let magic = header.members.iter().position(|member| member.class.roles().contains(&Role::PacketMagicNumber));
         let is_word =
@@ -67,10 +81,12 @@ fn packet_header(trace: &TraceClass, problems: &mut Vec<Problem>) {
     if classes > 1 && !trace.packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId)) {
         problems.push(Problem::NoStreamClassId(classes));
     }
-    elements(trace.packet_header.as_ref(), "the packet header", problems);
+    elements(trace.packet_header.as_ref(), "the packet header", &mut problems);
+    problems
 }
 
-fn stream_class(stream: &DataStreamClass, dialect: Dialect, problems: &mut Vec<Problem>) {
+fn stream_class(stream: &DataStreamClass, dialect: Dialect) -> Vec<Problem> {
+    let mut problems = Vec::new();
     let count = stream.event_classes.len();
     // In CTF 2 an event whose header tells no id is of class 0.
     if dialect == Dialect::Ctf1
@@ -79,18 +95,20 @@ fn stream_class(stream: &DataStreamClass, dialect: Dialect, problems: &mut Vec<P
     {
         problems.push(Problem::NoEventClassId { stream: stream.id, count });
     }
-    elements(stream.packet_context.as_ref(), "the packet context", problems);
-    elements(stream.event_header.as_ref(), "the event record header", problems);
-    elements(stream.event_common_context.as_ref(), "the common context", problems);
-    let common = [&stream.event_header, &stream.event_common_context];
-    let common_is_empty = common.iter().all(|class| class.as_ref().is_none_or(takes_no_bits));
-    for event in &stream.event_classes {
-        if common_is_empty && own_scopes(event).all(takes_no_bits) {
-            problems.push(Problem::EmptyEvent { event: event.id, stream: stream.id });
-        }
-        elements(event.specific_context.as_ref(), "an event's context", problems);
-        elements(event.payload.as_ref(), "an event's payload", problems);
+    elements(stream.packet_context.as_ref(), "the packet context", &mut problems);
+    elements(stream.event_header.as_ref(), "the event record header", &mut problems);
+    elements(stream.event_common_context.as_ref(), "the common context", &mut problems);
+    problems
+}
+
+fn event_class(event: &EventRecordClass, stream: u64, common_is_empty: bool) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    if common_is_empty && own_scopes(event).all(takes_no_bits) {
+        problems.push(Problem::EmptyEvent { event: event.id, stream });
     }
+    elements(event.specific_context.as_ref(), "an event's context", &mut problems);
+    elements(event.payload.as_ref(), "an event's payload", &mut problems);
+    problems
 }
 
 fn own_scopes(event: &EventRecordClass) -> impl Iterator<Item = &FieldClass> {

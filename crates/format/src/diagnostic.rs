@@ -117,6 +117,31 @@ pub fn line_column(text: &str, offset: usize) -> LineColumn {
     }
 }
 
+/// Characters of a line that are shown, at most; generated metadata may be a single one.
+const LINE_MAX: usize = 200;
+
+/// What is shown of a line, and how many characters of that stand before the one of interest.
+fn around(line: &str, before: usize) -> (String, usize) {
+    let count = line.chars().count();
+    if count <= LINE_MAX {
+        return (line.to_owned(), before);
+    }
+    let first = before.saturating_sub(LINE_MAX / 2).min(count - LINE_MAX);
+    let mut shown: String = line.chars().skip(first).take(LINE_MAX).collect();
+    if first + LINE_MAX < count {
+        shown.push('…');
+    }
+    if first == 0 { (shown, before) } else { (format!("…{shown}"), before - first + 1) }
+}
+
+/// A message may quote a name, and a name may be of any length.
+fn clipped(message: String) -> String {
+    match message.char_indices().nth(2 * LINE_MAX) {
+        Some((end, _)) => message[..end].to_owned() + "…",
+        None => message,
+    }
+}
+
 impl Diagnostic {
     /// The finding as text: place, message, the line with a caret, help.
     #[must_use]
@@ -126,14 +151,13 @@ impl Diagnostic {
             Severity::Error => "error".to_owned(),
             Severity::Assumption(assumption) => format!("warning[{assumption}]"),
         };
-        let mut out = format!("{file_name}:{}:{}: {severity}: {}\n", place.line, place.column, self.problem);
+        let problem = clipped(self.problem.to_string());
+        let mut out = format!("{file_name}:{}:{}: {severity}: {problem}\n", place.line, place.column);
         if let Some(line) = text.lines().nth(place.line - 1) {
-            let indent: String = line
-                .chars()
-                .take(place.column - 1)
-                .map(|character| if character == '\t' { '\t' } else { ' ' })
-                .collect();
-            let width = self.span.len().clamp(1, line.chars().count().saturating_sub(place.column - 1).max(1));
+            let (line, before) = around(line, place.column - 1);
+            let indent: String =
+                line.chars().take(before).map(|character| if character == '\t' { '\t' } else { ' ' }).collect();
+            let width = self.span.len().clamp(1, line.chars().count().saturating_sub(before).max(1));
             out.push_str(&format!("  {line}\n  {indent}{}\n", "^".repeat(width)));
         }
         for (span, note) in &self.related {

@@ -8,6 +8,7 @@
 //!                                        └──write──> CTF 2 JSON, TSDL
 //! ```
 
+mod budget;
 pub mod check;
 mod diagnostic;
 pub mod json;
@@ -58,9 +59,11 @@ pub fn parse(bytes: &[u8]) -> Metadata {
         false => tsdl::parse(&text, uuid.is_some()),
     };
     diagnostics.extend(found);
-    let wrong = trace_class.as_ref().map(check::check).unwrap_or_default();
-    let trace_class = trace_class.filter(|_| !broken && wrong.is_empty());
-    diagnostics.extend(wrong.into_iter().map(|problem| whole(Severity::Error, problem.into())));
+    let wrong = trace_class.as_ref().map(|(trace, places)| check::check(trace, places)).unwrap_or_default();
+    let trace_class = trace_class.map(|(trace, _)| trace).filter(|_| !broken && wrong.is_empty());
+    let wrong = budget::first_of(wrong, check::Problem::More);
+    diagnostics
+        .extend(wrong.into_iter().map(|(span, problem)| Diagnostic { span, ..whole(Severity::Error, problem.into()) }));
     Metadata { trace_class, diagnostics, text, packet_uuid: uuid }
 }
 

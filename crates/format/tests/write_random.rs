@@ -56,3 +56,46 @@ fn most_plain_trace_classes_are_tsdl() {
     println!("{reasons:#?}");
     assert!(reasons["written"] > 600, "{reasons:#?}");
 }
+
+/// Text with some characters gone, doubled, or taken from elsewhere.
+fn damaged(text: &str, seed: u64) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    let mut state = seed;
+    let mut next = |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below.max(1)
+    };
+    for _ in 0..1 + next(4) {
+        let (from, to, length) = (next(bytes.len()), next(bytes.len()), 1 + next(24));
+        let piece: Vec<u8> = bytes[from..(from + length).min(bytes.len())].to_vec();
+        match next(4) {
+            0 => drop(bytes.drain(from..(from + length).min(bytes.len()))),
+            1 => drop(bytes.splice(to..to, piece)),
+            2 if to < bytes.len() => {
+                const MARKS: &[u8] = b"{}[]<>;:=,\"'\\0-9aZ_ \n\x00\xff";
+                bytes[to] = MARKS[next(MARKS.len())];
+            }
+            _ => drop(bytes.splice(to..(to + length).min(bytes.len()), piece)),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Damaged metadata are read or refused; what is read can be checked and written; every finding can be told.
+    #[test]
+    fn damaged_text_is_refused_or_read(trace in plain_trace_class(), seed in any::<u64>()) {
+        for text in [to_tsdl(&trace).ok(), to_json(&trace).ok()].into_iter().flatten() {
+            let metadata = kymo_format::parse(damaged(&text, seed).as_bytes());
+            for found in &metadata.diagnostics {
+                prop_assert!(found.span.end <= metadata.text.len(), "{:?}", found);
+                prop_assert!(!found.render_plain(&metadata.text, "damaged").is_empty());
+            }
+            if let Some(trace) = metadata.trace_class {
+                let _ = (to_tsdl(&trace), to_json(&trace));
+            }
+        }
+    }
+}

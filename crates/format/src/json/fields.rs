@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use kymo_units::ByteOrder;
 
+use crate::budget::FIELDS_MAX;
 use crate::json::location::{Frames, Located};
 use crate::json::object::{Object, Result, array, integer, ranges, text, unsigned, wrong};
 use crate::json::problem::Problem;
@@ -14,8 +15,6 @@ use crate::model::{
     Structure, TextEncoding, VariableInteger, Variant, VariantOption,
 };
 
-/// Fields of one scope.
-const FIELDS_MAX: usize = 1 << 16;
 /// Nesting of fields.
 const DEPTH_MAX: usize = 64;
 
@@ -28,7 +27,6 @@ pub(crate) struct Fields<'a, 'v> {
     pub(crate) frames: Frames<'a>,
     /// The clock of timestamps.
     pub(crate) clock: Option<usize>,
-    count: usize,
     depth: usize,
     /// Something of the release candidate occurred.
     pub(crate) candidate: bool,
@@ -36,7 +34,7 @@ pub(crate) struct Fields<'a, 'v> {
 
 impl<'a, 'v> Fields<'a, 'v> {
     pub(crate) fn new(aliases: &'a Aliases<'v>, frames: Frames<'a>, clock: Option<usize>) -> Self {
-        Self { aliases, frames, clock, count: 0, depth: 0, candidate: false }
+        Self { aliases, frames, clock, depth: 0, candidate: false }
     }
 
     /// The class of a scope: a structure.
@@ -50,9 +48,8 @@ impl<'a, 'v> Fields<'a, 'v> {
 
     /// A class, or the name of one.
     pub(crate) fn class(&mut self, value: &'v Value) -> Result<FieldClass> {
-        self.count += 1;
         self.depth += 1;
-        if self.count > FIELDS_MAX {
+        if !self.frames.budget.take_fields(1) {
             return Err((value.span.clone(), Problem::Fields(FIELDS_MAX)));
         }
         if self.depth > DEPTH_MAX {
@@ -71,6 +68,10 @@ impl<'a, 'v> Fields<'a, 'v> {
             _ => self.object(value)?,
         };
         self.depth -= 1;
+        let labels = class.integer_meaning().map_or(0, |meaning| meaning.mappings.len());
+        if !self.frames.budget.take_fields(labels) {
+            return Err((value.span.clone(), Problem::Fields(FIELDS_MAX)));
+        }
         Ok(class)
     }
 

@@ -1,7 +1,10 @@
 //! The fragments of CTF 2 metadata, one after the other.
 
+use std::collections::{HashMap, HashSet};
+
 use kymo_units::Uuid;
 
+use crate::budget::{Budget, Places, StreamPlaces};
 use crate::json::fields::{Aliases, Fields};
 use crate::json::location::Frames;
 use crate::json::object::{Object, Result, Span, array, integer, text, unsigned, wrong};
@@ -14,8 +17,17 @@ use crate::model::{
 use crate::{said, tsdl};
 
 /// What was understood, and what was not.
-pub(crate) fn read(values: &[Value]) -> (TraceClass, Vec<(Span, Problem)>) {
-    let mut reader = Reader { trace: empty(), aliases: Aliases::new(), trace_seen: false };
+pub(crate) fn read(values: &[Value]) -> (TraceClass, Places, Vec<(Span, Problem)>) {
+    let mut reader = Reader {
+        trace: tsdl::empty_trace_class(Dialect::Ctf2),
+        aliases: Aliases::new(),
+        trace_seen: false,
+        clocks: HashMap::new(),
+        streams: HashMap::new(),
+        events: HashSet::new(),
+        budget: Budget::default(),
+        places: Places::default(),
+    };
     let mut errors = Vec::new();
     if values.is_empty() {
         errors.push((0..0, Problem::Empty));
@@ -27,14 +39,21 @@ pub(crate) fn read(values: &[Value]) -> (TraceClass, Vec<(Span, Problem)>) {
     }
     if reader.trace.stream_classes.is_empty() {
         reader.trace.stream_classes.push(empty_stream(0));
+        reader.places.streams.push(StreamPlaces::default());
     }
-    (reader.trace, errors)
+    (reader.trace, reader.places, errors)
 }
 
 struct Reader<'v> {
     trace: TraceClass,
     aliases: Aliases<'v>,
     trace_seen: bool,
+    /// Places of clock classes and data stream classes by their ids; ids of event record classes by stream.
+    clocks: HashMap<String, usize>,
+    streams: HashMap<u64, usize>,
+    events: HashSet<(usize, u64)>,
+    budget: Budget,
+    places: Places,
 }
 
 impl<'v> Reader<'v> {
@@ -73,7 +92,7 @@ impl<'v> Reader<'v> {
         let name = text(name_value, "name")?;
         let class = object.need("field-class")?;
         // It is refused here even if nobody uses it.
-        let mut fields = Fields::new(&self.aliases, Frames::new(None, Vec::new()), None);
+        let mut fields = Fields::new(&self.aliases, Frames::new(None, Vec::new(), &self.budget), None);
         fields.class(class)?;
         if fields.candidate {
             self.trace.dialect = Dialect::Ctf2Candidate;
@@ -108,6 +127,7 @@ impl<'v> Reader<'v> {
         }
         self.trace.attributes = object.attributes()?;
         if let Some(value) = object.get("packet-header-field-class") {
+            self.places.packet_header = value.span.clone();
             self.trace.packet_header =
                 Some(self.scope(value, "packet-header-field-class", Scope::PacketHeader, Vec::new(), None)?.0);
         }
@@ -123,7 +143,7 @@ impl<'v> Reader<'v> {
         before: Vec<(Scope, &FieldClass)>,
         clock: Option<usize>,
     ) -> Result<(FieldClass, bool)> {
-        let mut fields = Fields::new(&self.aliases, Frames::new(Some(scope), before), clock);
+        let mut fields = Fields::new(&self.aliases, Frames::new(Some(scope), before, &self.budget), clock);
         let class = fields.scope(value, property)?;
         Ok((class, fields.candidate))
     }
@@ -143,7 +163,7 @@ impl<'v> Reader<'v> {
                 }
             },
         };
-        if self.trace.clock_classes.iter().any(|clock| clock.id == id) {
+        if self.clocks.contains_key(&id) {
             return Err((object.span.clone(), Problem::Twice(format!("the clock class `{id}`"))));
         }
         let frequency = object.need("frequency")?;
@@ -167,13 +187,14 @@ impl<'v> Reader<'v> {
             origin: origin(object)?,
             attributes: object.attributes()?,
         };
+        self.clocks.insert(clock.id.clone(), self.trace.clock_classes.len());
         self.trace.clock_classes.push(clock);
         Ok(())
     }
 
     fn data_stream_class(&mut self, object: &Object<'v>) -> Result<()> {
         let mut stream = empty_stream(object.unsigned("id")?.unwrap_or(0));
-        if self.trace.stream_classes.iter().any(|other| other.id == stream.id) {
+        if self.streams.contains_key(&stream.id) {
             let what = format!("the data stream class with the id {}", stream.id);
             return Err((object.span.clone(), Problem::Twice(what)));
         }
@@ -183,7 +204,7 @@ impl<'v> Reader<'v> {
         let old = object.get("default-clock-class-name");
         if let Some(value) = object.get("default-clock-class-id").or(old) {
             let id = text(value, "default-clock-class-id")?;
-            let found = self.trace.clock_classes.iter().position(|clock| clock.id == id);
+            let found = self.clocks.get(&id).copied();
             let unknown = || (value.span.clone(), Problem::Unknown { what: "clock class", name: id.clone() });
             stream.default_clock = Some(found.ok_or_else(unknown)?);
         }
@@ -203,6 +224,8 @@ impl<'v> Reader<'v> {
         if candidate {
             self.trace.dialect = Dialect::Ctf2Candidate;
         }
+        self.streams.insert(stream.id, self.trace.stream_classes.len());
+        self.places.streams.push(StreamPlaces { own: object.span.clone(), events: Vec::new() });
         self.trace.stream_classes.push(stream);
         Ok(())
     }
@@ -226,9 +249,9 @@ impl<'v> Reader<'v> {
             let span = stream_value.map_or_else(|| object.span.clone(), |value| value.span.clone());
             (span, Problem::Unknown { what: "data stream class with the id", name: stream_id.to_string() })
         };
-        let place = self.trace.stream_classes.iter().position(|stream| stream.id == stream_id).ok_or_else(unknown)?;
+        let place = self.streams.get(&stream_id).copied().ok_or_else(unknown)?;
         let stream = &self.trace.stream_classes[place];
-        if stream.event_classes.iter().any(|event| event.id == id) {
+        if self.events.contains(&(place, id)) {
             let what = format!("the event record class with the id {id}");
             return Err((object.span.clone(), Problem::Twice(what)));
         }
@@ -264,6 +287,8 @@ impl<'v> Reader<'v> {
         if candidate {
             self.trace.dialect = Dialect::Ctf2Candidate;
         }
+        self.events.insert((place, id));
+        self.places.streams[place].events.push(object.span.clone());
         self.trace.stream_classes[place].event_classes.push(event);
         Ok(())
     }
@@ -274,22 +299,6 @@ const STREAM_SCOPES: [(&str, Scope); 3] = [
     ("event-record-header-field-class", Scope::EventHeader),
     ("event-record-common-context-field-class", Scope::EventCommonContext),
 ];
-
-fn empty() -> TraceClass {
-    TraceClass {
-        dialect: Dialect::Ctf2,
-        uuid: None,
-        namespace: None,
-        name: None,
-        uid: None,
-        native_byte_order: None,
-        environment: Vec::new(),
-        packet_header: None,
-        clock_classes: Vec::new(),
-        stream_classes: Vec::new(),
-        attributes: None,
-    }
-}
 
 fn empty_stream(id: u64) -> DataStreamClass {
     tsdl::empty_stream_class(id)

@@ -6,6 +6,9 @@
 //! {"origin": "packet-context", "path": ["len"]}     from a scope downwards
 //! ```
 
+use std::collections::HashSet;
+
+use crate::budget::{Budget, STEPS_MAX};
 use crate::json::object::{Object, Result, array, text, wrong};
 use crate::json::problem::Problem;
 use crate::json::reader::{Kind, Value};
@@ -17,12 +20,14 @@ pub(crate) struct Frames<'a> {
     pub(crate) scope: Option<Scope>,
     pub(crate) before: Vec<(Scope, &'a FieldClass)>,
     pub(crate) steps: Vec<Step>,
+    pub(crate) budget: &'a Budget,
     open: Vec<Frame>,
 }
 
 /// A structure being read.
 struct Frame {
     members: Vec<Member>,
+    names: HashSet<String>,
     /// Steps that lead to it.
     steps: usize,
 }
@@ -35,12 +40,12 @@ pub(crate) struct Located {
 }
 
 impl<'a> Frames<'a> {
-    pub(crate) fn new(scope: Option<Scope>, before: Vec<(Scope, &'a FieldClass)>) -> Self {
-        Self { scope, before, steps: Vec::new(), open: Vec::new() }
+    pub(crate) fn new(scope: Option<Scope>, before: Vec<(Scope, &'a FieldClass)>, budget: &'a Budget) -> Self {
+        Self { scope, before, steps: Vec::new(), budget, open: Vec::new() }
     }
 
     pub(crate) fn enter(&mut self) {
-        self.open.push(Frame { members: Vec::new(), steps: self.steps.len() });
+        self.open.push(Frame { members: Vec::new(), names: HashSet::new(), steps: self.steps.len() });
     }
 
     pub(crate) fn leave(&mut self) -> Vec<Member> {
@@ -48,17 +53,22 @@ impl<'a> Frames<'a> {
     }
 
     pub(crate) fn declares(&self, name: &str) -> bool {
-        self.open.last().is_some_and(|frame| frame.members.iter().any(|member| member.name == name))
+        self.open.last().is_some_and(|frame| frame.names.contains(name))
     }
 
     pub(crate) fn declare(&mut self, member: Member) {
-        self.open.last_mut().expect("every structure is entered first").members.push(member);
+        let frame = self.open.last_mut().expect("every structure is entered first");
+        frame.names.insert(member.name.clone());
+        frame.members.push(member);
     }
 
     /// The field that a location means.
     pub(crate) fn locate(&self, value: &Value, property: &str) -> Result<Located> {
         let (origin, path, start) = parse(value, property)?;
-        let lost = || (value.span.clone(), Problem::Location);
+        let lost = || {
+            let spent = self.budget.steps_ran_out();
+            (value.span.clone(), if spent { Problem::Steps(STEPS_MAX) } else { Problem::Location })
+        };
         let Some(scope) = self.scope else {
             let path = FieldPath { scope: Scope::EventPayload, steps: Vec::new() };
             return Ok(Located { path, targets: Vec::new() });
@@ -67,7 +77,7 @@ impl<'a> Frames<'a> {
             Some(origin) if origin != scope => {
                 let (_, root) = self.before.iter().find(|(before, _)| *before == origin).ok_or_else(lost)?;
                 let mut targets = Vec::new();
-                let steps = descend(root, &path, Vec::new(), &mut targets).ok_or_else(lost)?;
+                let steps = self.descend(root, &path, Vec::new(), &mut targets).ok_or_else(lost)?;
                 return Ok(Located { path: FieldPath { scope: origin, steps }, targets });
             }
             Some(_) => self.below_frame(0, &path),
@@ -84,16 +94,54 @@ impl<'a> Frames<'a> {
     fn below_frame(&self, frame: usize, path: &[String]) -> Option<(Vec<Step>, Vec<FieldClass>)> {
         let open = self.open.get(frame)?;
         let (first, rest) = path.split_first()?;
-        if let Some(index) = open.members.iter().position(|member| member.name == *first) {
+        if let Some(index) = member(&open.members, first, self.budget) {
             let mut steps = self.steps[..open.steps].to_vec();
             steps.push(Step::Member(index));
             let mut targets = Vec::new();
-            let steps = descend(&open.members[index].class, rest, steps, &mut targets)?;
+            let steps = self.descend(&open.members[index].class, rest, steps, &mut targets)?;
             return Some((steps, targets));
         }
         // The member that is being read has no name here yet; only structures directly inside of it are entered.
         self.open.get(frame + 1)?;
         if rest.is_empty() { None } else { self.below_frame(frame + 1, rest) }
+    }
+
+    /// From a complete field downwards. Variants and optionals have no names: a path leads through what is there.
+    fn descend(
+        &self,
+        class: &FieldClass,
+        path: &[String],
+        mut steps: Vec<Step>,
+        targets: &mut Vec<FieldClass>,
+    ) -> Option<Vec<Step>> {
+        match (&class.kind, path) {
+            (FieldKind::Structure(structure), [first, rest @ ..]) => {
+                let index = member(&structure.members, first, self.budget)?;
+                steps.push(Step::Member(index));
+                self.descend(&structure.members[index].class, rest, steps, targets)
+            }
+            (FieldKind::Optional(optional), _) => {
+                steps.push(Step::Content);
+                self.descend(&optional.content, path, steps, targets)
+            }
+            (FieldKind::Variant(variant), _) => {
+                steps.push(Step::Selected);
+                let mut found = None;
+                for option in &variant.options {
+                    found = Some(self.descend(&option.class, path, steps.clone(), targets)?);
+                }
+                found
+            }
+            (FieldKind::Structure(_) | FieldKind::StaticArray(_) | FieldKind::DynamicArray(_), []) => None,
+            (_, []) => {
+                let labels = class.integer_meaning().map_or(0, |meaning| meaning.mappings.len());
+                self.budget.take_steps(1 + labels).then(|| {
+                    targets.push(class.clone());
+                    steps
+                })
+            }
+            _ => None,
+        }
     }
 }
 
@@ -144,35 +192,8 @@ fn scope(value: &Value, property: &str) -> Result<Scope> {
     })
 }
 
-/// From a complete field downwards. Variants and optionals have no names: a path leads through what is there.
-fn descend(
-    class: &FieldClass,
-    path: &[String],
-    mut steps: Vec<Step>,
-    targets: &mut Vec<FieldClass>,
-) -> Option<Vec<Step>> {
-    match (&class.kind, path) {
-        (FieldKind::Structure(structure), [first, rest @ ..]) => {
-            let index = structure.members.iter().position(|member| member.name == *first)?;
-            steps.push(Step::Member(index));
-            descend(&structure.members[index].class, rest, steps, targets)
-        }
-        (FieldKind::Optional(optional), _) => {
-            steps.push(Step::Content);
-            descend(&optional.content, path, steps, targets)
-        }
-        (FieldKind::Variant(variant), _) => {
-            steps.push(Step::Selected);
-            let mut found = None;
-            for option in &variant.options {
-                found = Some(descend(&option.class, path, steps.clone(), targets)?);
-            }
-            found
-        }
-        (_, []) => {
-            targets.push(class.clone());
-            Some(steps)
-        }
-        _ => None,
-    }
+/// The place of a member. Looking for it takes steps, whether it is there or not.
+fn member(members: &[Member], name: &str, budget: &Budget) -> Option<usize> {
+    let found = members.iter().position(|member| member.name == name);
+    budget.take_steps(found.unwrap_or(members.len()) + 1).then_some(found)?
 }

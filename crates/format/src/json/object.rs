@@ -1,6 +1,7 @@
 //! A JSON object whose properties are asked for one by one; what nobody asked for is an error.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::json::problem::Problem;
@@ -22,8 +23,9 @@ pub(crate) struct Object<'v> {
 impl<'v> Object<'v> {
     pub(crate) fn new(value: &'v Value, what: &str) -> Result<Self> {
         let Kind::Object(members) = &value.kind else { return wrong(value, what, "an object") };
-        for (index, member) in members.iter().enumerate() {
-            if members[..index].iter().any(|other| other.name == member.name) {
+        let mut names = HashSet::with_capacity(members.len());
+        for member in members {
+            if !names.insert(member.name.as_str()) {
                 return Err((member.name_span.clone(), Problem::Twice(format!("the property `{}`", member.name))));
             }
         }

@@ -83,6 +83,12 @@ pub enum Problem {
     #[error("the metadata is written in the draft SPECRC 7.0 of CTF 2")]
     Candidate,
     /// Too many fields.
-    #[error("the fields of a scope are more than {0}")]
-    Fields(usize),
+    #[error("there are more than {0} fields and labels")]
+    Fields(u64),
+    /// References are so many, or lead through so much, that finding them would take very long.
+    #[error("finding the fields that locations mean takes more than {0} steps")]
+    Steps(u64),
+    /// A list of findings that was cut.
+    #[error("{0} more like these")]
+    More(usize),
 }

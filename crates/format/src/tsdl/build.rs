@@ -8,8 +8,10 @@
 //!          └────────────── two structures outwards ──┘
 //! ```
 
+use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX};
 use crate::model::{
     DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Mapping, Member, Role,
     Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
@@ -20,16 +22,22 @@ use crate::tsdl::types::{Proto, Reference, Shared};
 
 type Result<T> = std::result::Result<T, (Span, Problem)>;
 
-/// Nesting of fields.
-const DEPTH_MAX: usize = 64;
-/// Fields of one scope.
-const FIELDS_MAX: usize = 1 << 16;
-
 /// The scopes that were read before the one being built.
 pub(crate) type Roots = Vec<(Scope, Shared)>;
 
 /// What a reference means: the path, and the fields it may lead to (several through a variant).
 type Found = (FieldPath, Vec<Shared>);
+
+/// What the scopes of a trace class share.
+#[derive(Clone, Copy)]
+pub(crate) struct Around<'a> {
+    /// The scopes before.
+    pub(crate) roots: &'a Roots,
+    /// Clock of unmapped timestamps.
+    pub(crate) only_clock: Option<usize>,
+    /// What is left to take.
+    pub(crate) budget: &'a Budget,
+}
 
 /// Builds the field class of one scope.
 pub(crate) struct Builder<'a> {
@@ -41,7 +49,7 @@ pub(crate) struct Builder<'a> {
     only_clock: Option<usize>,
     frames: Vec<Frame>,
     steps: Vec<Step>,
-    fields: usize,
+    budget: &'a Budget,
     /// The clock that the scope's timestamps are mapped to.
     pub(crate) clock: Option<usize>,
 }
@@ -56,9 +64,10 @@ struct Frame {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(scope: Scope, root: &Shared, span: Span, roots: &'a Roots, only_clock: Option<usize>) -> Self {
-        let (frames, steps) = (Vec::new(), Vec::new());
-        Self { scope, span, roots, root: Rc::clone(root), only_clock, frames, steps, fields: 0, clock: None }
+    pub(crate) fn new(scope: Scope, root: &Shared, span: Span, around: Around<'a>) -> Self {
+        let (frames, steps, root) = (Vec::new(), Vec::new(), Rc::clone(root));
+        let Around { roots, only_clock, budget } = around;
+        Self { scope, span, roots, root, only_clock, frames, steps, budget, clock: None }
     }
 
     /// The field class of the scope.
@@ -68,14 +77,14 @@ impl<'a> Builder<'a> {
     }
 
     fn field(&mut self, proto: &Shared, name: &str) -> Result<FieldClass> {
-        self.fields += 1;
-        if self.fields > FIELDS_MAX {
+        let labels = match &proto.kind {
+            Proto::Integer(integer) => integer.meaning.mappings.len(),
+            _ => 0,
+        };
+        if !self.budget.take_fields(1 + labels) {
             return Err((self.span.clone(), Problem::Fields(FIELDS_MAX)));
         }
-        if self.steps.len() > DEPTH_MAX {
-            return Err((self.span.clone(), Problem::Depth(DEPTH_MAX)));
-        }
-        let kind = match &**proto {
+        let kind = match &proto.kind {
             Proto::Integer(integer) => FieldKind::Integer(self.integer(integer, name)),
             Proto::Real(bits) => FieldKind::Real(*bits),
             Proto::Text(encoding) => FieldKind::NullTerminatedText(*encoding),
@@ -127,22 +136,19 @@ impl<'a> Builder<'a> {
         let (selector, targets) = self.find(tag)?;
         // Labels become ranges of values: enumerations of several fields could give a label several meanings.
         let integer = match &targets[..] {
-            [target] => match &**target {
+            [target] => match &target.kind {
                 Proto::Integer(integer) if integer.meaning.enumeration => integer,
                 _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
             },
             _ => return Err((tag.span.clone(), Problem::Tag(dotted(tag)))),
         };
+        let labels = LabelIndex::new(&integer.meaning.mappings);
         let mut built = Vec::with_capacity(options.len());
         for (index, (name, option)) in options.iter().enumerate() {
             self.steps.push(Step::Option(index));
             let class = self.field(option, "")?;
             self.steps.pop();
-            built.push(VariantOption {
-                name: Some(name.clone()),
-                ranges: label_ranges(&integer.meaning.mappings, name),
-                class,
-            });
+            built.push(VariantOption { name: Some(name.clone()), ranges: labels.ranges(name), class });
         }
         Ok(FieldKind::Variant(Variant { selector, options: built }))
     }
@@ -163,7 +169,7 @@ impl<'a> Builder<'a> {
 
     fn sequence(&mut self, length: &Reference, element: &Shared) -> Result<FieldKind> {
         let (path, targets) = self.find(length)?;
-        let is_length = |target: &Shared| matches!(&**target, Proto::Integer(integer) if !integer.meaning.signed);
+        let is_length = |target: &Shared| matches!(&target.kind, Proto::Integer(integer) if !integer.meaning.signed);
         if !targets.iter().all(is_length) {
             return Err((length.span.clone(), Problem::Length(dotted(length))));
         }
@@ -185,7 +191,11 @@ impl<'a> Builder<'a> {
     fn find(&self, reference: &Reference) -> Result<Found> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));
-        found.ok_or_else(|| (reference.span.clone(), Problem::Reference(dotted(reference))))
+        found.ok_or_else(|| {
+            let is_spent = self.budget.steps_ran_out();
+            let problem = if is_spent { Problem::Steps(STEPS_MAX) } else { Problem::Reference(dotted(reference)) };
+            (reference.span.clone(), problem)
+        })
     }
 
     fn find_absolute(&self, path: &[String]) -> Option<Found> {
@@ -198,7 +208,7 @@ impl<'a> Builder<'a> {
             return self.descend_declared(scope, &self.root, &[], declared, rest);
         }
         let (_, root) = self.roots.iter().find(|(root, _)| *root == scope)?;
-        descend(scope, root, Vec::new(), rest)
+        self.descend(scope, root, Vec::new(), rest)
     }
 
     fn find_relative(&self, path: &[String]) -> Option<Found> {
@@ -209,7 +219,7 @@ impl<'a> Builder<'a> {
                 return found;
             }
         }
-        self.roots.iter().rev().find_map(|(scope, root)| descend(*scope, root, Vec::new(), path))
+        self.roots.iter().rev().find_map(|(scope, root)| self.descend(*scope, root, Vec::new(), path))
     }
 
     /// From a structure that is being built: only members already declared, or the one being built.
@@ -221,15 +231,15 @@ impl<'a> Builder<'a> {
         declared: usize,
         path: &[String],
     ) -> Option<Found> {
-        let Proto::Structure { members, .. } = &**proto else {
+        let Proto::Structure { members, .. } = &proto.kind else {
             return None;
         };
         let (first, rest) = path.split_first()?;
-        let index = members.iter().position(|(name, _)| name == first)?;
+        let index = self.member(members, first)?;
         let mut steps = steps.to_vec();
         steps.push(Step::Member(index));
         if index < declared {
-            return descend(scope, &members[index].1, steps, rest);
+            return self.descend(scope, &members[index].1, steps, rest);
         }
         // A path may lead through the structures that are being built, and through the option around the user.
         let is_inside = |frame: &&Frame| {
@@ -242,29 +252,34 @@ impl<'a> Builder<'a> {
         (index == declared && !rest.is_empty())
             .then(|| self.descend_declared(scope, &inner.proto, &steps, inner.declared, rest))?
     }
-}
 
-/// Names lead from a finished field downwards. A variant has none: a path leads through the option that is
-/// there, and every option must lead to a field.
-fn descend(scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<Found> {
-    match (&**proto, path) {
-        (Proto::Structure { members, .. }, [first, rest @ ..]) => {
-            let index = members.iter().position(|(name, _)| name == first)?;
-            steps.push(Step::Member(index));
-            descend(scope, &members[index].1, steps, rest)
-        }
-        (Proto::Variant { options, .. }, _) => {
-            steps.push(Step::Selected);
-            let (mut path_found, mut targets) = (None, Vec::new());
-            for (_, option) in options {
-                let (found, of_option) = descend(scope, option, steps.clone(), path)?;
-                path_found = Some(found);
-                targets.extend(of_option);
+    /// Names lead from a finished field downwards. A variant has none: a path leads through the option that is
+    /// there, and every option must lead to a field.
+    fn descend(&self, scope: Scope, proto: &Shared, mut steps: Vec<Step>, path: &[String]) -> Option<Found> {
+        match (&proto.kind, path) {
+            (Proto::Structure { members, .. }, [first, rest @ ..]) => {
+                let index = self.member(members, first)?;
+                steps.push(Step::Member(index));
+                self.descend(scope, &members[index].1, steps, rest)
             }
-            Some((path_found?, targets))
+            (Proto::Variant { options, .. }, _) => {
+                steps.push(Step::Selected);
+                let (mut path_found, mut targets) = (None, Vec::new());
+                for (_, option) in options {
+                    let (found, of_option) = self.descend(scope, option, steps.clone(), path)?;
+                    path_found = Some(found);
+                    targets.extend(of_option);
+                }
+                Some((path_found?, targets))
+            }
+            (_, []) => self.budget.take_steps(1).then(|| (FieldPath { scope, steps }, vec![Rc::clone(proto)])),
+            _ => None,
         }
-        (_, []) => Some((FieldPath { scope, steps }, vec![Rc::clone(proto)])),
-        _ => None,
+    }
+
+    fn member(&self, members: &[(String, Shared)], name: &str) -> Option<usize> {
+        let found = members.iter().position(|(member, _)| member == name);
+        self.budget.take_steps(found.unwrap_or(members.len()) + 1).then_some(found)?
     }
 }
 
@@ -301,25 +316,41 @@ fn role(scope: Scope, depth: usize, name: &str) -> Option<Role> {
 
 /// The encoding of an array's element if the array is text.
 fn character(element: &Shared) -> Option<TextEncoding> {
-    match &**element {
+    match &element.kind {
         Proto::Integer(integer) if is_byte(element) => integer.meaning.encoding,
         _ => None,
     }
 }
 
 fn is_byte(element: &Shared) -> bool {
-    matches!(&**element, Proto::Integer(integer) if integer.bits.length == 8 && integer.bits.alignment == 8)
+    matches!(&element.kind, Proto::Integer(integer) if integer.bits.length == 8 && integer.bits.alignment == 8)
 }
 
-/// Values of the tag for which the option is there. Tracers differ in where they write the leading
-/// underscore that protects names from keywords.
+/// Labels by their name.
+struct LabelIndex<'a>(HashMap<&'a str, Vec<IntegerRange>>);
+
+impl<'a> LabelIndex<'a> {
+    fn new(labels: &'a [Mapping]) -> Self {
+        let mut index: HashMap<&str, Vec<IntegerRange>> = HashMap::with_capacity(labels.len());
+        for mapping in labels {
+            index.entry(&mapping.label).or_default().extend(&mapping.ranges);
+        }
+        Self(index)
+    }
+
+    /// Values of the tag for which the option is there. Tracers differ in where they write the leading
+    /// underscore that protects names from keywords.
+    fn ranges(&self, option: &str) -> Vec<IntegerRange> {
+        let exact = self.0.get(option).filter(|ranges| !ranges.is_empty());
+        exact.cloned().unwrap_or_else(|| {
+            let nearly =
+                [self.0.get(format!("_{option}").as_str()), option.strip_prefix('_').and_then(|o| self.0.get(o))];
+            nearly.into_iter().flatten().flatten().copied().collect()
+        })
+    }
+}
+
+/// Values of the tag for which one option is there.
 pub(crate) fn label_ranges(labels: &[Mapping], option: &str) -> Vec<IntegerRange> {
-    let exact = |label: &str| label == option;
-    let nearly = |label: &str| label.strip_prefix('_') == Some(option) || option.strip_prefix('_') == Some(label);
-    let ranges = |matches: &dyn Fn(&str) -> bool| -> Vec<IntegerRange> {
-        let mappings = labels.iter().filter(|mapping| matches(&mapping.label));
-        mappings.flat_map(|mapping| mapping.ranges.iter().copied()).collect()
-    };
-    let found = ranges(&exact);
-    if found.is_empty() { ranges(&nearly) } else { found }
+    LabelIndex::new(labels).ranges(option)
 }

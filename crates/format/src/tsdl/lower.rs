@@ -8,12 +8,13 @@ use std::rc::Rc;
 
 use kymo_units::{ByteOrder, Uuid};
 
+use crate::budget::{Budget, Places, StreamPlaces};
 use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
 };
 use crate::tsdl::ast::{Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word};
-use crate::tsdl::build::{Builder, Roots};
+use crate::tsdl::build::{Around, Builder, Roots};
 use crate::tsdl::problem::Problem;
 use crate::tsdl::types::{Proto, Shared, Types};
 
@@ -37,26 +38,25 @@ struct Lower<'s> {
     types: Types,
     packet_header: Option<Shared>,
     streams: Vec<StreamDraft>,
+    /// Places in `streams` by id.
+    stream_ids: HashMap<u64, usize>,
+    budget: Budget,
+    places: Places,
     findings: &'s mut Findings,
 }
 
 /// Lowers what could be parsed.
-pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> TraceClass {
-    let trace = TraceClass {
-        dialect: Dialect::Ctf1,
-        uuid: None,
-        namespace: None,
-        name: None,
-        uid: None,
-        native_byte_order: None,
-        environment: Vec::new(),
+pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings) -> (TraceClass, Places) {
+    let mut lower = Lower {
+        trace: empty_trace_class(Dialect::Ctf1),
+        types: Types::new(None, HashMap::new()),
         packet_header: None,
-        clock_classes: Vec::new(),
-        stream_classes: Vec::new(),
-        attributes: None,
+        streams: Vec::new(),
+        stream_ids: HashMap::new(),
+        budget: Budget::default(),
+        places: Places::default(),
+        findings,
     };
-    let mut lower =
-        Lower { trace, types: Types::new(None, HashMap::new()), packet_header: None, streams: Vec::new(), findings };
     lower.first(items, text_end);
     lower.in_order(items);
     lower.events(items);
@@ -160,9 +160,10 @@ impl Lower<'_> {
             match entry {
                 Entry::Type { path, class, declarator } if joined(path) == "packet.header" => {
                     let root = self.scope_type(class, declarator, "packet.header")?;
-                    let only_clock = self.only_clock();
-                    let mut builder =
-                        Builder::new(Scope::PacketHeader, &root, class.span.clone(), const { &Vec::new() }, only_clock);
+                    self.places.packet_header = path[0].span();
+                    let around =
+                        Around { roots: const { &Vec::new() }, only_clock: self.only_clock(), budget: &self.budget };
+                    let mut builder = Builder::new(Scope::PacketHeader, &root, class.span.clone(), around);
                     self.trace.packet_header = Some(builder.build()?);
                     self.packet_header = Some(root);
                 }
@@ -184,7 +185,7 @@ impl Lower<'_> {
     fn scope_type(&mut self, class: &Class<'_>, declarator: &Declarator<'_>, name: &str) -> Result<Shared> {
         let proto = self.types.class(class)?;
         let proto = self.types.declared(proto, declarator)?;
-        match &*proto {
+        match &proto.kind {
             Proto::Structure { .. } => Ok(proto),
             _ => Err((class.span.clone(), Problem::NotStructure(name.to_owned()))),
         }
@@ -217,10 +218,12 @@ impl Lower<'_> {
         let result = self.stream_inside(block);
         self.types.leave();
         let draft = result?;
-        if self.streams.iter().any(|other| other.class.id == draft.class.id) {
+        if self.stream_ids.contains_key(&draft.class.id) {
             let problem = Problem::Twice { what: format!("the stream with id {}", draft.class.id) };
             return Err((block.keyword.span(), problem));
         }
+        self.stream_ids.insert(draft.class.id, self.streams.len());
+        self.places.streams.push(StreamPlaces { own: block.keyword.span(), events: Vec::new() });
         self.streams.push(draft);
         Ok(())
     }
@@ -252,7 +255,8 @@ impl Lower<'_> {
         let mut draft = self.empty_stream(id);
         for ((_, scope), proto) in STREAM_SCOPES.iter().zip(protos) {
             let Some((root, span)) = proto else { continue };
-            let mut builder = Builder::new(*scope, &root, span, &draft.roots, self.only_clock());
+            let around = Around { roots: &draft.roots, only_clock: self.only_clock(), budget: &self.budget };
+            let mut builder = Builder::new(*scope, &root, span, around);
             let class = builder.build()?;
             draft.class.default_clock = draft.class.default_clock.or(builder.clock);
             draft.roots.push((*scope, root));
@@ -270,6 +274,8 @@ impl Lower<'_> {
     fn events(&mut self, items: &[Item<'_>]) {
         if self.streams.is_empty() {
             let draft = self.empty_stream(0);
+            self.stream_ids.insert(0, 0);
+            self.places.streams.push(StreamPlaces::default());
             self.streams.push(draft);
         }
         let mut seen = std::collections::HashSet::new();
@@ -285,6 +291,7 @@ impl Lower<'_> {
                 self.findings.errors.push((block.keyword.span(), problem));
             }
             self.streams[stream].class.event_classes.push(event);
+            self.places.streams[stream].events.push(block.keyword.span());
         }
     }
 
@@ -343,7 +350,8 @@ impl Lower<'_> {
         let before = roots.len();
         let mut result = Ok(());
         for (scope, root, span) in types {
-            match Builder::new(scope, &root, span, roots, only_clock).build() {
+            let around = Around { roots, only_clock, budget: &self.budget };
+            match Builder::new(scope, &root, span, around).build() {
                 Ok(class) if scope == Scope::EventPayload => event.payload = Some(class),
                 Ok(class) => event.specific_context = Some(class),
                 Err(problem) => result = Err(problem),
@@ -356,17 +364,34 @@ impl Lower<'_> {
 
     fn stream_of(&self, id: Option<u64>, keyword: Word<'_>) -> Result<usize> {
         let wanted = id.unwrap_or(0);
-        let found = self.streams.iter().position(|stream| stream.class.id == wanted);
+        let found = self.stream_ids.get(&wanted).copied();
         let only = (id.is_none() && self.streams.len() == 1).then_some(0);
         let unknown = || (keyword.span(), Problem::Unknown { what: "stream with the id", name: wanted.to_string() });
         found.or(only).ok_or_else(unknown)
     }
 
-    fn finish(self) -> TraceClass {
+    fn finish(self) -> (TraceClass, Places) {
         self.findings.doubts.extend(self.types.doubts);
         let mut trace = self.trace;
         trace.stream_classes = self.streams.into_iter().map(|draft| draft.class).collect();
-        trace
+        (trace, self.places)
+    }
+}
+
+/// A trace class that has nothing.
+pub(crate) fn empty_trace_class(dialect: Dialect) -> TraceClass {
+    TraceClass {
+        dialect,
+        uuid: None,
+        namespace: None,
+        name: None,
+        uid: None,
+        native_byte_order: None,
+        environment: Vec::new(),
+        packet_header: None,
+        clock_classes: Vec::new(),
+        stream_classes: Vec::new(),
+        attributes: None,
     }
 }
 

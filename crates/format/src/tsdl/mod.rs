@@ -15,15 +15,16 @@ mod problem;
 mod types;
 
 pub(crate) use build::label_ranges;
-pub(crate) use lower::empty_stream_class;
+pub(crate) use lower::{empty_stream_class, empty_trace_class};
 pub use problem::Problem;
 pub(crate) use types::plain_meaning;
 
+use crate::budget::{Places, first_of};
 use crate::diagnostic::{Assumption, Diagnostic, Severity};
 use crate::model::TraceClass;
 
 /// Reads TSDL. Packets of metadata have their own magic number; plain text has a signature.
-pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<TraceClass>, Vec<Diagnostic>) {
+pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places)>, Vec<Diagnostic>) {
     let (tokens, mut errors) = lexer::tokens(text);
     let (items, syntax_errors) = parser::parse(&tokens);
     errors.extend(syntax_errors);
@@ -35,8 +36,9 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<TraceClass>, Vec<Di
     errors.append(&mut findings.errors);
     let sound = errors.is_empty();
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    let (errors, doubts) = (first_of(errors, Problem::More), first_of(findings.doubts, Problem::More));
     diagnostics.extend(errors.into_iter().map(|(span, problem)| diagnostic(Severity::Error, span, problem)));
-    diagnostics.extend(findings.doubts.into_iter().map(|(span, problem)| {
+    diagnostics.extend(doubts.into_iter().map(|(span, problem)| {
         let assumption = match problem {
             Problem::Signature => Assumption::MissingSignature,
             _ => Assumption::UnknownAttribute,

@@ -49,11 +49,12 @@ pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> (Vec<Item<'a>>, Vec<(Span, Prob
         if parser.eat(";") {
             continue;
         }
+        let start = parser.at;
         match parser.item() {
             Ok(item) => items.push(item),
             Err(problem) => {
                 problems.push(problem);
-                parser.recover();
+                parser.recover(start);
             }
         }
     }
@@ -103,9 +104,11 @@ impl<'a> Parser<'a, '_> {
         Err((token.span(), Problem::Unexpected { found, expected }))
     }
 
-    /// Goes behind the next `;` that is not inside of braces opened from here on.
-    fn recover(&mut self) {
-        let mut open = 0_usize;
+    /// Goes behind the `;` that ends the item that began at `start`.
+    fn recover(&mut self, start: usize) {
+        let passed = &self.tokens[start..self.at];
+        let marks = |mark| passed.iter().filter(|token| token.kind == Kind::Mark && token.text == mark).count();
+        let mut open = marks("{").saturating_sub(marks("}"));
         loop {
             let token = self.next();
             match (token.kind, token.text) {
@@ -300,10 +303,10 @@ impl<'a> Parser<'a, '_> {
 
     fn class(&mut self) -> Result<Class<'a>> {
         let start = self.peek().start;
-        self.depth += 1;
-        if self.depth > DEPTH_MAX {
+        if self.depth == DEPTH_MAX {
             return Err((self.peek().span(), Problem::Depth(DEPTH_MAX)));
         }
+        self.depth += 1;
         let kind = self.class_kind();
         self.depth -= 1;
         Ok(Class { kind: kind?, span: start..self.end() })

@@ -72,8 +72,17 @@ pub enum Problem {
     #[error("the variant has no tag")]
     NoTag,
     /// Too many fields.
-    #[error("the fields of an event record class are more than {0}")]
-    Fields(usize),
+    #[error("there are more than {0} fields and labels")]
+    Fields(u64),
+    /// References are so many, or lead through so much, that finding them would take very long.
+    #[error("finding the fields that lengths and tags refer to takes more than {0} steps")]
+    Steps(u64),
+    /// A label's values do not fit into the integer.
+    #[error("the values of the label `{0}` do not fit into the integer")]
+    Enumerator(String),
+    /// A list of findings that was cut.
+    #[error("{0} more like these")]
+    More(usize),
     /// The version is another one.
     #[error("the version is {major}.{minor}; this reader knows 1.8")]
     Version {

@@ -15,7 +15,22 @@ use crate::tsdl::ast::{
 };
 use crate::tsdl::problem::Problem;
 
-/// A type whose references are still names.
+/// Types inside of types, at most.
+const DEPTH_MAX: u32 = 65;
+/// Fields and labels of one type, at most.
+const WEIGHT_MAX: u64 = 1 << 20;
+
+/// A type whose references are still names. How deep and how large it is was bounded when it was made, so
+/// that whoever walks or drops it needs no bounds of its own.
+#[derive(Debug)]
+pub(crate) struct Type {
+    pub(crate) kind: Proto,
+    depth: u32,
+    /// Fields and labels, those of shared types as often as they occur.
+    weight: u64,
+}
+
+/// What a type is.
 #[derive(Debug)]
 pub(crate) enum Proto {
     Integer(FixedInteger),
@@ -28,7 +43,30 @@ pub(crate) enum Proto {
 }
 
 /// Types are shared by all that name them.
-pub(crate) type Shared = Rc<Proto>;
+pub(crate) type Shared = Rc<Type>;
+
+/// A type of that kind, unless it is too large.
+fn typed(kind: Proto, span: &Span) -> Result<Shared> {
+    let of_all = |members: &[(String, Shared)]| {
+        let depth = members.iter().map(|(_, member)| member.depth).max().unwrap_or(0);
+        (depth, members.iter().fold(0, |sum, (_, member)| member.weight.saturating_add(sum)))
+    };
+    let (depth, weight) = match &kind {
+        Proto::Integer(integer) => (0, integer.meaning.mappings.len() as u64),
+        Proto::Real(_) | Proto::Text(_) => (0, 0),
+        Proto::Structure { members, .. } => of_all(members),
+        Proto::Variant { options, .. } => of_all(options),
+        Proto::Array { element, .. } | Proto::Sequence { element, .. } => (element.depth, element.weight),
+    };
+    let (depth, weight) = (depth + 1, weight.saturating_add(1));
+    if depth > DEPTH_MAX {
+        return Err((span.clone(), Problem::Depth(DEPTH_MAX as usize)));
+    }
+    if weight > WEIGHT_MAX {
+        return Err((span.clone(), Problem::Fields(WEIGHT_MAX)));
+    }
+    Ok(Rc::new(Type { kind, depth, weight }))
+}
 
 /// A dotted name, and where it was written.
 #[derive(Clone, Debug)]
@@ -36,6 +74,10 @@ pub(crate) struct Reference {
     pub(crate) path: Rc<[String]>,
     pub(crate) span: Span,
 }
+
+/// Words that cannot name a field.
+const KEYWORDS: [&str; 9] =
+    ["const", "enum", "floating_point", "integer", "string", "struct", "typealias", "typedef", "variant"];
 
 type Result<T> = std::result::Result<T, (Span, Problem)>;
 
@@ -102,7 +144,7 @@ impl Types {
     /// Applies lengths: the first is the outermost.
     pub(crate) fn declared(&mut self, mut proto: Shared, declarator: &Declarator<'_>) -> Result<Shared> {
         for length in declarator.lengths.iter().rev() {
-            proto = Rc::new(match &length.kind {
+            let kind = match &length.kind {
                 ExpressionKind::Integer(value) => {
                     let length = u64::try_from(*value).map_err(|_| {
                         let problem = Problem::Value { attribute: "length".into(), expected: "0 or more" };
@@ -115,6 +157,9 @@ impl Types {
                     let problem = || Problem::Unknown { what: "length in the environment", name: path[1].text.into() };
                     Proto::Array { length: known.ok_or_else(|| (length.span.clone(), problem()))?, element: proto }
                 }
+                ExpressionKind::Path(path) if path.len() == 1 && KEYWORDS.contains(&path[0].text) => {
+                    return wrong(length, "length", "a number or a field, not a keyword");
+                }
                 ExpressionKind::Path(path) => {
                     let path = path.iter().map(|word| word.text.to_owned()).collect();
                     Proto::Sequence { length: Reference { path, span: length.span.clone() }, element: proto }
@@ -123,7 +168,8 @@ impl Types {
                     let problem = Problem::Value { attribute: "length".into(), expected: "a number or a field" };
                     return Err((length.span.clone(), problem));
                 }
-            });
+            };
+            proto = typed(kind, &length.span)?;
         }
         Ok(proto)
     }
@@ -131,12 +177,12 @@ impl Types {
     pub(crate) fn class(&mut self, class: &Class<'_>) -> Result<Shared> {
         match &class.kind {
             ClassKind::Basic { keyword: "integer", attributes } => {
-                Ok(Rc::new(Proto::Integer(self.integer(attributes, &class.span)?)))
+                typed(Proto::Integer(self.integer(attributes, &class.span)?), &class.span)
             }
             ClassKind::Basic { keyword: "floating_point", attributes } => {
-                Ok(Rc::new(Proto::Real(self.real(attributes, &class.span)?)))
+                typed(Proto::Real(self.real(attributes, &class.span)?), &class.span)
             }
-            ClassKind::Basic { attributes, .. } => Ok(Rc::new(Proto::Text(self.string(attributes)?))),
+            ClassKind::Basic { attributes, .. } => typed(Proto::Text(self.string(attributes)?), &class.span),
             ClassKind::Enumeration(enumeration) => self.enumeration(enumeration, &class.span),
             ClassKind::Structure(structure) => self.structure(structure, &class.span),
             ClassKind::Variant(variant) => self.variant(variant, &class.span),
@@ -254,15 +300,19 @@ impl Types {
             Some(base) => self.class(base)?,
             None => self.named("int", span)?,
         };
-        let Proto::Integer(base) = &*base else {
+        let Proto::Integer(base) = &base.kind else {
             return Err((span.clone(), Problem::Value { attribute: "enum".into(), expected: "of an integer type" }));
         };
         let mut integer = base.clone();
         integer.meaning.enumeration = true;
+        let values = values(base);
         let mut mappings = Vec::with_capacity(enumerators.len());
         let mut next = 0;
         for enumerator in enumerators {
             let (lower, upper) = enumerator.range.unwrap_or((next, next));
+            if !values.contains(&lower) || !values.contains(&upper) {
+                return Err((span.clone(), Problem::Enumerator(enumerator.label.clone())));
+            }
             next = upper + 1;
             mappings.push(Mapping { label: enumerator.label.clone(), ranges: vec![IntegerRange { lower, upper }] });
         }
@@ -270,7 +320,7 @@ impl Types {
             return Err((empty.clone(), Problem::Missing { block: "enum", attribute: "label" }));
         }
         integer.meaning.mappings = mappings;
-        let proto = Rc::new(Proto::Integer(integer));
+        let proto = typed(Proto::Integer(integer), span)?;
         if let Some(name) = enumeration.name {
             self.define(format!("enum {}", name.text), Rc::clone(&proto), name.span())?;
         }
@@ -284,7 +334,7 @@ impl Types {
             return self.named(&format!("struct {}", name.text), span);
         };
         let members = self.members(body)?;
-        let proto = Rc::new(Proto::Structure { members, minimum_alignment });
+        let proto = typed(Proto::Structure { members, minimum_alignment }, span)?;
         if let Some(name) = structure.name {
             self.define(format!("struct {}", name.text), Rc::clone(&proto), name.span())?;
         }
@@ -300,7 +350,7 @@ impl Types {
             Some(body) => self.members(body)?,
             None => {
                 let name = variant.name.expect("the parser demands a body or a name");
-                match &*self.named(&format!("variant {}", name.text), span)? {
+                match &self.named(&format!("variant {}", name.text), span)?.kind {
                     Proto::Variant { options, .. } => {
                         options.iter().map(|(name, proto)| (name.clone(), Rc::clone(proto))).collect()
                     }
@@ -311,7 +361,7 @@ impl Types {
         if options.is_empty() {
             return Err((span.clone(), Problem::Missing { block: "variant", attribute: "option" }));
         }
-        let proto = Rc::new(Proto::Variant { tag, options });
+        let proto = typed(Proto::Variant { tag, options }, span)?;
         if let (Some(name), Some(_)) = (variant.name, &variant.body) {
             self.define(format!("variant {}", name.text), Rc::clone(&proto), name.span())?;
         }
@@ -364,13 +414,20 @@ impl Types {
 
 /// No attribute is given twice.
 fn once(attributes: &[Attribute<'_>]) -> Result<()> {
-    for (index, attribute) in attributes.iter().enumerate() {
-        if attributes[..index].iter().any(|other| other.name.text == attribute.name.text) {
+    let mut seen = std::collections::HashSet::new();
+    for attribute in attributes {
+        if !seen.insert(attribute.name.text) {
             let what = format!("the attribute `{}`", attribute.name.text);
             return Err((attribute.name.span(), Problem::Twice { what }));
         }
     }
     Ok(())
+}
+
+/// What an integer can be.
+fn values(integer: &FixedInteger) -> std::ops::RangeInclusive<i128> {
+    let bits = integer.bits.length;
+    if integer.meaning.signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }
 }
 
 /// An unsigned decimal integer.
@@ -425,8 +482,7 @@ fn boolean(value: &Expression<'_>, attribute: &str) -> Result<bool> {
 fn base(value: &Expression<'_>) -> Result<DisplayBase> {
     let name = match &value.kind {
         ExpressionKind::Integer(number) => number.to_string(),
-        ExpressionKind::Text(text) => text.clone(),
-        ExpressionKind::Path(_) => word(value).unwrap_or_default().to_owned(),
+        _ => word(value).unwrap_or_default().to_owned(),
     };
     match name.as_str() {
         "2" | "b" | "binary" => Ok(DisplayBase::Binary),
@@ -438,11 +494,7 @@ fn base(value: &Expression<'_>) -> Result<DisplayBase> {
 }
 
 fn encoding(value: &Expression<'_>) -> Result<Option<TextEncoding>> {
-    let name = match &value.kind {
-        ExpressionKind::Text(text) => Some(text.as_str()),
-        _ => word(value),
-    };
-    match name {
+    match word(value) {
         Some("none") => Ok(None),
         Some("UTF8" | "utf8" | "UTF-8" | "utf-8") => Ok(Some(TextEncoding::Utf8)),
         Some("ASCII" | "ascii") => Ok(Some(TextEncoding::Ascii)),

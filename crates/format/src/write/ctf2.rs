@@ -12,7 +12,7 @@
 //! - log levels and EMF URIs are attributes, too;
 //! - of environment entries with the same name the first stays.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::model::{
     ClockClass, DataStreamClass, Dialect, FieldClass, FieldKind, FieldPath, IntegerMeaning, IntegerRange, Mapping,
@@ -133,16 +133,15 @@ impl Lower<'_> {
             return Err(self.fault(Reason::NoRange));
         }
         let beyond = self.beyond(&variant.selector);
-        let mut taken = Vec::new();
+        let mut taken = Taken::default();
         for (index, option) in variant.options.iter_mut().enumerate() {
             self.inside(Step::Option(index), &mut option.class)?;
-            let mut free = without(&option.ranges, &taken);
+            let mut free = taken.claim(&option.ranges);
             if free.is_empty() {
                 let none_left = || self.fault(Reason::NoRange);
                 let value = beyond.ok_or_else(none_left)?.checked_add(index as u64).ok_or_else(none_left)?;
                 free.push(IntegerRange::single(value.into()));
             }
-            taken.extend_from_slice(&free);
             option.ranges = free;
         }
         Ok(())
@@ -196,6 +195,28 @@ fn merged(mappings: &[Mapping], signed: bool) -> Vec<Mapping> {
     }
     merged.retain(|mapping| !mapping.ranges.is_empty());
     merged
+}
+
+/// Values that options have claimed: ranges by their lower ends, which do not overlap.
+#[derive(Default)]
+struct Taken(BTreeMap<i128, i128>);
+
+impl Taken {
+    /// Takes what is still free of these ranges.
+    fn claim(&mut self, ranges: &[IntegerRange]) -> Vec<IntegerRange> {
+        let mut free = Vec::new();
+        for range in ranges {
+            let first = self.0.range(..range.lower).next_back().filter(|(_, upper)| **upper >= range.lower);
+            let first = first.map_or(range.lower, |(lower, _)| *lower);
+            let near: Vec<IntegerRange> =
+                self.0.range(first..=range.upper).map(|(&lower, &upper)| IntegerRange { lower, upper }).collect();
+            for part in without(&[*range], &near) {
+                self.0.insert(part.lower, part.upper);
+                free.push(part);
+            }
+        }
+        free
+    }
 }
 
 /// What is left of ranges without the values that are taken.
