@@ -18,6 +18,7 @@ test:
 	cargo test --profile ci --package kymo-format --features testing --test write_random
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
+	python3 scripts/machine_formats.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
 
 check:
@@ -26,6 +27,7 @@ check:
 conformance:
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
+	python3 scripts/machine_formats.py $(KYMO)
 
 mutants:
 	cargo build --profile ci --package kymo-cli

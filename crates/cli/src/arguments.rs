@@ -139,19 +139,26 @@ pub(crate) struct CutArguments {
 pub(crate) enum Format {
     /// One line per event, byte for byte as `babeltrace2` prints it
     Text,
+    /// One JSON object per line; numbers are exact, times are nanoseconds since the clock's origin
+    Json,
+    /// Comma-separated values: a column for each field where the events have the same fields, else JSON in one
+    Csv,
     /// Nothing: everything is read all the same
     None,
 }
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo print my-trace\n  kymo print --clock-date --names all my-trace\n  \
-                        kymo print --limit 10 my-trace\n  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
+                        kymo print --limit 10 my-trace\n  kymo print --event 'sched_*' --format json my-trace | jq .payload\n  kymo print --event sched_switch --format csv my-trace > switches.csv\n  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
 pub(crate) struct PrintArguments {
     #[command(flatten)]
     pub(crate) common: Common,
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Prints only events with such a name; `*` is any text, `?` any character; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) event: Vec<String>,
     /// Stops after so many events
     #[arg(long, value_name = "EVENTS")]
     pub(crate) limit: Option<u64>,

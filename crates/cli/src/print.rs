@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kymo_session::{PrettyFields, PrettyOptions, PrintOptions, Session, StampOptions};
+use kymo_session::{PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Session, StampOptions};
 
 use crate::Outcome;
 use crate::arguments::{Fields, Format, Names, PrintArguments};
@@ -44,7 +44,13 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         pretty,
         stamp,
         zone,
-        silent: arguments.format == Format::None,
+        format: match arguments.format {
+            Format::Text => PrintFormat::Text,
+            Format::Json => PrintFormat::Json,
+            Format::Csv => PrintFormat::Csv,
+            Format::None => PrintFormat::Silent,
+        },
+        events: arguments.event.clone(),
         limit: arguments.limit,
         begin_ns: None,
         end_ns: None,

@@ -269,7 +269,7 @@ pub fn json_text(out: &mut Vec<u8>, text: &str) {
 }
 
 fn csv_text(out: &mut Vec<u8>, bytes: &[u8]) {
-    if !bytes.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r')) {
+    if !bytes.iter().any(|byte| matches!(byte, b'"' | b',' | ..0x20)) {
         return out.extend_from_slice(bytes);
     }
     out.push(b'"');
@@ -324,8 +324,6 @@ fn list(out: &mut Vec<u8>, labels: &[&[u8]], style: LabelStyle) {
     match (style, labels) {
         (LabelStyle::First, []) => {}
         (LabelStyle::First, [first, ..]) => out.extend_from_slice(first),
-        (LabelStyle::Json, []) => out.extend_from_slice(b"null"),
-        (LabelStyle::Json, [label]) => json_text(out, &String::from_utf8_lossy(label)),
         (LabelStyle::Json, labels) => {
             out.push(b'[');
             separated(out, labels, b",", |out, label| json_text(out, &String::from_utf8_lossy(label)));
@@ -455,5 +453,7 @@ mod tests {
         assert_eq!(of(99, LabelStyle::Pretty), "<unknown>");
         assert_eq!(of(24, LabelStyle::PrettyFlags), "\"eight\" | \"x\"");
         assert_eq!(of(2, LabelStyle::Json), "[\"low\",\"two\"]");
+        assert_eq!(of(8, LabelStyle::Json), "[\"eight\"]");
+        assert_eq!(of(99, LabelStyle::Json), "[]");
     }
 }

@@ -438,7 +438,7 @@ pub enum LabelStyle {
     Pretty,
     /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
     PrettyFlags,
-    /// JSON: `"A"`, or `["A","B"]` for several, or `null`.
+    /// JSON: `["A","B"]`.
     Json,
     /// The first label or nothing, raw.
     First,

@@ -44,6 +44,8 @@ pub struct CursorSetup {
     pub chunk_bytes: usize,
     /// Deliver marks too.
     pub marks: bool,
+    /// For each event record class, whether its events are delivered; `None`: all are.
+    pub selected: Option<Arc<[bool]>>,
 }
 
 /// The walk over one data stream.
@@ -250,6 +252,11 @@ impl Cursor {
             let found = !records.is_empty();
             if found {
                 self.setup.keys.events(&records.cycles, &mut keys);
+                if let Some(selected) = &self.setup.selected {
+                    keep(&mut records, &mut keys, selected);
+                }
+            }
+            if !records.is_empty() {
                 let packet = Arc::clone(&current.packet);
                 let records = std::mem::take(&mut records);
                 let events = Events { packet, bytes, origin, end, records };
@@ -341,6 +348,24 @@ impl Cursor {
         }
         length
     }
+}
+
+/// Keeps the events of selected classes.
+fn keep(records: &mut Records, keys: &mut Vec<i64>, selected: &[bool]) {
+    let mut kept = 0;
+    for row in 0..records.len() {
+        if selected[records.classes[row] as usize] {
+            records.cycles[kept] = records.cycles[row];
+            records.classes[kept] = records.classes[row];
+            records.positions[kept] = records.positions[row];
+            keys[kept] = keys[row];
+            kept += 1;
+        }
+    }
+    records.cycles.truncate(kept);
+    records.classes.truncate(kept);
+    records.positions.truncate(kept);
+    keys.truncate(kept);
 }
 
 fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {

@@ -14,6 +14,7 @@ use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
 
+use crate::glob;
 use crate::open::{Session, trace_name};
 use crate::report::{Problem, Report};
 
@@ -178,32 +179,9 @@ impl StreamCut<'_> {
         let time = self.stream.clock.map(|clock| clock.nanos_saturating(record.cycles));
         let begins = || self.options.begin_ns.zip(time).is_none_or(|(begin, time)| time >= begin);
         let ends = || self.options.end_ns.zip(time).is_none_or(|(end, time)| time <= end);
-        let named = || self.options.event.as_ref().is_none_or(|glob| matches(glob, name().unwrap_or_default()));
+        let named = || self.options.event.as_ref().is_none_or(|glob| glob::matches(glob, name().unwrap_or_default()));
         begins() && ends() && named()
     }
-}
-
-/// Whether the text is as the pattern says. After a mismatch only the last `*` takes one character more.
-fn matches(glob: &str, text: &str) -> bool {
-    let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
-    let (mut at, mut from, mut star) = (0, 0, None);
-    while from < text.len() {
-        match glob.get(at) {
-            Some('*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(&want) if want == '?' || want == text[from] => (at, from) = (at + 1, from + 1),
-            _ => match star {
-                Some((star_at, taken)) => {
-                    star = Some((star_at, taken + 1));
-                    (at, from) = (star_at + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[at..].iter().all(|rest| *rest == '*')
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use kymo_scan::{
 use kymo_source::{BufferPool, Finder};
 
 use crate::cache::PacketCache;
+use crate::glob;
 use crate::report::{Problem, Report};
 
 /// How to open.
@@ -124,7 +125,7 @@ impl Session {
 
     /// A cursor over each data stream.
     pub(crate) fn cursors(&self, marks: bool) -> Vec<Cursor> {
-        self.cursors_between(marks, None, None)
+        self.cursors_between(marks, None, None, &[])
     }
 
     /// When the first packet of any stream begins, if packets say so.
@@ -135,8 +136,24 @@ impl Session {
         self.streams().iter().filter_map(first).min()
     }
 
-    /// A cursor over the packets of each data stream that may have events between two times.
-    pub(crate) fn cursors_between(&self, marks: bool, begin_ns: Option<i64>, end_ns: Option<i64>) -> Vec<Cursor> {
+    /// For each event record class of a stream, whether its name matches one of the patterns; `None` without any.
+    pub(crate) fn selected(trace: &Trace, stream_class: usize, patterns: &[String]) -> Option<Arc<[bool]>> {
+        let classes = &trace.class.stream_classes[stream_class].event_classes;
+        let matches = |class: &kymo_format::model::EventRecordClass| {
+            patterns.iter().any(|pattern| glob::matches(pattern, class.name.as_deref().unwrap_or_default()))
+        };
+        (!patterns.is_empty()).then(|| classes.iter().map(matches).collect())
+    }
+
+    /// A cursor over the packets of each data stream that may have events between two times; with patterns, it
+    /// delivers only events whose names match one.
+    pub(crate) fn cursors_between(
+        &self,
+        marks: bool,
+        begin_ns: Option<i64>,
+        end_ns: Option<i64>,
+        patterns: &[String],
+    ) -> Vec<Cursor> {
         let streams = self.streams();
         let chunk_bytes = chunk_bytes(streams.len());
         let pool = BufferPool::default();
@@ -151,6 +168,7 @@ impl Session {
                 keys: KeyMaker::new(stream.clock),
                 chunk_bytes,
                 marks,
+                selected: Self::selected(trace, stream.class, patterns),
             };
             Cursor::new(setup, pool.clone())
         };

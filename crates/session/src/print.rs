@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ColumnReader, Projection};
-use kymo_decode::text::{Event, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
-use kymo_ir::Cells;
+use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
+use kymo_ir::emit::{decimal, decimal_signed};
+use kymo_ir::{Cells, Encoding, TextStyle};
 use kymo_scan::batch::State;
 use kymo_scan::groups::Groups;
 use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
@@ -14,7 +15,7 @@ use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
 
 use crate::engine::{self, Sink, Work};
-use crate::open::Session;
+use crate::open::{Session, trace_name};
 use crate::report::Report;
 
 /// What to print and how.
@@ -26,14 +27,30 @@ pub struct PrintOptions {
     pub stamp: StampOptions,
     /// Local time.
     pub zone: ZoneOffset,
-    /// Read everything, write nothing.
-    pub silent: bool,
+    /// What a line is.
+    pub format: PrintFormat,
+    /// Only events whose names match one of these patterns, if there are any.
+    pub events: Vec<String>,
     /// Stop after so many events.
     pub limit: Option<u64>,
     /// Not before, in nanoseconds since the clock's origin.
     pub begin_ns: Option<i64>,
     /// Not after.
     pub end_ns: Option<i64>,
+}
+
+/// What a line is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PrintFormat {
+    /// As Babeltrace writes it.
+    #[default]
+    Text,
+    /// A JSON object.
+    Json,
+    /// Comma-separated values, below a line of names.
+    Csv,
+    /// Nothing: everything is read, nothing written.
+    Silent,
 }
 
 /// What was printed.
@@ -52,14 +69,19 @@ impl Session {
     ///
     /// `out` does not take the text.
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write) -> io::Result<Printed> {
-        let streams: Vec<StreamFacts> = self.stream_facts(options);
+        let columns = if options.format == PrintFormat::Csv { self.common_columns(options) } else { None };
+        if options.format == PrintFormat::Csv {
+            let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
+            write_names(out, &names)?;
+        }
+        let streams: Vec<StreamFacts> = self.stream_facts(options, columns.is_some());
         let work = PrintWork { streams: &streams, options, spare: Mutex::default() };
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
         let mut sink = PrintSink { session: self, work: &work, out, printed, left, previous: None, error: None };
         if left > 0 {
-            let cursors = self.cursors_between(true, options.begin_ns, options.end_ns);
+            let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &options.events);
             let cursors = engine::run(cursors, self.threads, &work, &mut sink);
             let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
             sink.printed.report.assumptions.extend(notes);
@@ -70,16 +92,40 @@ impl Session {
         }
     }
 
-    fn stream_facts(&self, options: &PrintOptions) -> Vec<StreamFacts> {
+    /// The names of the fields of all events, where those are the same for all.
+    fn common_columns(&self, options: &PrintOptions) -> Option<Vec<String>> {
+        let mut common: Option<Vec<String>> = None;
+        for (trace, stream) in self.streams() {
+            let selected = Self::selected(trace, stream.class, &options.events);
+            let count = trace.class.stream_classes[stream.class].event_classes.len();
+            let is_selected = |class: &usize| selected.as_ref().is_none_or(|selected| selected[*class]);
+            for class in (0..count).filter(is_selected) {
+                let columns = Printer::columns(&trace.decoder, stream.class, class);
+                if common.get_or_insert_with(|| columns.clone()) != &columns {
+                    return None;
+                }
+            }
+        }
+        common
+    }
+
+    fn stream_facts(&self, options: &PrintOptions, flat: bool) -> Vec<StreamFacts> {
+        let format = match options.format {
+            PrintFormat::Text | PrintFormat::Silent => LineFormat::Pretty(options.pretty.clone()),
+            PrintFormat::Json => LineFormat::Json,
+            PrintFormat::Csv => LineFormat::Csv { flat },
+        };
         let mut streams = Vec::new();
         for trace in &self.traces {
-            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), options.pretty.clone()));
+            let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), format.clone()));
             let readers: Vec<Arc<ColumnReader>> = (0..trace.class.stream_classes.len())
                 .map(|class| Arc::new(ColumnReader::new(Arc::clone(&trace.decoder), class, Projection::All)))
                 .collect();
             for stream in &trace.streams {
                 let (printer, columns) = (Arc::clone(&printer), Arc::clone(&readers[stream.class]));
+                let origin = origin(options.format, &trace_name(trace.folder.path()), streams.len());
                 streams.push(StreamFacts {
+                    origin,
                     class: stream.class,
                     columns,
                     clock: stream.clock,
@@ -92,7 +138,32 @@ impl Session {
     }
 }
 
+/// The first line of CSV.
+fn write_names(out: &mut dyn Write, fields: &[String]) -> io::Result<()> {
+    let mut line = b"time,cycles,trace,stream,event".to_vec();
+    for field in fields {
+        line.push(b',');
+        kymo_ir::emit::text(&mut line, field.as_bytes(), Encoding::Utf8, TextStyle::Csv);
+    }
+    line.push(b'\n');
+    out.write_all(&line)
+}
+
+/// Where events of a stream come from, as its lines say it.
+fn origin(format: PrintFormat, trace: &str, stream: usize) -> Vec<u8> {
+    let mut name = Vec::new();
+    let style = if format == PrintFormat::Json { TextStyle::Json } else { TextStyle::Csv };
+    kymo_ir::emit::text(&mut name, trace.as_bytes(), Encoding::Utf8, style);
+    let name = String::from_utf8_lossy(&name);
+    match format {
+        PrintFormat::Json => format!("\"trace\":{name},\"stream\":{stream},"),
+        _ => format!("{name},{stream},"),
+    }
+    .into_bytes()
+}
+
 struct StreamFacts {
+    origin: Vec<u8>,
     class: usize,
     columns: Arc<ColumnReader>,
     clock: Option<kymo_decode::ClockConverter>,
@@ -104,6 +175,34 @@ struct StreamFacts {
 impl StreamFacts {
     fn moment(&self, cycles: u64) -> Option<Moment> {
         self.clock.map(|clock| Moment { cycles, nanos: clock.nanos(cycles) })
+    }
+
+    /// What a line begins with where it is for machines: exact time, and where the event comes from.
+    fn begin_line(&self, format: PrintFormat, out: &mut Vec<u8>, moment: Option<Moment>) {
+        let nanos = moment.and_then(|moment| moment.nanos);
+        if format == PrintFormat::Json {
+            out.push(b'{');
+            if let Some(moment) = moment {
+                out.extend_from_slice(b"\"time\":");
+                match nanos {
+                    Some(nanos) => decimal_signed(out, nanos),
+                    None => out.extend_from_slice(b"null"),
+                }
+                out.extend_from_slice(b",\"cycles\":");
+                decimal(out, moment.cycles);
+                out.push(b',');
+            }
+        } else {
+            if let Some(nanos) = nanos {
+                decimal_signed(out, nanos);
+            }
+            out.push(b',');
+            if let Some(moment) = moment {
+                decimal(out, moment.cycles);
+            }
+            out.push(b',');
+        }
+        out.extend_from_slice(&self.origin);
     }
 
     fn packet_text(&self, events: &Events) -> Arc<PacketText> {
@@ -139,7 +238,7 @@ impl Work for PrintWork<'_> {
     type Output = Text;
 
     fn work(&self, round: &Round<Batch>, previous: Option<Moment>) -> Text {
-        if self.options.silent {
+        if self.options.format == PrintFormat::Silent {
             return self.read_columns(round);
         }
         // Fresh memory for each round would cost more in page faults than its text does.
@@ -150,7 +249,7 @@ impl Work for PrintWork<'_> {
             .parts
             .iter()
             .map(|part| match &part.batch.content {
-                Content::Events(events) if !self.options.silent => Some(self.streams[part.stream].packet_text(events)),
+                Content::Events(events) => Some(self.streams[part.stream].packet_text(events)),
                 _ => None,
             })
             .collect();
@@ -167,7 +266,10 @@ impl Work for PrintWork<'_> {
             };
             let row = place.row as usize;
             let stream = &self.streams[part.stream];
-            if let Some(moment) = stream.moment(events.records.cycles[row]) {
+            let moment = stream.moment(events.records.cycles[row]);
+            if self.options.format != PrintFormat::Text {
+                stream.begin_line(self.options.format, &mut text.lines, moment);
+            } else if let Some(moment) = moment {
                 stamp.write(&mut text.lines, moment, previous);
                 previous = Some(moment);
             }

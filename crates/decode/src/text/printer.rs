@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use kymo_format::model::EventRecordClass;
 use kymo_format::{DataStreamClass, FieldKind};
 use kymo_ir::{Fault, Program, State, Window, eval};
 use kymo_jit::Text;
@@ -10,13 +11,30 @@ use kymo_jit::Text;
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
 use crate::lower::LowerError;
-use crate::text::pretty::{PrettyFace, PrettyOptions, head};
+use crate::plan::BodyFace;
+use crate::text::csv::{self, FlatFace};
+use crate::text::json::{self, JsonFace};
+use crate::text::pretty::{self, PrettyFace, PrettyOptions};
+
+/// How an event becomes a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineFormat {
+    /// As Babeltrace writes it.
+    Pretty(PrettyOptions),
+    /// A JSON object, but for what the caller writes before.
+    Json,
+    /// Cells of CSV, but for those that the caller writes before.
+    Csv {
+        /// A cell for each field; otherwise one with a JSON object.
+        flat: bool,
+    },
+}
 
 /// Prints events of one trace. Shared by threads.
 #[derive(Debug)]
 pub struct Printer {
     decoder: Arc<Decoder>,
-    options: PrettyOptions,
+    format: LineFormat,
     streams: Vec<StreamPrinter>,
 }
 
@@ -57,13 +75,13 @@ pub struct Event<'a> {
 impl Printer {
     /// A printer of a trace.
     #[must_use]
-    pub fn new(decoder: Arc<Decoder>, options: PrettyOptions) -> Self {
+    pub fn new(decoder: Arc<Decoder>, format: LineFormat) -> Self {
         let stream = |class: &DataStreamClass| StreamPrinter {
             packet_context: OnceLock::new(),
             classes: class.event_classes.iter().map(|_| OnceLock::new()).collect(),
         };
         let streams = decoder.trace_class().stream_classes.iter().map(stream).collect();
-        Self { decoder, options, streams }
+        Self { decoder, format, streams }
     }
 
     /// What is the same in all lines of a packet's events.
@@ -76,11 +94,9 @@ impl Printer {
         if !shows_packet_context(self.decoder.stream_class(head.stream_class)) {
             return Ok(text);
         }
-        let program = self.streams[head.stream_class].packet_context.get_or_init(|| {
-            let dialect = self.decoder.trace_class().dialect;
-            let mut face = PrettyFace::new(&self.options, dialect, false);
-            lowered(self.decoder.packet_context(head.stream_class, &mut face))
-        });
+        let program = self.streams[head.stream_class]
+            .packet_context
+            .get_or_init(|| lowered(self.decoder.packet_context(head.stream_class, &mut *self.face(false))));
         let mut state = self.decoder.state(head, 0);
         eval::emit(program, window, head.context_start, &mut state, &mut text.0)?;
         Ok(text)
@@ -100,24 +116,78 @@ impl Printer {
         if let Some(text) = class.compiled(&self.decoder)
             && text.run(event.window, event.position, state, out)
         {
-            out.push(b'\n');
+            self.end_line(start, out);
             return Ok(());
         }
         let result = eval::emit(&class.program, event.window, event.position, state, out);
         match result {
-            Ok(_) => out.push(b'\n'),
+            Ok(_) => self.end_line(start, out),
             Err(_) => out.truncate(start),
         }
         result.map(drop)
     }
 
-    fn class(&self, stream_class: usize, event_class: usize) -> ClassPrinter {
+    /// What the lines of a class begin with.
+    fn head(&self, stream: &DataStreamClass, event: &EventRecordClass) -> Vec<u8> {
         let trace = self.decoder.trace_class();
-        let stream = &trace.stream_classes[stream_class];
+        match &self.format {
+            LineFormat::Pretty(options) => pretty::head(trace, event, options, stream.default_clock.is_some()),
+            LineFormat::Json => json::head(event),
+            LineFormat::Csv { flat } => {
+                let mut head = Vec::new();
+                csv::cell(&mut head, event.name.as_deref().unwrap_or_default());
+                if !flat {
+                    head.extend_from_slice(&[b',', csv::OPEN]);
+                    head.extend_from_slice(format!("{{\"id\":{}", event.id).as_bytes());
+                }
+                head
+            }
+        }
+    }
+
+    /// Writes fields; `after_packet`: behind those of the packet's context.
+    fn face(&self, after_packet: bool) -> Box<dyn BodyFace + '_> {
+        let dialect = self.decoder.trace_class().dialect;
+        match &self.format {
+            LineFormat::Pretty(options) => Box::new(PrettyFace::new(options, dialect, after_packet)),
+            LineFormat::Json | LineFormat::Csv { flat: false } => Box::new(JsonFace::new(dialect)),
+            LineFormat::Csv { flat: true } => Box::new(FlatFace::new(dialect)),
+        }
+    }
+
+    /// Behind the fields of the event whose line began at `start`.
+    fn end_line(&self, start: usize, out: &mut Vec<u8>) {
+        match &self.format {
+            LineFormat::Pretty(_) => {}
+            LineFormat::Json => out.push(b'}'),
+            LineFormat::Csv { flat } => {
+                if !flat {
+                    out.extend_from_slice(&[b'}', csv::CLOSE]);
+                }
+                csv::quote(out, start);
+            }
+        }
+        out.push(b'\n');
+    }
+
+    /// Names of the cells that an event of the class has in flat CSV.
+    #[must_use]
+    pub fn columns(decoder: &Decoder, stream_class: usize, event_class: usize) -> Vec<String> {
+        let mut face = FlatFace::new(decoder.trace_class().dialect);
+        if shows_packet_context(decoder.stream_class(stream_class)) {
+            drop(lowered(decoder.packet_context(stream_class, &mut face)));
+        }
+        let columns = std::mem::replace(&mut face, FlatFace::new(decoder.trace_class().dialect)).columns;
+        drop(lowered(decoder.body(stream_class, event_class, &mut face)));
+        [columns, face.columns].concat()
+    }
+
+    fn class(&self, stream_class: usize, event_class: usize) -> ClassPrinter {
+        let stream = self.decoder.stream_class(stream_class);
         let event = &stream.event_classes[event_class];
-        let head = head(trace, event, &self.options, stream.default_clock.is_some());
-        let mut face = PrettyFace::new(&self.options, trace.dialect, shows_packet_context(stream));
-        let program = lowered(self.decoder.body(stream_class, event_class, &mut face));
+        let head = self.head(stream, event);
+        let mut face = self.face(shows_packet_context(stream));
+        let program = lowered(self.decoder.body(stream_class, event_class, &mut *face));
         ClassPrinter { head, program, evaluated: AtomicUsize::new(0), compiled: OnceLock::new() }
     }
 }

@@ -1,0 +1,112 @@
+//! What `kymo` prints of the trace that the project ships: arguments in, text out.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use expect_test::{Expect, expect};
+
+fn kymo(arguments: &str) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_kymo"))
+        .args(arguments.split_whitespace())
+        .current_dir(root)
+        .env("TZ", "UTC")
+        .env("XDG_CACHE_HOME", std::env::temp_dir().join("kymo-cli-tests"))
+        .output()
+        .expect("the program is there")
+}
+
+/// Standard output, and the exit status where it is not 0; of standard error its lines.
+fn check(arguments: &str, expected: &Expect) {
+    let done = kymo(arguments);
+    let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
+    for line in String::from_utf8_lossy(&done.stderr).lines() {
+        text += &format!("stderr: {line}\n");
+    }
+    if let Some(status) = done.status.code().filter(|status| *status != 0) {
+        text += &format!("exit status {status}\n");
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn text_of_one_class() {
+    check(
+        "print --limit 2 --event jobs:e?d examples/traces/demo",
+        &expect![[r#"
+        [00:02:52.255544156] (+?.?????????) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29836, procname = "demo" }, { id = 2, result = 2 }
+        [00:02:52.255559729] (+0.000015573) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29838, procname = "demo" }, { id = 1, result = 1 }
+    "#]],
+    );
+}
+
+#[test]
+fn patterns_may_be_repeated() {
+    check(
+        "print --limit 3 --no-delta --event jobs:begin --event jobs:sub* examples/traces/demo",
+        &expect![[r#"
+        [00:02:52.255263261] vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 0, kind = ( "CUSTOM" : container = 5 ), name = "config.toml", queue_depth = 1 }
+        [00:02:52.255278164] vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 1, kind = ( "COMPRESS" : container = 1 ), name = "frame.raw", queue_depth = 2 }
+        [00:02:52.255278554] vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 2, kind = ( "RENDER" : container = 2 ), name = "scene \"A\"", queue_depth = 3 }
+    "#]],
+    );
+}
+
+#[test]
+fn a_pattern_that_nothing_matches() {
+    check("print --event nothing examples/traces/demo", &expect![[r#""#]]);
+}
+
+#[test]
+fn json() {
+    check(
+        "print --limit 2 --format json examples/traces/demo",
+        &expect![[r#"
+            {"time":1795219372255263261,"cycles":5425812897170,"trace":"demo","stream":1,"event":"jobs:submit","id":0,"packet_context":{"cpu_id":1},"common_context":{"vpid":29832,"vtid":29832,"procname":"demo"},"payload":{"id":0,"kind":{"value":5,"labels":["CUSTOM"]},"name":"config.toml","queue_depth":1}}
+            {"time":1795219372255278164,"cycles":5425812912073,"trace":"demo","stream":1,"event":"jobs:submit","id":0,"packet_context":{"cpu_id":1},"common_context":{"vpid":29832,"vtid":29832,"procname":"demo"},"payload":{"id":1,"kind":{"value":1,"labels":["COMPRESS"]},"name":"frame.raw","queue_depth":2}}
+        "#]],
+    );
+}
+
+#[test]
+fn csv_of_different_events() {
+    check(
+        "print --limit 2 --format csv examples/traces/demo",
+        &expect![[r#"
+            time,cycles,trace,stream,event,fields
+            1795219372255263261,5425812897170,demo,1,jobs:submit,"{""id"":0,""packet_context"":{""cpu_id"":1},""common_context"":{""vpid"":29832,""vtid"":29832,""procname"":""demo""},""payload"":{""id"":0,""kind"":{""value"":5,""labels"":[""CUSTOM""]},""name"":""config.toml"",""queue_depth"":1}}"
+            1795219372255278164,5425812912073,demo,1,jobs:submit,"{""id"":0,""packet_context"":{""cpu_id"":1},""common_context"":{""vpid"":29832,""vtid"":29832,""procname"":""demo""},""payload"":{""id"":1,""kind"":{""value"":1,""labels"":[""COMPRESS""]},""name"":""frame.raw"",""queue_depth"":2}}"
+        "#]],
+    );
+}
+
+#[test]
+fn csv_of_one_class_has_a_column_for_each_field() {
+    check(
+        "print --limit 2 --format csv --event jobs:chunk examples/traces/demo",
+        &expect![[r#"
+        time,cycles,trace,stream,event,packet_context.cpu_id,common_context.vpid,common_context.vtid,common_context.procname,id,_sizes_length,sizes,checksum,ratio
+        1795219372255302656,5425812936565,demo,0,jobs:chunk,0,29832,29837,demo,0,0,"[]",12638153115695167455,0.0
+        1795219372255303216,5425812937125,demo,0,jobs:chunk,0,29832,29837,demo,0,1,"[0]",590684067820433389,0.0
+    "#]],
+    );
+}
+
+#[test]
+fn silence_reads_everything() {
+    check("print --format none examples/traces/demo", &expect![[r#""#]]);
+}
+
+#[test]
+fn wrong_usage() {
+    check(
+        "print --format xml examples/traces/demo",
+        &expect![[r#"
+        stderr: error: invalid value 'xml' for '--format <FORMAT>'
+        stderr:   [possible values: text, json, csv, none]
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+}
