@@ -92,7 +92,12 @@ pub enum Mark {
     /// A packet begins.
     PacketBegin(Arc<Packet>),
     /// A packet ends.
-    PacketEnd(Arc<Packet>),
+    PacketEnd {
+        /// The packet.
+        packet: Arc<Packet>,
+        /// When: as it says, but not before its last event.
+        cycles: Option<u64>,
+    },
     /// Event records were discarded before the packet that follows ended.
     DiscardedEvents(Loss),
     /// Packets are missing before the one that follows.

@@ -62,6 +62,8 @@ pub struct Cursor {
     begun: bool,
     ended: bool,
     uuid_differs: bool,
+    /// When the packet that was read last ends, as it says.
+    end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
 }
 
@@ -105,6 +107,7 @@ impl Cursor {
             begun: false,
             ended: false,
             uuid_differs: false,
+            end_before: None,
             spare: Vec::new(),
             setup,
         }
@@ -214,13 +217,19 @@ impl Cursor {
 
     /// What was lost between the packet before and this one.
     fn losses(&mut self, packet: &Packet) {
-        let row = packet.row;
+        let as_written = |mut row: PacketRow, end: Option<u64>| {
+            row.end_cycles = end.or(row.end_cycles);
+            row
+        };
+        let row = as_written(packet.row, packet.head.end_cycles);
         let before = (packet.number as usize).checked_sub(1).map(|number| self.setup.packets[number]);
-        if let Some(loss) = lost_packets(before.as_ref(), &row) {
-            self.mark(Mark::DiscardedPackets(loss), loss.begin_cycles);
-        }
+        let before = before.map(|before| as_written(before, self.end_before));
+        self.end_before = packet.head.end_cycles;
         if let Some(loss) = lost_events(before.as_ref(), &row) {
             self.mark(Mark::DiscardedEvents(loss), loss.begin_cycles);
+        }
+        if let Some(loss) = lost_packets(before.as_ref(), &row) {
+            self.mark(Mark::DiscardedPackets(loss), loss.begin_cycles);
         }
     }
 
@@ -297,7 +306,9 @@ impl Cursor {
         if row.cut {
             self.fault(&row, StreamFaultKind::Cut { left_bits: row.total_bits });
         }
-        self.mark(Mark::PacketEnd(Arc::clone(&current.packet)), row.end_cycles);
+        // Some tracers let packets end before their last event; then it is that event's time, as in Babeltrace.
+        let cycles = current.packet.head.end_cycles.map(|end| end.max(current.state.clock));
+        self.mark(Mark::PacketEnd { packet: Arc::clone(&current.packet), cycles }, cycles);
     }
 
     /// Bytes of the packet from the byte of `position` on: (bytes, their first byte in the packet, end in bits).
