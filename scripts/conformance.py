@@ -64,6 +64,9 @@ def checks(kymo, corpus, row):
         _, out, _ = run(kymo, corpus, "print", "--clock-seconds", "--no-delta", trace)
         if hashlib.sha256(out).hexdigest() != row["sha256_clockseconds_nodelta_21"]:
             yield "text-seconds", "differs from babeltrace2"
+        _, out, _ = run(kymo, corpus, "print", "--format", "details", "--no-trace-name", "--no-stream-name", trace)
+        if hashlib.sha256(out).hexdigest() != row["sha256_details_21"]:
+            yield "details", "differs from babeltrace2's sink.text.details"
 
 
 def actf_checks(kymo, folder):

@@ -139,6 +139,8 @@ pub(crate) struct CutArguments {
 pub(crate) enum Format {
     /// One line per event, byte for byte as `babeltrace2` prints it
     Text,
+    /// A block for everything that is in a trace, byte for byte as `babeltrace2`'s `sink.text.details` prints it
+    Details,
     /// One JSON object per line; numbers are exact, times are nanoseconds since the clock's origin
     Json,
     /// Comma-separated values: a column for each field where the events have the same fields, else JSON in one
@@ -168,6 +170,18 @@ pub(crate) struct PrintArguments {
     /// Ends with the last event that is not after this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) end: Option<When>,
+    /// Shows of each trace only the time in which all its data streams are active
+    #[arg(long)]
+    pub(crate) stream_intersection: bool,
+    /// Takes the times of all clocks as counted from 1970-01-01, so that they can be compared
+    #[arg(long)]
+    pub(crate) clock_force_correlate: bool,
+    /// Shows no names of traces, in details
+    #[arg(long)]
+    pub(crate) no_trace_name: bool,
+    /// Shows no names of data streams, in details
+    #[arg(long)]
+    pub(crate) no_stream_name: bool,
     /// Shows clock values in cycles
     #[arg(long)]
     pub(crate) clock_cycles: bool,

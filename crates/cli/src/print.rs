@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use kymo_session::{PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Session, StampOptions};
+use kymo_session::{
+    DetailsOptions, Paint, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Session, StampOptions,
+};
 
 use crate::Outcome;
 use crate::arguments::{Fields, Format, Names, PrintArguments};
@@ -46,10 +48,15 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         zone,
         format: match arguments.format {
             Format::Text => PrintFormat::Text,
+            Format::Details => PrintFormat::Details,
             Format::Json => PrintFormat::Json,
             Format::Csv => PrintFormat::Csv,
             Format::None => PrintFormat::Silent,
         },
+        details: DetailsOptions { trace_name: !arguments.no_trace_name, stream_name: !arguments.no_stream_name },
+        paint: Paint(false),
+        force_correlate: arguments.clock_force_correlate,
+        stream_intersection: arguments.stream_intersection,
         events: arguments.event.clone(),
         limit: arguments.limit,
         begin_ns: None,

@@ -102,11 +102,107 @@ fn wrong_usage() {
     check(
         "print --format xml examples/traces/demo",
         &expect![[r#"
-        stderr: error: invalid value 'xml' for '--format <FORMAT>'
-        stderr:   [possible values: text, json, csv, none]
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
+            stderr: error: invalid value 'xml' for '--format <FORMAT>'
+            stderr:   [possible values: text, details, json, csv, none]
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
+    );
+}
+
+#[test]
+fn details_of_what_is_between_two_times() {
+    let text = kymo(
+        "print --format details --no-stream-name --begin 00:02:52.25554 --end 00:02:52.25555 examples/traces/demo",
+    );
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let from = text.find("Stream beginning").unwrap_or(0);
+    expect![[r#"
+        Stream beginning:
+          Trace `vm`:
+            UUID: 255c7b0f-63ec-4584-b260-73b10ea56e2b
+            Environment (10 entries):
+              architecture_bit_width: 64
+              domain: ust
+              hostname: vm
+              trace_creation_datetime: 20261121T000252+0000
+              trace_name: demo
+              tracer_buffering_id: 0
+              tracer_buffering_scheme: uid
+              tracer_major: 2
+              tracer_minor: 13
+              tracer_name: lttng-ust
+            Stream (ID 0, Class ID 0)
+            Stream (ID 1, Class ID 0)
+
+        [5,425,813,173,909 cycles, 1,795,219,372,255,540,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 0}
+        Packet beginning:
+          Context:
+            cpu_id: 0
+
+        [5,425,813,173,909 cycles, 1,795,219,372,255,540,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 1}
+        Stream beginning:
+          Trace `vm`:
+            UUID: 255c7b0f-63ec-4584-b260-73b10ea56e2b
+            Environment (10 entries):
+              architecture_bit_width: 64
+              domain: ust
+              hostname: vm
+              trace_creation_datetime: 20261121T000252+0000
+              trace_name: demo
+              tracer_buffering_id: 0
+              tracer_buffering_scheme: uid
+              tracer_major: 2
+              tracer_minor: 13
+              tracer_name: lttng-ust
+            Stream (ID 0, Class ID 0)
+            Stream (ID 1, Class ID 0)
+
+        [5,425,813,173,909 cycles, 1,795,219,372,255,540,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 1}
+        Packet beginning:
+          Context:
+            cpu_id: 1
+
+        [5,425,813,178,065 cycles, 1,795,219,372,255,544,156 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 0}
+        Event `jobs:end` (Class ID 3):
+          Common context:
+            vpid: 29,832
+            vtid: 29,836
+            procname: demo
+          Payload:
+            id: 2
+            result: 2
+
+        [5,425,813,183,909 cycles, 1,795,219,372,255,550,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 0}
+        Packet end
+
+        [5,425,813,183,909 cycles, 1,795,219,372,255,550,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 0}
+        Stream end
+
+        [5,425,813,183,909 cycles, 1,795,219,372,255,550,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 1}
+        Packet end
+
+        [5,425,813,183,909 cycles, 1,795,219,372,255,550,000 ns from origin]
+        {Trace 0, Stream class ID 0, Stream ID 1}
+        Stream end
+    "#]]
+    .assert_eq(&text[from..]);
+}
+
+#[test]
+fn only_while_all_streams_are_active() {
+    check(
+        "print --stream-intersection --limit 1 --no-delta --event jobs:* examples/traces/demo",
+        &expect![[r#"
+        [00:02:52.255263261] vm jobs:submit: { cpu_id = 1 }, { vpid = 29832, vtid = 29832, procname = "demo" }, { id = 0, kind = ( "CUSTOM" : container = 5 ), name = "config.toml", queue_depth = 1 }
     "#]],
     );
 }

@@ -129,6 +129,7 @@ impl TracePlan {
             if scopes.get(scope).is_some() {
                 face.scope(&mut lower.builder, scope);
                 lower.scope(scope, Roles::Ignored, face.as_face())?;
+                face.scope_end(&mut lower.builder);
             }
         }
         face.end(&mut lower.builder);
@@ -150,6 +151,7 @@ impl TracePlan {
         face.begin(&mut lower.builder);
         face.scope(&mut lower.builder, Scope::PacketContext);
         lower.scope(Scope::PacketContext, Roles::Ignored, face.as_face())?;
+        face.scope_end(&mut lower.builder);
         face.end(&mut lower.builder);
         Ok(lower.builder.finish().0)
     }
@@ -164,6 +166,10 @@ pub(crate) trait BodyFace: Face {
     /// The fields that follow are those of this scope.
     fn scope(&mut self, builder: &mut Builder, scope: Scope) {
         let _ = (builder, scope);
+    }
+    /// The fields of the scope are complete.
+    fn scope_end(&mut self, builder: &mut Builder) {
+        let _ = builder;
     }
     /// Behind the last scope.
     fn end(&mut self, builder: &mut Builder) {

@@ -9,7 +9,9 @@ pub fn integer(out: &mut Vec<u8>, value: u64, signed: bool, style: IntegerStyle)
     match style {
         IntegerStyle::Decimal if signed => decimal_signed(out, value as i64),
         IntegerStyle::Decimal => decimal(out, value),
-        IntegerStyle::Grouped => grouped(out, value, signed),
+        IntegerStyle::Grouped => grouped(out, value, signed, &Groups::DECIMAL),
+        IntegerStyle::GroupedHexadecimal => grouped(out, value, signed, &Groups::HEXADECIMAL),
+        IntegerStyle::GroupedOctal => grouped(out, value, signed, &Groups::OCTAL),
         IntegerStyle::HexadecimalUpper { bits } => hexadecimal(out, value, bits, b"0123456789ABCDEF"),
         IntegerStyle::HexadecimalLower { bits } => hexadecimal(out, value, bits, b"0123456789abcdef"),
         IntegerStyle::Octal { bits } => octal(out, value, signed, bits),
@@ -87,19 +89,41 @@ pub fn decimal_padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
     }
 }
 
-fn grouped(out: &mut Vec<u8>, value: u64, signed: bool) {
-    let mut digits = Vec::with_capacity(20);
+/// How long numbers are made readable.
+struct Groups {
+    prefix: &'static [u8],
+    base: u64,
+    digits: usize,
+    separator: u8,
+    /// Numbers up to this one stay in one piece.
+    whole: u64,
+}
+
+impl Groups {
+    const DECIMAL: Self = Self { prefix: b"", base: 10, digits: 3, separator: b',', whole: 9999 };
+    const HEXADECIMAL: Self = Self { prefix: b"0x", base: 16, digits: 4, separator: b':', whole: 0 };
+    const OCTAL: Self = Self { prefix: b"0", base: 8, digits: 3, separator: b':', whole: 0 };
+}
+
+fn grouped(out: &mut Vec<u8>, value: u64, signed: bool, groups: &Groups) {
     let negative = signed && (value as i64) < 0;
-    decimal(&mut digits, if negative { (value as i64).unsigned_abs() } else { value });
+    let mut rest = if negative { (value as i64).unsigned_abs() } else { value };
     if negative {
         out.push(b'-');
     }
-    for (index, &digit) in digits.iter().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(b',');
+    out.extend_from_slice(groups.prefix);
+    let (start, whole) = (out.len(), rest <= groups.whole);
+    for written in 0_usize.. {
+        if !whole && written > 0 && written.is_multiple_of(groups.digits) {
+            out.push(groups.separator);
         }
-        out.push(digit);
+        out.push(b"0123456789abcdef"[(rest % groups.base) as usize]);
+        rest /= groups.base;
+        if rest == 0 {
+            break;
+        }
     }
+    out[start..].reverse();
 }
 
 fn low_bits(value: u64, bits: u32) -> u64 {
@@ -390,7 +414,11 @@ mod tests {
         assert_eq!(of(i64::MIN as u64, true, IntegerStyle::Decimal), "-9223372036854775808");
         assert_eq!(of(100, false, IntegerStyle::Decimal), "100");
         assert_eq!(of(1_234_567, false, IntegerStyle::Grouped), "1,234,567");
-        assert_eq!(of(-999_i64 as u64, true, IntegerStyle::Grouped), "-999");
+        assert_eq!(of(-9999_i64 as u64, true, IntegerStyle::Grouped), "-9999");
+        assert_eq!(of(-10_000_i64 as u64, true, IntegerStyle::Grouped), "-10,000");
+        assert_eq!(of(-0x1_2345_i64 as u64, true, IntegerStyle::GroupedHexadecimal), "-0x1:2345");
+        assert_eq!(of(u64::MAX, false, IntegerStyle::GroupedHexadecimal), "0xffff:ffff:ffff:ffff");
+        assert_eq!(of(0o1234, false, IntegerStyle::GroupedOctal), "01:234");
         assert_eq!(of(-1_i64 as u64, true, IntegerStyle::HexadecimalUpper { bits: 6 }), "0xFF");
         assert_eq!(of(0, false, IntegerStyle::HexadecimalLower { bits: 8 }), "0x0");
         assert_eq!(of(8, false, IntegerStyle::Octal { bits: 8 }), "010");

@@ -357,8 +357,12 @@ pub enum Emit {
 pub enum IntegerStyle {
     /// `-12`
     Decimal,
-    /// `-1,234`
+    /// `-12,345`; up to four digits stay together: `-1234`.
     Grouped,
+    /// `-0x1:2345`: sign and magnitude.
+    GroupedHexadecimal,
+    /// `-01:234`: sign and magnitude.
+    GroupedOctal,
     /// `0x2A`: digits of the lowest `bits` bits, rounded up to whole digits.
     HexadecimalUpper {
         /// 1 to 64.

@@ -34,6 +34,8 @@ pub struct Session {
     /// In the order in which ties in time are resolved.
     pub(crate) traces: Vec<Arc<Trace>>,
     pub(crate) threads: usize,
+    /// How far all clocks are shifted.
+    pub(crate) clock_shift_ns: i64,
     opened: Report,
 }
 
@@ -100,12 +102,12 @@ impl Session {
                 message: skipped.kind.to_string(),
             }),
         );
-        Ok(Self { traces, threads, opened })
+        Ok(Self { traces, threads, opened, clock_shift_ns: options.clock_shift_ns })
     }
 
     /// One trace that is open already, read by one thread.
     pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
-        Self { traces: vec![trace], threads: 1, opened: Report::default() }
+        Self { traces: vec![trace], threads: 1, opened: Report::default(), clock_shift_ns: 0 }
     }
 
     /// What opening found wrong or doubtful.

@@ -1,19 +1,26 @@
 //! Events as text, in the order of time.
 
+mod details;
+mod span;
+mod trim;
+
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ColumnReader, Projection};
-use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
+use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Paint, Printer, Stamp, StampOptions, ZoneOffset};
 use kymo_ir::emit::{decimal, decimal_signed};
 use kymo_ir::{Cells, Encoding, TextStyle};
 use kymo_scan::batch::State;
 use kymo_scan::groups::Groups;
 use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
 
+pub use details::DetailsOptions;
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
 
+use self::details::{Block, Blocks, Body, StreamDetails};
+use self::span::Span;
 use crate::engine::{self, Sink, Work};
 use crate::open::{Session, trace_name};
 use crate::report::Report;
@@ -29,6 +36,14 @@ pub struct PrintOptions {
     pub zone: ZoneOffset,
     /// What a line is.
     pub format: PrintFormat,
+    /// What details say.
+    pub details: DetailsOptions,
+    /// Whether text is coloured.
+    pub paint: Paint,
+    /// All clocks count from the Unix epoch.
+    pub force_correlate: bool,
+    /// Of each trace only the time in which all its data streams are active.
+    pub stream_intersection: bool,
     /// Only events whose names match one of these patterns, if there are any.
     pub events: Vec<String>,
     /// Stop after so many events.
@@ -45,6 +60,8 @@ pub enum PrintFormat {
     /// As Babeltrace writes it.
     #[default]
     Text,
+    /// Not a line, but a block for everything that Babeltrace's `sink.text.details` shows.
+    Details,
     /// A JSON object.
     Json,
     /// Comma-separated values, below a line of names.
@@ -74,14 +91,19 @@ impl Session {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
             write_names(out, &names)?;
         }
-        let streams: Vec<StreamFacts> = self.stream_facts(options, columns.is_some());
+        let spans = self.spans(options)?;
+        let streams: Vec<StreamFacts> = self.stream_facts(options, &spans, columns.is_some());
         let work = PrintWork { streams: &streams, options, spare: Mutex::default() };
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
-        let mut sink = PrintSink { session: self, work: &work, out, printed, left, previous: None, error: None };
+        let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
+        // What was open before a time matters to details.
+        let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
+        let mut sink =
+            PrintSink { session: self, work: &work, out, printed, left, previous: None, blocks, error: None };
         if left > 0 {
-            let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &options.events);
+            let cursors = self.cursors_between(true, begin, end, &options.events);
             let cursors = engine::run(cursors, self.threads, &work, &mut sink);
             let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
             sink.printed.report.assumptions.extend(notes);
@@ -109,14 +131,20 @@ impl Session {
         common
     }
 
-    fn stream_facts(&self, options: &PrintOptions, flat: bool) -> Vec<StreamFacts> {
+    fn stream_facts(&self, options: &PrintOptions, spans: &[Span], flat: bool) -> Vec<StreamFacts> {
         let format = match options.format {
             PrintFormat::Text | PrintFormat::Silent => LineFormat::Pretty(options.pretty.clone()),
+            PrintFormat::Details => LineFormat::Details(options.paint),
             PrintFormat::Json => LineFormat::Json,
             PrintFormat::Csv => LineFormat::Csv { flat },
         };
         let mut streams = Vec::new();
-        for trace in &self.traces {
+        for (number, (trace, &span)) in self.traces.iter().zip(spans).enumerate() {
+            let details = match options.format {
+                PrintFormat::Details => StreamDetails::of_trace(number, trace, options, self.clock_shift_ns),
+                _ => Vec::new(),
+            };
+            let mut details = details.into_iter();
             let printer = Arc::new(Printer::new(Arc::clone(&trace.decoder), format.clone()));
             let readers: Vec<Arc<ColumnReader>> = (0..trace.class.stream_classes.len())
                 .map(|class| Arc::new(ColumnReader::new(Arc::clone(&trace.decoder), class, Projection::All)))
@@ -126,6 +154,8 @@ impl Session {
                 let origin = origin(options.format, &trace_name(trace.folder.path()), streams.len());
                 streams.push(StreamFacts {
                     origin,
+                    details: details.next(),
+                    span,
                     class: stream.class,
                     columns,
                     clock: stream.clock,
@@ -164,6 +194,8 @@ fn origin(format: PrintFormat, trace: &str, stream: usize) -> Vec<u8> {
 
 struct StreamFacts {
     origin: Vec<u8>,
+    details: Option<StreamDetails>,
+    span: Span,
     class: usize,
     columns: Arc<ColumnReader>,
     clock: Option<kymo_decode::ClockConverter>,
@@ -231,19 +263,35 @@ struct PrintWork<'a> {
 struct Text {
     lines: Vec<u8>,
     events: u64,
+    /// Nothing follows.
+    last: bool,
+}
+
+/// What a round needs of those before.
+struct Before {
+    /// The last event.
+    previous: Option<Moment>,
+    /// Where details are wanted: what to write.
+    blocks: Vec<Block>,
+    /// Nothing follows.
+    last: bool,
 }
 
 impl Work for PrintWork<'_> {
-    type Context = Option<Moment>;
+    type Context = Before;
     type Output = Text;
 
-    fn work(&self, round: &Round<Batch>, previous: Option<Moment>) -> Text {
+    fn work(&self, round: &Round<Batch>, before: Before) -> Text {
         if self.options.format == PrintFormat::Silent {
             return self.read_columns(round);
         }
         // Fresh memory for each round would cost more in page faults than its text does.
         let lines = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
-        let mut text = Text { lines, events: 0 };
+        let mut text = Text { lines, events: 0, last: before.last };
+        if self.options.format == PrintFormat::Details {
+            self.write_blocks(round, &before.blocks, &mut text);
+            return text;
+        }
         let mut stamp = Stamp::new(self.options.stamp, self.options.zone);
         let packets: Vec<Option<Arc<PacketText>>> = round
             .parts
@@ -254,7 +302,7 @@ impl Work for PrintWork<'_> {
             })
             .collect();
         let mut states: Vec<_> = round.parts.iter().map(|part| state(&part.batch)).collect();
-        let mut previous = previous;
+        let mut previous = before.previous;
         for place in &round.order {
             let part = &round.parts[place.part as usize];
             let Content::Events(events) = &part.batch.content else {
@@ -289,11 +337,33 @@ impl Work for PrintWork<'_> {
 }
 
 impl PrintWork<'_> {
+    fn write_blocks(&self, round: &Round<Batch>, blocks: &[Block], text: &mut Text) {
+        let mut states: Vec<_> = round.parts.iter().map(|part| state(&part.batch)).collect();
+        let packet = PacketText::default();
+        for block in blocks {
+            let stream = &self.streams[block.message.stream];
+            block.write(stream, &mut text.lines);
+            let Body::Event(place) = block.message.body else { continue };
+            let Content::Events(events) = &round.parts[place.part as usize].batch.content else { continue };
+            let row = place.row as usize;
+            let event = Event {
+                stream_class: stream.class,
+                event_class: events.records.classes[row] as usize,
+                position: events.records.positions[row],
+                window: events.window(),
+                packet: &packet,
+            };
+            text.events += 1;
+            let printed = stream.printer.event(&event, &mut states[place.part as usize], &mut text.lines);
+            debug_assert!(printed.is_ok(), "{printed:?}");
+        }
+    }
+
     /// Reads every field of every event into columns, which nobody looks at.
     fn read_columns(&self, round: &Round<Batch>) -> Text {
         let mut groups = Groups::default();
         let mut cells = Cells::default();
-        let mut text = Text { lines: Vec::new(), events: 0 };
+        let mut text = Text { lines: Vec::new(), events: 0, last: false };
         for part in &round.parts {
             let Content::Events(events) = &part.batch.content else { continue };
             let mut state = events.state();
@@ -335,6 +405,8 @@ struct PrintSink<'a> {
     printed: Printed,
     left: u64,
     previous: Option<Moment>,
+    /// Where details are wanted.
+    blocks: Option<Blocks>,
     error: Option<io::Error>,
 }
 
@@ -347,14 +419,14 @@ impl PrintSink<'_> {
         self.work.streams[part.stream].moment(events.records.cycles[place.row as usize])
     }
 
-    /// Leaves out events that are not between begin and end.
+    /// Leaves out events that are not in their trace's span.
     fn trim(&self, round: &mut Round<Batch>) {
-        let (begin, end) = (self.work.options.begin_ns, self.work.options.end_ns);
-        if begin.is_none() && end.is_none() {
+        if self.work.streams.iter().all(|stream| stream.span == (None, None)) {
             return;
         }
         let mut order = std::mem::take(&mut round.order);
         order.retain(|&place| {
+            let (begin, end) = self.work.streams[round.parts[place.part as usize].stream].span;
             let nanos = self.moment(round, place).and_then(|moment| moment.nanos);
             let inside = |nanos: i64| begin.is_none_or(|begin| begin <= nanos) && end.is_none_or(|end| nanos <= end);
             nanos.is_none_or(inside)
@@ -380,8 +452,14 @@ impl PrintSink<'_> {
 }
 
 impl Sink<PrintWork<'_>> for PrintSink<'_> {
-    fn context(&mut self, round: &mut Round<Batch>) -> Option<Moment> {
+    fn context(&mut self, round: &mut Round<Batch>) -> Before {
         self.losses(round);
+        if let Some(blocks) = &mut self.blocks {
+            let streams = self.work.streams;
+            let blocks_of_round = blocks.of_round(round, streams, &mut self.left);
+            let last = self.left == 0 || blocks.are_complete();
+            return Before { previous: None, blocks: blocks_of_round, last };
+        }
         self.trim(round);
         let events = count_events(round);
         if events >= self.left {
@@ -393,10 +471,10 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
             round.order.truncate(cut.map_or(0, |cut| cut + 1));
         }
         self.left -= events.min(self.left);
-        let before = self.previous;
+        let previous = self.previous;
         let last = round.order.iter().rev().find_map(|&place| self.moment(round, place));
         self.previous = last.or(self.previous);
-        before
+        Before { previous, blocks: Vec::new(), last: false }
     }
 
     fn finish(&mut self, text: Text) -> ControlFlow<()> {
@@ -410,7 +488,7 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
         if let Ok(mut spare) = self.work.spare.lock() {
             spare.push(lines);
         }
-        if self.left == 0 && Some(self.printed.events) >= self.work.options.limit {
+        if text.last || self.left == 0 && Some(self.printed.events) >= self.work.options.limit {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())

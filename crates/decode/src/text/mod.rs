@@ -1,12 +1,15 @@
 //! Event records as text: back ends of the same read programs, straight from bytes.
 
 mod csv;
+pub mod details;
 mod json;
+mod paint;
 mod pretty;
 mod printer;
 mod script;
 mod stamp;
 
+pub use paint::{Paint, Tone};
 pub use pretty::{PrettyFields, PrettyOptions};
 pub use printer::{Event, LineFormat, PacketText, Printer};
 pub use stamp::{Moment, Stamp, StampOptions, ZoneOffset};

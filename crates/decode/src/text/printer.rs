@@ -13,7 +13,9 @@ use crate::head::PacketHead;
 use crate::lower::LowerError;
 use crate::plan::BodyFace;
 use crate::text::csv::{self, FlatFace};
+use crate::text::details::{self, DetailsFace};
 use crate::text::json::{self, JsonFace};
+use crate::text::paint::Paint;
 use crate::text::pretty::{self, PrettyFace, PrettyOptions};
 
 /// How an event becomes a line.
@@ -21,6 +23,8 @@ use crate::text::pretty::{self, PrettyFace, PrettyOptions};
 pub enum LineFormat {
     /// As Babeltrace writes it.
     Pretty(PrettyOptions),
+    /// As Babeltrace's `sink.text.details` writes the fields; of other messages the caller writes most.
+    Details(Paint),
     /// A JSON object, but for what the caller writes before.
     Json,
     /// Cells of CSV, but for those that the caller writes before.
@@ -56,6 +60,14 @@ struct ClassPrinter {
 /// What is the same in all lines of a packet's events.
 #[derive(Clone, Debug, Default)]
 pub struct PacketText(Vec<u8>);
+
+impl PacketText {
+    /// The text.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 /// An event to be printed.
 #[derive(Debug)]
@@ -132,6 +144,7 @@ impl Printer {
         let trace = self.decoder.trace_class();
         match &self.format {
             LineFormat::Pretty(options) => pretty::head(trace, event, options, stream.default_clock.is_some()),
+            LineFormat::Details(paint) => details::head(event, *paint),
             LineFormat::Json => json::head(event),
             LineFormat::Csv { flat } => {
                 let mut head = Vec::new();
@@ -150,6 +163,7 @@ impl Printer {
         let dialect = self.decoder.trace_class().dialect;
         match &self.format {
             LineFormat::Pretty(options) => Box::new(PrettyFace::new(options, dialect, after_packet)),
+            LineFormat::Details(paint) => Box::new(DetailsFace::new(dialect, *paint)),
             LineFormat::Json | LineFormat::Csv { flat: false } => Box::new(JsonFace::new(dialect)),
             LineFormat::Csv { flat: true } => Box::new(FlatFace::new(dialect)),
         }
@@ -159,6 +173,7 @@ impl Printer {
     fn end_line(&self, start: usize, out: &mut Vec<u8>) {
         match &self.format {
             LineFormat::Pretty(_) => {}
+            LineFormat::Details(_) => return,
             LineFormat::Json => out.push(b'}'),
             LineFormat::Csv { flat } => {
                 if !flat {

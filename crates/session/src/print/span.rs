@@ -1,0 +1,60 @@
+//! The time of each trace that is printed: what the caller wants, and where all data streams are active.
+
+use std::io;
+
+use kymo_scan::{DataStream, Trace};
+
+use super::PrintOptions;
+use crate::open::{Session, trace_name};
+
+/// Not before, not after; in nanoseconds since the clock's origin.
+pub(crate) type Span = (Option<i64>, Option<i64>);
+
+impl Session {
+    /// The span of each trace.
+    ///
+    /// # Errors
+    ///
+    /// The streams of a trace are never active together, or their packets do not say when they are.
+    pub(crate) fn spans(&self, options: &PrintOptions) -> io::Result<Vec<Span>> {
+        let wanted = (options.begin_ns, options.end_ns);
+        if !options.stream_intersection {
+            return Ok(vec![wanted; self.traces.len()]);
+        }
+        self.traces.iter().map(|trace| intersection(trace).map(|span| overlap(wanted, span))).collect()
+    }
+}
+
+/// From the first time to the last one in any of the spans.
+pub(crate) fn around(spans: &[Span]) -> Span {
+    let begin = spans.iter().map(|span| span.0).min().flatten();
+    let end =
+        if spans.iter().any(|span| span.1.is_none()) { None } else { spans.iter().filter_map(|span| span.1).max() };
+    (begin, end)
+}
+
+fn overlap(one: Span, other: Span) -> Span {
+    let end = one.1.into_iter().chain(other.1).min();
+    (one.0.max(other.0), end)
+}
+
+/// When all data streams of the trace are active.
+fn intersection(trace: &Trace) -> io::Result<Span> {
+    let trouble = |what: &str| io::Error::other(format!("{}: {what}", trace_name(trace.folder.path())));
+    if trace.streams.is_empty() {
+        return Err(trouble("it has no data streams, which could be active at the same time"));
+    }
+    let active = |stream: &DataStream| {
+        let clock = stream.clock?;
+        let (first, last) = (stream.packets.first()?, stream.packets.last()?);
+        Some((clock.nanos_saturating(first.begin_cycles?), clock.nanos_saturating(last.end_cycles?)))
+    };
+    let spans: Option<Vec<(i64, i64)>> = trace.streams.iter().map(active).collect();
+    let spans = spans.ok_or_else(|| trouble("packets do not say when they begin and end: no common time is known"))?;
+    let begin = spans.iter().map(|span| span.0).max();
+    let end = spans.iter().map(|span| span.1).min();
+    if begin.zip(end).is_none_or(|(begin, end)| begin > end) {
+        return Err(trouble("its data streams are never active at the same time"));
+    }
+    Ok((begin, end))
+}

@@ -1,0 +1,170 @@
+//! Keeps what happens between two times, so that what is left is a whole story again.
+//!
+//! ```text
+//! stream  ─B──[─e──e──]──[─e──────e─]──E─      B, E: it begins, ends; [ ]: a packet
+//! kept           ├─────────────┤
+//! becomes        B[e──]──[─e───]E
+//! ```
+//!
+//! What began before the first time and is still open then begins at that time; what is open at the second one
+//! ends there. This is what Babeltrace's `filter.utils.trimmer` does. What has no time passes.
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    StreamBegin,
+    StreamEnd,
+    PacketBegin,
+    PacketEnd,
+    Event,
+    Loss,
+}
+
+/// Something that happens in a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Message<B> {
+    /// Rank of the stream.
+    pub(crate) stream: usize,
+    pub(crate) step: Step,
+    /// When, in nanoseconds since the origin.
+    pub(crate) nanos: Option<i64>,
+    /// The clock's value; `None` where the time is none of the trace, but where something was cut.
+    pub(crate) cycles: Option<u64>,
+    /// Until when, if it lasts.
+    pub(crate) until: Option<i64>,
+    pub(crate) body: B,
+}
+
+/// Does it for streams whose messages come in the order of time.
+#[derive(Debug)]
+pub(crate) struct Trimmer<B> {
+    begin: Option<i64>,
+    end: Option<i64>,
+    begun: bool,
+    finished: bool,
+    /// In the order of their ranks.
+    streams: Vec<(usize, Open<B>)>,
+}
+
+/// A stream that began and did not end yet.
+#[derive(Debug)]
+struct Open<B> {
+    /// Not given out before anything is.
+    stream: Option<Message<B>>,
+    packet: Option<Message<B>>,
+    in_packet: bool,
+    /// Something in it had a time.
+    timed: bool,
+}
+
+impl<B> Default for Open<B> {
+    fn default() -> Self {
+        Self { stream: None, packet: None, in_packet: false, timed: false }
+    }
+}
+
+impl<B: Default> Trimmer<B> {
+    pub(crate) fn new(begin: Option<i64>, end: Option<i64>) -> Self {
+        Self { begin, end, begun: begin.is_none(), finished: false, streams: Vec::new() }
+    }
+
+    /// Nothing more will come out.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Takes the next message, and gives out what is to be kept.
+    pub(crate) fn push(&mut self, mut message: Message<B>, out: &mut Vec<Message<B>>) {
+        if self.finished {
+            return;
+        }
+        if !self.begun {
+            let begin = self.begin.unwrap_or(i64::MIN);
+            let reaches = |time: Option<i64>| time.is_some_and(|time| time >= begin);
+            if !reaches(message.nanos) && !(message.step == Step::Loss && reaches(message.until)) {
+                return self.hold(message);
+            }
+            self.release(begin, out);
+            if !reaches(message.nanos) {
+                (message.nanos, message.cycles) = (Some(begin), None);
+            }
+        }
+        match self.end {
+            Some(end) if message.nanos.is_some_and(|time| time > end) => self.finish(end, out),
+            end => {
+                if let (Some(end), Some(until)) = (end, message.until.as_mut()) {
+                    *until = end.min(*until);
+                }
+                self.note(&message);
+                out.push(message);
+            }
+        }
+    }
+
+    fn open(&mut self, stream: usize) -> &mut Open<B> {
+        let at = self.streams.partition_point(|(rank, _)| *rank < stream);
+        if self.streams.get(at).is_none_or(|(rank, _)| *rank != stream) {
+            self.streams.insert(at, (stream, Open::default()));
+        }
+        &mut self.streams[at].1
+    }
+
+    fn note(&mut self, message: &Message<B>) {
+        let open = self.open(message.stream);
+        open.timed |= message.nanos.is_some();
+        match message.step {
+            Step::PacketBegin => open.in_packet = true,
+            Step::PacketEnd => open.in_packet = false,
+            Step::StreamEnd => self.streams.retain(|(rank, _)| *rank != message.stream),
+            Step::StreamBegin | Step::Event | Step::Loss => {}
+        }
+    }
+
+    /// Before the first time: only what is open matters.
+    fn hold(&mut self, message: Message<B>) {
+        self.note(&message);
+        if message.step == Step::StreamEnd {
+            return;
+        }
+        let open = self.open(message.stream);
+        match message.step {
+            Step::StreamBegin => open.stream = Some(message),
+            Step::PacketBegin => open.packet = Some(message),
+            Step::PacketEnd => open.packet = None,
+            Step::StreamEnd | Step::Event | Step::Loss => {}
+        }
+    }
+
+    /// At the first time: what is open begins.
+    fn release(&mut self, begin: i64, out: &mut Vec<Message<B>>) {
+        self.begun = true;
+        // What has no time goes first.
+        for (_, open) in self.streams.iter_mut().filter(|(_, open)| !open.timed) {
+            out.extend(open.stream.take());
+        }
+        for (_, open) in &mut self.streams {
+            if let Some(mut stream) = open.stream.take() {
+                (stream.nanos, stream.cycles) = (Some(begin), None);
+                out.push(stream);
+            }
+            if let Some(packet) = open.packet.take() {
+                out.push(Message { nanos: Some(begin), cycles: None, ..packet });
+            }
+        }
+    }
+
+    /// At the second time: what is open ends.
+    fn finish(&mut self, end: i64, out: &mut Vec<Message<B>>) {
+        self.finished = true;
+        for (stream, open) in std::mem::take(&mut self.streams) {
+            let close = |step, nanos| Message { stream, step, nanos, cycles: None, until: None, body: B::default() };
+            if open.in_packet {
+                out.push(close(Step::PacketEnd, Some(end)));
+            }
+            out.push(close(Step::StreamEnd, open.timed.then_some(end)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
