@@ -149,6 +149,15 @@ pub(crate) enum Format {
     None,
 }
 
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// Where a terminal shows it
+    Auto,
+    Always,
+    Never,
+}
+
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo print my-trace\n  kymo print --clock-date --names all my-trace\n  \
                         kymo print --limit 10 my-trace\n  kymo print --event 'sched_*' --format json my-trace | jq .payload\n  kymo print --event sched_switch --format csv my-trace > switches.csv\n  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
@@ -176,6 +185,15 @@ pub(crate) struct PrintArguments {
     /// Takes the times of all clocks as counted from 1970-01-01, so that they can be compared
     #[arg(long)]
     pub(crate) clock_force_correlate: bool,
+    /// Colours, as `babeltrace2` uses them; `auto` also asks `BABELTRACE_TERM_COLOR` and `NO_COLOR`
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    pub(crate) color: Color,
+    /// Splits a value of an enumeration that has no label into bits that have one
+    #[arg(long)]
+    pub(crate) print_enum_flags: bool,
+    /// Says on standard error how much was printed, and from what
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
     /// Shows no names of traces, in details
     #[arg(long)]
     pub(crate) no_trace_name: bool,

@@ -1,6 +1,6 @@
 //! `kymo print`
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -10,7 +10,7 @@ use kymo_session::{
 };
 
 use crate::Outcome;
-use crate::arguments::{Fields, Format, Names, PrintArguments};
+use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
 use crate::show;
 use crate::when::When;
 
@@ -29,6 +29,9 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let printed = session.print(&options, &mut out)?;
     out.flush()?;
+    if arguments.verbose {
+        eprintln!("{} events", show::grouped(printed.events));
+    }
     Ok(show::report(&printed.report))
 }
 
@@ -40,6 +43,7 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         date: arguments.clock_date,
         no_delta: arguments.no_delta,
         names: pretty.header_names,
+        paint: pretty.paint,
     };
     let zone = if arguments.clock_gmt { |_| 0 } else { local_offset };
     PrintOptions {
@@ -54,7 +58,6 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
             Format::None => PrintFormat::Silent,
         },
         details: DetailsOptions { trace_name: !arguments.no_trace_name, stream_name: !arguments.no_stream_name },
-        paint: Paint(false),
         force_correlate: arguments.clock_force_correlate,
         stream_intersection: arguments.stream_intersection,
         events: arguments.event.clone(),
@@ -65,7 +68,8 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
 }
 
 fn pretty(arguments: &PrintArguments) -> PrettyOptions {
-    let mut options = PrettyOptions::default();
+    let paint = Paint(colours(arguments.color));
+    let mut options = PrettyOptions { enum_flags: arguments.print_enum_flags, paint, ..PrettyOptions::default() };
     if !arguments.names.is_empty() {
         let shows = |name| arguments.names.contains(&name) || arguments.names.contains(&Names::All);
         options.payload_names = shows(Names::Payload);
@@ -86,6 +90,20 @@ fn pretty(arguments: &PrintArguments) -> PrettyOptions {
         };
     }
     options
+}
+
+/// Whether to write colours: as was said, else as the environment says, else where a terminal reads them.
+fn colours(color: Color) -> bool {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => match variable("BABELTRACE_TERM_COLOR").to_ascii_uppercase().as_str() {
+            "ALWAYS" => true,
+            "NEVER" => false,
+            _ => io::stdout().is_terminal() && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb",
+        },
+    }
 }
 
 /// Seconds that the local zone is ahead of UTC at a time in seconds.

@@ -206,3 +206,37 @@ fn only_while_all_streams_are_active() {
     "#]],
     );
 }
+
+#[test]
+fn colours() {
+    let of = |arguments: &str| {
+        let text = kymo(&format!("print --limit 1 --event jobs:end --color always {arguments} examples/traces/demo"));
+        String::from_utf8_lossy(&text.stdout).replace('\x1b', "^")
+    };
+    expect![[r#"
+        [^[1m^[1m^[33m00:02:52.255544156^[0m] (+?.?????????) vm ^[1m^[1m^[35mjobs:end^[0m: { ^[36mcpu_id^[0m = ^[1m0^[0m }, { ^[36mvpid^[0m = ^[1m29832^[0m, ^[36mvtid^[0m = ^[1m29836^[0m, ^[36mprocname^[0m = ^[1m"demo"^[0m }, { ^[36mid^[0m = ^[1m2^[0m, ^[36mresult^[0m = ^[1m2^[0m }
+    "#]].assert_eq(&of(""));
+    expect![[r#"
+        ^[1mtimestamp^[0m = ^[1m^[1m^[33m00000005425813178065^[0m, ^[1mdelta^[0m = +????????????, ^[1mtrace:hostname^[0m = vm, ^[1mname^[0m = ^[1m^[1m^[35mjobs:end^[0m, ^[1mstream.packet.context^[0m = { ^[36mcpu_id^[0m = ^[1m0^[0m }, ^[1mstream.event.context^[0m = { ^[36mvpid^[0m = ^[1m29832^[0m, ^[36mvtid^[0m = ^[1m29836^[0m, ^[36mprocname^[0m = ^[1m"demo"^[0m }, ^[1mevent.fields^[0m = { ^[36mid^[0m = ^[1m2^[0m, ^[36mresult^[0m = ^[1m2^[0m }
+    "#]].assert_eq(&of("--names all --clock-cycles"));
+    assert!(of("--format details").contains("Event^[0m `^[32mjobs:end^[0m` (Class ID ^[1m3^[0m):"));
+}
+
+/// Babeltrace separates named parts only behind a stamp, and shows negative times oddly: both are imitated.
+#[test]
+fn oddities_of_babeltrace() {
+    check(
+        "print --limit 2 --event jobs:end --clock-offset -1795219373 --verbose examples/traces/demo",
+        &expect![[r#"
+            [-0.744455844] (+?.?????????) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29836, procname = "demo" }, { id = 2, result = 2 }
+            [00:00:00.744440271] (+0.000015573) vm jobs:end: { cpu_id = 0 }, { vpid = 29832, vtid = 29838, procname = "demo" }, { id = 1, result = 1 }
+            stderr: 2 events
+        "#]],
+    );
+    check(
+        "print --limit 1 --event jobs:end --names header --fields all --no-delta examples/traces/demo",
+        &expect![[r#"
+            timestamp = 00:02:52.255544156, trace = vm, , trace:hostname = vm, trace:domain = ust, loglevel = TRACE_DEBUG_LINE (13), name = jobs:end, { 0 }, { 29832, 29836, "demo" }, { 2, 2 }
+        "#]],
+    );
+}

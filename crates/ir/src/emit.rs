@@ -320,8 +320,8 @@ pub fn bytes(out: &mut Vec<u8>, bytes: &[u8], style: BytesStyle) {
 /// Writes the labels of a value.
 pub fn label(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
     let found: Vec<&[u8]> = matching(labels, |low, high| in_range(value, low, high, labels.signed));
-    if style == LabelStyle::PrettyFlags && found.is_empty() {
-        return split_into_bits(out, value, labels);
+    if matches!(style, LabelStyle::PrettyFlags | LabelStyle::PaintedFlags) && found.is_empty() {
+        return split_into_bits(out, value, labels, style);
     }
     list(out, &found, style);
 }
@@ -353,14 +353,26 @@ fn list(out: &mut Vec<u8>, labels: &[&[u8]], style: LabelStyle) {
             separated(out, labels, b",", |out, label| json_text(out, &String::from_utf8_lossy(label)));
             out.push(b']');
         }
+        (LabelStyle::Painted | LabelStyle::PaintedFlags, []) => {
+            out.extend_from_slice(b"\x1b[1m\x1b[1m\x1b[31m<unknown>\x1b[0m");
+        }
         (_, []) => out.extend_from_slice(b"<unknown>"),
-        (_, [label]) => pretty_text(out, label),
-        (_, labels) => {
+        (style, [label]) => one_label(out, label, style),
+        (style, labels) => {
             out.extend_from_slice(b"{ ");
-            separated(out, labels, b", ", pretty_text);
+            separated(out, labels, b", ", |out, label| one_label(out, label, style));
             out.extend_from_slice(b" }");
         }
     }
+}
+
+fn one_label(out: &mut Vec<u8>, label: &[u8], style: LabelStyle) {
+    if !matches!(style, LabelStyle::Painted | LabelStyle::PaintedFlags) {
+        return pretty_text(out, label);
+    }
+    out.extend_from_slice(b"\x1b[1m");
+    pretty_text(out, label);
+    out.extend_from_slice(b"\x1b[0m");
 }
 
 fn separated(out: &mut Vec<u8>, labels: &[&[u8]], separator: &[u8], write: impl Fn(&mut Vec<u8>, &[u8])) {
@@ -373,20 +385,20 @@ fn separated(out: &mut Vec<u8>, labels: &[&[u8]], separator: &[u8], write: impl 
 }
 
 /// A value without a label as labels of its single bits; `<unknown>` if one of them has none.
-fn split_into_bits(out: &mut Vec<u8>, value: u64, labels: &Labels) {
+fn split_into_bits(out: &mut Vec<u8>, value: u64, labels: &Labels, style: LabelStyle) {
     let mut parts: Vec<Vec<&[u8]>> = Vec::new();
     for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
         let single = 1_u64 << bit;
         parts.push(matching(labels, |low, high| low == high && low == single));
     }
     if parts.is_empty() || parts.iter().any(Vec::is_empty) {
-        return out.extend_from_slice(b"<unknown>");
+        return list(out, &[], style);
     }
     for (index, part) in parts.iter().enumerate() {
         if index > 0 {
             out.extend_from_slice(b" | ");
         }
-        list(out, part, LabelStyle::Pretty);
+        list(out, part, style);
     }
 }
 
@@ -480,6 +492,8 @@ mod tests {
         assert_eq!(of(2, LabelStyle::Pretty), "{ \"low\", \"two\" }");
         assert_eq!(of(99, LabelStyle::Pretty), "<unknown>");
         assert_eq!(of(24, LabelStyle::PrettyFlags), "\"eight\" | \"x\"");
+        assert_eq!(of(2, LabelStyle::Painted), "{ \x1b[1m\"low\"\x1b[0m, \x1b[1m\"two\"\x1b[0m }");
+        assert_eq!(of(99, LabelStyle::PaintedFlags), "\x1b[1m\x1b[1m\x1b[31m<unknown>\x1b[0m");
         assert_eq!(of(2, LabelStyle::Json), "[\"low\",\"two\"]");
         assert_eq!(of(8, LabelStyle::Json), "[\"eight\"]");
         assert_eq!(of(99, LabelStyle::Json), "[]");

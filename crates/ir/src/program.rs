@@ -442,6 +442,10 @@ pub enum LabelStyle {
     Pretty,
     /// Babeltrace `pretty` with `print-enum-flags`: a value without label is split into bits, `"A" | "B"`.
     PrettyFlags,
+    /// As `Pretty`, each label in the colours of Babeltrace.
+    Painted,
+    /// As `PrettyFlags`, each label in the colours of Babeltrace.
+    PaintedFlags,
     /// JSON: `["A","B"]`.
     Json,
     /// The first label or nothing, raw.

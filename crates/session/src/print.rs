@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ColumnReader, Projection};
-use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Paint, Printer, Stamp, StampOptions, ZoneOffset};
+use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
 use kymo_ir::emit::{decimal, decimal_signed};
 use kymo_ir::{Cells, Encoding, TextStyle};
 use kymo_scan::batch::State;
@@ -38,8 +38,6 @@ pub struct PrintOptions {
     pub format: PrintFormat,
     /// What details say.
     pub details: DetailsOptions,
-    /// Whether text is coloured.
-    pub paint: Paint,
     /// All clocks count from the Unix epoch.
     pub force_correlate: bool,
     /// Of each trace only the time in which all its data streams are active.
@@ -134,7 +132,7 @@ impl Session {
     fn stream_facts(&self, options: &PrintOptions, spans: &[Span], flat: bool) -> Vec<StreamFacts> {
         let format = match options.format {
             PrintFormat::Text | PrintFormat::Silent => LineFormat::Pretty(options.pretty.clone()),
-            PrintFormat::Details => LineFormat::Details(options.paint),
+            PrintFormat::Details => LineFormat::Details(options.pretty.paint),
             PrintFormat::Json => LineFormat::Json,
             PrintFormat::Csv => LineFormat::Csv { flat },
         };

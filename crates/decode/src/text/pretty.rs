@@ -14,6 +14,7 @@ use kymo_ir::{BytesStyle, Emit, IntegerStyle, LabelStyle, Op, RealStyle, Reg, So
 use crate::builder::Builder;
 use crate::lower::{Face, Value};
 use crate::plan::BodyFace;
+use crate::text::paint::{Paint, Tone};
 use crate::text::script::{Script, add_labels, encoding, literal_op, pretty_style};
 
 /// What a line shows.
@@ -31,6 +32,8 @@ pub struct PrettyOptions {
     pub fields: PrettyFields,
     /// An enumeration value without label is split into bits that have one.
     pub enum_flags: bool,
+    /// Colours, as Babeltrace uses them.
+    pub paint: Paint,
 }
 
 /// What of the trace and of the event class is shown.
@@ -63,6 +66,7 @@ impl Default for PrettyOptions {
                 emf: false,
             },
             enum_flags: false,
+            paint: Paint::default(),
         }
     }
 }
@@ -70,7 +74,7 @@ impl Default for PrettyOptions {
 /// What stands between the stamp and the fields.
 pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &PrettyOptions, stamped: bool) -> Vec<u8> {
     let named = options.header_names;
-    let mut line = HeadLine { text: String::new(), named, started: stamped && named, parts: 0 };
+    let mut line = HeadLine { text: String::new(), named, started: stamped && named, parts: 0, paint: options.paint };
     let text = |name: &str| match trace.environment(name) {
         Some(EnvironmentValue::Text(text)) => Some(text.clone()),
         _ => None,
@@ -101,54 +105,61 @@ pub(crate) fn head(trace: &TraceClass, event: &EventRecordClass, options: &Prett
     if options.fields.emf {
         line.part("model.emf.uri", event.emf_uri.clone());
     }
-    line.finish(event.name.as_deref().unwrap_or("<unknown>"))
+    line.finish(event.name.as_deref())
 }
 
 struct HeadLine {
     text: String,
     named: bool,
+    /// A named stamp stands before. Without it Babeltrace separates nothing.
     started: bool,
     parts: usize,
+    paint: Paint,
 }
 
 impl HeadLine {
     /// Babeltrace puts no separator behind the trace's name, and one too many where names are shown.
     fn trace(&mut self, name: &str) {
         if self.named {
-            self.text += if self.started { ", trace = " } else { "trace = " };
+            self.label("trace");
             self.text += name;
             self.text += ", ";
         } else {
             self.text += name;
         }
+    }
+
+    /// `, name = `
+    fn label(&mut self, name: &str) {
+        let separator = if self.started { ", " } else { "" };
+        self.text += &format!("{separator}{} = ", self.paint.text(Tone::Bold, name));
     }
 
     fn part(&mut self, name: &str, value: Option<String>) {
         let Some(value) = value else { return };
         if self.named {
-            if self.started {
-                self.text += ", ";
-            }
-            self.text += name;
-            self.text += " = ";
+            self.label(name);
         } else if self.parts > 0 {
             self.text += ":";
         }
         self.text += &value;
-        self.started = self.named;
         self.parts += 1;
     }
 
-    fn finish(mut self, event: &str) -> Vec<u8> {
+    fn finish(mut self, event: Option<&str>) -> Vec<u8> {
+        let event = match event {
+            Some(name) => self.paint.text(Tone::BrightMagenta, name),
+            None => self.paint.text(Tone::BrightRed, "<unknown>"),
+        };
         if self.named {
-            self.text += if self.started { ", name = " } else { "name = " };
-            self.text += event;
+            self.label("name");
+            self.text += &event;
             self.text += ", ";
         } else {
             if self.parts > 0 {
                 self.text += " ";
             }
-            self.text += event;
+            self.text += &event;
             self.text += ": ";
         }
         self.text.into_bytes()
@@ -208,7 +219,12 @@ impl<'a> PrettyFace<'a> {
 
     fn enumeration(&mut self, builder: &mut Builder, register: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let labels = add_labels(builder, &meaning.mappings, meaning.signed);
-        let style = if self.options.enum_flags { LabelStyle::PrettyFlags } else { LabelStyle::Pretty };
+        let style = match (self.options.enum_flags, self.options.paint) {
+            (false, Paint(false)) => LabelStyle::Pretty,
+            (true, Paint(false)) => LabelStyle::PrettyFlags,
+            (false, Paint(true)) => LabelStyle::Painted,
+            (true, Paint(true)) => LabelStyle::PaintedFlags,
+        };
         self.script.literal("( ");
         self.script.emit(builder, Emit::Label { from: register, labels, style });
         self.script.literal(" : container = ");
@@ -218,7 +234,14 @@ impl<'a> PrettyFace<'a> {
 
     fn integer(&mut self, builder: &mut Builder, from: Reg, meaning: &model::IntegerMeaning, bits: u8) {
         let style = pretty_style(meaning.base, bits);
-        self.script.emit(builder, Emit::Integer { from, signed: meaning.signed, style });
+        self.bold(builder, Emit::Integer { from, signed: meaning.signed, style });
+    }
+
+    /// Values are bold.
+    fn bold(&mut self, builder: &mut Builder, emit: Emit) {
+        self.script.literal(self.options.paint.start(Tone::Bold));
+        self.script.emit(builder, emit);
+        self.script.literal(self.options.paint.end());
     }
 }
 
@@ -232,31 +255,33 @@ impl Face for PrettyFace<'_> {
                 self.integer(builder, register, meaning, width.unwrap_or(64));
             }
             Value::Boolean { register: from } => {
-                self.script.emit(builder, Emit::Integer { from, signed: false, style: IntegerStyle::Boolean });
+                self.bold(builder, Emit::Integer { from, signed: false, style: IntegerStyle::Boolean });
             }
             Value::BitArray { register: from, width: bits } => {
                 let style = IntegerStyle::HexadecimalUpper { bits };
-                self.script.emit(builder, Emit::Integer { from, signed: false, style });
+                self.bold(builder, Emit::Integer { from, signed: false, style });
             }
             Value::BitMap { register: from, map } => {
                 let labels = add_labels(builder, &map.flags, false);
                 self.script.literal("( ");
-                self.script.emit(builder, Emit::Flags { from, labels, style: LabelStyle::Pretty });
+                let style = if self.options.paint.0 { LabelStyle::Painted } else { LabelStyle::Pretty };
+                self.script.emit(builder, Emit::Flags { from, labels, style });
                 self.script.literal(" : ");
                 let style = IntegerStyle::HexadecimalUpper { bits: map.bits.length as u8 };
-                self.script.emit(builder, Emit::Integer { from, signed: false, style });
+                self.bold(builder, Emit::Integer { from, signed: false, style });
                 self.script.literal(" )");
             }
             Value::Real { register: from, width } => {
-                self.script.emit(builder, Emit::Real { from, width, style: RealStyle::General });
+                self.bold(builder, Emit::Real { from, width, style: RealStyle::General });
             }
             Value::Text { start, length, encoding: of } => {
                 let text = Emit::Text { start, length, encoding: encoding(of), style: TextStyle::Pretty };
-                self.script.emit(builder, text);
+                self.bold(builder, text);
             }
             Value::Blob { start, length } => {
-                self.script.literal("0x");
+                self.script.literal(format!("{}0x", self.options.paint.start(Tone::Bold)));
                 self.script.emit(builder, Emit::Bytes { start, length, style: BytesStyle::Hexadecimal });
+                self.script.literal(self.options.paint.end());
             }
         }
     }
@@ -275,8 +300,8 @@ impl Face for PrettyFace<'_> {
         self.script.literal(if *before { ", " } else { " " });
         *before = true;
         if self.names {
-            self.script.literal(model::display_name(self.dialect, &member.name));
-            self.script.literal(" = ");
+            let name = model::display_name(self.dialect, &member.name);
+            self.script.literal(format!("{} = ", self.options.paint.text(Tone::Cyan, name)));
         }
         true
     }
@@ -348,8 +373,7 @@ impl BodyFace for PrettyFace<'_> {
         self.hides_roles = scope == Scope::PacketContext;
         self.names = if scope == Scope::EventPayload { self.options.payload_names } else { self.options.context_names };
         if self.options.scope_names {
-            self.script.literal(scope_name(scope));
-            self.script.literal(" = ");
+            self.script.literal(format!("{} = ", self.options.paint.text(Tone::Bold, scope_name(scope))));
         }
     }
 

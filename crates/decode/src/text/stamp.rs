@@ -2,6 +2,7 @@
 //!
 //! Consecutive events mostly lie in the same second, so the text of the second is kept.
 
+use crate::text::paint::{Paint, Tone};
 use kymo_ir::emit::{decimal, decimal_padded, nine_digits};
 
 /// How time is shown.
@@ -17,6 +18,8 @@ pub struct StampOptions {
     pub no_delta: bool,
     /// With names.
     pub names: bool,
+    /// Colours, as Babeltrace uses them.
+    pub paint: Paint,
 }
 
 /// Seconds to add to UTC for the local time at a time in seconds.
@@ -38,24 +41,34 @@ pub struct Stamp {
     zone: ZoneOffset,
     second: Option<i64>,
     text: Vec<u8>,
+    before_time: Vec<u8>,
+    before_delta: Vec<u8>,
 }
 
 impl Stamp {
     /// Stamps in a time zone.
     #[must_use]
     pub fn new(options: StampOptions, zone: ZoneOffset) -> Self {
-        Self { options, zone, second: None, text: Vec::new() }
+        let paint = options.paint;
+        let name = |name: &str| format!("{} = ", paint.text(Tone::Bold, name));
+        let (time, delta) = match options.names {
+            true => (name("timestamp"), format!(", {}", name("delta"))),
+            false => ("[".to_owned(), "(".to_owned()),
+        };
+        let before_time = (time + paint.start(Tone::BrightYellow)).into_bytes();
+        Self { options, zone, second: None, text: Vec::new(), before_time, before_delta: delta.into_bytes() }
     }
 
     /// Writes the stamp of an event; `previous` is the one printed before.
     pub fn write(&mut self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
-        out.extend_from_slice(if self.options.names { b"timestamp = " } else { b"[" });
-        self.time(out, moment);
+        out.extend_from_slice(&self.before_time);
+        self.time(out, moment, previous);
+        out.extend_from_slice(self.options.paint.end().as_bytes());
         if !self.options.names {
             out.extend_from_slice(b"] ");
         }
         if !self.options.no_delta {
-            out.extend_from_slice(if self.options.names { b", delta = " } else { b"(" });
+            out.extend_from_slice(&self.before_delta);
             self.delta(out, moment, previous);
             if !self.options.names {
                 out.extend_from_slice(b") ");
@@ -63,17 +76,21 @@ impl Stamp {
         }
     }
 
-    fn time(&mut self, out: &mut Vec<u8>, moment: Moment) {
+    /// A negative time is shown in seconds. Where the one before was negative too, Babeltrace shows its absolute
+    /// value as a time of day, and so do we.
+    fn time(&mut self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
         if self.options.cycles {
             return decimal_padded(out, moment.cycles, 20);
         }
         let Some(nanos) = moment.nanos else {
             return out.extend_from_slice(b"Error");
         };
-        if self.options.seconds || nanos < 0 {
+        let first = || previous.and_then(|previous| previous.nanos).is_none_or(|nanos| nanos >= 0);
+        if self.options.seconds || nanos < 0 && first() {
             return seconds(out, nanos);
         }
-        let (second, rest) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        let nanos = nanos.unsigned_abs();
+        let (second, rest) = ((nanos / 1_000_000_000) as i64, nanos % 1_000_000_000);
         if self.second != Some(second) {
             self.second = Some(second);
             self.text.clear();
@@ -84,23 +101,24 @@ impl Stamp {
         out.extend_from_slice(&nine_digits(rest as u32));
     }
 
+    /// Where the clock steps back, Babeltrace shows the difference modulo 2^64, and takes -1 for no difference.
     fn delta(&self, out: &mut Vec<u8>, moment: Moment, previous: Option<Moment>) {
         if self.options.cycles {
-            let delta = previous.and_then(|previous| moment.cycles.checked_sub(previous.cycles));
+            let delta = previous.map(|previous| moment.cycles.wrapping_sub(previous.cycles));
             out.push(b'+');
             return match delta {
                 Some(delta) if delta < 1_000_000_000_000 => decimal_padded(out, delta, 12),
-                Some(delta) => decimal(out, delta),
-                None => out.extend_from_slice(b"????????????"),
+                Some(delta) if delta != u64::MAX => decimal(out, delta),
+                _ => out.extend_from_slice(b"????????????"),
             };
         }
-        let delta = previous.and_then(|previous| moment.nanos?.checked_sub(previous.nanos?));
+        let delta = previous.and_then(|previous| Some(moment.nanos?.wrapping_sub(previous.nanos?) as u64));
         match delta {
-            Some(delta) => {
+            Some(delta) if delta != u64::MAX => {
                 out.push(b'+');
-                seconds(out, delta);
+                seconds_unsigned(out, delta);
             }
-            None => out.extend_from_slice(b"+?.?????????"),
+            _ => out.extend_from_slice(b"+?.?????????"),
         }
     }
 }
@@ -110,7 +128,10 @@ fn seconds(out: &mut Vec<u8>, nanos: i64) {
     if nanos < 0 {
         out.push(b'-');
     }
-    let nanos = nanos.unsigned_abs();
+    seconds_unsigned(out, nanos.unsigned_abs());
+}
+
+fn seconds_unsigned(out: &mut Vec<u8>, nanos: u64) {
     match nanos / 1_000_000_000 {
         second @ 0..10 => out.extend_from_slice(&[b'0' + second as u8, b'.']),
         seconds => {
@@ -181,5 +202,29 @@ mod tests {
         assert_eq!(stamped(cycles, 5, Some(2)), "[00000000000000000005] (+000000000003) ");
         let seconds = StampOptions { seconds: true, no_delta: true, ..plain };
         assert_eq!(stamped(seconds, -1_500_000_000, None), "[-1.500000000] ");
+        assert_eq!(stamped(seconds, -1_500_000_000, Some(-2_500_000_000)), "[-1.500000000] ");
+    }
+
+    /// Babeltrace falls back to seconds for the first negative time alone.
+    #[test]
+    fn negative_times_as_babeltrace_shows_them() {
+        let plain = StampOptions::default();
+        assert_eq!(stamped(plain, -1_500_000_000, None), "[-1.500000000] (+?.?????????) ");
+        assert_eq!(stamped(plain, -1_500_000_000, Some(-1_600_000_000)), "[00:00:01.500000000] (+0.100000000) ");
+        assert_eq!(stamped(plain, 0, Some(-1)), "[00:00:00.000000000] (+0.000000001) ");
+    }
+
+    #[test]
+    fn steps_back_as_babeltrace_shows_them() {
+        let cycles = StampOptions { cycles: true, ..StampOptions::default() };
+        assert_eq!(stamped(cycles, 5, Some(7)), "[00000000000000000005] (+18446744073709551614) ");
+        assert_eq!(stamped(StampOptions::default(), 5, Some(7)), "[00:00:00.000000005] (+18446744073.709551614) ");
+        assert_eq!(stamped(StampOptions::default(), 5, Some(6)), "[00:00:00.000000005] (+?.?????????) ");
+    }
+
+    #[test]
+    fn colours() {
+        let painted = StampOptions { paint: Paint(true), no_delta: true, ..StampOptions::default() };
+        assert_eq!(stamped(painted, 5, None), "[\x1b[1m\x1b[1m\x1b[33m00:00:00.000000005\x1b[0m] ");
     }
 }

@@ -23,7 +23,6 @@ fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String
         zone: |_| 0,
         format: crate::PrintFormat::Text,
         details: crate::DetailsOptions { trace_name: false, stream_name: false },
-        paint: crate::Paint(false),
         force_correlate: false,
         stream_intersection: false,
         events: Vec::new(),

@@ -61,7 +61,7 @@ pub(crate) struct StreamDetails {
 impl StreamDetails {
     /// Those of all streams of a trace.
     pub(crate) fn of_trace(number: usize, trace: &Trace, options: &PrintOptions, shift_ns: i64) -> Vec<Self> {
-        let paint = options.paint;
+        let paint = options.pretty.paint;
         let facts = |clock| ClockFacts { is_unix: options.force_correlate || is_unix_clock(trace, clock), shift_ns };
         let clocks: Vec<ClockFacts> = trace.class.clock_classes.iter().map(facts).collect();
         let introduction: Arc<str> = trace_class(&trace.class, &clocks, paint).into();
@@ -118,7 +118,7 @@ fn stream_ids(trace: &Trace) -> Vec<u64> {
 
 /// What a stream's beginning says of its trace.
 fn about_trace(trace: &Trace, ids: &[u64], options: &PrintOptions) -> String {
-    let paint = options.paint;
+    let paint = options.pretty.paint;
     let mut lines = Vec::new();
     if let Some(uuid) = trace.class.uuid {
         lines.push(format!("  {}", property(paint, "UUID", &uuid.to_string())));
