@@ -16,7 +16,8 @@ test:
 	@scripts/setup.sh build
 	cargo test --profile ci --workspace
 	cargo test --profile ci --package kymo-format --features testing --test write_random
-	cargo build --profile ci --package kymo-cli
+	cargo test --profile ci --package kymo-session --features export --test export
+	cargo build --profile ci --package kymo-cli --features export
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
@@ -34,5 +35,5 @@ mutants:
 	python3 scripts/mutants.py $(KYMO) --count 10000
 
 bench:
-	cargo build --release --package kymo-cli
+	cargo build --release --package kymo-cli --features export
 	python3 bench/run.py $(CARGO_TARGET_DIR)/release/kymo

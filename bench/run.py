@@ -90,8 +90,8 @@ def jobs(kymo, name, folder):
     if "--begin" in said and (last := last_second(kymo, trace)):
         yield "first line of the last second", [*CORE, kymo, "print", "--begin", last, "--limit", "1", trace], True
     if "\n  export " in known and name.startswith("k"):
-        table = str(STORE / "sched_switch.arrow")
-        yield "one class to Arrow", [*CORE, kymo, "export", "--event", "sched_switch", "--to", "arrow", table, trace], True
+        tables = ["--format", "arrow", "--output", str(STORE / "tables")]
+        yield "one class to Arrow", [*CORE, kymo, "export", "--event", "sched_switch", *tables, trace], True
     for label, command in floors(name, folder):
         yield label, command, False
     if shutil.which("babeltrace2"):

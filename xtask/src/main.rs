@@ -50,6 +50,7 @@ fn check() -> Vec<String> {
         "ci",
         "--workspace",
         "--all-targets",
+        "--features=kymo-cli/export",
         "--",
         "--deny",
         "warnings",

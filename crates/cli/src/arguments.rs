@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Writes a part of a trace as a trace of its own
     Cut(CutArguments),
+    /// Writes events as tables, one for each event class, for pandas, DuckDB, Polars and their like
+    #[cfg(feature = "export")]
+    Export(ExportArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
     /// Writes shell completions to standard output
@@ -130,6 +133,42 @@ pub(crate) struct CutArguments {
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Option<String>,
     /// The folder to make
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+}
+
+/// A file format of tables.
+#[cfg(feature = "export")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// Parquet: small
+    Parquet,
+    /// Arrow IPC files: read as they are
+    Arrow,
+}
+
+#[cfg(feature = "export")]
+#[derive(Args)]
+#[command(after_help = "Examples:\n  kymo export my-trace --output tables\n  \
+                        kymo export my-trace --event sched_switch --format arrow --output tables\n  \
+                        duckdb -c \"select next_comm, count(*) from 'tables/sched_switch.parquet' group by 1\"\n\n\
+                        Rows are in the order of time. `time` is in nanoseconds; null where 64 bits do not hold it.")]
+pub(crate) struct ExportArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What files to write
+    #[arg(long, value_enum, default_value_t = TableFormat::Parquet)]
+    pub(crate) format: TableFormat,
+    /// Begins with the first event that is not before this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) begin: Option<When>,
+    /// Ends with the last event that is not after this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end: Option<When>,
+    /// Writes only events with such a name; `*` is any text, `?` any character; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) event: Vec<String>,
+    /// The folder to write to
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 }

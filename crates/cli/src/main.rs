@@ -6,6 +6,8 @@ mod arguments;
 mod check;
 mod count;
 mod cut;
+#[cfg(feature = "export")]
+mod export;
 mod info;
 mod metadata;
 mod print;
@@ -72,6 +74,11 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         },
         Command::Cut(arguments) => match open(&arguments.common, 0) {
             Some(session) => cut::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        #[cfg(feature = "export")]
+        Command::Export(arguments) => match open(&arguments.common, 0) {
+            Some(session) => export::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
         Command::Check(arguments) => check::run(arguments),

@@ -12,20 +12,13 @@ use kymo_session::{
 use crate::Outcome;
 use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
 use crate::show;
-use crate::when::When;
+use crate::when::span;
 
 /// Prints what the arguments ask for.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
-    let first_ns = session.first_ns().unwrap_or(0);
-    let limit = |when: &Option<When>| {
-        let nanos =
-            |when: &When| when.nanos(first_ns, &zone).ok_or_else(|| io::Error::other("the time is out of range"));
-        when.as_ref().map(nanos).transpose()
-    };
-    options.begin_ns = limit(&arguments.begin)?;
-    options.end_ns = limit(&arguments.end)?;
+    (options.begin_ns, options.end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &zone)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let printed = session.print(&options, &mut out)?;
     out.flush()?;

@@ -1,9 +1,11 @@
 //! Points in time as people type them: `12:18:50.43`, `2016-03-04 17:46:22`, `1457113582.794565804`.
 
 use std::fmt;
+use std::io;
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
+use kymo_session::Session;
 
 /// A point in time as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,18 @@ impl std::str::FromStr for When {
             }
         }
     }
+}
+
+/// The nanoseconds between which events are wanted.
+pub(crate) fn span(
+    session: &Session,
+    begin: Option<&When>,
+    end: Option<&When>,
+    zone: &TimeZone,
+) -> io::Result<(Option<i64>, Option<i64>)> {
+    let first_ns = session.first_ns().unwrap_or(0);
+    let nanos = |when: &When| when.nanos(first_ns, zone).ok_or_else(|| io::Error::other("the time is out of range"));
+    Ok((begin.map(nanos).transpose()?, end.map(nanos).transpose()?))
 }
 
 impl When {

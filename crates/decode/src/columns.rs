@@ -51,6 +51,8 @@ pub enum Shape {
     Integer {
         /// Column of the smallest cell that holds it, extended.
         column: u16,
+        /// That cell.
+        cell: Cell,
         /// Two's complement.
         signed: bool,
         /// For people.
@@ -77,8 +79,10 @@ pub enum Shape {
     },
     /// A real number's bits.
     Real {
-        /// Column of `U16`, `U32` or `U64` cells.
+        /// Column of its bits.
         column: u16,
+        /// `U16`, `U32` or `U64`.
+        cell: Cell,
     },
     /// Text.
     Text {
@@ -222,6 +226,29 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    /// The columns of a packet's context: its members that are not there for readers of packets alone. The program
+    /// runs at [`crate::PacketHead::context_start`].
+    ///
+    /// # Errors
+    ///
+    /// A field class that cannot be decoded.
+    pub fn packet_columns(&self, stream_class: usize) -> Result<ClassColumns, LowerError> {
+        let dialect = self.trace_class().dialect;
+        let context = self.stream_class(stream_class).packet_context.as_ref().map(|class| &class.kind);
+        let members = match context {
+            Some(model::FieldKind::Structure(structure)) => &structure.members[..],
+            _ => &[],
+        };
+        let shown = members.iter().filter(|member| member.class.roles().is_empty());
+        let name = |member: &model::Member| model::display_name(dialect, &member.name).to_owned();
+        let projection = Projection::Fields(shown.map(|member| (Scope::PacketContext, name(member))).collect());
+        let mut face = ColumnFace::new(dialect, &projection);
+        let program = self.packet_context(stream_class, &mut face)?;
+        Ok(ClassColumns { fields: face.fields, program })
+    }
+}
+
 /// A compound field whose parts are being collected.
 #[derive(Debug)]
 enum Open {
@@ -269,9 +296,10 @@ impl<'a> ColumnFace<'a> {
     }
 
     fn integer(&self, builder: &mut Builder, from: Reg, width: Option<u8>, meaning: &IntegerMeaning) -> Shape {
-        let column = self.store(builder, cell(width.unwrap_or(64)), from);
+        let cell = cell(width.unwrap_or(64));
+        let column = self.store(builder, cell, from);
         let labels = meaning.enumeration.then(|| meaning.mappings.clone());
-        Shape::Integer { column, signed: meaning.signed, base: meaning.base, labels }
+        Shape::Integer { column, cell, signed: meaning.signed, base: meaning.base, labels }
     }
 
     fn span(&self, builder: &mut Builder, start: Reg, length: Reg) -> u16 {
@@ -327,7 +355,9 @@ impl Face for ColumnFace<'_> {
             Value::Boolean { register } => Shape::Boolean { column: self.store(builder, Cell::U64, register) },
             Value::BitArray { register, .. } => Shape::BitArray { column: self.store(builder, Cell::U64, register) },
             Value::BitMap { register, map } => bit_map(self.store(builder, Cell::U64, register), map),
-            Value::Real { register, width } => Shape::Real { column: self.store(builder, cell(width), register) },
+            Value::Real { register, width } => {
+                Shape::Real { column: self.store(builder, cell(width), register), cell: cell(width) }
+            }
             Value::Text { start, length, encoding } => {
                 Shape::Text { column: self.span(builder, start, length), encoding }
             }

@@ -156,6 +156,12 @@ impl Cells {
         &memory.bytes[..self.rows(memory.table) * usize::from(memory.width)]
     }
 
+    /// Bytes of a column's cells.
+    #[must_use]
+    pub fn width(&self, column: u16) -> usize {
+        usize::from(self.columns[usize::from(column)].width)
+    }
+
     /// One byte per row, 1 where there is a value; `None` for a column that is not nullable.
     #[must_use]
     pub fn validity(&self, column: u16) -> Option<&[u8]> {

@@ -7,6 +7,8 @@ mod check;
 mod count;
 mod cut;
 mod engine;
+#[cfg(feature = "export")]
+mod export;
 mod glob;
 mod info;
 mod metadata;
@@ -18,6 +20,8 @@ pub use cache::cache_folder;
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, Counts};
 pub use cut::{Cut, CutFailure, CutOptions};
+#[cfg(feature = "export")]
+pub use export::{ExportFailure, ExportOptions, Exported, FileFormat};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

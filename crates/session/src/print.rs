@@ -14,7 +14,7 @@ use kymo_ir::emit::{decimal, decimal_signed};
 use kymo_ir::{Cells, Encoding, TextStyle};
 use kymo_scan::batch::State;
 use kymo_scan::groups::Groups;
-use kymo_scan::{Batch, Content, Events, Loss, Mark, Place, Round, StreamFault};
+use kymo_scan::{Batch, Content, Events, Place, Round, StreamFault};
 
 pub use details::DetailsOptions;
 pub use kymo_decode::text::{PrettyFields, PrettyOptions};
@@ -431,27 +431,11 @@ impl PrintSink<'_> {
         });
         round.order = order;
     }
-
-    fn losses(&mut self, round: &Round<Batch>) {
-        let report = &mut self.printed.report;
-        for part in &round.parts {
-            match &part.batch.content {
-                Content::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
-                    report.events_discarded = report.events_discarded.saturating_add(count.unwrap_or(0));
-                    report.discarded_is_lower_bound |= count.is_none();
-                }
-                Content::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
-                    report.packets_lost = report.packets_lost.saturating_add(count.unwrap_or(0));
-                }
-                _ => {}
-            }
-        }
-    }
 }
 
 impl Sink<PrintWork<'_>> for PrintSink<'_> {
     fn context(&mut self, round: &mut Round<Batch>) -> Before {
-        self.losses(round);
+        self.printed.report.count_losses(round);
         if let Some(blocks) = &mut self.blocks {
             let streams = self.work.streams;
             let blocks_of_round = blocks.of_round(round, streams, &mut self.left);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use kymo_scan::{Batch, Content, Loss, Mark, Round};
+
 /// Everything that stands between an answer and the whole truth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
@@ -37,5 +39,21 @@ impl Report {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.unreadable.is_empty()
+    }
+
+    /// Adds what the streams say they lost.
+    pub(crate) fn count_losses(&mut self, round: &Round<Batch>) {
+        for part in &round.parts {
+            match &part.batch.content {
+                Content::Mark(Mark::DiscardedEvents(Loss { count, .. })) => {
+                    self.events_discarded = self.events_discarded.saturating_add(count.unwrap_or(0));
+                    self.discarded_is_lower_bound |= count.is_none();
+                }
+                Content::Mark(Mark::DiscardedPackets(Loss { count, .. })) => {
+                    self.packets_lost = self.packets_lost.saturating_add(count.unwrap_or(0));
+                }
+                _ => {}
+            }
+        }
     }
 }

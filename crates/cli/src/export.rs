@@ -1,0 +1,32 @@
+//! `kymo export`
+
+use std::io::{self, Write};
+
+use jiff::tz::TimeZone;
+use kymo_session::{ExportOptions, FileFormat, Session};
+
+use crate::Outcome;
+use crate::arguments::{ExportArguments, TableFormat};
+use crate::show;
+use crate::when::span;
+
+/// Writes tables and says which.
+pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<Outcome> {
+    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system())?;
+    let options = ExportOptions {
+        output: arguments.output.clone(),
+        format: match arguments.format {
+            TableFormat::Arrow => FileFormat::Arrow,
+            TableFormat::Parquet => FileFormat::Parquet,
+        },
+        events: arguments.event.clone(),
+        begin_ns,
+        end_ns,
+    };
+    let exported = session.export(&options).map_err(io::Error::other)?;
+    let mut out = io::stdout().lock();
+    for (path, rows) in &exported.tables {
+        writeln!(out, "{:>15}  {}", show::grouped(*rows), path.display())?;
+    }
+    Ok(show::report(&exported.report))
+}

@@ -1,0 +1,449 @@
+//! One column being filled.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryBuilder, BooleanArray, BooleanBufferBuilder, DictionaryArray, Int32Array, ListArray, ListBuilder,
+    StringArray, StringBuilder, StructArray, make_array,
+};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{DataType, Field, Fields, Int32Type};
+use kymo_decode::columns::Shape;
+use kymo_format::model::{Mapping, TextEncoding};
+use kymo_ir::{Cells, Encoding, TextStyle};
+
+/// Cells, and the bytes that their spans lie in.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The cells.
+    pub cells: &'a Cells,
+    /// From the first byte of the window that they were read from.
+    pub bytes: &'a [u8],
+}
+
+/// A column, and what was appended to it.
+#[derive(Debug)]
+pub(crate) struct Column {
+    name: String,
+    data: Data,
+    valid: Validity,
+}
+
+/// Numbers are columns of the cells.
+#[derive(Debug)]
+enum Data {
+    Number {
+        cells: u16,
+        kind: DataType,
+        width: usize,
+        bytes: Vec<u8>,
+    },
+    Boolean {
+        cells: u16,
+        bits: BooleanBufferBuilder,
+    },
+    /// 16 bits, which few readers know: written with 32.
+    Half {
+        cells: u16,
+        values: Vec<f32>,
+    },
+    Label {
+        cells: u16,
+        labels: Arc<Labels>,
+        keys: Vec<i32>,
+    },
+    Flags {
+        cells: u16,
+        labels: Arc<Labels>,
+        lists: ListBuilder<StringBuilder>,
+    },
+    /// Whether it is valid is looked at once for all.
+    Text {
+        cells: u16,
+        encoding: TextEncoding,
+        offsets: Vec<i32>,
+        bytes: Vec<u8>,
+    },
+    Blob {
+        cells: u16,
+        blobs: BinaryBuilder,
+    },
+    List {
+        cells: u16,
+        offsets: Vec<i32>,
+        element: Box<Column>,
+    },
+    Structure {
+        members: Vec<Column>,
+    },
+    /// The names of options by their index.
+    Tag {
+        cells: u16,
+        labels: Arc<Labels>,
+        keys: Vec<i32>,
+    },
+}
+
+/// Names of values, and their dictionary, which all batches share.
+#[derive(Debug)]
+struct Labels {
+    signed: bool,
+    mappings: Vec<Mapping>,
+    names: ArrayRef,
+}
+
+impl Labels {
+    fn new(mappings: &[Mapping], signed: bool) -> Arc<Self> {
+        let names: StringArray = mappings.iter().map(|mapping| Some(mapping.label.as_str())).collect();
+        Arc::new(Self { signed, mappings: mappings.to_vec(), names: Arc::new(names) })
+    }
+
+    fn of_names(names: Vec<String>) -> Arc<Self> {
+        Arc::new(Self { signed: false, mappings: Vec::new(), names: Arc::new(StringArray::from(names)) })
+    }
+
+    /// The first mapping that has the value.
+    fn key(&self, value: u64) -> Option<i32> {
+        let value = if self.signed { i128::from(value as i64) } else { i128::from(value) };
+        let found = self.mappings.iter().position(|mapping| holds(mapping, value));
+        found.map(|index| index as i32)
+    }
+}
+
+fn holds(mapping: &Mapping, value: i128) -> bool {
+    mapping.ranges.iter().any(|range| (range.lower..=range.upper).contains(&value))
+}
+
+/// Which rows have a value.
+#[derive(Debug, Default)]
+struct Validity {
+    /// Absent while all have.
+    bits: Option<BooleanBufferBuilder>,
+    rows: usize,
+}
+
+impl Validity {
+    fn push(&mut self, valid: bool, count: usize) {
+        if !valid && self.bits.is_none() {
+            let mut bits = BooleanBufferBuilder::new(self.rows + count);
+            bits.append_n(self.rows, true);
+            self.bits = Some(bits);
+        }
+        if let Some(bits) = &mut self.bits {
+            bits.append_n(count, valid);
+        }
+        self.rows += count;
+    }
+
+    /// Of the rows of a column of cells.
+    fn append(&mut self, cells: &Cells, column: u16, rows: Range<usize>) {
+        match cells.validity(column) {
+            None => self.push(true, rows.len()),
+            Some(validity) => validity[rows].iter().for_each(|&valid| self.push(valid != 0, 1)),
+        }
+    }
+
+    fn finish(&mut self) -> Option<NullBuffer> {
+        self.rows = 0;
+        self.bits.take().map(|mut bits| NullBuffer::new(bits.finish()))
+    }
+}
+
+/// The columns of a field: an enumeration has two.
+pub(crate) fn columns(name: &str, shape: &Shape) -> Vec<Column> {
+    let column = |name: &str, data| Column { name: name.to_owned(), data, valid: Validity::default() };
+    let number = |cells: u16, kind: DataType| {
+        let width = kind.primitive_width().unwrap_or(8);
+        column(name, Data::Number { cells, kind, width, bytes: Vec::new() })
+    };
+    match shape {
+        Shape::Integer { column: cells, signed, labels, cell, .. } => {
+            let mut columns = vec![number(*cells, integer(cell.width(), *signed))];
+            if let Some(mappings) = labels {
+                let labels = Labels::new(mappings, *signed);
+                columns.push(column(&format!("{name}_label"), Data::Label { cells: *cells, labels, keys: Vec::new() }));
+            }
+            columns
+        }
+        Shape::BitArray { column: cells } => vec![number(*cells, DataType::UInt64)],
+        Shape::BitMap { column: cells, flags } => {
+            let labels = Labels::new(flags, false);
+            let lists = ListBuilder::new(StringBuilder::new());
+            let data = Data::Flags { cells: *cells, labels, lists };
+            vec![number(*cells, DataType::UInt64), column(&format!("{name}_labels"), data)]
+        }
+        Shape::Boolean { column: cells } => {
+            vec![column(name, Data::Boolean { cells: *cells, bits: BooleanBufferBuilder::new(0) })]
+        }
+        Shape::Real { column: cells, cell } => vec![match cell.width() {
+            2 => column(name, Data::Half { cells: *cells, values: Vec::new() }),
+            4 => number(*cells, DataType::Float32),
+            _ => number(*cells, DataType::Float64),
+        }],
+        Shape::Text { column: cells, encoding } => {
+            vec![column(name, Data::Text { cells: *cells, encoding: *encoding, offsets: vec![0], bytes: Vec::new() })]
+        }
+        Shape::Blob { column: cells } => {
+            vec![column(name, Data::Blob { cells: *cells, blobs: BinaryBuilder::new() })]
+        }
+        Shape::List { column: cells, element, .. } => {
+            let list = |element: Column| {
+                let name = name.to_owned() + element.name.strip_prefix("item").unwrap_or_default();
+                let data = Data::List { cells: *cells, offsets: vec![0], element: Box::new(element) };
+                Column { name, data, valid: Validity::default() }
+            };
+            columns("item", element).into_iter().map(list).collect()
+        }
+        Shape::Structure { members } => {
+            let members: Vec<Column> = members.iter().flat_map(|(name, shape)| columns(name, shape)).collect();
+            // Parquet knows no structure without members, and there is nothing in it.
+            if members.is_empty() { Vec::new() } else { vec![column(name, Data::Structure { members })] }
+        }
+        Shape::Optional { content, .. } => columns(name, content),
+        Shape::Variant { option, options } => {
+            let name_of = |(index, (name, _)): (usize, &(Option<String>, Shape))| {
+                name.clone().unwrap_or(format!("option{index}"))
+            };
+            let names: Vec<String> = options.iter().enumerate().map(name_of).collect();
+            let mut members: Vec<Column> = Vec::new();
+            for (name, (_, shape)) in names.iter().zip(options) {
+                members.extend(columns(name, shape));
+            }
+            let labels = Labels::of_names(names);
+            members.insert(0, column("tag", Data::Tag { cells: *option, labels, keys: Vec::new() }));
+            vec![column(name, Data::Structure { members })]
+        }
+    }
+}
+
+fn integer(width: usize, signed: bool) -> DataType {
+    match (width, signed) {
+        (1, false) => DataType::UInt8,
+        (1, true) => DataType::Int8,
+        (2, false) => DataType::UInt16,
+        (2, true) => DataType::Int16,
+        (4, false) => DataType::UInt32,
+        (4, true) => DataType::Int32,
+        (_, false) => DataType::UInt64,
+        (_, true) => DataType::Int64,
+    }
+}
+
+impl Column {
+    /// Its name and type.
+    pub(crate) fn field(&self) -> Field {
+        let kind = match &self.data {
+            Data::Number { kind, .. } => kind.clone(),
+            Data::Boolean { .. } => DataType::Boolean,
+            Data::Half { .. } => DataType::Float32,
+            Data::Label { .. } | Data::Tag { .. } => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            Data::Flags { .. } => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
+            Data::Text { .. } => DataType::Utf8,
+            Data::Blob { .. } => DataType::Binary,
+            Data::List { element, .. } => DataType::List(Arc::new(element.field().with_name("item"))),
+            Data::Structure { members } => DataType::Struct(members.iter().map(Self::field).collect()),
+        };
+        Field::new(&self.name, kind, true)
+    }
+
+    /// Appends rows.
+    pub(crate) fn append(&mut self, source: Source<'_>, rows: Range<usize>) {
+        let cells = source.cells;
+        if let Some(column) = self.data.cells() {
+            self.valid.append(cells, column, rows.clone());
+        }
+        match &mut self.data {
+            Data::Number { cells: column, width, bytes, .. } => {
+                bytes.extend_from_slice(&cells.bytes(*column)[rows.start * *width..rows.end * *width]);
+            }
+            Data::Boolean { cells: column, bits } => {
+                rows.for_each(|row| bits.append(cells.value(*column, row) != 0));
+            }
+            Data::Half { cells: column, values } => {
+                values.extend(rows.map(|row| half(cells.value(*column, row) as u16)));
+            }
+            Data::Label { cells: column, labels, keys } => {
+                for row in rows {
+                    let key = if has_value(cells, *column, row) {
+                        labels.key(signed(cells, *column, row, labels))
+                    } else {
+                        None
+                    };
+                    // The integer has a value here, its label may not.
+                    keys.push(key.unwrap_or(-1));
+                }
+            }
+            Data::Tag { cells: column, keys, .. } => {
+                keys.extend(rows.map(|row| cells.value(*column, row) as i32));
+            }
+            Data::Flags { cells: column, labels, lists } => {
+                for row in rows {
+                    let value = cells.value(*column, row);
+                    let is_set = |mapping: &&Mapping| (0..64).any(|bit| value >> bit & 1 == 1 && holds(mapping, bit));
+                    labels
+                        .mappings
+                        .iter()
+                        .filter(is_set)
+                        .for_each(|mapping| lists.values().append_value(&mapping.label));
+                    lists.append(has_value(cells, *column, row));
+                }
+            }
+            Data::Text { cells: column, encoding, offsets, bytes } => {
+                for row in rows {
+                    append_text(bytes, span(source, *column, row).unwrap_or_default(), *encoding);
+                    offsets.push(bytes.len() as i32);
+                }
+            }
+            Data::Blob { cells: column, blobs } => {
+                for row in rows {
+                    blobs.append_option(span(source, *column, row));
+                }
+            }
+            Data::List { cells: column, offsets, element } => append_list(source, *column, rows, offsets, element),
+            Data::Structure { members } => {
+                members.iter_mut().for_each(|member| member.append(source, rows.clone()));
+            }
+        }
+    }
+
+    /// Appends the same row several times.
+    pub(crate) fn repeat(&mut self, source: Source<'_>, row: usize, count: usize) {
+        if let Data::Number { cells: column, width, bytes, .. } = &mut self.data
+            && has_value(source.cells, *column, row)
+        {
+            let cell = &source.cells.bytes(*column)[row * *width..(row + 1) * *width];
+            (0..count).for_each(|_| bytes.extend_from_slice(cell));
+            return self.valid.push(true, count);
+        }
+        (0..count).for_each(|_| self.append(source, row..row + 1));
+    }
+
+    /// What was appended; the column is empty again.
+    pub(crate) fn finish(&mut self) -> ArrayRef {
+        let nulls = self.valid.finish();
+        match &mut self.data {
+            Data::Number { kind, width, bytes, .. } => {
+                let rows = bytes.len() / *width;
+                let data = arrow::array::ArrayData::builder(kind.clone())
+                    .len(rows)
+                    .add_buffer(Buffer::from_vec(std::mem::take(bytes)))
+                    .nulls(nulls)
+                    .align_buffers(true);
+                make_array(data.build().expect("the buffer has a cell for each row"))
+            }
+            Data::Boolean { bits, .. } => Arc::new(BooleanArray::new(bits.finish(), nulls)),
+            Data::Half { values, .. } => {
+                Arc::new(arrow::array::Float32Array::new(ScalarBuffer::from(std::mem::take(values)), nulls))
+            }
+            Data::Label { labels, keys, .. } | Data::Tag { labels, keys, .. } => {
+                let keys: Int32Array = std::mem::take(keys).into_iter().map(|key| (key >= 0).then_some(key)).collect();
+                Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::clone(&labels.names)))
+            }
+            Data::Flags { lists, .. } => Arc::new(lists.finish()),
+            Data::Text { offsets, bytes, .. } => {
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(offsets, vec![0])));
+                Arc::new(texts(&offsets, &Buffer::from_vec(std::mem::take(bytes)), nulls.as_ref()))
+            }
+            Data::Blob { blobs, .. } => Arc::new(blobs.finish()),
+            Data::List { offsets, element, .. } => {
+                let offsets = std::mem::replace(offsets, vec![0]);
+                let field = Arc::new(element.field().with_name("item"));
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                Arc::new(ListArray::new(field, offsets, element.finish(), nulls))
+            }
+            Data::Structure { members } => {
+                let fields: Fields = members.iter().map(Self::field).collect();
+                let arrays: Vec<ArrayRef> = members.iter_mut().map(Self::finish).collect();
+                Arc::new(StructArray::new(fields, arrays, None))
+            }
+        }
+    }
+}
+
+impl Data {
+    /// The column of cells that says which rows have a value.
+    fn cells(&self) -> Option<u16> {
+        match self {
+            Self::Number { cells, .. }
+            | Self::Boolean { cells, .. }
+            | Self::Half { cells, .. }
+            | Self::Text { cells, .. }
+            | Self::List { cells, .. } => Some(*cells),
+            // These know by themselves, and a structure by its members.
+            _ => None,
+        }
+    }
+}
+
+fn append_list(source: Source<'_>, column: u16, rows: Range<usize>, offsets: &mut Vec<i32>, element: &mut Column) {
+    let mut pending = 0..0;
+    for row in rows {
+        let (first, count) =
+            if has_value(source.cells, column, row) { source.cells.span(column, row) } else { (pending.end, 0) };
+        let before = *offsets.last().expect("offsets begin with 0");
+        offsets.push(before + count as i32);
+        if first != pending.end {
+            element.append(source, std::mem::replace(&mut pending, first..first));
+        }
+        pending.end += count;
+    }
+    element.append(source, pending);
+}
+
+fn has_value(cells: &Cells, column: u16, row: usize) -> bool {
+    cells.validity(column).is_none_or(|validity| validity[row] != 0)
+}
+
+/// A cell extended as its integer's sign demands.
+fn signed(cells: &Cells, column: u16, row: usize, labels: &Labels) -> u64 {
+    let value = cells.value(column, row);
+    let bits = 8 * cells.width(column) as u32;
+    if labels.signed && bits < 64 { ((value << (64 - bits)) as i64 >> (64 - bits)) as u64 } else { value }
+}
+
+fn span(source: Source<'_>, column: u16, row: usize) -> Option<&[u8]> {
+    has_value(source.cells, column, row).then(|| {
+        let (first, length) = source.cells.span(column, row);
+        &source.bytes[first..first + length]
+    })
+}
+
+/// As UTF-8, as far as it is valid.
+fn append_text(out: &mut Vec<u8>, bytes: &[u8], encoding: TextEncoding) {
+    let encoding = match encoding {
+        TextEncoding::Ascii | TextEncoding::Utf8 => return out.extend_from_slice(bytes),
+        TextEncoding::Utf16Be => Encoding::Utf16Be,
+        TextEncoding::Utf16Le => Encoding::Utf16Le,
+        TextEncoding::Utf32Be => Encoding::Utf32Be,
+        TextEncoding::Utf32Le => Encoding::Utf32Le,
+    };
+    kymo_ir::emit::text(out, bytes, encoding, TextStyle::Raw);
+}
+
+/// Texts, with U+FFFD for what is not valid.
+fn texts(offsets: &OffsetBuffer<i32>, bytes: &Buffer, nulls: Option<&NullBuffer>) -> StringArray {
+    match StringArray::try_new(offsets.clone(), bytes.clone(), nulls.cloned()) {
+        Ok(texts) => texts,
+        Err(_) => {
+            let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
+            let text = |(row, ends): (usize, &[i32])| {
+                is_valid(row).then(|| String::from_utf8_lossy(&bytes[ends[0] as usize..ends[1] as usize]))
+            };
+            offsets.windows(2).enumerate().map(text).collect()
+        }
+    }
+}
+
+fn half(bits: u16) -> f32 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f32::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2_f32.powi(-24),
+        31 if fraction == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + fraction / 1024.0) * 2_f32.powi(exponent - 15),
+    }
+}

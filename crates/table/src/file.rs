@@ -1,0 +1,117 @@
+//! Files of record batches.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use arrow::ipc::writer::FileWriter;
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+
+/// What is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Arrow's own file format, which other programs map into memory as it is.
+    Arrow,
+    /// Parquet: smaller.
+    Parquet,
+}
+
+impl FileFormat {
+    /// What its files' names end with.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Arrow => "arrow",
+            Self::Parquet => "parquet",
+        }
+    }
+}
+
+/// Why a table cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file system refuses.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// Arrow refuses.
+    #[error("{0}")]
+    Arrow(#[from] ArrowError),
+    /// Parquet refuses.
+    #[error("{0}")]
+    Parquet(#[from] ParquetError),
+}
+
+/// Batches of one table as one.
+///
+/// # Errors
+///
+/// They are of different tables.
+pub fn together(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch, FileError> {
+    Ok(arrow::compute::concat_batches(schema, batches)?)
+}
+
+/// A file being written.
+pub struct TableFile {
+    writer: Writer,
+}
+
+enum Writer {
+    Arrow(Box<FileWriter<BufWriter<File>>>),
+    Parquet(Box<ArrowWriter<File>>),
+}
+
+impl TableFile {
+    /// Makes a file.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be made.
+    pub fn create(path: &Path, schema: &SchemaRef, format: FileFormat) -> Result<Self, FileError> {
+        let file = File::create(path)?;
+        let writer = match format {
+            FileFormat::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(BufWriter::new(file), schema)?)),
+            FileFormat::Parquet => {
+                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                Writer::Parquet(Box::new(ArrowWriter::try_new(file, schema.clone(), Some(properties))?))
+            }
+        };
+        Ok(Self { writer })
+    }
+
+    /// Appends rows; keeps at most about `memory_bytes` of them in memory.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be written.
+    pub fn write(&mut self, batch: &RecordBatch, memory_bytes: usize) -> Result<(), FileError> {
+        match &mut self.writer {
+            Writer::Arrow(writer) => writer.write(batch)?,
+            Writer::Parquet(writer) => {
+                writer.write(batch)?;
+                if writer.in_progress_size() > memory_bytes {
+                    writer.flush()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    ///
+    /// The rest cannot be written.
+    pub fn close(self) -> Result<(), FileError> {
+        match self.writer {
+            Writer::Arrow(mut writer) => writer.finish()?,
+            Writer::Parquet(writer) => drop(writer.close()?),
+        }
+        Ok(())
+    }
+}

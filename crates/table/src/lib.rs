@@ -1,0 +1,27 @@
+//! Event records as tables: Arrow record batches from decoded columns, and files of them.
+//!
+//! ```text
+//! cells of one class ──column──> arrays ──table──> record batch ──file──> .arrow, .parquet
+//! ```
+//!
+//! | field | columns |
+//! |---|---|
+//! | integer, bit array | integer of its width and sign |
+//! | enumeration `x` | the integer, and `x_label`: a dictionary |
+//! | bit map `x` | the integer, and `x_labels`: a list of text |
+//! | boolean, real, text, blob | the same in Arrow; text that is not valid has U+FFFD in its place |
+//! | array `x` | a list |
+//! | structure | a structure; nothing if it has no members |
+//! | optional | its content, or null |
+//! | variant | a structure: `tag`, and a member for each option, of which one is not null |
+//!
+//! It must never know files of traces, threads, or who asked.
+
+mod column;
+mod file;
+mod table;
+
+pub use arrow::record_batch::RecordBatch;
+pub use column::Source;
+pub use file::{FileError, FileFormat, TableFile, together};
+pub use table::{Part, Table};
