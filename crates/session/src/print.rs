@@ -52,6 +52,25 @@ pub struct PrintOptions {
     pub end_ns: Option<i64>,
 }
 
+/// Everything as text, in UTC.
+impl Default for PrintOptions {
+    fn default() -> Self {
+        Self {
+            pretty: PrettyOptions::default(),
+            stamp: StampOptions::default(),
+            zone: |_| 0,
+            format: PrintFormat::Text,
+            details: DetailsOptions { trace_name: true, stream_name: true },
+            force_correlate: false,
+            stream_intersection: false,
+            events: Vec::new(),
+            limit: None,
+            begin_ns: None,
+            end_ns: None,
+        }
+    }
+}
+
 /// What a line is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PrintFormat {

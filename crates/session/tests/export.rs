@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::ipc::reader::FileReader;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use kymo_session::{
-    ExportOptions, Exported, FileFormat, OpenOptions, PrettyOptions, PrintFormat, PrintOptions, Session, StampOptions,
-};
+use kymo_session::{ExportOptions, Exported, FileFormat, OpenOptions, PrintFormat, PrintOptions, Session};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
@@ -41,16 +39,7 @@ fn read(path: &Path) -> Vec<RecordBatch> {
 }
 
 fn json(event: &str) -> Vec<Value> {
-    let options = PrintOptions {
-        pretty: PrettyOptions::default(),
-        stamp: StampOptions::default(),
-        zone: |_| 0,
-        format: PrintFormat::Json,
-        events: vec![event.to_owned()],
-        limit: None,
-        begin_ns: None,
-        end_ns: None,
-    };
+    let options = PrintOptions { format: PrintFormat::Json, events: vec![event.to_owned()], ..PrintOptions::default() };
     let mut text = Vec::new();
     demo().print(&options, &mut text).expect("memory takes everything");
     let text = String::from_utf8(text).expect("JSON is UTF-8");
