@@ -8,7 +8,8 @@ each with the name of the nearest field around it:
     both   ("begin", {"payload": [("sizes", 1), ("sizes", 2), ("kind", 5, "CUSTOM")]})
 
 Headers are not compared, because kymo's text leaves them out. Hexadecimal numbers of kymo are the bits of
-the field, so that they equal every number with those bits.
+the field, so that they equal every number with those bits; blobs are such numbers too, while actf writes their
+bytes alone.
 """
 
 import re
@@ -18,6 +19,7 @@ SCOPES = {
     "event-specific-context": "specific", "event.context": "specific",
     "event-payload": "payload", "event.fields": "payload",
 }
+BOOLEANS = {"false": "0", "true": "1"}
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -46,12 +48,13 @@ class Reader:
     def labels(self):
         """Names of an enumeration's value, in any of the two notations."""
         found = []
-        self.skip("{")
+        in_braces = self.skip("{")
         while self.skip('"'):
             self.at -= 1
             found.append(self.text())
             self.skip(",")
-        self.skip("}")
+        if in_braces:
+            self.need("}")
         return tuple(sorted(found))
 
     def name(self):
@@ -160,6 +163,10 @@ def same_leaf(one, other):
     if name != other_name or labels != other_labels:
         return False
     if value == other_value or {value, other_value} <= {"nil", "<none>", "None"}:
+        return True
+    if other_value in BOOLEANS:
+        return value == BOOLEANS[other_value]
+    if other_value == "0x" + value:
         return True
     try:
         if other_value.startswith("0x"):

@@ -114,6 +114,8 @@ def main():
         print(f"NOT LISTED  {key[0]}  {key[1]}: {found[key]}")
     for key in sorted(known.keys() - found.keys()):
         print(f"NO LONGER   {key[0]}  {key[1]}: remove it from tests/conformance/deviations.tsv")
+    for (trace, check), reason in sorted(known.items()):
+        print(f"DEVIATES    {trace}  {check}: {reason}")
     defects = sum(reason.startswith("open:") for reason in known.values())
     print(f"conformance: {passed} of {total} traces as the references, "
           f"{len(known)} deviations listed, {defects} of them open")

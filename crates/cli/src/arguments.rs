@@ -188,6 +188,19 @@ pub(crate) enum Format {
     None,
 }
 
+const PRINT_EXAMPLES: &str = "\
+Examples:
+  kymo print my-trace
+  kymo print --clock-date --names all my-trace
+  kymo print --limit 10 my-trace
+  kymo print --color always my-trace | less -R
+  kymo print --event 'sched_*' --format json my-trace | jq .payload
+  kymo print --event sched_switch --format csv my-trace > switches.csv
+  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace
+  kymo print --format details my-trace      classes, packets and losses too
+  kymo print --stream-intersection my-trace only while all data streams are active
+  kymo print --format none my-trace         reads everything, prints nothing";
+
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
@@ -198,8 +211,7 @@ pub(crate) enum Color {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:\n  kymo print my-trace\n  kymo print --clock-date --names all my-trace\n  \
-                        kymo print --limit 10 my-trace\n  kymo print --event 'sched_*' --format json my-trace | jq .payload\n  kymo print --event sched_switch --format csv my-trace > switches.csv\n  kymo print --begin 12:18:50 --end 12:18:50.5 my-trace\n  kymo print --format none my-trace      reads everything, prints nothing")]
+#[command(after_help = PRINT_EXAMPLES)]
 pub(crate) struct PrintArguments {
     #[command(flatten)]
     pub(crate) common: Common,

@@ -90,7 +90,12 @@ pub enum Mark {
     /// The stream ends.
     StreamEnd,
     /// A packet begins.
-    PacketBegin(Arc<Packet>),
+    PacketBegin {
+        /// The packet.
+        packet: Arc<Packet>,
+        /// When, with the quirks of its writer mended.
+        cycles: Option<u64>,
+    },
     /// A packet ends.
     PacketEnd {
         /// The packet.

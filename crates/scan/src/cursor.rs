@@ -19,6 +19,7 @@ use crate::batch::{Batch, Content, Events, Loss, Mark, Packet};
 use crate::fault::{StreamFault, StreamFaultKind};
 use crate::index::{HeadReader, PacketRow};
 use crate::keys::KeyMaker;
+use crate::quirks;
 
 /// Events of a batch at most.
 pub const BATCH_ROWS: usize = 4096;
@@ -62,6 +63,8 @@ pub struct Cursor {
     begun: bool,
     ended: bool,
     uuid_differs: bool,
+    /// Packets may begin after their first event.
+    begins_are_doubtful: bool,
     /// When the packet that was read last ends, as it says.
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
@@ -73,6 +76,8 @@ struct Current {
     packet: Arc<Packet>,
     state: State,
     position: u64,
+    /// Its beginning was not told yet.
+    owes_begin: bool,
 }
 
 /// Bytes of a file in memory.
@@ -107,6 +112,7 @@ impl Cursor {
             begun: false,
             ended: false,
             uuid_differs: false,
+            begins_are_doubtful: quirks::begins_are_doubtful(setup.decoder.trace_class()),
             end_before: None,
             spare: Vec::new(),
             setup,
@@ -198,8 +204,15 @@ impl Cursor {
         let state = self.setup.decoder.state(&head, self.clock);
         let packet = Arc::new(Packet { number: number as u64, row, head, head_bytes });
         self.losses(&packet);
-        self.mark(Mark::PacketBegin(Arc::clone(&packet)), row.begin_cycles);
-        self.current = Some(Current { packet, state, position: body });
+        let owes_begin = self.begins_are_doubtful;
+        if !owes_begin {
+            self.begin_packet(&packet, row.begin_cycles);
+        }
+        self.current = Some(Current { packet, state, position: body, owes_begin });
+    }
+
+    fn begin_packet(&mut self, packet: &Arc<Packet>, cycles: Option<u64>) {
+        self.mark(Mark::PacketBegin { packet: Arc::clone(packet), cycles }, cycles);
     }
 
     /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
@@ -260,6 +273,11 @@ impl Cursor {
             let stop = decoder.scan(class, window, position, state, &mut records, BATCH_ROWS);
             let found = !records.is_empty();
             if found {
+                if std::mem::take(&mut current.owes_begin) {
+                    let first = records.cycles.first();
+                    let begin = row.begin_cycles.map(|begin| first.map_or(begin, |first| begin.min(*first)));
+                    self.begin_packet(&current.packet, begin);
+                }
                 self.setup.keys.events(&records.cycles, &mut keys);
                 if let Some(selected) = &self.setup.selected {
                     keep(&mut records, &mut keys, selected);
@@ -303,6 +321,9 @@ impl Cursor {
 
     fn close_packet(&mut self, current: &Current) {
         let row = current.packet.row;
+        if current.owes_begin {
+            self.begin_packet(&current.packet, row.begin_cycles);
+        }
         if row.cut {
             self.fault(&row, StreamFaultKind::Cut { left_bits: row.total_bits });
         }

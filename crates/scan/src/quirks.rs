@@ -6,8 +6,7 @@
 //! | LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.0 to 2.10.9 | events after their packet's end | end where the next one begins |
 //! | barectf before 2.3.1 | events before their packet's begin | begin at the first event, end there before |
 //!
-//! The last remedy needs the first event of each packet; it is left to [`crate::cursor`]'s events, because
-//! packets' times are only shown, while events carry their own.
+//! The last remedy needs the first event of each packet: [`crate::cursor`] applies it when it has read that.
 
 use std::sync::Arc;
 
@@ -49,6 +48,13 @@ fn ends_are_doubtful(class: &TraceClass) -> bool {
         "lttng-modules" => version < [2, 9, 13] || ([2, 10, 0]..[2, 10, 10]).contains(&version),
         _ => false,
     }
+}
+
+/// Whether packets may begin after their first event.
+pub(crate) fn begins_are_doubtful(class: &TraceClass) -> bool {
+    let version = [part(class, "tracer_major"), part(class, "tracer_minor"), patch(class)];
+    matches!(class.environment("tracer_name"), Some(EnvironmentValue::Text(name)) if name == "barectf")
+        && version < [2, 3, 1]
 }
 
 fn part(class: &TraceClass, name: &str) -> i128 {

@@ -271,7 +271,7 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings) {
             };
             match &batch.content {
                 Content::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
-                Content::Mark(Mark::PacketBegin(packet)) if packet.head.uuid_differs => {
+                Content::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {
                     let message = format!("packet at byte {}: its UUID is not the metadata's", packet.row.offset_bytes);
                     findings.add(&UUID, file_name(trace, packet.row.file as usize), message);
                 }

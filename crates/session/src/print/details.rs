@@ -221,8 +221,8 @@ fn message(round: &Round<Batch>, place: Place, streams: &[StreamFacts]) -> Messa
         }
         Content::Mark(Mark::StreamBegin) => message(Step::StreamBegin, None, Body::Nothing),
         Content::Mark(Mark::StreamEnd) => message(Step::StreamEnd, None, Body::Nothing),
-        Content::Mark(Mark::PacketBegin(packet)) => {
-            message(Step::PacketBegin, packet.row.begin_cycles, Body::Packet(Arc::clone(packet)))
+        Content::Mark(Mark::PacketBegin { packet, cycles }) => {
+            message(Step::PacketBegin, *cycles, Body::Packet(Arc::clone(packet)))
         }
         Content::Mark(Mark::PacketEnd { cycles, .. }) => message(Step::PacketEnd, *cycles, Body::Nothing),
         Content::Mark(Mark::DiscardedEvents(loss)) => {
