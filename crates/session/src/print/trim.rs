@@ -81,7 +81,8 @@ impl<B: Default> Trimmer<B> {
         if !self.begun {
             let begin = self.begin.unwrap_or(i64::MIN);
             let reaches = |time: Option<i64>| time.is_some_and(|time| time >= begin);
-            if !reaches(message.nanos) && !(message.step == Step::Loss && reaches(message.until)) {
+            let lasts = message.step == Step::Loss && reaches(message.until);
+            if !reaches(message.nanos) && !lasts {
                 return self.hold(message);
             }
             self.release(begin, out);
