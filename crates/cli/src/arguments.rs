@@ -242,7 +242,7 @@ pub(crate) struct PrintArguments {
     /// Splits a value of an enumeration that has no label into bits that have one
     #[arg(long)]
     pub(crate) print_enum_flags: bool,
-    /// Says on standard error how much was printed, and from what
+    /// Says on standard error how many events were printed
     #[arg(short, long)]
     pub(crate) verbose: bool,
     /// Shows no names of traces, in details

@@ -11,6 +11,7 @@
 //!     prev_tid: 4,297                                          ┘ program: `DetailsFace`
 //! ```
 //!
+//! Blobs and maps of bits, which no version that could be compared with knows, are written in the same manner.
 //! How deep a field lies is known from its class, so indentation is literal text of the program.
 
 mod classes;
