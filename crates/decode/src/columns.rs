@@ -30,7 +30,7 @@ pub struct ClassColumns {
     /// Its fields, in the order of the bytes.
     pub fields: Vec<ScopeField>,
     /// Fills the columns; runs at the positions that a scan finds.
-    pub program: Program,
+    pub program: Arc<Program>,
 }
 
 /// A direct member of one of the record's scopes.
@@ -201,7 +201,7 @@ impl ColumnReader {
             if (self.decoder.compiles_at_once() || before >= COMPILE_AFTER)
                 && let Some(rows) = class.compiled.get_or_init(|| Rows::new(engine, program))
             {
-                return rows.run(program, window, positions, state, cells);
+                return rows.run(window, positions, state, cells);
             }
         }
         eval::rows(program, window, positions, state, cells)
@@ -222,7 +222,7 @@ impl Decoder {
     ) -> Result<ClassColumns, LowerError> {
         let mut face = ColumnFace::new(self.trace_class().dialect, projection);
         let program = self.body(stream_class, event_class, &mut face)?;
-        Ok(ClassColumns { fields: face.fields, program })
+        Ok(ClassColumns { fields: face.fields, program: Arc::new(program) })
     }
 }
 
@@ -245,7 +245,7 @@ impl Decoder {
         let projection = Projection::Fields(shown.map(|member| (Scope::PacketContext, name(member))).collect());
         let mut face = ColumnFace::new(dialect, &projection);
         let program = self.packet_context(stream_class, &mut face)?;
-        Ok(ClassColumns { fields: face.fields, program })
+        Ok(ClassColumns { fields: face.fields, program: Arc::new(program) })
     }
 }
 

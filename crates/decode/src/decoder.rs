@@ -130,7 +130,7 @@ impl Decoder {
         }
         let compile_after = self.compile.after() as u32;
         match lazy.compiled.get_or_init(|| Scan::new(engine, plan, compile_after)) {
-            Some(scan) => scan.run(plan, window, position, state, records, limit),
+            Some(scan) => scan.run(window, position, state, records, limit),
             None => eval::scan(plan, window, position, state, records, limit),
         }
     }

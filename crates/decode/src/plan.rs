@@ -8,6 +8,7 @@
 //! ```
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use kymo_format::model::{DataStreamClass, FieldPath, Role, Scope, TraceClass};
 use kymo_ir::{Phase, Program, SLOT_EVENT_CLASS, ScanPlan};
@@ -32,7 +33,7 @@ pub(crate) struct TracePlan {
 #[derive(Debug)]
 pub(crate) struct StreamPlan {
     pub(crate) packet_context: Program,
-    pub(crate) scan: ScanPlan,
+    pub(crate) scan: Arc<ScanPlan>,
     /// What is known of the position where a record's body begins.
     body_entry: Phase,
 }
@@ -84,22 +85,30 @@ impl TracePlan {
         if !names_class && stream.event_classes.len() == 1 {
             scan.only_class = Some(0);
         }
-        let mut plan = StreamPlan { packet_context, scan, body_entry };
-        self.bodies(trace, stream, &mut plan)?;
+        let mut plan = StreamPlan { packet_context, scan: Arc::new(scan), body_entry };
+        let mut scan = ScanPlan::clone(&plan.scan);
+        self.bodies(trace, stream, &plan, &mut scan)?;
+        plan.scan = Arc::new(scan);
         Ok(plan)
     }
 
     /// One skipping program per layout: classes that differ in names alone share it.
-    fn bodies(&self, trace: &TraceClass, stream: &DataStreamClass, plan: &mut StreamPlan) -> Result<(), LowerError> {
+    fn bodies(
+        &self,
+        trace: &TraceClass,
+        stream: &DataStreamClass,
+        plan: &StreamPlan,
+        scan: &mut ScanPlan,
+    ) -> Result<(), LowerError> {
         let mut known: HashMap<Program, u32> = HashMap::new();
         for class in 0..stream.event_classes.len() {
             let program = self.body(trace, stream, plan, class, &mut Passing)?;
-            let next = plan.scan.bodies.len() as u32;
+            let next = scan.bodies.len() as u32;
             let index = *known.entry(program).or_insert_with_key(|program| {
-                plan.scan.bodies.push(program.clone());
+                scan.bodies.push(program.clone());
                 next
             });
-            plan.scan.class_body.push(index);
+            scan.class_body.push(index);
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use cranelift_frontend::FunctionBuilder;
 use kymo_ir::{Op, Program};
 
 use crate::engine::Engine;
+use crate::sound;
 use crate::translate::{Frame, Translator};
 
 /// What a scan does with the rest of a record, in one word: 0 is not known yet, an odd word a fixed number of bits,
@@ -38,6 +39,7 @@ pub(crate) fn fixed(program: &Program) -> Option<Entry> {
 
 /// Compiles a body; `None` if it is left to the evaluator.
 pub(crate) fn compile(engine: &Engine, program: &Program) -> Option<Entry> {
+    sound::slots(program)?;
     let address = engine.compile(PARAMETERS, |builder| write(builder, program))?;
     Some(Entry(address as u64))
 }

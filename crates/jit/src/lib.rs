@@ -17,6 +17,7 @@ mod engine;
 mod pieces;
 mod rows;
 mod scan;
+mod sound;
 mod text;
 mod translate;
 

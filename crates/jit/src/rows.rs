@@ -3,6 +3,8 @@
 //! Columns are written through their addresses. A record that cannot be read, or whose lists need more room than
 //! there is, is left to the evaluator, which finds out why or makes room; the loop goes on with the next one.
 
+use std::sync::Arc;
+
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
@@ -10,6 +12,7 @@ use kymo_ir::cells::Rows as TableRows;
 use kymo_ir::{Cells, Program, RowFault, State, Window, eval};
 
 use crate::engine::Engine;
+use crate::sound;
 use crate::translate::{Frame, Table, Translator, trusted};
 
 /// A compiled program that fills columns. May be used by several threads at once.
@@ -18,6 +21,8 @@ pub struct Rows {
     /// Keeps the code alive.
     _engine: Engine,
     address: usize,
+    program: Arc<Program>,
+    slots: usize,
 }
 
 /// What the machine code reads and writes.
@@ -55,24 +60,30 @@ const COLUMNS_FEW: usize = 32;
 impl Rows {
     /// Compiles a program; `None` if it is left to the evaluator.
     #[must_use]
-    pub fn new(engine: &Engine, program: &Program) -> Option<Self> {
+    pub fn new(engine: &Engine, program: &Arc<Program>) -> Option<Self> {
+        let slots = sound::slots(program)?;
         let address = engine.compile(1, |builder| write(builder, engine, program))?;
-        Some(Self { _engine: engine.clone(), address })
+        Some(Self { _engine: engine.clone(), address, program: Arc::clone(program), slots })
     }
 
-    /// The same as [`eval::rows`].
+    /// The same as [`eval::rows`] with the program.
     ///
     /// # Errors
     ///
     /// The first row that could not be read.
+    ///
+    /// # Panics
+    ///
+    /// If a position lies outside of the window, or the state has too few slots.
     pub fn run(
         &self,
-        program: &Program,
         window: Window<'_>,
         positions: &[u64],
         state: &mut State,
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
+        let program = &*self.program;
+        sound::check(window, positions, &state.slots, self.slots);
         cells.reset(program, positions.len());
         let mut row = 0;
         while row < positions.len() {
@@ -123,8 +134,8 @@ impl Rows {
             row: row as u64,
         };
         // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from this program. It
-        // reads the window's bytes up to `end` and `SLACK` more, which `Window` promises, `count` positions, and slots that
-        // the caller made long enough; it writes cells of rows below `count`, and of rows of child tables below their
+        // reads the window's bytes up to `end` and `SLACK` more, which `Window` promises, `count` positions, which were
+        // found to lie in the window, and slots, of which there are enough; the verifier accepted the program. It writes cells of rows below `count`, and of rows of child tables below their
         // capacity, for which `reset` and `grow` made room in each column, and the complete rows of child tables.
         #[allow(unsafe_code)]
         unsafe {

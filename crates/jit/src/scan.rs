@@ -8,6 +8,7 @@
 //!     position += entry of the class      a constant, or a call
 //! ```
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -17,6 +18,7 @@ use kymo_ir::{Fault, Records, ScanPlan, ScanStop, State, Window, eval};
 
 use crate::body::{self, Entry};
 use crate::engine::Engine;
+use crate::sound;
 use crate::translate::{Frame, Translator, trusted};
 
 /// Records of a layout that the evaluator reads before the layout is compiled: compiling costs about as much.
@@ -31,6 +33,8 @@ pub struct Scan {
     /// Keeps the code alive.
     engine: Engine,
     address: usize,
+    plan: Arc<ScanPlan>,
+    slots: usize,
     /// For each class, an [`Entry`].
     entries: Vec<AtomicU64>,
     /// For each layout, how often the evaluator read it.
@@ -69,7 +73,15 @@ macro_rules! offset {
 impl Scan {
     /// Compiles the loop; `None` if the header has something that is left to the evaluator.
     #[must_use]
-    pub fn new(engine: &Engine, plan: &ScanPlan, compile_after: u32) -> Option<Self> {
+    pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
+        let header = sound::slots(&plan.header)?;
+        let slots = plan.bodies.iter().map(sound::slots_used).fold(header, usize::max);
+        let bodies_are_there = plan.class_body.iter().all(|&body| (body as usize) < plan.bodies.len());
+        let classes = plan.class_body.len();
+        let mut named = plan.ids.iter().map(|(_, class)| *class).chain(plan.only_class);
+        if !bodies_are_there || named.any(|class| class as usize >= classes) {
+            return None;
+        }
         let address = engine.compile(1, |builder| Loop::write(engine, builder, plan))?;
         let mut ids = Vec::new();
         for &(id, class) in plan.ids.iter().filter(|(id, _)| *id < IDS_MAX) {
@@ -80,6 +92,8 @@ impl Scan {
         let scan = Self {
             engine: engine.clone(),
             address,
+            plan: Arc::clone(plan),
+            slots,
             entries: plan.class_body.iter().map(|body| AtomicU64::new(entry(body).0)).collect(),
             used: plan.bodies.iter().map(|_| AtomicU32::new(0)).collect(),
             compile_after,
@@ -88,23 +102,30 @@ impl Scan {
         Some(scan)
     }
 
-    /// The same as [`eval::scan`].
+    /// The same as [`eval::scan`] with the plan.
+    ///
+    /// # Panics
+    ///
+    /// If the state has too few slots, or the position lies before the window.
     pub fn run(
         &self,
-        plan: &ScanPlan,
         window: Window<'_>,
         position: &mut u64,
         state: &mut State,
         records: &mut Records,
         limit: usize,
     ) -> ScanStop {
+        if *position >= window.end() {
+            return ScanStop::End;
+        }
+        sound::check(window, &[*position], &state.slots, self.slots);
         loop {
             match self.machine(window, position, state, records, limit) {
                 END => return ScanStop::End,
                 FULL => return ScanStop::Full,
                 _ => {}
             }
-            if let Err(fault) = self.evaluated(plan, window, position, state, records) {
+            if let Err(fault) = self.evaluated(window, position, state, records) {
                 return ScanStop::Fault(fault);
             }
         }
@@ -113,24 +134,25 @@ impl Scan {
     /// Reads the record that the machine code is stuck at.
     fn evaluated(
         &self,
-        plan: &ScanPlan,
         window: Window<'_>,
         position: &mut u64,
         state: &mut State,
         records: &mut Records,
     ) -> Result<(), Fault> {
+        let plan = &*self.plan;
         let clock = state.clock;
         let found = eval::scan_one(plan, window, *position, state).inspect_err(|_| state.clock = clock)?;
         records.cycles.push(state.clock);
         records.classes.push(found.class);
         records.positions.push(found.position);
         *position = found.end;
-        self.heat(plan, plan.class_body[found.class as usize]);
+        self.heat(plan.class_body[found.class as usize]);
         Ok(())
     }
 
     /// Compiles a layout when it was needed often enough.
-    fn heat(&self, plan: &ScanPlan, body: u32) {
+    fn heat(&self, body: u32) {
+        let plan = &*self.plan;
         if self.used[body as usize].fetch_add(1, Ordering::Relaxed) != self.compile_after {
             return;
         }
@@ -168,10 +190,11 @@ impl Scan {
             ids: self.ids.as_ptr(),
             ids_count: self.ids.len() as u64,
         };
-        // SAFETY: `address` is a function of this type that `engine`, which this holds, compiled from a verified plan.
-        // It reads the window's bytes from `position` to `end` and at most `SLACK` bytes more, which `Window` promises,
+        // SAFETY: `address` is a function of this type that `engine`, which this holds, compiled from this plan.
+        // The verifier accepted each program of it before it was compiled, and every class has a body.
+        // It reads the window's bytes from `position`, which lies inside, to `end` and at most `SLACK` bytes more, which `Window` promises,
         // writes the record arrays below `limit`, for which they have room, reads `entries` by the classes of
-        // the same plan and `ids` below `ids_count`, and slots that the caller made long enough for the plan.
+        // the same plan and `ids` below `ids_count`, and slots, of which there are enough.
         #[allow(unsafe_code)]
         let stop = unsafe {
             let function: extern "C" fn(*mut Arguments) -> i64 = std::mem::transmute(self.address);

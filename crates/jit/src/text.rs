@@ -13,6 +13,7 @@ use cranelift_frontend::FunctionBuilder;
 use kymo_ir::{Emit, Op, Program, State, Window};
 
 use crate::engine::Engine;
+use crate::sound;
 use crate::translate::{Frame, Out, Translator, trusted};
 
 /// A compiled program that prints. May be used by several threads at once.
@@ -24,6 +25,7 @@ pub struct Text {
     /// Machine code refers to its operations and tables, so it must not move.
     _program: Box<Program>,
     reserve: usize,
+    slots: usize,
 }
 
 /// What the machine code reads and writes.
@@ -54,16 +56,22 @@ impl Text {
     /// Compiles a program; `None` if it is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, program: Program) -> Option<Self> {
+        let slots = sound::slots(&program)?;
         let program = Box::new(program);
         let address = engine.compile(1, |builder| write(builder, engine, &program))?;
         let reserve = reserve(&program, &program.body) + PIECE_BYTES;
-        Some(Self { _engine: engine.clone(), address, _program: program, reserve })
+        Some(Self { _engine: engine.clone(), address, _program: program, reserve, slots })
     }
 
     /// Appends the text of the record at `position`, as [`kymo_ir::eval::emit`] does; false, and nothing is
     /// appended, if the record must be left to the evaluator.
+    ///
+    /// # Panics
+    ///
+    /// If the position lies outside of the window, or the state has too few slots.
     #[must_use]
     pub fn run(&self, window: Window<'_>, position: u64, state: &mut State, out: &mut Vec<u8>) -> bool {
+        sound::check(window, &[position], &state.slots, self.slots);
         let mut room = self.reserve + 512;
         loop {
             out.reserve(room);
@@ -77,8 +85,8 @@ impl Text {
                 limit: start + out.capacity() - self.reserve,
             };
             // SAFETY: `address` is a function of this type that the engine, which this holds, compiled from the program
-            // that this holds. It reads the window's bytes up to `end` and `SLACK` more, which `Window` promises, and
-            // slots that the caller made long enough. It writes from `out` on, text only below `limit`, and the fixed
+            // that this holds and that the verifier accepted. It reads the window's bytes from `position`, which lies inside,
+            // up to `end` and `SLACK` more, which `Window` promises, and slots, of which there are enough. It writes from `out` on, text only below `limit`, and the fixed
             // pieces of the program at most `reserve` bytes further, which lie inside of the vector's capacity.
             #[allow(unsafe_code)]
             let stop = unsafe {

@@ -2,7 +2,7 @@
 
 use super::shape::{operands, within};
 use super::spans::{Spans, registers};
-use super::{IDLE_ROUNDS_MAX, VerifyError, VerifyErrorKind};
+use super::{VerifyError, VerifyErrorKind};
 use crate::EMPTY_ELEMENTS_MAX;
 use crate::program::{Block, Emit, Op, Phase, Program, Reg, Source};
 
@@ -26,12 +26,14 @@ pub(super) struct Walk<'a> {
     open: Vec<u16>,
     /// Product of the rounds of enclosing loops that take no bits.
     idle: u64,
+    idle_max: u64,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(program: &'a Program) -> Self {
+    /// `idle_max`: rounds of loops inside of each other that may take no bits.
+    pub(super) fn new(program: &'a Program, idle_max: u64) -> Self {
         let open = if program.tables.is_empty() { Vec::new() } else { vec![0] };
-        Self { program, at: 0, open, idle: 1 }
+        Self { program, at: 0, open, idle: 1, idle_max }
     }
 
     pub(super) fn run(mut self) -> Result<(), VerifyError> {
@@ -153,7 +155,7 @@ impl<'a> Walk<'a> {
                 Source::Register(_) => self.idle.saturating_mul(EMPTY_ELEMENTS_MAX),
             };
             self.idle = rounds;
-            if rounds > IDLE_ROUNDS_MAX {
+            if rounds > self.idle_max {
                 return Err(VerifyError { at, kind: VerifyErrorKind::Idle });
             }
         }
