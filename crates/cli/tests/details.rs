@@ -55,7 +55,7 @@ const RECORD: &[&[u8]] = &[
 
 fn trace(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("kymo-{name}-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("temporary files may be written");
     let fragments = [
         r#"{"type": "preamble", "version": 2}"#.to_owned(),
         r#"{"type": "trace-class", "environment": {"zone": "north", "answer": 12345}}"#.to_owned(),
@@ -67,16 +67,21 @@ fn trace(name: &str) -> PathBuf {
         ),
     ];
     let metadata: String = fragments.iter().map(|fragment| format!("\x1e{fragment}\n")).collect();
-    std::fs::write(folder.join("metadata"), metadata).unwrap();
-    std::fs::write(folder.join("stream"), RECORD.concat()).unwrap();
+    std::fs::write(folder.join("metadata"), metadata).expect("temporary files may be written");
+    std::fs::write(folder.join("stream"), RECORD.concat()).expect("temporary files may be written");
     folder
 }
 
 /// Standard output, then standard error.
 fn printed(name: &str, arguments: &[&str]) -> String {
     let folder = trace(name);
-    let done = Command::new(env!("CARGO_BIN_EXE_kymo")).arg("print").args(arguments).arg(&folder).output().unwrap();
-    std::fs::remove_dir_all(&folder).unwrap();
+    let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        .arg("print")
+        .args(arguments)
+        .arg(&folder)
+        .output()
+        .expect("the program is there");
+    std::fs::remove_dir_all(&folder).expect("it was made before");
     let text = String::from_utf8_lossy(&done.stdout).replace('\x1b', "^");
     text + &String::from_utf8_lossy(&done.stderr)
 }
