@@ -112,18 +112,24 @@ fn grouped(out: &mut Vec<u8>, value: u64, signed: bool, groups: &Groups) {
         out.push(b'-');
     }
     out.extend_from_slice(groups.prefix);
-    let (start, whole) = (out.len(), rest <= groups.whole);
-    for written in 0_usize.. {
-        if !whole && written > 0 && written.is_multiple_of(groups.digits) {
-            out.push(groups.separator);
+    // 22 digits of an octal number and the separators between them.
+    let mut text = [0; 32];
+    let (mut at, mut in_group, whole) = (text.len(), 0, rest <= groups.whole);
+    loop {
+        if in_group == groups.digits && !whole {
+            at -= 1;
+            text[at] = groups.separator;
+            in_group = 0;
         }
-        out.push(b"0123456789abcdef"[(rest % groups.base) as usize]);
+        at -= 1;
+        text[at] = b"0123456789abcdef"[(rest % groups.base) as usize];
+        in_group += 1;
         rest /= groups.base;
         if rest == 0 {
             break;
         }
     }
-    out[start..].reverse();
+    out.extend_from_slice(&text[at..]);
 }
 
 fn low_bits(value: u64, bits: u32) -> u64 {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kymo_decode::text::details::{ClockFacts, StreamTraits, grouped, grouped_unsigned, trace_class};
 use kymo_decode::text::{Paint, Tone};
 use kymo_format::model::EnvironmentValue;
+use kymo_ir::IntegerStyle;
 use kymo_scan::batch::Packet;
 use kymo_scan::{Batch, Content, DataStream, Loss, Mark, Place, Round, Trace};
 
@@ -297,14 +298,24 @@ impl StreamDetails {
 
     /// `[1,017 cycles, 1,457,111,225,177,517,006 ns from origin]`
     fn time(&self, stream: &StreamFacts, cycles: Option<u64>, nanos: Option<i64>, out: &mut Vec<u8>) {
-        let tone = |text: &str| self.paint.text(Tone::BrightBlue, text);
         let cut = || stream.clock.zip(nanos).and_then(|(clock, nanos)| clock.cycles_from(nanos));
         let Some(cycles) = cycles.or_else(cut) else {
-            return out.extend_from_slice(format!("[{}]\n", tone("Unknown")).as_bytes());
+            let unknown = self.paint.text(Tone::BrightBlue, "Unknown");
+            return out.extend_from_slice(format!("[{unknown}]\n").as_bytes());
         };
-        out.extend_from_slice(format!("[{} cycles", tone(&grouped_unsigned(cycles))).as_bytes());
+        // Every event has a time: nothing is allocated for it.
+        let number = |out: &mut Vec<u8>, value: u64, signed: bool| {
+            out.extend_from_slice(self.paint.start(Tone::BrightBlue).as_bytes());
+            kymo_ir::emit::integer(out, value, signed, IntegerStyle::Grouped);
+            out.extend_from_slice(self.paint.end().as_bytes());
+        };
+        out.push(b'[');
+        number(out, cycles, false);
+        out.extend_from_slice(b" cycles");
         if let Some(nanos) = stream.clock.and_then(|clock| clock.nanos(cycles)) {
-            out.extend_from_slice(format!(", {} ns from origin", tone(&grouped(nanos))).as_bytes());
+            out.extend_from_slice(b", ");
+            number(out, nanos as u64, true);
+            out.extend_from_slice(b" ns from origin");
         }
         out.extend_from_slice(b"]\n");
     }
