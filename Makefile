@@ -19,6 +19,7 @@ test:
 	cargo test --profile ci --package kymo-session --features export --test export
 	cargo build --profile ci --package kymo-cli --features export
 	python3 scripts/conformance.py $(KYMO)
+	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
 
@@ -28,6 +29,7 @@ check:
 conformance:
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/conformance.py $(KYMO)
+	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
 
 mutants:

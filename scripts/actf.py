@@ -15,6 +15,7 @@ bytes alone.
 import re
 
 SCOPES = {
+    "stream.packet.context": "packet",
     "event-common-context": "common", "stream.event.context": "common",
     "event-specific-context": "specific", "event.context": "specific",
     "event-payload": "payload", "event.fields": "payload",
@@ -103,7 +104,7 @@ class Reader:
             labels = self.labels()
             self.skip("<unknown>")
             self.need(":")
-            self.need("container =")
+            self.skip("container =")
             leaves.append((around, self.atom(), labels))
             self.need(")")
         elif self.skip('"'):
