@@ -83,15 +83,22 @@ pub(crate) enum Dialect {
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  kymo info my-trace\n  kymo info --exact my-trace    counts every event")]
 pub(crate) struct InfoArguments {
     #[command(flatten)]
     pub(crate) common: Common,
+    /// Counts every event instead of estimating from a few packets: reads the whole trace
+    #[arg(long)]
+    pub(crate) exact: bool,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
+#[command(after_help = "Examples:\n  kymo count my-trace\n  kymo count --by-stream my-trace\n  \
+                        kymo count --json my-trace | jq '.classes[0]'\n\n\
+                        Rates are events over the time from the first packet to the end of the last, of all traces.")]
 pub(crate) struct CountArguments {
     #[command(flatten)]
     pub(crate) common: Common,

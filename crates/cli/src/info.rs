@@ -17,7 +17,7 @@ const CLASSES_MAX: usize = 8;
 
 /// Shows what the traces hold.
 pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
-    let info = session.info();
+    let info = if arguments.exact { session.info_exact() } else { session.info() };
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", as_json(&info))?;

@@ -225,3 +225,78 @@ fn oddities_of_babeltrace() {
         "#]],
     );
 }
+
+/// In a pipe: rows without bars; the rate is over the span of the packets.
+#[test]
+fn counts_by_class() {
+    check(
+        "count examples/traces/demo",
+        &expect![[r#"
+        events   share  events/s  event
+         1,200   50.0%    16,852  jobs:chunk
+           400   16.7%     5,617  jobs:begin
+           400   16.7%     5,617  jobs:end
+           400   16.7%     5,617  jobs:submit
+         2,400  100.0%    33,703  all events
+    "#]],
+    );
+}
+
+/// Rows of one class stay apart, with the place of their stream.
+#[test]
+fn counts_by_stream() {
+    check(
+        "count --by-stream examples/traces/demo",
+        &expect![[r#"
+        events   share  events/s  event
+           933   38.9%    13,102  jobs:chunk  (stream 0)
+           311   13.0%     4,367  jobs:begin  (stream 0)
+           310   12.9%     4,353  jobs:end  (stream 0)
+           267   11.1%     3,749  jobs:chunk  (stream 1)
+           231    9.6%     3,244  jobs:submit  (stream 1)
+           169    7.0%     2,373  jobs:submit  (stream 0)
+            90    3.8%     1,264  jobs:end  (stream 1)
+            89    3.7%     1,250  jobs:begin  (stream 1)
+         2,400  100.0%    33,703  all events
+    "#]],
+    );
+}
+
+/// What `--exact` says of events agrees with `count`; nothing is marked as estimated.
+#[test]
+fn info_with_every_event_counted() {
+    check(
+        "info --exact examples/traces/demo",
+        &expect![[r#"
+        demo  (examples/traces/demo)
+          recorded  by lttng-ust 2.13 on vm
+          clock     monotonic, 1,000,000,000 Hz, since 1970
+          declares  4 event classes
+
+          streams   2 with 17 packets, 132.0 KiB
+          events    2,400, 33,703 per second
+          span      71.210 ms  from 2026-11-21T00:02:52.253260578Z to 2026-11-21T00:02:52.324470096Z
+          density   ▄▄▄▄▄▄▄▇▄▄▄▇▄▄▄▆▄▄▄▄▆▄▄▅▆▄▄▄▄▄▄▇▃▃▃▃▃▆▄▄▄█▅▅▇▄▄▄▆▃▃▃▃▄▂▂▂▂▂▂  (bytes over the span)
+          losses    none reported
+          busiest event classes
+             50.0%  ███████████████                 jobs:chunk
+             16.7%  █████                           jobs:begin
+             16.7%  █████                           jobs:end
+             16.7%  █████                           jobs:submit
+
+        Next:  kymo print examples/traces/demo | less
+               kymo count examples/traces/demo
+    "#]],
+    );
+}
+
+/// The sum over classes is the sum, for machines too.
+#[test]
+fn counts_as_json_add_up() {
+    let done = kymo("count --json examples/traces/demo");
+    let counts: serde_json::Value = serde_json::from_slice(&done.stdout).expect("the output is JSON");
+    let events = |value: &serde_json::Value| value["events"].as_u64().expect("events is a whole number");
+    let classes = counts["classes"].as_array().expect("classes is a list");
+    assert_eq!(classes.iter().map(events).sum::<u64>(), events(&counts));
+    assert!(counts["events_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
+}

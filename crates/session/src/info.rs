@@ -94,13 +94,47 @@ impl Session {
             losses(stream, &mut info.report);
         }
         let times: Vec<(&PacketRow, i64, i64)> = streams.iter().flat_map(|(_, stream)| packet_times(stream)).collect();
-        info.span_ns = times.iter().map(|time| time.1).min().zip(times.iter().map(|time| time.2).max());
+        info.span_ns = span(&times);
         if let Some((begin, end)) = info.span_ns {
             info.density = density(&times, begin, end);
         }
         sample(&streams.iter().map(|(trace, stream)| (&***trace, *stream)).collect::<Vec<_>>(), &mut info);
         info
     }
+
+    /// What the open traces hold, with every event counted: reads all of them.
+    #[must_use]
+    pub fn info_exact(&self) -> Info {
+        let (mut info, counts) = (self.info(), self.count());
+        info.events = Estimate { value: counts.total, is_exact: true };
+        let mut events: HashMap<String, u64> = HashMap::new();
+        for class in counts.classes {
+            *events.entry(class.name.unwrap_or_else(|| format!("<event {}>", class.id))).or_default() += class.events;
+        }
+        info.busiest = by_share(events, counts.total);
+        info.report.assumptions = counts.report.assumptions;
+        info.report.unreadable = counts.report.unreadable;
+        info
+    }
+
+    /// Earliest and latest time of any packet, in nanoseconds; `None` where packets carry no time.
+    #[must_use]
+    pub fn span_ns(&self) -> Option<(i64, i64)> {
+        let streams = self.streams();
+        span(&streams.iter().flat_map(|(_, stream)| packet_times(stream)).collect::<Vec<_>>())
+    }
+}
+
+fn span(times: &[(&PacketRow, i64, i64)]) -> Option<(i64, i64)> {
+    times.iter().map(|time| time.1).min().zip(times.iter().map(|time| time.2).max())
+}
+
+/// Names with their share of all events, most frequent first.
+fn by_share(events: HashMap<String, u64>, total: u64) -> Vec<(String, f64)> {
+    let mut shares: Vec<(String, f64)> =
+        events.into_iter().map(|(name, count)| (name, count as f64 / total.max(1) as f64)).collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+    shares
 }
 
 fn trace_info(trace: &Trace) -> TraceInfo {
@@ -188,10 +222,7 @@ fn sample(streams: &[(&Trace, &DataStream)], info: &mut Info) {
     let share = if seen.bits == 0 { 0.0 } else { content as f64 / seen.bits as f64 };
     let value = if skipped { (seen.events as f64 * share) as u64 } else { seen.events };
     info.events = Estimate { value, is_exact: !skipped && info.report.is_complete() };
-    let mut busiest: Vec<(String, f64)> =
-        seen.classes.into_iter().map(|(name, count)| (name, count as f64 / seen.events.max(1) as f64)).collect();
-    busiest.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
-    info.busiest = busiest;
+    info.busiest = by_share(seen.classes, seen.events);
 }
 
 #[derive(Default)]
