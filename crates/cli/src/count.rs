@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::CountArguments;
+use crate::progress::watched;
 use crate::show::{self, grouped};
 
 /// Characters of the longest bar.
@@ -15,7 +16,8 @@ const BAR: usize = 30;
 
 /// Shows how often each class occurs.
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
-    let mut counts = session.count();
+    let progress = session.progress();
+    let mut counts = watched(&progress, || session.count(&progress));
     if !arguments.by_stream {
         join_streams(&mut counts);
     }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::InfoArguments;
+use crate::progress::watched;
 use crate::show::{self, bytes, duration, grouped, sparkline};
 
 /// Traces that are described one by one.
@@ -17,7 +18,8 @@ const CLASSES_MAX: usize = 8;
 
 /// Shows what the traces hold.
 pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
-    let info = if arguments.exact { session.info_exact() } else { session.info() };
+    let progress = session.progress();
+    let info = if arguments.exact { watched(&progress, || session.info_exact(&progress)) } else { session.info() };
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", as_json(&info))?;

@@ -11,6 +11,7 @@ mod export;
 mod info;
 mod metadata;
 mod print;
+mod progress;
 mod show;
 mod when;
 

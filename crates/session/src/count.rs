@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kymo_scan::{Content, Cursor, Item};
 
 use crate::open::{Session, trace_name};
+use crate::progress::Progress;
 use crate::report::{Problem, Report};
 
 /// Event records by class.
@@ -37,7 +38,7 @@ pub struct ClassCount {
 impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
     #[must_use]
-    pub fn count(&self) -> Counts {
+    pub fn count(&self, progress: &Progress) -> Counts {
         let cursors: Vec<Mutex<Option<Cursor>>> =
             self.cursors(false).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let next = AtomicUsize::new(0);
@@ -46,7 +47,7 @@ impl Session {
             while let Some(slot) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let cursor = slot.lock().ok().and_then(|mut cursor| cursor.take());
                 let Some(cursor) = cursor else { continue };
-                let counted = count_stream(self, cursor);
+                let counted = count_stream(self, cursor, progress);
                 if let Ok(mut results) = results.lock() {
                     results.push(counted);
                 }
@@ -89,14 +90,19 @@ struct StreamCounts {
     assumptions: Vec<Problem>,
 }
 
-fn count_stream(session: &Session, mut cursor: Cursor) -> StreamCounts {
+fn count_stream(session: &Session, mut cursor: Cursor, progress: &Progress) -> StreamCounts {
     let mut counts =
         StreamCounts { stream: cursor.stream(), events: Vec::new(), faults: Vec::new(), assumptions: Vec::new() };
+    // The packet that was added to the progress last.
+    let mut packet = None;
     while let Some(item) = cursor.next_item() {
         match item {
             Item::Fault(fault) => counts.faults.push(fault),
             Item::Batch(batch) => {
                 if let Content::Events(events) = &batch.content {
+                    if packet.replace(events.packet.number) != Some(events.packet.number) {
+                        progress.add(events.packet.row.total_bits / 8);
+                    }
                     for &class in &events.records.classes {
                         let class = class as usize;
                         if class >= counts.events.len() {

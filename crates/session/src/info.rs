@@ -8,6 +8,7 @@ use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_source::BufferPool;
 
 use crate::open::{Session, is_unix, trace_name};
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// What the open traces hold.
@@ -104,8 +105,8 @@ impl Session {
 
     /// What the open traces hold, with every event counted: reads all of them.
     #[must_use]
-    pub fn info_exact(&self) -> Info {
-        let (mut info, counts) = (self.info(), self.count());
+    pub fn info_exact(&self, progress: &Progress) -> Info {
+        let (mut info, counts) = (self.info(), self.count(progress));
         info.events = Estimate { value: counts.total, is_exact: true };
         let mut events: HashMap<String, u64> = HashMap::new();
         for class in counts.classes {

@@ -14,6 +14,7 @@ mod info;
 mod metadata;
 mod open;
 mod print;
+mod progress;
 mod report;
 
 pub use cache::cache_folder;
@@ -28,4 +29,5 @@ pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
+pub use progress::Progress;
 pub use report::{Problem, Report};
