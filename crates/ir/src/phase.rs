@@ -7,7 +7,7 @@
 //! A loop's head is known as far as every movement inside keeps it: all moves are multiples of
 //! `2^granularity` bits, and alignments keep a remainder only if it is zero.
 
-use crate::program::{Block, Op, Phase, Source};
+use crate::program::{Op, Phase, Source};
 
 /// Positions are numbers of 64 bits.
 const MODULUS_LOG2_MAX: u8 = 63;
@@ -49,7 +49,7 @@ impl Phase {
 
     /// At the head of every round of a loop over `body` that is entered here.
     #[must_use]
-    pub fn loop_head(self, body: &Block) -> Self {
+    pub fn loop_head(self, body: &[Op]) -> Self {
         let movement = Movement::of(body);
         let head = self.moved(movement.granularity_log2);
         if movement.aligns && head.phase != 0 { head.moved(head.phase.trailing_zeros() as u8) } else { head }
@@ -83,13 +83,13 @@ pub struct Movement {
 impl Movement {
     /// Looks at all operations of a block, inner blocks included.
     #[must_use]
-    pub fn of(block: &Block) -> Self {
+    pub fn of(block: &[Op]) -> Self {
         let mut movement = Self { granularity_log2: MODULUS_LOG2_MAX, aligns: false };
         movement.add(block);
         movement
     }
 
-    fn add(&mut self, block: &Block) {
+    fn add(&mut self, block: &[Op]) {
         for op in block {
             match op {
                 Op::Align { .. } => self.aligns = true,
@@ -147,8 +147,8 @@ mod tests {
     #[test]
     fn a_loop_knows_what_every_round_keeps() {
         let skip = |bits| Op::Skip { count: Source::Constant(1), bits };
-        assert_eq!(at(5, 8).loop_head(&vec![skip(16)]), at(4, 8));
-        assert_eq!(at(5, 8).loop_head(&vec![skip(16), Op::Align { log2: 4 }]), at(3, 0));
-        assert_eq!(at(5, 0).loop_head(&vec![skip(1)]), at(0, 0));
+        assert_eq!(at(5, 8).loop_head(&[skip(16)]), at(4, 8));
+        assert_eq!(at(5, 8).loop_head(&[skip(16), Op::Align { log2: 4 }]), at(3, 0));
+        assert_eq!(at(5, 0).loop_head(&[skip(1)]), at(0, 0));
     }
 }

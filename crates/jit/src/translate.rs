@@ -215,12 +215,11 @@ impl<'b, 'f> Translator<'b, 'f> {
     fn advance_constant(&mut self, bits: u64) {
         let amount = self.constant(bits);
         self.advance(amount);
-        self.phase.phase = self.phase.phase.wrapping_add(bits) & mask(self.phase.modulus_log2);
+        self.phase = self.phase.advanced(bits);
     }
 
     fn forget(&mut self, log2: u8) {
-        self.phase.modulus_log2 = self.phase.modulus_log2.min(log2);
-        self.phase.phase &= mask(self.phase.modulus_log2);
+        self.phase = self.phase.moved(log2);
     }
 
     fn align(&mut self, log2: u8) {
@@ -231,12 +230,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let past = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, aligned, self.end);
         self.stuck_if(past);
         self.builder.def_var(self.position, aligned);
-        if log2 > self.phase.modulus_log2 {
-            self.phase = Phase { modulus_log2: log2, phase: 0 };
-        } else {
-            let up = self.phase.phase + below as u64;
-            self.phase.phase = up & !(below as u64) & mask(self.phase.modulus_log2);
-        }
+        self.phase = self.phase.aligned(log2);
     }
 
     /// Where the position lies in its byte, if that is known.
@@ -641,7 +635,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let count = self.source(count);
         // What is known at the head of a round was worked out when the program was written; here only the
         // byte's edge matters, and it is found by walking the body once with what holds before it.
-        let head_phase = loop_head(self.phase, body);
+        let head_phase = self.phase.loop_head(body);
         let (head, inside, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let round = self.builder.append_block_param(head, types::I64);
@@ -691,7 +685,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         let before = self.phase;
         let mut after: Option<Phase> = None;
         let mut leave = |this: &mut Self| {
-            after = Some(after.map_or(this.phase, |phase| join(phase, this.phase)));
+            after = Some(after.map_or(this.phase, |phase| phase.join(this.phase)));
             this.builder.ins().jump(behind, &[]);
             this.phase = before;
         };
@@ -749,61 +743,7 @@ fn unaligned() -> MemFlagsData {
     MemFlagsData::new().with_notrap().with_endianness(LITTLE)
 }
 
-fn mask(log2: u8) -> u64 {
-    1_u64.checked_shl(u32::from(log2)).map_or(u64::MAX, |bit| bit - 1)
-}
-
-fn join(one: Phase, other: Phase) -> Phase {
-    let differing = (one.phase ^ other.phase).trailing_zeros() as u8;
-    let modulus_log2 = one.modulus_log2.min(other.modulus_log2).min(differing);
-    Phase { modulus_log2, phase: one.phase & mask(modulus_log2) }
-}
-
 /// Whether every run of the block takes at least a bit.
 fn always_moves(block: &[Op]) -> bool {
     block.iter().any(|op| matches!(op, Op::Advance { bits: 1.. } | Op::Text { .. } | Op::Leb { .. }))
-}
-
-/// What holds at the head of every round: before the first, and after any number of bodies.
-fn loop_head(before: Phase, body: &[Op]) -> Phase {
-    let mut phase = before;
-    loop {
-        let next = join(phase, walk(phase, body));
-        if next == phase {
-            return phase;
-        }
-        phase = next;
-    }
-}
-
-/// What is known behind a block.
-fn walk(mut phase: Phase, block: &[Op]) -> Phase {
-    for op in block {
-        match op {
-            Op::Advance { bits } => {
-                phase.phase = phase.phase.wrapping_add(*bits) & mask(phase.modulus_log2);
-            }
-            Op::Align { log2 } if *log2 > phase.modulus_log2 => phase = Phase { modulus_log2: *log2, phase: 0 },
-            Op::Align { log2 } => {
-                let below = mask(*log2);
-                phase.phase = (phase.phase + below) & !below & mask(phase.modulus_log2);
-            }
-            Op::Text { .. } => phase = Phase { modulus_log2: 3, phase: 0 },
-            Op::Skip { bits, .. } => phase = join(phase, at_least(phase, bits.trailing_zeros() as u8)),
-            Op::Bytes { .. } | Op::Leb { .. } => phase = join(phase, at_least(phase, 3)),
-            Op::Repeat { body, .. } => phase = loop_head(phase, body),
-            Op::Switch { arms, default, .. } => {
-                let blocks = arms.iter().map(|(_, block)| &block[..]).chain(default.as_deref());
-                phase = blocks.map(|block| walk(phase, block)).reduce(join).unwrap_or_default();
-            }
-            _ => {}
-        }
-    }
-    phase
-}
-
-/// What is left of knowledge after moving by an unknown multiple of `2^log2`.
-fn at_least(phase: Phase, log2: u8) -> Phase {
-    let modulus_log2 = phase.modulus_log2.min(log2);
-    Phase { modulus_log2, phase: phase.phase & mask(modulus_log2) }
 }
