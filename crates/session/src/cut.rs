@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
 use kymo_scan::{DataStream, PacketRow, Trace};
-use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
+use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 
 use crate::glob;
 use crate::open::{Session, trace_name};
@@ -90,7 +90,7 @@ struct StreamCut<'a> {
     options: &'a CutOptions,
     into: StreamWriter,
     clock: u64,
-    /// Time of the last event that was written, in cycles.
+    /// Time of the last event that was written or of the last losses, in cycles.
     last: u64,
     /// Losses are not told yet.
     owed: bool,
@@ -117,16 +117,27 @@ impl StreamCut<'_> {
     }
 
     fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::Error> {
-        let Some(before) = before else { return Ok(()) };
         let step = |now: Option<u64>, last: Option<u64>| now?.checked_sub(last?);
+        // What a stream's first packet tells was lost before it or in it; its sequence number tells nothing.
+        let Some(before) = before else {
+            self.discarded(row.discarded.unwrap_or(0), row);
+            return Ok(());
+        };
         let lost = step(row.sequence, before.sequence).unwrap_or(0);
         if lost > 1 {
             self.into.lost_packets(lost - 1)?;
         }
-        let discarded = step(row.discarded, before.discarded).unwrap_or(0);
-        self.into.discarded(discarded);
-        self.owed |= discarded > 0;
+        self.discarded(step(row.discarded, before.discarded).unwrap_or(0), row);
         Ok(())
+    }
+
+    /// Counts losses; should no event that is kept follow, they are told at the packet's beginning.
+    fn discarded(&mut self, count: u64, row: &PacketRow) {
+        self.into.discarded(count);
+        if count > 0 {
+            self.owed = true;
+            self.last = self.last.max(row.begin_cycles.unwrap_or(0));
+        }
     }
 
     /// The packet as far as it can be read, and what ended it early.
@@ -162,9 +173,12 @@ impl StreamCut<'_> {
                 payload: record.payload.as_ref(),
             };
             // Where events between were left out the clock leaps, and the header may need its longer form,
-            // which the original header is none of.
-            if self.into.event(record.cycles, record.class, &event).is_err() {
-                self.into.event(record.cycles, record.class, &Event { header: None, ..event })?;
+            // which the original header is none of. A file that cannot be written is no matter of the header.
+            match self.into.event(record.cycles, record.class, &event) {
+                Err(error) if !matches!(error.problem, Why::File { .. } | Why::SinglePacket) => {
+                    self.into.event(record.cycles, record.class, &Event { header: None, ..event })?;
+                }
+                written => written?,
             }
             self.last = record.cycles;
             events += 1;

@@ -63,3 +63,29 @@ fn a_class_prints_as_in_the_original() {
         assert_eq!(cut(&CutOptions { event: Some(glob.to_owned()), ..CutOptions::default() }), expected);
     }
 }
+
+/// The snapshot of the first packet counts what was lost before it: there is no packet before to compare it with.
+#[test]
+fn losses_of_the_first_packet_stay_told() {
+    use kymo_format::value::Value;
+    use kymo_writer::{Metadata, Options, TraceWriter};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (lossy, output) = (folder.path().join("lossy"), folder.path().join("part"));
+    let demo = open(&demo());
+    let (trace, stream) = (&demo.traces[0], &demo.traces[0].streams[0]);
+    let cycles = stream.packets[0].begin_cycles.unwrap();
+    let metadata = Metadata::Text(trace.metadata.text.clone());
+    let options = Options { metadata, packet_bytes: u64::MAX, index: true };
+    let writer = TraceWriter::create(&lossy, &trace.class, options).unwrap();
+    let mut into = writer.stream(stream.class, stream.id, "lossy").unwrap();
+    let context = &trace.class.stream_classes[stream.class].packet_context.as_ref().unwrap().kind;
+    let kymo_format::FieldKind::Structure(context) = context else { panic!("a context is a structure") };
+    into.packet_context(&Value::Structure(vec![Value::Unsigned(0); context.members.len()]));
+    into.discarded(3);
+    into.empty_packet(cycles).unwrap();
+    open(&lossy).cut(&CutOptions::default(), &output).unwrap();
+    let cut = open(&output);
+    let row = cut.traces[0].streams[0].packets[0];
+    assert_eq!((row.discarded, row.begin_cycles), (Some(3), Some(cycles)));
+}
