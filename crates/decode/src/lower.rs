@@ -253,7 +253,7 @@ impl<'a> Lower<'a> {
 
     /// Whether somebody refers to this field or to one inside of it.
     fn is_referred(&self) -> bool {
-        self.wanted.iter().any(|path| path.scope == self.path.scope && leads_through(&path.steps, &self.path.steps))
+        self.wanted.iter().any(|path| path.left_at(&self.path).is_some())
     }
 
     fn number(&mut self, bits: FixedBits, signed: bool) -> Result<(Reg, u8), LowerError> {
@@ -306,13 +306,7 @@ impl<'a> Lower<'a> {
     /// References that lead through a variant mean whichever option is there: all of them leave their value in
     /// one register.
     fn keep_for_selected(&mut self, from: Reg) {
-        let (scope, steps) = (self.path.scope, &self.path.steps);
-        let means = |path: &&FieldPath| {
-            path.scope == scope
-                && path.steps.len() == steps.len()
-                && path.steps != *steps
-                && leads_through(&path.steps, steps)
-        };
+        let means = |path: &&FieldPath| path.left_at(&self.path) == Some(0) && **path != self.path;
         let meant: Vec<&FieldPath> = self.wanted.iter().filter(means).collect();
         for path in meant {
             if let Some(&slot) = self.slots.get(path) {
@@ -549,11 +543,4 @@ impl<'a> Lower<'a> {
         self.builder.push(Op::Load { to, slot });
         Ok(to)
     }
-}
-
-/// Whether a reference's steps lead through the field at `steps`, or to it.
-fn leads_through(reference: &[Step], steps: &[Step]) -> bool {
-    let agrees =
-        |(meant, step): (&Step, &Step)| meant == step || *meant == Step::Selected && matches!(step, Step::Option(_));
-    reference.len() >= steps.len() && reference.iter().zip(steps).all(agrees)
 }

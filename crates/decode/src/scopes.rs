@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-use kymo_format::model::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldPath, Scope, Step, TraceClass,
-};
+use kymo_format::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldPath, Scope, TraceClass};
 
 /// The scopes that a record of one class has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,19 +39,7 @@ impl<'a> Scopes<'a> {
 
     /// The class of the field at `path`.
     pub(crate) fn field(&self, path: &FieldPath) -> Option<&'a FieldClass> {
-        let mut class = self.get(path.scope)?;
-        for step in &path.steps {
-            class = match (step, &class.kind) {
-                (Step::Member(index), FieldKind::Structure(structure)) => &structure.members.get(*index)?.class,
-                (Step::Option(index), FieldKind::Variant(variant)) => &variant.options.get(*index)?.class,
-                (Step::Selected, FieldKind::Variant(variant)) => &variant.options.first()?.class,
-                (Step::Content, FieldKind::Optional(optional)) => &optional.content,
-                (Step::Element, FieldKind::StaticArray(array)) => &array.element,
-                (Step::Element, FieldKind::DynamicArray(array)) => &array.element,
-                _ => return None,
-            };
-        }
-        Some(class)
+        self.get(path.scope)?.at(&path.steps)
     }
 }
 

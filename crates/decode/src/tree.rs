@@ -82,6 +82,8 @@ pub struct Reader<'a> {
     clock: u64,
     order: Option<(ByteOrder, bool)>,
     saved: HashMap<FieldPath, i128>,
+    /// Options that were there, by variant.
+    taken: HashMap<FieldPath, usize>,
     roles: Vec<(Role, u64)>,
     uuid: Option<Uuid>,
     here: FieldPath,
@@ -101,6 +103,7 @@ impl<'a> Reader<'a> {
             clock: 0,
             order: None,
             saved: HashMap::new(),
+            taken: HashMap::new(),
             roles: Vec::new(),
             uuid: None,
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
@@ -232,8 +235,14 @@ impl<'a> Reader<'a> {
 
     /// The value of the field at `path`, which was read before.
     fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        let saved = self.saved.get(path).copied();
-        saved.ok_or_else(|| self.error(ErrorKind::NoReference))
+        let saved = match path.steps.last() {
+            Some(Step::Selected(_)) => {
+                let there = path.resolved(|variant| self.taken.get(variant).copied());
+                there.and_then(|path| self.saved.get(&path))
+            }
+            _ => self.saved.get(path),
+        };
+        saved.copied().ok_or_else(|| self.error(ErrorKind::NoReference))
     }
 
     fn length(&self, path: &FieldPath) -> Result<u64, Error> {
@@ -448,6 +457,7 @@ fn option(variant: &Variant, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let Some(option) = found else {
         return Err(reader.error(ErrorKind::NoOption { selector }));
     };
+    reader.taken.insert(reader.here.clone(), option);
     let content = below(Step::Option(option), &variant.options[option].class, reader)?;
     Ok(Value::Variant { option, content: Box::new(content) })
 }

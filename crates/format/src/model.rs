@@ -480,18 +480,53 @@ pub struct FieldPath {
 }
 
 /// One step of a path, from a compound field to one inside of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// Member of a structure, by index.
     Member(usize),
     /// Option of a variant, by index.
     Option(usize),
-    /// The option of a variant that is there, whichever it is: the field meant may be one of several.
-    Selected,
+    /// The option of a variant that is there, whichever it is: for each option the steps inside of it. The last
+    /// step of its path.
+    Selected(Vec<Vec<Step>>),
     /// Content of an optional.
     Content,
     /// The element of an array that contains the user.
     Element,
+}
+
+impl FieldPath {
+    /// The path with the options that are there, as `option_of` tells them of variants.
+    #[must_use]
+    pub fn resolved(&self, option_of: impl Fn(&Self) -> Option<usize>) -> Option<Self> {
+        let mut path = self.clone();
+        while let Some(Step::Selected(_)) = path.steps.last() {
+            let Some(Step::Selected(mut options)) = path.steps.pop() else { break };
+            let option = option_of(&path).filter(|option| *option < options.len())?;
+            path.steps.push(Step::Option(option));
+            path.steps.append(&mut options[option]);
+        }
+        Some(path)
+    }
+
+    /// How many steps are left when this path has led to the field at `place`, whose steps leave no option open;
+    /// `None` if it leads elsewhere.
+    #[must_use]
+    pub fn left_at(&self, place: &Self) -> Option<usize> {
+        let (mut meant, mut place_steps) = (&self.steps[..], &place.steps[..]);
+        if self.scope != place.scope {
+            return None;
+        }
+        while let Some((step, rest)) = place_steps.split_first() {
+            meant = match (meant.split_first()?, step) {
+                ((Step::Selected(options), _), Step::Option(index)) => options.get(*index)?,
+                ((first, after), step) if first == step => after,
+                _ => return None,
+            };
+            place_steps = rest;
+        }
+        Some(meant.len())
+    }
 }
 
 /// The name that people see: CTF 1.8 members and options lose one leading underscore.
@@ -508,6 +543,34 @@ impl FieldClass {
     #[must_use]
     pub fn new(kind: FieldKind) -> Self {
         Self { kind, attributes: None }
+    }
+
+    /// The field at the end of steps that begin here; of several that may be meant the first.
+    #[must_use]
+    pub fn at(&self, mut steps: &[Step]) -> Option<&Self> {
+        let mut class = self;
+        while !steps.is_empty() {
+            (class, steps) = class.further(steps)?;
+        }
+        Some(class)
+    }
+
+    /// The field one step further and the steps that are left; of several options the first stands for all.
+    #[must_use]
+    pub fn further<'s>(&self, steps: &'s [Step]) -> Option<(&Self, &'s [Step])> {
+        let (step, rest) = steps.split_first()?;
+        let class = match (&self.kind, step) {
+            (FieldKind::Structure(structure), Step::Member(index)) => &structure.members.get(*index)?.class,
+            (FieldKind::Variant(variant), Step::Option(index)) => &variant.options.get(*index)?.class,
+            (FieldKind::Variant(variant), Step::Selected(options)) => {
+                return Some((&variant.options.first()?.class, options.first()?));
+            }
+            (FieldKind::Optional(optional), Step::Content) => &optional.content,
+            (FieldKind::StaticArray(array), Step::Element) => &array.element,
+            (FieldKind::DynamicArray(array), Step::Element) => &array.element,
+            _ => return None,
+        };
+        Some((class, rest))
     }
 
     /// The alignment of the field in bits: a power of two, 1 when the field has none of its own.

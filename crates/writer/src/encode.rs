@@ -38,6 +38,8 @@ pub(crate) struct Encoder {
     pub(crate) patches: Vec<Patch>,
     order: Option<(ByteOrder, bool)>,
     saved: HashMap<FieldPath, i128>,
+    /// Options that were written, by variant.
+    taken: HashMap<FieldPath, usize>,
     here: FieldPath,
 }
 
@@ -62,6 +64,7 @@ impl Encoder {
             patches: Vec::new(),
             order: None,
             saved: HashMap::new(),
+            taken: HashMap::new(),
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
         }
     }
@@ -172,6 +175,7 @@ impl Encoder {
                 if options.position(|option| holds(&option.ranges, selector)) != Some(*option) {
                     return Err(Problem::Selector { selector }.into());
                 }
+                self.taken.insert(self.here.clone(), *option);
                 self.below(Step::Option(*option), &class.options[*option].class, content)
             }
             (kind, value) => Err(wrong_kind(kind, value)),
@@ -354,7 +358,14 @@ impl Encoder {
     }
 
     fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        self.saved.get(path).copied().ok_or_else(|| Problem::Reference.into())
+        let saved = match path.steps.last() {
+            Some(Step::Selected(_)) => {
+                let there = path.resolved(|variant| self.taken.get(variant).copied());
+                there.and_then(|path| self.saved.get(&path))
+            }
+            _ => self.saved.get(path),
+        };
+        saved.copied().ok_or_else(|| Problem::Reference.into())
     }
 }
 

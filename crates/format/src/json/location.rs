@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 
-use crate::budget::{Budget, STEPS_MAX};
+use crate::budget::{Budget, STEPS_MAX, TARGET_STEPS};
 use crate::json::object::{Object, Result, array, text, wrong};
 use crate::json::problem::Problem;
 use crate::json::reader::{Kind, Value};
@@ -76,8 +76,8 @@ impl<'a> Frames<'a> {
         let found = match origin {
             Some(origin) if origin != scope => {
                 let (_, root) = self.before.iter().find(|(before, _)| *before == origin).ok_or_else(lost)?;
-                let mut targets = Vec::new();
-                let steps = self.descend(root, &path, Vec::new(), &mut targets).ok_or_else(lost)?;
+                let (mut steps, mut targets) = (Vec::new(), Vec::new());
+                self.descend(root, &path, &mut steps, &mut targets).ok_or_else(lost)?;
                 return Ok(Located { path: FieldPath { scope: origin, steps }, targets });
             }
             Some(_) => self.below_frame(0, &path),
@@ -98,7 +98,7 @@ impl<'a> Frames<'a> {
             let mut steps = self.steps[..open.steps].to_vec();
             steps.push(Step::Member(index));
             let mut targets = Vec::new();
-            let steps = self.descend(&open.members[index].class, rest, steps, &mut targets)?;
+            self.descend(&open.members[index].class, rest, &mut steps, &mut targets)?;
             return Some((steps, targets));
         }
         // The member that is being read has no name here yet; only structures directly inside of it are entered.
@@ -111,9 +111,9 @@ impl<'a> Frames<'a> {
         &self,
         class: &FieldClass,
         path: &[String],
-        mut steps: Vec<Step>,
+        steps: &mut Vec<Step>,
         targets: &mut Vec<FieldClass>,
-    ) -> Option<Vec<Step>> {
+    ) -> Option<()> {
         match (&class.kind, path) {
             (FieldKind::Structure(structure), [first, rest @ ..]) => {
                 let index = member(&structure.members, first, self.budget)?;
@@ -125,20 +125,17 @@ impl<'a> Frames<'a> {
                 self.descend(&optional.content, path, steps, targets)
             }
             (FieldKind::Variant(variant), _) => {
-                steps.push(Step::Selected);
-                let mut found = None;
-                for option in &variant.options {
-                    found = Some(self.descend(&option.class, path, steps.clone(), targets)?);
+                let mut inside = vec![Vec::new(); variant.options.len()];
+                for (option, steps) in variant.options.iter().zip(&mut inside) {
+                    self.descend(&option.class, path, steps, targets)?;
                 }
-                found
+                steps.push(Step::Selected(inside));
+                (!variant.options.is_empty()).then_some(())
             }
             (FieldKind::Structure(_) | FieldKind::StaticArray(_) | FieldKind::DynamicArray(_), []) => None,
             (_, []) => {
                 let labels = class.integer_meaning().map_or(0, |meaning| meaning.mappings.len());
-                self.budget.take_steps(1 + labels).then(|| {
-                    targets.push(class.clone());
-                    steps
-                })
+                self.budget.take_steps(TARGET_STEPS + labels).then(|| targets.push(class.clone()))
             }
             _ => None,
         }

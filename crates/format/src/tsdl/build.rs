@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX};
+use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX, TARGET_STEPS};
 use crate::model::{
     DynamicArray, DynamicText, FieldClass, FieldKind, FieldPath, FixedInteger, IntegerRange, Mapping, Member, Role,
     Scope, StaticArray, StaticBlob, StaticText, Step, Structure, TextEncoding, Variant, VariantOption,
@@ -265,16 +265,18 @@ impl<'a> Builder<'a> {
                 self.descend(scope, &members[index].1, steps, rest)
             }
             (Proto::Variant { options, .. }, _) => {
-                steps.push(Step::Selected);
-                let (mut path_found, mut targets) = (None, Vec::new());
+                let (mut inside, mut targets) = (Vec::with_capacity(options.len()), Vec::new());
                 for (_, option) in options {
-                    let (found, of_option) = self.descend(scope, option, steps.clone(), path)?;
-                    path_found = Some(found);
+                    let (found, of_option) = self.descend(scope, option, Vec::new(), path)?;
+                    inside.push(found.steps);
                     targets.extend(of_option);
                 }
-                Some((path_found?, targets))
+                steps.push(Step::Selected(inside));
+                (!options.is_empty()).then_some((FieldPath { scope, steps }, targets))
             }
-            (_, []) => self.budget.take_steps(1).then(|| (FieldPath { scope, steps }, vec![Rc::clone(proto)])),
+            (_, []) => {
+                self.budget.take_steps(TARGET_STEPS).then(|| (FieldPath { scope, steps }, vec![Rc::clone(proto)]))
+            }
             _ => None,
         }
     }

@@ -344,6 +344,9 @@ impl<'t> Lower<'t> {
     fn reference(&self, path: &FieldPath) -> Result<FieldPath> {
         let mut steps = path.steps.clone();
         for (index, step) in steps.iter_mut().enumerate() {
+            if matches!(step, Step::Selected(options) if options.iter().any(|steps| enters_optional(steps))) {
+                return self.fault(Reason::Reference);
+            }
             if *step == Step::Content {
                 let around = &path.steps[..=index];
                 if path.scope != self.path.scope || !self.path.steps.starts_with(around) {
@@ -354,6 +357,15 @@ impl<'t> Lower<'t> {
         }
         Ok(FieldPath { scope: path.scope, steps })
     }
+}
+
+/// Whether steps lead into an optional in any option.
+fn enters_optional(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Content => true,
+        Step::Selected(options) => options.iter().any(|steps| enters_optional(steps)),
+        _ => false,
+    })
 }
 
 /// Roles that do something: a timestamp needs a clock.

@@ -152,7 +152,7 @@ impl Collector<'_, '_> {
     /// The values that a selector can have, and the labels that it has so far.
     fn selector(&self, path: &FieldPath) -> Result<(IntegerRange, Vec<Mapping>), Unwritable> {
         let lost = || self.fault(Reason::Reference);
-        if path.steps.contains(&Step::Selected) {
+        if matches!(path.steps.last(), Some(Step::Selected(_))) {
             return Err(lost());
         }
         let class = walk::target(self.trace, self.owner, path).ok_or_else(lost)?;

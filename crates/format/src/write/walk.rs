@@ -36,33 +36,19 @@ pub(crate) fn root(trace: &TraceClass, owner: Owner, scope: Scope) -> Option<&Fi
     }
 }
 
-/// The class one step further. Of the options that may be there the last stands for all.
-pub(crate) fn child(class: &FieldClass, step: Step) -> Option<&FieldClass> {
-    match (&class.kind, step) {
-        (FieldKind::Structure(structure), Step::Member(index)) => structure.members.get(index).map(|it| &it.class),
-        (FieldKind::Variant(variant), Step::Option(index)) => variant.options.get(index).map(|option| &option.class),
-        (FieldKind::Variant(variant), Step::Selected) => variant.options.last().map(|option| &option.class),
-        (FieldKind::Optional(optional), Step::Content) => Some(&optional.content),
-        (FieldKind::StaticArray(array), Step::Element) => Some(&array.element),
-        (FieldKind::DynamicArray(array), Step::Element) => Some(&array.element),
-        _ => None,
-    }
-}
-
 /// The field at the end of a path.
 pub(crate) fn target<'t>(trace: &'t TraceClass, owner: Owner, path: &FieldPath) -> Option<&'t FieldClass> {
-    let root = root(trace, owner, path.scope)?;
-    path.steps.iter().try_fold(root, |class, step| child(class, *step))
+    root(trace, owner, path.scope)?.at(&path.steps)
 }
 
 /// The names on the way from a class along steps; only members have names that references use.
-pub(crate) fn names<'t>(mut class: &'t FieldClass, steps: &[Step]) -> Option<Vec<&'t str>> {
+pub(crate) fn names<'t>(mut class: &'t FieldClass, mut steps: &[Step]) -> Option<Vec<&'t str>> {
     let mut names = Vec::new();
-    for step in steps {
-        if let (FieldKind::Structure(structure), Step::Member(index)) = (&class.kind, *step) {
-            names.push(structure.members.get(index)?.name.as_str());
+    while let Some(step) = steps.first() {
+        if let (FieldKind::Structure(structure), Step::Member(index)) = (&class.kind, step) {
+            names.push(structure.members.get(*index)?.name.as_str());
         }
-        class = child(class, *step)?;
+        (class, steps) = class.further(steps)?;
     }
     Some(names)
 }

@@ -405,7 +405,7 @@ impl<'a> Description<'a> {
                     grouped_unsigned(self.shown_before(*member))
                 }
                 Step::Member(index) | Step::Option(index) => grouped_unsigned(*index as u64),
-                Step::Element | Step::Selected | Step::Content => "<current>".to_owned(),
+                Step::Element | Step::Selected(_) | Step::Content => "<current>".to_owned(),
             };
             self.bold(&text);
         }
