@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Print(PrintArguments),
     /// Counts events by class
     Count(CountArguments),
+    /// Makes, refreshes or removes the packet index that lets other commands begin at once
+    Index(IndexArguments),
     /// Says everything that is wrong with traces, where, and what to do
     #[command(after_help = "Exit status: 0 everything can be read, 1 something cannot be read.")]
     Check(CheckArguments),
@@ -105,6 +107,33 @@ pub(crate) struct CountArguments {
     /// Counts each data stream apart
     #[arg(long)]
     pub(crate) by_stream: bool,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const INDEX_HELP: &str = "\
+Examples:
+  kymo index my-trace            afterwards `kymo print --begin` and `kymo info` begin at once
+  kymo index --remove my-trace   gives the room back
+  kymo index --json my-trace | jq '.traces[].streams[] | {name, state, reason}'
+
+Other commands make and use the same index by themselves. It lies outside of the trace, in
+$XDG_CACHE_HOME/kymograph or ~/.cache/kymograph, and may be deleted at any time. It is believed while a
+stream's device, inode, size, time of change, first and last packet and metadata are what they were; of a
+stream that only grew, the packets that were known stay known.
+
+Exit status: 0 all packets were found, 1 some could not be found or an index could not be written, 2 wrong usage.";
+
+#[derive(Args)]
+#[command(after_help = INDEX_HELP)]
+pub(crate) struct IndexArguments {
+    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Deletes the index instead
+    #[arg(long)]
+    pub(crate) remove: bool,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,

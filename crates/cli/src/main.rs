@@ -8,6 +8,7 @@ mod count;
 mod cut;
 #[cfg(feature = "export")]
 mod export;
+mod index;
 mod info;
 mod metadata;
 mod print;
@@ -82,6 +83,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             Some(session) => export::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Index(arguments) => index::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Metadata(arguments) => metadata::run(arguments),
         Command::Completions { shell } => {

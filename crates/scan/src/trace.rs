@@ -23,6 +23,8 @@ pub trait KnownPackets {
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>>;
     /// The packets of file number `file` were found.
     fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]);
+    /// Packets of so many more bytes were found; called for each packet whose head is read.
+    fn found(&self, _bytes: u64) {}
 }
 
 /// Nobody remembers.
@@ -171,7 +173,9 @@ fn index(
             let index = folder.index_file(file).ok()??;
             rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok()
         });
-        let (rows, error) = hop_on(decoder, &stream, file as u32, entry.size, begun.unwrap_or_default());
+        let (rows, error) = hop_on(decoder, &stream, file as u32, entry.size, begun.unwrap_or_default(), &|row| {
+            known.found(row.total_bits / 8);
+        });
         match error {
             Some(error) => broken.push(BrokenFile { file, error }),
             None => known.remember(folder, file, &rows),

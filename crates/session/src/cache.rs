@@ -1,17 +1,18 @@
 //! Packet indexes of earlier runs, on disk, outside of the traces. May be deleted at any time.
 //!
 //! ```text
-//! one file per stream, named by a hash of the stream's path and the metadata, little endian
+//! one file per stream, named by a hash of the stream's path, little endian
 //! ┌ magic, version │ device, inode, size, time │ first packet, last packet, metadata, rows: hashes ┬ row │ row │ …
 //! ```
 //!
 //! Rows are believed while everything in the header agrees with the stream as it is now. A file that only
 //! grew keeps its rows but for the last, which may have been cut by the old end. What is broken is as good as
-//! absent; a folder that cannot be written is no problem of the user's.
+//! absent; a folder that cannot be written is no problem of the user's, unless they asked for the index: then
+//! [`PacketCache::look`] and [`PacketCache::write`] say why not.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,9 +28,9 @@ const ROW_WORDS: usize = 9;
 /// Bytes of a packet that tell whether it is still the same; heads of packets are shorter.
 const HEAD_BYTES: u64 = 256;
 /// All files together.
-const BYTES_MAX: u64 = 256 << 20;
+pub(crate) const BYTES_MAX: u64 = 256 << 20;
 /// Fewer packets are found faster than a file is opened and checked.
-const PACKETS_MIN: usize = 64;
+pub(crate) const PACKETS_MIN: usize = 64;
 const EXTENSION: &str = "packets";
 
 /// The cache.
@@ -41,6 +42,46 @@ pub(crate) struct PacketCache {
     /// Hashes of metadata, by trace.
     metadata: Mutex<BTreeMap<PathBuf, u64>>,
     wrote: AtomicBool,
+}
+
+/// Why the rows of a stream are not believed: the rule of validity that does not hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Stale {
+    /// Nobody made it, or it was removed.
+    #[error("there was none")]
+    Absent,
+    /// Another version of this program wrote it.
+    #[error("it was written by another version of kymo")]
+    Version,
+    /// It is not as it was written.
+    #[error("it was damaged")]
+    Broken,
+    /// The stream or the metadata cannot be looked at.
+    #[error("the trace changed while it was looked at")]
+    Unreadable,
+    /// Device or inode differ.
+    #[error("the stream's file is another one now (device or inode differs)")]
+    Replaced,
+    /// The stream is smaller.
+    #[error("the stream's file shrank from {then} to {now} bytes")]
+    Shrank {
+        /// Bytes when the index was made.
+        then: u64,
+        /// Bytes now.
+        now: u64,
+    },
+    /// As large as before, but written to.
+    #[error("the stream's file was written to (its time of change differs)")]
+    Modified,
+    /// The first packet's head differs.
+    #[error("the stream's first packet is another one now")]
+    FirstPacket,
+    /// The last known packet's head differs.
+    #[error("the last packet that was known is another one now")]
+    LastPacket,
+    /// The metadata differ, so that heads may mean something else.
+    #[error("the metadata changed")]
+    Metadata,
 }
 
 /// Where this user's caches are: `$XDG_CACHE_HOME/kymograph` or what the platform has instead.
@@ -78,56 +119,69 @@ impl PacketCache {
         Some(hash)
     }
 
-    fn path(&self, folder: &TraceFolder, file: usize, metadata: u64) -> Option<PathBuf> {
+    /// The file of a stream.
+    pub(crate) fn path(&self, folder: &TraceFolder, file: usize) -> Option<PathBuf> {
         let stream = std::path::absolute(folder.path().join(&folder.streams()[file].name)).ok()?;
-        let mut name = stream.as_os_str().as_encoded_bytes().to_vec();
-        name.extend(metadata.to_le_bytes());
-        Some(self.folder.join(format!("{:016x}.{EXTENSION}", hash(&name))))
+        let name = hash(stream.as_os_str().as_encoded_bytes());
+        Some(self.folder.join(format!("{name:016x}.{EXTENSION}")))
     }
 
-    fn write(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) -> Option<()> {
-        let metadata = self.metadata_hash(folder)?;
-        let identity = identity(folder, file)?;
-        let path = self.path(folder, file, metadata)?;
+    /// Writes the file of a stream.
+    pub(crate) fn write(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) -> io::Result<()> {
+        let changed = || io::Error::other("the stream changed meanwhile");
+        let metadata = self.metadata_hash(folder).ok_or_else(changed)?;
+        let identity = identity(folder, file).ok_or_else(changed)?;
+        let path = self.path(folder, file).ok_or_else(changed)?;
         let mut body = Vec::with_capacity(rows.len() * ROW_WORDS * 8);
         rows.iter().flat_map(to_words).for_each(|word| body.extend(word.to_le_bytes()));
-        let header = header(folder, file, &identity, rows, metadata, hash(&body))?;
-        fs::create_dir_all(&self.folder).ok()?;
+        let header = header(folder, file, &identity, rows, metadata, hash(&body)).ok_or_else(changed)?;
+        fs::create_dir_all(&self.folder)?;
         // Readers see the old file or the whole new one.
-        let mut fresh = tempfile::NamedTempFile::new_in(&self.folder).ok()?;
+        let mut fresh = tempfile::NamedTempFile::new_in(&self.folder)?;
         let header: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-        fresh.write_all(&header).ok()?;
-        fresh.write_all(&body).ok()?;
-        fresh.persist(path).ok()?;
+        fresh.write_all(&header)?;
+        fresh.write_all(&body)?;
+        fresh.persist(path)?;
         self.wrote.store(true, Ordering::Relaxed);
-        Some(())
+        Ok(())
     }
 
-    fn read(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
-        let metadata = self.metadata_hash(folder)?;
-        let identity = identity(folder, file)?;
-        let bytes = fs::read(self.path(folder, file, metadata)?).ok()?;
-        let (head, body) = bytes.split_at_checked(HEADER_WORDS * 8)?;
+    /// The rows of a stream that may still be believed, or why none may.
+    pub(crate) fn look(&self, folder: &TraceFolder, file: usize) -> Result<Vec<PacketRow>, Stale> {
+        let path = self.path(folder, file).ok_or(Stale::Absent)?;
+        let bytes = fs::read(path).map_err(|_| Stale::Absent)?;
+        let (head, body) = bytes.split_at_checked(HEADER_WORDS * 8).ok_or(Stale::Broken)?;
         let words: Vec<u64> = words(head).collect();
-        let mut rows = rows(body, file)?;
+        if words[0] != MAGIC {
+            return Err(if words[0] << 8 == MAGIC << 8 { Stale::Version } else { Stale::Broken });
+        }
+        let mut rows = rows(body, file).filter(|rows| !rows.is_empty()).ok_or(Stale::Broken)?;
+        if (words[9], words[10]) != (hash(body), rows.len() as u64) {
+            return Err(Stale::Broken);
+        }
         let then = FileIdentity {
             device: words[1],
             inode: words[2],
             size: words[3],
             modified_ns: i128::from(words[4]) | i128::from(words[5]) << 64,
         };
-        let grew = identity.size > then.size;
-        if (identity.device, identity.inode) != (then.device, then.inode) || !grew && identity != then {
-            return None;
-        }
+        let now = identity(folder, file).ok_or(Stale::Unreadable)?;
+        let metadata = self.metadata_hash(folder).ok_or(Stale::Unreadable)?;
+        let grew = same_file(&then, &now)?;
         // With the facts of then and the bytes of now, the header must come out the same.
-        if header(folder, file, &then, &rows, metadata, hash(body))? != words[..] {
-            return None;
+        let expected = header(folder, file, &then, &rows, metadata, hash(body)).ok_or(Stale::Unreadable)?;
+        if let Some(word) = (0..HEADER_WORDS).find(|&word| words[word] != expected[word]) {
+            return Err(match word {
+                6 => Stale::FirstPacket,
+                7 => Stale::LastPacket,
+                8 => Stale::Metadata,
+                _ => Stale::Broken,
+            });
         }
         if grew {
             rows.pop();
         }
-        Some(rows)
+        Ok(rows)
     }
 
     /// Removes the files that were written longest ago, until the rest is small enough.
@@ -148,7 +202,7 @@ impl PacketCache {
 
 impl KnownPackets for PacketCache {
     fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
-        self.read(folder, file)
+        self.look(folder, file).ok()
     }
 
     fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) {
@@ -157,6 +211,18 @@ impl KnownPackets for PacketCache {
             let _ = self.write(folder, file, rows);
         }
     }
+}
+
+/// Whether the file only grew since; otherwise it must be just the same.
+fn same_file(then: &FileIdentity, now: &FileIdentity) -> Result<bool, Stale> {
+    if (now.device, now.inode) != (then.device, then.inode) {
+        return Err(Stale::Replaced);
+    }
+    if now.size < then.size {
+        return Err(Stale::Shrank { then: then.size, now: now.size });
+    }
+    let grew = now.size > then.size;
+    if grew || now == then { Ok(grew) } else { Err(Stale::Modified) }
 }
 
 impl Drop for PacketCache {
@@ -279,7 +345,7 @@ mod tests {
             let setup = Self { root, rows: (0..3).map(row).collect() };
             setup.write(&vec![1; 3 * PACKET]);
             setup.cache().remember(&setup.folder(), 0, &setup.rows);
-            assert_eq!(setup.recalled(), Some(3), "nothing changed");
+            assert_eq!(setup.recalled(), Ok(3), "nothing changed");
             setup
         }
 
@@ -298,11 +364,11 @@ mod tests {
             cache
         }
 
-        /// How many rows are recalled; they must be the right ones.
-        fn recalled(&self) -> Option<usize> {
-            let rows = self.cache().recall(&self.folder(), 0)?;
+        /// How many rows are recalled, which must be the right ones, or why none are.
+        fn recalled(&self) -> Result<usize, Stale> {
+            let rows = self.cache().look(&self.folder(), 0)?;
             assert_eq!(rows, self.rows[..rows.len()]);
-            Some(rows.len())
+            Ok(rows.len())
         }
 
         fn cache_file(&self) -> PathBuf {
@@ -330,17 +396,17 @@ mod tests {
     fn a_file_that_grew_keeps_all_but_its_last_packet() {
         let setup = Setup::new();
         setup.write(&vec![1; 3 * PACKET + 100]);
-        assert_eq!(setup.recalled(), Some(2));
+        assert_eq!(setup.recalled(), Ok(2));
     }
 
     #[test]
     fn a_file_that_grew_must_have_the_same_packets() {
-        for changed in [0, 2 * PACKET] {
+        for (changed, why) in [(0, Stale::FirstPacket), (2 * PACKET, Stale::LastPacket)] {
             let setup = Setup::new();
             let mut bytes = vec![1; 4 * PACKET];
             bytes[changed + 20] = 9;
             setup.write(&bytes);
-            assert_eq!(setup.recalled(), None, "changed at {changed}");
+            assert_eq!(setup.recalled(), Err(why), "changed at {changed}");
         }
     }
 
@@ -348,7 +414,7 @@ mod tests {
     fn a_file_that_shrank_is_another() {
         let setup = Setup::new();
         setup.write(&vec![1; 2 * PACKET]);
-        assert_eq!(setup.recalled(), None);
+        assert_eq!(setup.recalled(), Err(Stale::Shrank { then: 1536, now: 1024 }));
     }
 
     #[test]
@@ -356,12 +422,12 @@ mod tests {
         let setup = Setup::new();
         let file = fs::OpenOptions::new().write(true).open(setup.root.path().join("trace/stream")).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert_eq!(setup.recalled(), None);
+        assert_eq!(setup.recalled(), Err(Stale::Modified));
     }
 
     #[test]
     fn first_and_last_packet_count_even_at_the_same_time() {
-        for changed in [0, 2 * PACKET] {
+        for (changed, why) in [(0, Stale::FirstPacket), (2 * PACKET, Stale::LastPacket)] {
             let setup = Setup::new();
             let path = setup.root.path().join("trace/stream");
             let time = fs::metadata(&path).unwrap().modified().unwrap();
@@ -369,7 +435,7 @@ mod tests {
             bytes[changed] = 9;
             setup.write(&bytes);
             fs::OpenOptions::new().write(true).open(path).unwrap().set_modified(time).unwrap();
-            assert_eq!(setup.recalled(), None, "changed at {changed}");
+            assert_eq!(setup.recalled(), Err(why), "changed at {changed}");
         }
     }
 
@@ -383,14 +449,14 @@ mod tests {
         fs::copy(&path, &copy).unwrap();
         fs::OpenOptions::new().write(true).open(&copy).unwrap().set_modified(time).unwrap();
         fs::rename(copy, path).unwrap();
-        assert_eq!(setup.recalled(), None);
+        assert_eq!(setup.recalled(), Err(Stale::Replaced));
     }
 
     #[test]
     fn the_metadata_counts() {
         let setup = Setup::new();
         fs::write(setup.root.path().join("trace/metadata"), "other").unwrap();
-        assert_eq!(setup.recalled(), None);
+        assert_eq!(setup.recalled(), Err(Stale::Metadata));
     }
 
     #[test]
@@ -403,7 +469,7 @@ mod tests {
             let mut bytes = whole.clone();
             bytes[word * 8] ^= 1;
             fs::write(&path, bytes).unwrap();
-            assert_eq!(setup.recalled(), None, "word {word}");
+            assert!(setup.recalled().is_err(), "word {word}");
         }
     }
 
@@ -414,16 +480,16 @@ mod tests {
         let whole = fs::read(&path).unwrap();
         for size in 0..whole.len() {
             fs::write(&path, &whole[..size]).unwrap();
-            assert_eq!(setup.recalled(), None, "cut to {size}");
+            assert_eq!(setup.recalled(), Err(Stale::Broken), "cut to {size}");
         }
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
             bytes[at] ^= 0x10;
             fs::write(&path, bytes).unwrap();
-            assert_eq!(setup.recalled(), None, "changed at {at}");
+            assert!(setup.recalled().is_err(), "changed at {at}");
         }
         fs::write(&path, &whole).unwrap();
-        assert_eq!(setup.recalled(), Some(3));
+        assert_eq!(setup.recalled(), Ok(3));
     }
 
     #[test]
@@ -435,6 +501,17 @@ mod tests {
         cache.packets_min = 1;
         cache.remember(&setup.folder(), 0, &setup.rows);
         assert_eq!(cache.recall(&setup.folder(), 0), None);
+    }
+
+    #[test]
+    fn another_version_is_another() {
+        let setup = Setup::new();
+        let mut bytes = fs::read(setup.cache_file()).unwrap();
+        bytes[7] += 1;
+        fs::write(setup.cache_file(), bytes).unwrap();
+        assert_eq!(setup.recalled(), Err(Stale::Version));
+        fs::remove_file(setup.cache_file()).unwrap();
+        assert_eq!(setup.recalled(), Err(Stale::Absent));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod engine;
 #[cfg(feature = "export")]
 mod export;
 mod glob;
+mod index;
 mod info;
 mod metadata;
 mod open;
@@ -17,12 +18,13 @@ mod print;
 mod progress;
 mod report;
 
-pub use cache::cache_folder;
+pub use cache::{Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, Counts};
 pub use cut::{Cut, CutFailure, CutOptions};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, FileFormat};
+pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

@@ -10,14 +10,20 @@ use crate::open::Session;
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
-    total: u64,
+    total: AtomicU64,
 }
 
 impl Progress {
     /// Bytes of packets that were begun, and of all packets.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {
-        (self.done.load(Ordering::Relaxed).min(self.total), self.total)
+        let total = self.total.load(Ordering::Relaxed);
+        (self.done.load(Ordering::Relaxed).min(total), total)
+    }
+
+    /// There is more to do than was known.
+    pub(crate) fn expect(&self, bytes: u64) {
+        self.total.fetch_add(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn add(&self, bytes: u64) {
@@ -31,6 +37,8 @@ impl Session {
     pub fn progress(&self) -> Progress {
         let streams = self.streams();
         let packets = streams.iter().flat_map(|(_, stream)| stream.packets.iter());
-        Progress { done: AtomicU64::new(0), total: packets.map(|packet| packet.total_bits / 8).sum() }
+        let progress = Progress::default();
+        progress.expect(packets.map(|packet| packet.total_bits / 8).sum());
+        progress
     }
 }

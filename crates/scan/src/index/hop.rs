@@ -82,10 +82,10 @@ impl HeadReader {
 /// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
 #[must_use]
 pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Vec<PacketRow>, Option<HopError>) {
-    hop_on(decoder, stream, file, size_bytes, Vec::new())
+    hop_on(decoder, stream, file, size_bytes, Vec::new(), &|_| {})
 }
 
-/// As [`hop`], but the first packets are known.
+/// As [`hop`], but the first packets are known; `found` is told each further one.
 #[must_use]
 pub fn hop_on(
     decoder: &Decoder,
@@ -93,6 +93,7 @@ pub fn hop_on(
     file: u32,
     size_bytes: u64,
     mut rows: Vec<PacketRow>,
+    found: &dyn Fn(&PacketRow),
 ) -> (Vec<PacketRow>, Option<HopError>) {
     let mut reader = HeadReader::default();
     let mut offset_bytes = rows.last().map_or(0, PacketRow::end_bytes);
@@ -110,6 +111,7 @@ pub fn hop_on(
         }
         clock = clock_after(clock, &row);
         offset_bytes = row.end_bytes();
+        found(&row);
         rows.push(row);
     }
     (rows, None)
