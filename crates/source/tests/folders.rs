@@ -157,40 +157,4 @@ mod unix {
         let expected = if allowed { (2, vec![]) } else { (1, vec![closed]) };
         assert_eq!((found, skipped), expected);
     }
-
-    /// Run again by [`many_streams_few_files`] in a process that may open few files.
-    #[test]
-    fn reads_every_stream_of_a_folder() {
-        let Some(root) = std::env::var_os("KYMO_TEST_FOLDER") else {
-            return;
-        };
-        let traces = find(Path::new(&root)).unwrap();
-        let streams: Vec<_> = (0..traces[0].streams().len()).map(|index| traces[0].stream(index)).collect();
-        for round in 0..3 {
-            for (index, stream) in streams.iter().enumerate() {
-                let mut bytes = [0; 8];
-                let read = stream.read_at(round % 2, &mut bytes).unwrap();
-                assert_eq!(&bytes[..read], &format!("{index:05}").as_bytes()[round as usize % 2..]);
-            }
-        }
-        println!("read {} streams", streams.len());
-    }
-
-    #[test]
-    fn many_streams_few_files() {
-        let names: Vec<_> = (0..5000).map(|index| (format!("{index:05}"), format!("{index:05}"))).collect();
-        let mut files: Vec<_> = names.iter().map(|(name, content)| (name.as_str(), content.as_str())).collect();
-        files.push(("metadata", ""));
-        let root = tree(&files);
-        for limit in ["1024", "256", "32"] {
-            let out = Command::new("sh")
-                .args(["-c", "ulimit -n $1 && exec \"$0\" --exact --nocapture unix::reads_every_stream_of_a_folder"])
-                .args([std::env::current_exe().unwrap().as_os_str(), limit.as_ref()])
-                .env("KYMO_TEST_FOLDER", root.path())
-                .output()
-                .unwrap();
-            let text = String::from_utf8_lossy(&out.stdout);
-            assert!(out.status.success() && text.contains("read 5000 streams"), "limit {limit}: {text}");
-        }
-    }
 }
