@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Info(InfoArguments),
     /// Prints events as text, in the order of time
     Print(PrintArguments),
-    /// Counts events by class
+    /// Counts events by class, data stream or trace
     Count(CountArguments),
     /// Makes, refreshes or removes the packet index that lets other commands begin at once
     Index(IndexArguments),
@@ -97,19 +97,42 @@ pub(crate) struct InfoArguments {
     pub(crate) json: bool,
 }
 
+const COUNT_HELP: &str = "\
+Examples:
+  kymo count my-trace
+  kymo count --by trace,class my-traces
+  kymo count --by stream --sizes my-trace
+  kymo count --sizes --json my-trace | jq '.groups[0]'
+
+Rates are events over the time from the first packet to the end of the last, of all traces.
+The size of an event is that of its whole record: header, contexts, payload, and the
+padding before it.";
+
 #[derive(Args)]
-#[command(after_help = "Examples:\n  kymo count my-trace\n  kymo count --by-stream my-trace\n  \
-                        kymo count --json my-trace | jq '.classes[0]'\n\n\
-                        Rates are events over the time from the first packet to the end of the last, of all traces.")]
+#[command(after_help = COUNT_HELP)]
 pub(crate) struct CountArguments {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Counts each data stream apart
+    /// What to count apart
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "class")]
+    pub(crate) by: Vec<By>,
+    /// Says how large events are too; takes longer
     #[arg(long)]
-    pub(crate) by_stream: bool,
+    pub(crate) sizes: bool,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What events have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    /// Name of the event record class
+    Class,
+    /// Data stream
+    Stream,
+    /// Trace
+    Trace,
 }
 
 const INDEX_HELP: &str = "\
@@ -119,11 +142,12 @@ Examples:
   kymo index --json my-trace | jq '.traces[].streams[] | {name, state, reason}'
 
 Other commands make and use the same index by themselves. It lies outside of the trace, in
-$XDG_CACHE_HOME/kymograph or ~/.cache/kymograph, and may be deleted at any time. It is believed while a
-stream's device, inode, size, time of change, first and last packet and metadata are what they were; of a
-stream that only grew, the packets that were known stay known.
+$XDG_CACHE_HOME/kymograph or ~/.cache/kymograph, and may be deleted at any time. It is
+believed while a stream's device, inode, size, time of change, first and last packet and
+metadata are what they were; of a stream that only grew, known packets stay known.
 
-Exit status: 0 all packets were found, 1 some could not be found or an index could not be written, 2 wrong usage.";
+Exit status: 0 all packets were found, 1 some could not be found or an index could not be
+written, 2 wrong usage.";
 
 #[derive(Args)]
 #[command(after_help = INDEX_HELP)]

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
-use kymo_session::{ClassCount, Counts, Session};
+use kymo_session::{ClassCount, CountOptions, Counts, Session};
 use serde_json::json;
 
 use crate::Outcome;
-use crate::arguments::CountArguments;
+use crate::arguments::{By, CountArguments};
 use crate::progress::watched;
-use crate::show::{self, grouped};
+use crate::show::{self, bytes, grouped};
 
 /// Characters of the longest bar.
 const BAR: usize = 30;
@@ -17,87 +17,185 @@ const BAR: usize = 30;
 /// Shows how often each class occurs.
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
     let progress = session.progress();
-    let mut counts = watched(&progress, || session.count(&progress));
-    if !arguments.by_stream {
-        join_streams(&mut counts);
-    }
-    let span = session.span_ns().map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
+    let counts = watched(&progress, || session.count(CountOptions { sizes: arguments.sizes }, &progress));
+    let table = Table::new(&counts, &arguments.by, session.span_ns());
     let mut out = io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", as_json(&counts, span))?;
+        writeln!(out, "{}", table.as_json())?;
     } else {
         // A pipe gets rows that are easy to cut apart, without bars.
-        table(&Table { counts: &counts, by_stream: arguments.by_stream, span, bars: out.is_terminal() }, &mut out)?;
+        table.show(out.is_terminal(), &mut out)?;
     }
     Ok(show::report(&counts.report))
 }
 
-/// Adds up the streams of each trace.
-fn join_streams(counts: &mut Counts) {
-    let mut places: HashMap<(String, u64, Option<String>), usize> = HashMap::new();
-    let mut joined: Vec<ClassCount> = Vec::new();
-    for class in counts.classes.drain(..) {
-        let key = (class.trace.clone(), class.id, class.name.clone());
-        match places.get(&key) {
-            Some(&place) => joined[place].events += class.events,
-            None => {
-                places.insert(key, joined.len());
-                joined.push(class);
-            }
-        }
-    }
-    joined.sort_by(|one, other| other.events.cmp(&one.events).then_with(|| one.name.cmp(&other.name)));
-    counts.classes = joined;
+/// Event records that have in common what the table is about.
+struct Group<'a> {
+    trace: &'a str,
+    stream: usize,
+    stream_name: &'a str,
+    class: String,
+    events: u64,
+    bits: u64,
 }
 
 struct Table<'a> {
     counts: &'a Counts,
-    by_stream: bool,
+    /// What each group has in common, in the order of columns.
+    by: Vec<By>,
+    /// Most frequent first.
+    groups: Vec<Group<'a>>,
     /// Nanoseconds in which the events occurred, where packets say so.
     span: Option<i128>,
-    bars: bool,
 }
 
-fn table(table: &Table<'_>, out: &mut impl Write) -> io::Result<()> {
-    let counts = table.counts;
-    let width = grouped(counts.total).len().max(6);
-    let rate = |events: u64| per_second(events, table.span).map_or("-".to_owned(), |rate| grouped(rate.round() as u64));
-    let rate_width = rate(counts.total).len().max(8);
-    writeln!(out, "{:>width$}  {:>6}  {:>rate_width$}  event", "events", "share", "events/s")?;
-    let most = counts.classes.iter().map(|class| class.events).max().unwrap_or(0).max(1);
-    for class in &counts.classes {
-        let share = class.events as f64 * 100.0 / counts.total.max(1) as f64;
-        let name = class.name.clone().unwrap_or_else(|| format!("<event {}>", class.id));
-        let stream = if table.by_stream { format!("  (stream {})", class.stream) } else { String::new() };
-        let bar = if table.bars { bar(class.events, most) } else { String::new() };
-        let (events, rate) = (grouped(class.events), rate(class.events));
-        writeln!(out, "{events:>width$}  {share:>5.1}%  {rate:>rate_width$}  {bar}{name}{stream}")?;
+impl<'a> Table<'a> {
+    fn new(counts: &'a Counts, by: &[By], span_ns: Option<(i64, i64)>) -> Self {
+        let span = span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
+        let mut by: Vec<By> =
+            [By::Trace, By::Stream, By::Class].into_iter().filter(|column| by.contains(column)).collect();
+        // A file's name alone does not tell streams of several traces apart.
+        let several = counts.classes.iter().any(|class| class.trace != counts.classes[0].trace);
+        if by.first() == Some(&By::Stream) && several {
+            by.insert(0, By::Trace);
+        }
+        let groups = group(&counts.classes, &by);
+        Self { counts, by, groups, span }
     }
-    let (events, rate) = (grouped(counts.total), rate(counts.total));
-    writeln!(out, "{events:>width$}  {:>5.1}%  {rate:>rate_width$}  all events", 100.0)
+
+    fn show(&self, bars: bool, out: &mut impl Write) -> io::Result<()> {
+        let most = self.groups.iter().map(|group| group.events).max().unwrap_or(0).max(1);
+        let numbers = |group: &Group<'_>| self.numbers(group.events, group.bits);
+        let mut rows: Vec<Vec<String>> = vec![self.titles()];
+        rows.extend(self.groups.iter().map(|group| [numbers(group), self.labels(group)].concat()));
+        let records = self.counts.sizes.map_or(0, |sizes| sizes.records_bits);
+        rows.push([self.numbers(self.counts.total, records), vec!["all events".to_owned()]].concat());
+        let width =
+            |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+        let widths: Vec<usize> = (0..rows[0].len()).map(|column| width(column).unwrap_or(0)).collect();
+        let first_label = rows[0].len() - self.by.len();
+        for (number, row) in rows.iter().enumerate() {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                if column == first_label && bars {
+                    let group = number.checked_sub(1).and_then(|group| self.groups.get(group));
+                    line += &bar(group.map_or(0, |group| group.events), most);
+                }
+                let width = widths[column];
+                line += &if column < first_label { format!("{cell:>width$}  ") } else { format!("{cell:<width$}  ") };
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        self.rest(out)
+    }
+
+    /// Where bits are that are in no event, so that the sizes add up to those of the files.
+    fn rest(&self, out: &mut impl Write) -> io::Result<()> {
+        let Some(sizes) = self.counts.sizes else { return Ok(()) };
+        let rest = sizes.packets_bits - sizes.records_bits - sizes.heads_bits;
+        let [all, heads, rest] = [sizes.packets_bits, sizes.heads_bits, rest].map(|bits| bytes(bits.div_ceil(8)));
+        let unread = if self.counts.report.is_complete() { "unused" } else { "unused or could not be read" };
+        writeln!(out, "\npackets have {all}, of which {heads} are their heads and {rest} {unread}")
+    }
+
+    fn titles(&self) -> Vec<String> {
+        let sizes: &[&str] = if self.counts.sizes.is_some() { &["size", "share", "B/event"] } else { &[] };
+        let label = |by: &By| match by {
+            By::Trace => "trace",
+            By::Stream => "stream",
+            By::Class => "event",
+        };
+        let numbers = ["events", "share", "events/s"].into_iter().chain(sizes.iter().copied());
+        numbers.chain(self.by.iter().map(label)).map(str::to_owned).collect()
+    }
+
+    fn numbers(&self, events: u64, bits: u64) -> Vec<String> {
+        let share = |part: u64, all: u64| format!("{:.1}%", part as f64 * 100.0 / all.max(1) as f64);
+        let rate = self.per_second(events).map_or("-".to_owned(), |rate| grouped(rate.round() as u64));
+        let mut cells = vec![grouped(events), share(events, self.counts.total), rate];
+        if let Some(sizes) = self.counts.sizes {
+            let each = bits as f64 / 8.0 / events.max(1) as f64;
+            cells.extend([bytes(bits.div_ceil(8)), share(bits, sizes.records_bits), format!("{each:.1}")]);
+        }
+        cells
+    }
+
+    fn labels(&self, group: &Group<'_>) -> Vec<String> {
+        let label = |by: &By| match by {
+            By::Trace => group.trace.to_owned(),
+            By::Stream => format!("{} {}", group.stream, group.stream_name),
+            By::Class => group.class.clone(),
+        };
+        self.by.iter().map(label).collect()
+    }
+
+    fn per_second(&self, events: u64) -> Option<f64> {
+        self.span.map(|span| events as f64 * 1e9 / span as f64)
+    }
+
+    fn as_json(&self) -> serde_json::Value {
+        let group = |group: &Group<'_>| {
+            let mut object = serde_json::Map::new();
+            for by in &self.by {
+                match by {
+                    By::Trace => drop(object.insert("trace".to_owned(), json!(group.trace))),
+                    By::Stream => {
+                        object.insert("stream".to_owned(), json!(group.stream));
+                        object.insert("stream_name".to_owned(), json!(group.stream_name));
+                    }
+                    By::Class => drop(object.insert("class".to_owned(), json!(group.class))),
+                }
+            }
+            object.insert("events".to_owned(), json!(group.events));
+            object.insert("events_per_second".to_owned(), json!(self.per_second(group.events)));
+            if self.counts.sizes.is_some() {
+                object.insert("size_bits".to_owned(), json!(group.bits));
+            }
+            serde_json::Value::Object(object)
+        };
+        json!({
+            "events": self.counts.total,
+            "events_per_second": self.per_second(self.counts.total),
+            "size_bits": self.counts.sizes.map(|sizes| json!({
+                "events": sizes.records_bits, "packet_heads": sizes.heads_bits, "packets": sizes.packets_bits,
+            })),
+            "groups": self.groups.iter().map(group).collect::<Vec<_>>(),
+            "events_discarded": self.counts.report.events_discarded,
+            "events_discarded_is_lower_bound": self.counts.report.discarded_is_lower_bound,
+            "packets_lost": self.counts.report.packets_lost,
+            "complete": self.counts.report.is_complete(),
+        })
+    }
 }
 
-/// A bar and the space after it, as long for every class.
+/// Adds up what has the same labels.
+fn group<'a>(classes: &'a [ClassCount], by: &[By]) -> Vec<Group<'a>> {
+    let mut places: HashMap<(&str, usize, String), usize> = HashMap::new();
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for class in classes {
+        let name = class.name.clone().unwrap_or_else(|| format!("<event {}>", class.id));
+        let key = (
+            if by.contains(&By::Trace) { &*class.trace } else { "" },
+            if by.contains(&By::Stream) { class.stream } else { 0 },
+            if by.contains(&By::Class) { name } else { String::new() },
+        );
+        let place = *places.entry(key.clone()).or_insert(groups.len());
+        if place == groups.len() {
+            let (trace, stream, name) = key;
+            groups.push(Group { trace, stream, stream_name: &class.stream_name, class: name, events: 0, bits: 0 });
+        }
+        groups[place].events += class.events;
+        groups[place].bits += class.bits.unwrap_or(0);
+    }
+    groups.sort_by(|one, other| {
+        let key = |group: &Group<'a>| (group.trace.to_owned(), group.stream, group.class.clone());
+        other.events.cmp(&one.events).then_with(|| key(one).cmp(&key(other)))
+    });
+    groups
+}
+
+/// A bar and the space after it, as long for every group; nothing is as long too.
 fn bar(events: u64, most: u64) -> String {
     let filled = (events as f64 / most as f64 * BAR as f64).round() as usize;
     format!("{:<BAR$}  ", "█".repeat(filled))
-}
-
-fn per_second(events: u64, span: Option<i128>) -> Option<f64> {
-    span.map(|span| events as f64 * 1e9 / span as f64)
-}
-
-fn as_json(counts: &Counts, span: Option<i128>) -> serde_json::Value {
-    let class = |class: &ClassCount| {
-        json!({
-            "trace": class.trace, "stream": class.stream, "id": class.id, "name": class.name, "events": class.events,
-            "events_per_second": per_second(class.events, span),
-        })
-    };
-    json!({
-        "events": counts.total,
-        "events_per_second": per_second(counts.total, span),
-        "classes": counts.classes.iter().map(class).collect::<Vec<_>>(),
-        "complete": counts.report.is_complete(),
-    })
 }

@@ -242,22 +242,50 @@ fn counts_by_class() {
     );
 }
 
-/// Rows of one class stay apart, with the place of their stream.
+/// Rows of one class stay apart by data stream.
 #[test]
-fn counts_by_stream() {
+fn counts_by_stream_and_class() {
     check(
-        "count --by-stream examples/traces/demo",
+        "count --by class,stream examples/traces/demo",
         &expect![[r#"
-        events   share  events/s  event
-           933   38.9%    13,102  jobs:chunk  (stream 0)
-           311   13.0%     4,367  jobs:begin  (stream 0)
-           310   12.9%     4,353  jobs:end  (stream 0)
-           267   11.1%     3,749  jobs:chunk  (stream 1)
-           231    9.6%     3,244  jobs:submit  (stream 1)
-           169    7.0%     2,373  jobs:submit  (stream 0)
-            90    3.8%     1,264  jobs:end  (stream 1)
-            89    3.7%     1,250  jobs:begin  (stream 1)
+        events   share  events/s  stream      event
+           933   38.9%    13,102  0 jobs_0    jobs:chunk
+           311   13.0%     4,367  0 jobs_0    jobs:begin
+           310   12.9%     4,353  0 jobs_0    jobs:end
+           267   11.1%     3,749  1 jobs_1    jobs:chunk
+           231    9.6%     3,244  1 jobs_1    jobs:submit
+           169    7.0%     2,373  0 jobs_0    jobs:submit
+            90    3.8%     1,264  1 jobs_1    jobs:end
+            89    3.7%     1,250  1 jobs_1    jobs:begin
          2,400  100.0%    33,703  all events
+    "#]],
+    );
+}
+
+#[test]
+fn counts_by_trace() {
+    check(
+        "count --by trace examples/traces/demo",
+        &expect![[r#"
+            events   share  events/s  trace
+             2,400  100.0%    33,703  examples/traces/demo
+             2,400  100.0%    33,703  all events
+        "#]],
+    );
+}
+
+/// With sizes; what is in no event is told below, so that all bytes of the files are accounted for.
+#[test]
+fn counts_with_sizes() {
+    check(
+        "count --sizes --by stream examples/traces/demo",
+        &expect![[r#"
+        events   share  events/s       size   share  B/event  stream
+         1,723   71.8%    24,196   91.7 KiB   72.1%     54.5  0 jobs_0
+           677   28.2%     9,507   35.4 KiB   27.9%     53.5  1 jobs_1
+         2,400  100.0%    33,703  127.1 KiB  100.0%     54.2  all events
+
+        packets have 132.0 KiB, of which 1.4 KiB are their heads and 3.5 KiB unused
     "#]],
     );
 }
@@ -290,13 +318,24 @@ fn info_with_every_event_counted() {
     );
 }
 
-/// The sum over classes is the sum, for machines too.
+fn parsed(arguments: &str) -> serde_json::Value {
+    serde_json::from_slice(&kymo(arguments).stdout).expect("the output is JSON")
+}
+
+/// Sums over groups are the sums, agree between groupings, and with what the packets' own sizes say.
 #[test]
 fn counts_as_json_add_up() {
-    let done = kymo("count --json examples/traces/demo");
-    let counts: serde_json::Value = serde_json::from_slice(&done.stdout).expect("the output is JSON");
-    let events = |value: &serde_json::Value| value["events"].as_u64().expect("events is a whole number");
-    let classes = counts["classes"].as_array().expect("classes is a list");
-    assert_eq!(classes.iter().map(events).sum::<u64>(), events(&counts));
-    assert!(counts["events_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
+    let number = |value: &serde_json::Value| value.as_u64().expect("a whole number");
+    let info = parsed("info --exact --json examples/traces/demo");
+    for by in ["class", "stream", "trace", "trace,stream,class"] {
+        let counts = parsed(&format!("count --json --sizes --by {by} examples/traces/demo"));
+        let sum = |key: &str| {
+            counts["groups"].as_array().expect("groups is a list").iter().map(|group| number(&group[key])).sum::<u64>()
+        };
+        let sizes = &counts["size_bits"];
+        assert_eq!((sum("events"), sum("size_bits")), (number(&counts["events"]), number(&sizes["events"])), "{by}");
+        assert_eq!(counts["events"], info["events"]["value"], "{by}");
+        assert_eq!(number(&sizes["packets"]), number(&info["size_bytes"]) * 8, "{by}");
+        assert!(counts["events_per_second"].as_f64().is_some_and(|rate| rate > 0.0));
+    }
 }

@@ -1,53 +1,87 @@
-//! How many event records of each class there are.
+//! How many event records of each class there are, and how large they are.
+//!
+//! ```text
+//! packet  ├ head ┤ record │ record │ record ┤ padding ├
+//!                └ size ──┘                                a record's size: from the end of the one before
+//! ```
+//!
+//! Counting needs no more than where records are. Their sizes need their ends too, which costs a second look at
+//! each: that is only done where it is asked for.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kymo_scan::{Content, Cursor, Item};
+use kymo_ir::Records;
+use kymo_scan::{Content, Cursor, Events, Item, Mark};
 
+use crate::info::losses;
 use crate::open::{Session, trace_name};
 use crate::progress::Progress;
 use crate::report::{Problem, Report};
 
-/// Event records by class.
+/// What to count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountOptions {
+    /// Bits of event records too.
+    pub sizes: bool,
+}
+
+/// Event records by class and data stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Classes that occur, most frequent first.
+    /// Classes that occur in a stream, most frequent first.
     pub classes: Vec<ClassCount>,
     /// All event records.
     pub total: u64,
+    /// Where all bits are, if sizes were asked for.
+    pub sizes: Option<Sizes>,
     /// What stands between these numbers and the whole truth.
     pub report: Report,
+}
+
+/// Where the bits of packets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// In event records.
+    pub records_bits: u64,
+    /// In packets' headers and contexts.
+    pub heads_bits: u64,
+    /// In all packets; what is neither in records nor in heads is padding, or could not be read.
+    pub packets_bits: u64,
 }
 
 /// How often one class occurs in one data stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassCount {
-    /// The trace.
+    /// Where the trace is.
     pub trace: String,
     /// The data stream's place among all.
     pub stream: usize,
+    /// The data stream's file; the first of several.
+    pub stream_name: String,
     /// The class' id.
     pub id: u64,
     /// The class' name.
     pub name: Option<String>,
     /// How often.
     pub events: u64,
+    /// Bits of its records, with the padding before each, if sizes were asked for.
+    pub bits: Option<u64>,
 }
 
 impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
     #[must_use]
-    pub fn count(&self, progress: &Progress) -> Counts {
+    pub fn count(&self, options: CountOptions, progress: &Progress) -> Counts {
         let cursors: Vec<Mutex<Option<Cursor>>> =
-            self.cursors(false).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
+            self.cursors(options.sizes).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let work = || {
             while let Some(slot) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let cursor = slot.lock().ok().and_then(|mut cursor| cursor.take());
                 let Some(cursor) = cursor else { continue };
-                let counted = count_stream(self, cursor, progress);
+                let counted = count_stream(self, cursor, options, progress);
                 if let Ok(mut results) = results.lock() {
                     results.push(counted);
                 }
@@ -59,57 +93,80 @@ impl Session {
             }
             work();
         });
-        self.counts(results.into_inner().unwrap_or_default())
+        self.counts(options, results.into_inner().unwrap_or_default())
     }
 
-    fn counts(&self, mut streams: Vec<StreamCounts>) -> Counts {
+    fn counts(&self, options: CountOptions, mut streams: Vec<StreamCounts>) -> Counts {
         streams.sort_by_key(|stream| stream.stream);
         let mut counts = Counts { report: self.opening_report().clone(), ..Counts::default() };
-        let known = self.streams();
+        let mut sizes = Sizes::default();
         for counted in streams {
-            let (trace, stream) = known[counted.stream];
-            let classes = &trace.class.stream_classes[stream.class].event_classes;
-            for (class, &events) in classes.iter().zip(&counted.events).filter(|(_, events)| **events > 0) {
-                counts.total += events;
-                let (trace, name) = (trace_name(trace.folder.path()), class.name.clone());
-                counts.classes.push(ClassCount { trace, stream: counted.stream, id: class.id, name, events });
-            }
+            self.add_stream(&counted, options, &mut counts);
+            let (_, stream) = self.streams()[counted.stream];
+            sizes.heads_bits += counted.heads_bits;
+            sizes.records_bits += counted.bits.iter().sum::<u64>();
+            sizes.packets_bits += stream.packets.iter().map(|packet| packet.total_bits).sum::<u64>();
+            losses(stream, &mut counts.report);
             counts.report.assumptions.extend(counted.assumptions);
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
+        counts.sizes = options.sizes.then_some(sizes);
         counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
         counts
     }
+
+    fn add_stream(&self, counted: &StreamCounts, options: CountOptions, counts: &mut Counts) {
+        let (trace, stream) = self.streams()[counted.stream];
+        let first = stream.files.first().map(|&file| trace_name(trace.folder.stream(file as usize).path()));
+        let classes = &trace.class.stream_classes[stream.class].event_classes;
+        for (dense, &events) in counted.events.iter().enumerate().filter(|(_, events)| **events > 0) {
+            counts.total += events;
+            counts.classes.push(ClassCount {
+                trace: trace.folder.path().display().to_string(),
+                stream: counted.stream,
+                stream_name: first.clone().unwrap_or_default(),
+                id: classes[dense].id,
+                name: classes[dense].name.clone(),
+                events,
+                bits: options.sizes.then(|| counted.bits[dense]),
+            });
+        }
+    }
 }
 
+#[derive(Default)]
 struct StreamCounts {
     stream: usize,
     /// By dense class index.
     events: Vec<u64>,
+    /// By dense class index, if sizes were asked for.
+    bits: Vec<u64>,
+    heads_bits: u64,
     faults: Vec<kymo_scan::StreamFault>,
     assumptions: Vec<Problem>,
 }
 
-fn count_stream(session: &Session, mut cursor: Cursor, progress: &Progress) -> StreamCounts {
-    let mut counts =
-        StreamCounts { stream: cursor.stream(), events: Vec::new(), faults: Vec::new(), assumptions: Vec::new() };
+fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, progress: &Progress) -> StreamCounts {
+    let mut counts = StreamCounts { stream: cursor.stream(), ..StreamCounts::default() };
+    let mut ruler = Ruler::default();
     // The packet that was added to the progress last.
     let mut packet = None;
     while let Some(item) = cursor.next_item() {
         match item {
             Item::Fault(fault) => counts.faults.push(fault),
             Item::Batch(batch) => {
-                if let Content::Events(events) = &batch.content {
-                    if packet.replace(events.packet.number) != Some(events.packet.number) {
-                        progress.add(events.packet.row.total_bits / 8);
-                    }
-                    for &class in &events.records.classes {
-                        let class = class as usize;
-                        if class >= counts.events.len() {
-                            counts.events.resize(class + 1, 0);
+                match &batch.content {
+                    Content::Events(events) => {
+                        if packet.replace(events.packet.number) != Some(events.packet.number) {
+                            progress.add(events.packet.row.total_bits / 8);
                         }
-                        counts.events[class] += 1;
+                        counts.add(events);
+                        if options.sizes {
+                            ruler.measure(session, &mut counts, events);
+                        }
                     }
+                    Content::Mark(Mark::PacketBegin { packet, .. }) => counts.heads_bits += packet.head.body_start,
+                    Content::Mark(_) => {}
                 }
                 cursor.recycle(batch);
             }
@@ -117,4 +174,44 @@ fn count_stream(session: &Session, mut cursor: Cursor, progress: &Progress) -> S
     }
     counts.assumptions = session.assumptions(&cursor);
     counts
+}
+
+impl StreamCounts {
+    fn add(&mut self, events: &Events) {
+        for &class in &events.records.classes {
+            let class = class as usize;
+            if class >= self.events.len() {
+                self.events.resize(class + 1, 0);
+            }
+            self.events[class] += 1;
+        }
+    }
+}
+
+/// Finds the end of every record, one after the other: the first begins where the packet's head ends.
+#[derive(Default)]
+struct Ruler {
+    packet: Option<u64>,
+    /// The end of the record before.
+    position: u64,
+    record: Records,
+}
+
+impl Ruler {
+    fn measure(&mut self, session: &Session, counts: &mut StreamCounts, events: &Events) {
+        let (trace, _) = session.streams()[counts.stream];
+        if self.packet.replace(events.packet.number) != Some(events.packet.number) {
+            self.position = events.packet.head.body_start;
+        }
+        counts.bits.resize(counts.events.len(), 0);
+        let (mut state, window) = (events.state(), events.window());
+        let stream_class = events.packet.row.stream_class as usize;
+        for &class in &events.records.classes {
+            let begin = self.position;
+            self.record.clear();
+            // It was read before, so it can be read again.
+            trace.decoder.scan(stream_class, window, &mut self.position, &mut state, &mut self.record, 1);
+            counts.bits[class as usize] += self.position - begin;
+        }
+    }
 }

@@ -7,6 +7,7 @@ use kymo_ir::Records;
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_source::BufferPool;
 
+use crate::count::CountOptions;
 use crate::open::{Session, is_unix, trace_name};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -106,7 +107,7 @@ impl Session {
     /// What the open traces hold, with every event counted: reads all of them.
     #[must_use]
     pub fn info_exact(&self, progress: &Progress) -> Info {
-        let (mut info, counts) = (self.info(), self.count(progress));
+        let (mut info, counts) = (self.info(), self.count(CountOptions::default(), progress));
         info.events = Estimate { value: counts.total, is_exact: true };
         let mut events: HashMap<String, u64> = HashMap::new();
         for class in counts.classes {
@@ -187,7 +188,7 @@ fn density(times: &[(&PacketRow, i64, i64)], begin: i64, end: i64) -> Vec<u64> {
 }
 
 /// What tracers say they lost, from counters in packets alone.
-fn losses(stream: &DataStream, report: &mut Report) {
+pub(crate) fn losses(stream: &DataStream, report: &mut Report) {
     if let Some(first) = stream.packets.first().and_then(|packet| packet.discarded) {
         report.discarded_is_lower_bound |= first > 0;
     }

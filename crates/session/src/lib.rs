@@ -20,7 +20,7 @@ mod report;
 
 pub use cache::{Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
-pub use count::{ClassCount, Counts};
+pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, FileFormat};
