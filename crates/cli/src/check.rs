@@ -2,15 +2,17 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Finding, Gravity};
+use kymo_session::{Finding, Gravity, Progress};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::CheckArguments;
+use crate::progress::watched;
 
 /// Shows what is wrong with traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
-    let findings = kymo_session::check(&arguments.traces);
+    let progress = Progress::default();
+    let findings = watched(&progress, || kymo_session::check(&arguments.traces, &progress));
     let is_error = |found: &Finding| match found.gravity {
         Gravity::Error => true,
         Gravity::Assumption => arguments.strict,

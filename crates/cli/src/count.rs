@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
-use kymo_session::{ClassCount, CountOptions, Counts, Session};
+use kymo_session::{ClassCount, CountOptions, Counts, Progress, Session};
 use serde_json::json;
 
 use crate::Outcome;
@@ -16,7 +16,7 @@ const BAR: usize = 30;
 
 /// Shows how often each class occurs.
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
-    let progress = session.progress();
+    let progress = Progress::default();
     let counts = watched(&progress, || session.count(CountOptions { sizes: arguments.sizes }, &progress));
     let table = Table::new(&counts, &arguments.by, session.span_ns());
     let mut out = io::stdout().lock();

@@ -3,10 +3,11 @@
 use std::io;
 
 use jiff::tz::TimeZone;
-use kymo_session::{CutOptions, Session};
+use kymo_session::{CutOptions, Progress, Session};
 
 use crate::Outcome;
 use crate::arguments::CutArguments;
+use crate::progress::watched;
 use crate::show::{self, grouped};
 use crate::when::span;
 
@@ -14,7 +15,8 @@ use crate::when::span;
 pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Outcome> {
     let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system())?;
     let options = CutOptions { begin_ns, end_ns, event: arguments.event.clone() };
-    let cut = session.cut(&options, &arguments.output).map_err(io::Error::other)?;
+    let progress = Progress::default();
+    let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
     println!("{} events written to {}", grouped(cut.events), arguments.output.display());
     Ok(show::report(&cut.report))
 }

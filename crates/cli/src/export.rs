@@ -3,10 +3,11 @@
 use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
-use kymo_session::{ExportOptions, FileFormat, Session};
+use kymo_session::{ExportOptions, FileFormat, Progress, Session};
 
 use crate::Outcome;
 use crate::arguments::{ExportArguments, TableFormat};
+use crate::progress::watched;
 use crate::show;
 use crate::when::span;
 
@@ -23,7 +24,8 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
         begin_ns,
         end_ns,
     };
-    let exported = session.export(&options).map_err(io::Error::other)?;
+    let progress = Progress::default();
+    let exported = watched(&progress, || session.export(&options, &progress)).map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
     for (path, rows) in &exported.tables {
         writeln!(out, "{:>15}  {}", show::grouped(*rows), path.display())?;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use kymo_session::{Info, Session, TraceInfo};
+use kymo_session::{Info, Progress, Session, TraceInfo};
 use serde_json::json;
 
 use crate::Outcome;
@@ -18,7 +18,7 @@ const CLASSES_MAX: usize = 8;
 
 /// Shows what the traces hold.
 pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
-    let progress = session.progress();
+    let progress = Progress::default();
     let info = if arguments.exact { watched(&progress, || session.info_exact(&progress)) } else { session.info() };
     let mut out = io::stdout().lock();
     if arguments.json {

@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_session::{
-    DetailsOptions, Paint, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Session, StampOptions,
+    DetailsOptions, Paint, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Progress, Session, StampOptions,
 };
 
 use crate::Outcome;
 use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
+use crate::progress::watched;
 use crate::show;
 use crate::when::span;
 
@@ -20,12 +21,33 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
     (options.begin_ns, options.end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &zone)?;
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    let printed = session.print(&options, &mut out)?;
+    let progress = Progress::default();
+    let mut print = || session.print(&options, &mut out, &progress);
+    let printed = if leaves_the_terminal(&options.format) { watched(&progress, print) } else { print() }?;
     out.flush()?;
     if arguments.verbose {
         eprintln!("{} events", show::grouped(printed.events));
     }
     Ok(show::report(&printed.report))
+}
+
+/// Whether the terminal is free for a line on how far it is: events go elsewhere, and not into a pipe, behind
+/// which a pager may have the terminal.
+fn leaves_the_terminal(format: &PrintFormat) -> bool {
+    *format == PrintFormat::Silent || !io::stdout().is_terminal() && !is_pipe(&io::stdout())
+}
+
+#[cfg(unix)]
+fn is_pipe(out: &impl std::os::fd::AsFd) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let facts = out.as_fd().try_clone_to_owned().and_then(|file| std::fs::File::from(file).metadata());
+    facts.map_or(true, |facts| facts.file_type().is_fifo() || facts.file_type().is_socket())
+}
+
+/// Nothing tells here; a line too few is better than one in a pager.
+#[cfg(not(unix))]
+fn is_pipe(_: &impl Sized) -> bool {
+    true
 }
 
 fn options(arguments: &PrintArguments) -> PrintOptions {

@@ -47,7 +47,10 @@ fn watch(progress: &Progress, is_done: &mpsc::Receiver<()>) {
 }
 
 fn line(done: u64, total: u64, elapsed: Duration) -> String {
-    let share = done as f64 / total.max(1) as f64;
+    if total == 0 {
+        return format!("{} read", bytes(done));
+    }
+    let share = done as f64 / total as f64;
     let left = if done == 0 {
         String::new()
     } else {
@@ -63,7 +66,8 @@ mod tests {
     /// Nothing is divided by zero, and what is left follows from what was.
     #[test]
     fn lines() {
-        assert_eq!(line(0, 0, Duration::ZERO), "  0%  0 B of 0 B");
+        assert_eq!(line(0, 0, Duration::ZERO), "0 B read");
+        assert_eq!(line(2048, 0, Duration::from_secs(1)), "2.0 KiB read");
         assert_eq!(line(0, 2048, Duration::from_secs(1)), "  0%  0 B of 2.0 KiB");
         assert_eq!(line(512, 2048, Duration::from_secs(2)), " 25%  512 B of 2.0 KiB, 6 s left");
         assert_eq!(line(2048, 2048, Duration::from_secs(2)), "100%  2.0 KiB of 2.0 KiB, 0 s left");

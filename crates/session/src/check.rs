@@ -24,6 +24,7 @@ use kymo_scan::{
 use kymo_source::{Finder, TraceFolder};
 
 use crate::open::Session;
+use crate::progress::{Progress, Steps};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,18 +56,21 @@ pub struct Finding {
 
 /// Checks every trace at or below the paths. A trace without findings is sound.
 #[must_use]
-pub fn check(paths: &[PathBuf]) -> Vec<Finding> {
+pub fn check(paths: &[PathBuf], progress: &Progress) -> Vec<Finding> {
     let mut findings = Findings::default();
-    let mut finder = Finder::default();
+    let (mut finder, mut folders) = (Finder::default(), Vec::new());
     for path in paths {
         match finder.find(path) {
-            Ok(folders) => folders.into_iter().for_each(|folder| check_trace(folder, &mut findings)),
+            Ok(found) => folders.extend(found),
             Err(error) => findings.add(&SOURCE, path.display().to_string(), error.to_string()),
         }
     }
     for skipped in finder.skipped() {
         findings.add(&SOURCE, skipped.path.display().to_string(), skipped.kind.to_string());
     }
+    let streams = folders.iter().flat_map(|folder: &TraceFolder| folder.streams());
+    progress.expect(streams.map(|stream| stream.size).sum());
+    folders.into_iter().for_each(|folder| check_trace(folder, &mut findings, progress));
     findings.list
 }
 
@@ -143,7 +147,7 @@ impl KnownPackets for OnlyData {
     fn remember(&self, _: &TraceFolder, _: usize, _: &[PacketRow]) {}
 }
 
-fn check_trace(folder: TraceFolder, findings: &mut Findings) {
+fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress) {
     let path = folder.path().to_owned();
     let options = TraceOptions { clock_shift_ns: 0, compile: Compile::WhenWorthIt };
     let trace = match Trace::open(folder, options, &OnlyData) {
@@ -158,7 +162,7 @@ fn check_trace(folder: TraceFolder, findings: &mut Findings) {
     }
     (0..trace.folder.streams().len()).for_each(|file| check_index(&trace, file, findings));
     trace.streams.iter().for_each(|stream| check_packets(&trace, stream, findings));
-    check_events(&trace, findings);
+    check_events(&trace, findings, progress);
 }
 
 fn file_name(trace: &Trace, file: usize) -> String {
@@ -255,10 +259,10 @@ fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, S
 }
 
 /// Reads every event record.
-fn check_events(trace: &Arc<Trace>, findings: &mut Findings) {
+fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress) {
     let session = Session::of_trace(Arc::clone(trace));
     for (mut cursor, stream) in session.cursors(true).into_iter().zip(&trace.streams) {
-        let mut last = None;
+        let (mut last, mut steps) = (None, Steps::default());
         while let Some(item) = cursor.next_item() {
             let batch = match item {
                 Item::Batch(batch) => batch,
@@ -269,6 +273,7 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings) {
                     continue;
                 }
             };
+            steps.behind(progress, &batch, batch.keys.len());
             match &batch.content {
                 Content::Events(events) if stream.clock.is_some() => times(trace, events, &mut last, findings),
                 Content::Mark(Mark::PacketBegin { packet, .. }) if packet.head.uuid_differs => {

@@ -16,7 +16,7 @@ use kymo_scan::{Content, Cursor, Events, Item, Mark};
 
 use crate::info::losses;
 use crate::open::{Session, trace_name};
-use crate::progress::Progress;
+use crate::progress::{Progress, Steps};
 use crate::report::{Problem, Report};
 
 /// What to count.
@@ -73,6 +73,7 @@ impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
     #[must_use]
     pub fn count(&self, options: CountOptions, progress: &Progress) -> Counts {
+        self.expect(progress, None, None);
         let cursors: Vec<Mutex<Option<Cursor>>> =
             self.cursors(options.sizes).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
         let next = AtomicUsize::new(0);
@@ -148,18 +149,14 @@ struct StreamCounts {
 
 fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, progress: &Progress) -> StreamCounts {
     let mut counts = StreamCounts { stream: cursor.stream(), ..StreamCounts::default() };
-    let mut ruler = Ruler::default();
-    // The packet that was added to the progress last.
-    let mut packet = None;
+    let (mut ruler, mut steps) = (Ruler::default(), Steps::default());
     while let Some(item) = cursor.next_item() {
         match item {
             Item::Fault(fault) => counts.faults.push(fault),
             Item::Batch(batch) => {
+                steps.behind(progress, &batch, batch.keys.len());
                 match &batch.content {
                     Content::Events(events) => {
-                        if packet.replace(events.packet.number) != Some(events.packet.number) {
-                            progress.add(events.packet.row.total_bits / 8);
-                        }
                         counts.add(events);
                         if options.sizes {
                             ruler.measure(session, &mut counts, events);

@@ -16,6 +16,7 @@ use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceW
 
 use crate::glob;
 use crate::open::{Session, trace_name};
+use crate::progress::Progress;
 use crate::report::{Problem, Report};
 
 /// What to keep.
@@ -54,20 +55,27 @@ impl Session {
     /// # Errors
     ///
     /// The folder has a trace already, or cannot be written.
-    pub fn cut(&self, options: &CutOptions, output: &Path) -> Result<Cut, CutFailure> {
+    pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
+        self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
         for trace in &self.traces {
             let path = match self.traces.len() {
                 1 => output.to_owned(),
                 _ => output.join(trace_name(trace.folder.path())),
             };
-            cut_trace(trace, options, &path, &mut cut).map_err(|error| CutFailure { path, error })?;
+            cut_trace(trace, options, &path, &mut cut, progress).map_err(|error| CutFailure { path, error })?;
         }
         Ok(cut)
     }
 }
 
-fn cut_trace(trace: &Trace, options: &CutOptions, path: &Path, cut: &mut Cut) -> Result<(), kymo_writer::Error> {
+fn cut_trace(
+    trace: &Trace,
+    options: &CutOptions,
+    path: &Path,
+    cut: &mut Cut,
+    progress: &Progress,
+) -> Result<(), kymo_writer::Error> {
     let metadata = Metadata::Text(trace.metadata.text.clone());
     let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(path, &trace.class, writing)?;
@@ -79,7 +87,7 @@ fn cut_trace(trace: &Trace, options: &CutOptions, path: &Path, cut: &mut Cut) ->
             name = format!("{name}-{number}");
         }
         let into = writer.stream(stream.class, stream.id, &name)?;
-        StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut)?;
+        StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
     Ok(())
 }
@@ -97,7 +105,7 @@ struct StreamCut<'a> {
 }
 
 impl StreamCut<'_> {
-    fn run(mut self, cut: &mut Cut) -> Result<(), kymo_writer::Error> {
+    fn run(mut self, cut: &mut Cut, progress: &Progress) -> Result<(), kymo_writer::Error> {
         let wanted = self.stream.packets_between(self.options.begin_ns, self.options.end_ns);
         for number in wanted {
             let row = self.stream.packets[number];
@@ -112,6 +120,7 @@ impl StreamCut<'_> {
                 }
                 Err(error) => cut.report.unreadable.push(self.problem(&row, &error)),
             }
+            progress.add(row.total_bits / 8);
         }
         if self.owed { self.into.empty_packet(self.last) } else { Ok(()) }
     }

@@ -19,6 +19,7 @@ use kymo_table::{FileError, Part, RecordBatch, Source, Table, TableFile};
 
 use crate::engine::{self, Sink, Work};
 use crate::open::{Session, is_unix, trace_name};
+use crate::progress::{Follower, Progress};
 use crate::report::Report;
 
 /// Rows of a class that are written together.
@@ -72,13 +73,14 @@ impl Session {
     /// # Errors
     ///
     /// A file cannot be written.
-    pub fn export(&self, options: &ExportOptions) -> Result<Exported, ExportFailure> {
+    pub fn export(&self, options: &ExportOptions, progress: &Progress) -> Result<Exported, ExportFailure> {
         let failure = |error: std::io::Error| ExportFailure { path: options.output.clone(), error: error.into() };
         std::fs::create_dir_all(&options.output).map_err(failure)?;
         let work = ExportWork::new(self, options);
         let exported = Exported { tables: Vec::new(), report: self.opening_report().clone() };
-        let mut sink =
-            ExportSink { session: self, work: &work, waiting: 0, files: BTreeMap::new(), exported, error: None };
+        self.expect(progress, options.begin_ns, options.end_ns);
+        let (follower, files) = (Follower::new(self, progress), BTreeMap::new());
+        let mut sink = ExportSink { session: self, work: &work, waiting: 0, files, exported, follower, error: None };
         let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &options.events);
         let cursors = engine::run(cursors, self.threads, &work, &mut sink);
         let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
@@ -271,6 +273,7 @@ struct ExportSink<'a> {
     files: BTreeMap<ClassKey, Waiting>,
     waiting: usize,
     exported: Exported,
+    follower: Follower<'a>,
     error: Option<ExportFailure>,
 }
 
@@ -369,6 +372,7 @@ impl Waiting {
 impl Sink<ExportWork<'_>> for ExportSink<'_> {
     fn context(&mut self, round: &mut Round<Batch>) {
         self.exported.report.count_losses(round);
+        self.follower.behind(round);
     }
 
     fn finish(&mut self, tables: Vec<(ClassKey, RecordBatch)>) -> ControlFlow<()> {

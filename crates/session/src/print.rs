@@ -23,6 +23,7 @@ use self::details::{Block, Blocks, Body, StreamDetails};
 use self::span::Span;
 use crate::engine::{self, Sink, Work};
 use crate::open::{Session, trace_name};
+use crate::progress::{Follower, Progress};
 use crate::report::Report;
 
 /// What to print and how.
@@ -102,7 +103,7 @@ impl Session {
     /// # Errors
     ///
     /// `out` does not take the text.
-    pub fn print(&self, options: &PrintOptions, out: &mut dyn Write) -> io::Result<Printed> {
+    pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
         let columns = if options.format == PrintFormat::Csv { self.common_columns(options) } else { None };
         if options.format == PrintFormat::Csv {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
@@ -117,9 +118,14 @@ impl Session {
         let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
         // What was open before a time matters to details.
         let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
+        let follower = Follower::new(self, progress);
         let mut sink =
-            PrintSink { session: self, work: &work, out, printed, left, previous: None, blocks, error: None };
+            PrintSink { session: self, work: &work, out, printed, left, previous: None, blocks, follower, error: None };
         if left > 0 {
+            // Nobody knows where in the trace the last event is that is wanted.
+            if options.limit.is_none() {
+                self.expect(progress, begin, end);
+            }
             let cursors = self.cursors_between(true, begin, end, &options.events);
             let cursors = engine::run(cursors, self.threads, &work, &mut sink);
             let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
@@ -424,6 +430,7 @@ struct PrintSink<'a> {
     previous: Option<Moment>,
     /// Where details are wanted.
     blocks: Option<Blocks>,
+    follower: Follower<'a>,
     error: Option<io::Error>,
 }
 
@@ -455,6 +462,7 @@ impl PrintSink<'_> {
 impl Sink<PrintWork<'_>> for PrintSink<'_> {
     fn context(&mut self, round: &mut Round<Batch>) -> Before {
         self.printed.report.count_losses(round);
+        self.follower.behind(round);
         if let Some(blocks) = &mut self.blocks {
             let streams = self.work.streams;
             let blocks_of_round = blocks.of_round(round, streams, &mut self.left);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::ipc::reader::FileReader;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use kymo_session::{ExportOptions, Exported, FileFormat, OpenOptions, PrintFormat, PrintOptions, Session};
+use kymo_session::{ExportOptions, Exported, FileFormat, OpenOptions, PrintFormat, PrintOptions, Progress, Session};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn export(format: FileFormat, events: &[&str], folder: &Path) -> Exported {
         begin_ns: None,
         end_ns: None,
     };
-    demo().export(&options).expect("the folder can be written")
+    demo().export(&options, &Progress::default()).expect("the folder can be written")
 }
 
 fn read(path: &Path) -> Vec<RecordBatch> {
@@ -41,7 +41,7 @@ fn read(path: &Path) -> Vec<RecordBatch> {
 fn json(event: &str) -> Vec<Value> {
     let options = PrintOptions { format: PrintFormat::Json, events: vec![event.to_owned()], ..PrintOptions::default() };
     let mut text = Vec::new();
-    demo().print(&options, &mut text).expect("memory takes everything");
+    demo().print(&options, &mut text, &Progress::default()).expect("memory takes everything");
     let text = String::from_utf8(text).expect("JSON is UTF-8");
     text.lines().map(|line| serde_json::from_str(line).expect("a line is an object")).collect()
 }
@@ -117,6 +117,6 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
         begin_ns: None,
         end_ns: None,
     };
-    let failure = demo().export(&options).expect_err("a file is no folder").to_string();
+    let failure = demo().export(&options, &Progress::default()).expect_err("a file is no folder").to_string();
     assert!(failure.starts_with(&file.display().to_string()), "{failure}");
 }

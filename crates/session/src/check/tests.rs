@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Gravity, check};
+use crate::Progress;
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
@@ -28,17 +29,17 @@ fn rules(file: &str, damage: impl FnOnce(&mut Vec<u8>)) -> Vec<(&'static str, Gr
     let mut bytes = fs::read(&path).unwrap();
     damage(&mut bytes);
     fs::write(&path, bytes).unwrap();
-    check(&[folder.path().to_owned()]).iter().map(|found| (found.rule, found.gravity)).collect()
+    check(&[folder.path().to_owned()], &Progress::default()).iter().map(|found| (found.rule, found.gravity)).collect()
 }
 
 #[test]
 fn the_demo_is_sound() {
-    assert_eq!(check(&[demo()]), []);
+    assert_eq!(check(&[demo()], &Progress::default()), []);
 }
 
 #[test]
 fn a_missing_path_is_an_error() {
-    let found = check(&[demo().join("absent")]);
+    let found = check(&[demo().join("absent")], &Progress::default());
     assert_eq!((found[0].rule, found[0].gravity), ("unreadable-file", Gravity::Error));
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CutOptions;
-use crate::{OpenOptions, PrettyOptions, PrintOptions, Session, StampOptions};
+use crate::{OpenOptions, PrettyOptions, PrintOptions, Progress, Session, StampOptions};
 
 const BEGIN_NS: i64 = 1_795_219_372_270_000_000;
 const END_NS: i64 = 1_795_219_372_300_000_000;
@@ -31,7 +31,7 @@ fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String
         end_ns,
     };
     let mut out = Vec::new();
-    let printed = session.print(&options, &mut out).unwrap();
+    let printed = session.print(&options, &mut out, &Progress::default()).unwrap();
     assert!(printed.report.is_complete());
     String::from_utf8(out).unwrap()
 }
@@ -39,11 +39,11 @@ fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String
 fn cut(options: &CutOptions) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("part");
-    let cut = open(&demo()).cut(options, &output).unwrap();
+    let cut = open(&demo()).cut(options, &output, &Progress::default()).unwrap();
     let session = open(&output);
     let text = text(&session, None, None);
     assert_eq!(cut.events, text.lines().count() as u64);
-    assert_eq!(crate::check(&[output]), []);
+    assert_eq!(crate::check(&[output], &Progress::default()), []);
     text
 }
 
@@ -84,7 +84,7 @@ fn losses_of_the_first_packet_stay_told() {
     into.packet_context(&Value::Structure(vec![Value::Unsigned(0); context.members.len()]));
     into.discarded(3);
     into.empty_packet(cycles).unwrap();
-    open(&lossy).cut(&CutOptions::default(), &output).unwrap();
+    open(&lossy).cut(&CutOptions::default(), &output, &Progress::default()).unwrap();
     let cut = open(&output);
     let row = cut.traces[0].streams[0].packets[0];
     assert_eq!((row.discarded, row.begin_cycles), (Some(3), Some(cycles)));
