@@ -14,6 +14,7 @@ mod diagnostic;
 pub mod json;
 pub mod model;
 mod said;
+mod seen;
 pub mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -1,9 +1,15 @@
 //! The syntax tree of TSDL: what was written, with where it was written.
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use smallvec::SmallVec;
 
 /// Bytes of the text.
 pub(crate) type Span = Range<usize>;
+
+/// Names with dots between them; most have one.
+pub(crate) type Path<'a> = SmallVec<[Word<'a>; 1]>;
 
 /// A name.
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +43,12 @@ pub(crate) enum Item<'a> {
 pub(crate) enum Entry<'a> {
     /// `a.b = value;`
     Value {
-        path: Vec<Word<'a>>,
+        path: Path<'a>,
         value: Expression<'a>,
     },
     /// `a.b := type;`
     Type {
-        path: Vec<Word<'a>>,
+        path: Path<'a>,
         class: Class<'a>,
         declarator: Declarator<'a>,
     },
@@ -70,8 +76,8 @@ pub(crate) struct Expression<'a> {
 #[derive(Clone, Debug)]
 pub(crate) enum ExpressionKind<'a> {
     Integer(i128),
-    Text(String),
-    Path(Vec<Word<'a>>),
+    Text(Cow<'a, str>),
+    Path(Path<'a>),
 }
 
 /// A type as written, without what a declarator adds.
@@ -92,7 +98,7 @@ pub(crate) enum ClassKind<'a> {
     Structure(Structure<'a>),
     Variant(Variant<'a>),
     /// A name: its words, separated by one space each.
-    Named(String),
+    Named(Cow<'a, str>),
 }
 
 #[derive(Debug)]
@@ -105,12 +111,12 @@ pub(crate) struct Attribute<'a> {
 pub(crate) struct Enumeration<'a> {
     pub(crate) name: Option<Word<'a>>,
     pub(crate) base: Option<Box<Class<'a>>>,
-    pub(crate) enumerators: Option<Vec<Enumerator>>,
+    pub(crate) enumerators: Option<Vec<Enumerator<'a>>>,
 }
 
 #[derive(Debug)]
-pub(crate) struct Enumerator {
-    pub(crate) label: String,
+pub(crate) struct Enumerator<'a> {
+    pub(crate) label: Cow<'a, str>,
     pub(crate) range: Option<(i128, i128)>,
 }
 
@@ -124,7 +130,7 @@ pub(crate) struct Structure<'a> {
 #[derive(Debug)]
 pub(crate) struct Variant<'a> {
     pub(crate) name: Option<Word<'a>>,
-    pub(crate) tag: Option<Vec<Word<'a>>>,
+    pub(crate) tag: Option<Path<'a>>,
     pub(crate) body: Option<Vec<BodyEntry<'a>>>,
 }
 

@@ -33,19 +33,46 @@ impl Token<'_> {
     }
 }
 
+/// What a byte begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Space,
+    Word,
+    Integer,
+    Text,
+    Mark,
+}
+
+/// What each byte begins; the bytes of words are those that begin words and integers.
+const BEGINS: [Begins; 256] = {
+    let mut begins = [Begins::Mark; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        begins[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0C | 0 => Begins::Space,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => Begins::Word,
+            b'0'..=b'9' => Begins::Integer,
+            b'"' | b'\'' => Begins::Text,
+            _ => Begins::Mark,
+        };
+        byte += 1;
+    }
+    begins
+};
+
 /// Splits the text; what is no token is reported and passed over.
 pub(crate) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<(Range<usize>, Problem)>) {
     let mut tokens = Vec::with_capacity(text.len() / 4);
     let mut problems = Vec::new();
     let bytes = text.as_bytes();
     let mut at = 0;
-    while at < bytes.len() {
-        let (kind, end) = match bytes[at] {
-            byte if byte.is_ascii_whitespace() || byte == 0 => {
+    while let Some(&byte) = bytes.get(at) {
+        let (kind, end) = match BEGINS[usize::from(byte)] {
+            Begins::Space => {
                 at += 1;
                 continue;
             }
-            b'/' if matches!(bytes.get(at + 1), Some(b'*' | b'/')) => {
+            Begins::Mark if byte == b'/' && matches!(bytes.get(at + 1), Some(b'*' | b'/')) => {
                 match comment_end(bytes, at) {
                     Some(end) => at = end,
                     None => {
@@ -55,18 +82,25 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<(Range<usize>, Problem)
                 }
                 continue;
             }
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => match text_prefix(bytes, at) {
+            Begins::Word => match text_prefix(bytes, at) {
                 Some(quote) => (Kind::Text, text_end(bytes, quote)),
                 None => (Kind::Word, word_end(bytes, at)),
             },
-            b'0'..=b'9' => (Kind::Integer, word_end(bytes, at)),
-            b'"' | b'\'' => (Kind::Text, text_end(bytes, at)),
-            _ => (Kind::Mark, mark_end(text, at)),
+            Begins::Integer => (Kind::Integer, word_end(bytes, at)),
+            Begins::Text => (Kind::Text, text_end(bytes, at)),
+            Begins::Mark => match mark_length(&bytes[at..]) {
+                Some(length) => (Kind::Mark, at + length),
+                None => {
+                    let end = at + text[at..].chars().next().map_or(1, char::len_utf8);
+                    problems.push((at..end, Problem::Character));
+                    at = end;
+                    continue;
+                }
+            },
         };
         let token = Token { kind, text: &text[at..end], start: at };
         match token.kind {
             Kind::Text if !is_closed(token.text) => problems.push((token.span(), Problem::UnclosedText)),
-            Kind::Mark if !is_mark(token.text) => problems.push((token.span(), Problem::Character)),
             _ => tokens.push(token),
         }
         at = end;
@@ -83,8 +117,8 @@ fn comment_end(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 fn word_end(bytes: &[u8], start: usize) -> usize {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    start + bytes[start..].iter().take_while(|byte| is_part(byte)).count()
+    let is_part = |byte: &u8| matches!(BEGINS[usize::from(*byte)], Begins::Word | Begins::Integer);
+    bytes[start..].iter().position(|byte| !is_part(byte)).map_or(bytes.len(), |length| start + length)
 }
 
 /// `L"wide"`: where the quote is.
@@ -120,15 +154,13 @@ fn is_closed(literal: &str) -> bool {
     false
 }
 
-const MARKS: [&str; 22] =
-    ["...", ":=", "->", "{", "}", "[", "]", "(", ")", "<", ">", ";", ":", ",", ".", "=", "*", "+", "-", "~", "!", "&"];
-
-fn mark_end(text: &str, at: usize) -> usize {
-    let rest = &text[at..];
-    let known = MARKS.iter().find(|mark| rest.starts_with(**mark));
-    at + known.map_or_else(|| rest.chars().next().map_or(1, char::len_utf8), |mark| mark.len())
-}
-
-fn is_mark(text: &str) -> bool {
-    MARKS.contains(&text)
+/// Bytes of the punctuation that begins here.
+fn mark_length(bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [b'.', b'.', b'.', ..] => Some(3),
+        [b':', b'=', ..] | [b'-', b'>', ..] => Some(2),
+        [b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>' | b';' | b':' | b',' | b'.' | b'=', ..] => Some(1),
+        [b'*' | b'+' | b'-' | b'~' | b'!' | b'&', ..] => Some(1),
+        _ => None,
+    }
 }

@@ -1,5 +1,7 @@
 //! Integers and strings as TSDL writes them.
 
+use std::borrow::Cow;
+
 /// The value of an integer literal; `None` if it is none or does not fit in 64 bits.
 pub(crate) fn integer(literal: &str) -> Option<i128> {
     let digits = literal.trim_end_matches(['u', 'U', 'l', 'L']);
@@ -13,11 +15,11 @@ pub(crate) fn integer(literal: &str) -> Option<i128> {
 }
 
 /// The value of a string literal: quotes gone, escapes resolved.
-pub(crate) fn text(literal: &str) -> String {
+pub(crate) fn text(literal: &str) -> Cow<'_, str> {
     let body = literal.strip_prefix('L').unwrap_or(literal);
     let body = &body[1..body.len() - 1];
     if !body.contains('\\') {
-        return body.to_owned();
+        return Cow::Borrowed(body);
     }
     let mut bytes = Vec::with_capacity(body.len());
     let mut rest = body.as_bytes();
@@ -49,7 +51,7 @@ pub(crate) fn text(literal: &str) -> String {
             other => bytes.push(other),
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Takes up to `most` digits for one byte; returns what is behind them.

@@ -3,6 +3,7 @@
 //! Blocks may come in any order as far as they do not refer to each other: the trace block's byte order and
 //! the clocks are taken first, then types and streams in the order of the text, then events.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -13,6 +14,7 @@ use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, EnvironmentValue, EventRecordClass, FieldClass, Scope,
     TraceClass,
 };
+use crate::seen::Seen;
 use crate::tsdl::ast::{Block, Class, Declarator, Entry, Expression, ExpressionKind, Item, Span, Word};
 use crate::tsdl::build::{Around, Builder, Roots};
 use crate::tsdl::problem::Problem;
@@ -194,17 +196,18 @@ impl Lower<'_> {
     fn environment(&mut self, block: &Block<'_>) -> Result<()> {
         for (path, value) in values(block) {
             if let ExpressionKind::Integer(number) = value.kind {
-                self.types.environment.insert(joined(path), number);
+                self.types.environment.insert(joined(path).into_owned(), number);
             }
             let value = match &value.kind {
                 ExpressionKind::Integer(number) => EnvironmentValue::Integer(*number),
-                ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone()),
+                ExpressionKind::Text(text) => EnvironmentValue::Text(text.clone().into_owned()),
                 ExpressionKind::Path(_) => {
-                    let problem = Problem::Value { attribute: joined(path), expected: "a number or a string" };
+                    let problem =
+                        Problem::Value { attribute: joined(path).into_owned(), expected: "a number or a string" };
                     return Err((value.span.clone(), problem));
                 }
             };
-            self.trace.environment.push((joined(path), value));
+            self.trace.environment.push((joined(path).into_owned(), value));
         }
         Ok(())
     }
@@ -434,18 +437,25 @@ fn values<'i, 'a>(block: &'i Block<'a>) -> impl Iterator<Item = (&'i [Word<'a>],
 
 /// No attribute or scope of a block is given twice.
 fn once(block: &Block<'_>) -> Result<()> {
-    let mut seen = std::collections::HashSet::new();
-    for entry in &block.entries {
-        let (Entry::Value { path, .. } | Entry::Type { path, .. }) = entry else { continue };
-        if !seen.insert(joined(path)) {
-            return Err((path[0].span(), Problem::Twice { what: format!("`{}`", joined(path)) }));
+    let paths = block.entries.iter().filter_map(|entry| match entry {
+        Entry::Value { path, .. } | Entry::Type { path, .. } => Some((path[0].span(), joined(path))),
+        Entry::Declaration(_) => None,
+    });
+    let paths: Vec<_> = paths.collect();
+    let mut seen = Seen::default();
+    for (span, path) in &paths {
+        if !seen.insert(path) {
+            return Err((span.clone(), Problem::Twice { what: format!("`{path}`") }));
         }
     }
     Ok(())
 }
 
-fn joined(path: &[Word<'_>]) -> String {
-    path.iter().map(|word| word.text).collect::<Vec<_>>().join(".")
+fn joined<'a>(path: &[Word<'a>]) -> Cow<'a, str> {
+    match path {
+        [word] => Cow::Borrowed(word.text),
+        _ => Cow::Owned(path.iter().map(|word| word.text).collect::<Vec<_>>().join(".")),
+    }
 }
 
 fn doubt(doubts: &mut Vec<(Span, Problem)>, block: &'static str, path: &[Word<'_>], name: &str) {
@@ -470,7 +480,7 @@ fn unsigned(value: &Expression<'_>, attribute: &str) -> Result<u64> {
 
 fn text(value: &Expression<'_>, attribute: &str) -> Result<String> {
     match &value.kind {
-        ExpressionKind::Text(text) => Ok(text.clone()),
+        ExpressionKind::Text(text) => Ok(text.clone().into_owned()),
         _ => wrong(value, attribute, "a string"),
     }
 }
@@ -545,8 +555,8 @@ pub(crate) fn default_clock() -> ClockClass {
 /// Some tracers write names as strings, others as words.
 fn name_of(value: &Expression<'_>) -> Result<String> {
     match &value.kind {
-        ExpressionKind::Text(text) => Ok(text.clone()),
-        ExpressionKind::Path(path) => Ok(joined(path)),
+        ExpressionKind::Text(text) => Ok(text.clone().into_owned()),
+        ExpressionKind::Path(path) => Ok(joined(path).into_owned()),
         ExpressionKind::Integer(_) => wrong(value, "name", "a string"),
     }
 }

@@ -3,9 +3,13 @@
 //! After an error the parser goes on behind the next `;` at the top level, so that one run tells
 //! of several errors.
 
+use std::borrow::Cow;
+
+use smallvec::smallvec;
+
 use crate::tsdl::ast::{
     Attribute, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration, Enumerator, Expression,
-    ExpressionKind, Item, Span, Structure, Variant, Word,
+    ExpressionKind, Item, Path, Span, Structure, Variant, Word,
 };
 use crate::tsdl::lexer::{Kind, Token};
 use crate::tsdl::literal;
@@ -182,8 +186,8 @@ impl<'a> Parser<'a, '_> {
         token.kind == Kind::Word || token.text == "." && token.kind == Kind::Mark
     }
 
-    fn path(&mut self) -> Result<Vec<Word<'a>>> {
-        let mut path = vec![self.word("a name")?];
+    fn path(&mut self) -> Result<Path<'a>> {
+        let mut path = smallvec![self.word("a name")?];
         while self.eat(".") || self.eat("->") {
             path.push(self.word("a name")?);
         }
@@ -342,7 +346,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn named(&mut self) -> Result<ClassKind<'a>> {
-        let mut name = String::new();
+        let mut name = Cow::Borrowed("");
         loop {
             let token = self.peek();
             let specifier = SPECIFIERS.contains(&token.text);
@@ -355,10 +359,10 @@ impl<'a> Parser<'a, '_> {
                 break;
             }
             self.at += 1;
-            if !name.is_empty() {
-                name.push(' ');
+            match name.is_empty() {
+                true => name = Cow::Borrowed(token.text),
+                false => *name.to_mut() += &format!(" {}", token.text),
             }
-            name.push_str(token.text);
             if !specifier {
                 break;
             }
@@ -449,12 +453,12 @@ impl<'a> Parser<'a, '_> {
         Ok(ClassKind::Enumeration(Enumeration { name, base, enumerators }))
     }
 
-    fn enumerators(&mut self) -> Result<Vec<Enumerator>> {
+    fn enumerators(&mut self) -> Result<Vec<Enumerator<'a>>> {
         let mut enumerators = Vec::new();
         while !self.eat("}") {
             let token = self.next();
             let label = match token.kind {
-                Kind::Word => token.text.to_owned(),
+                Kind::Word => Cow::Borrowed(token.text),
                 Kind::Text => literal::text(token.text),
                 _ => {
                     self.at -= usize::from(token.kind != Kind::End);

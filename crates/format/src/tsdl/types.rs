@@ -9,6 +9,7 @@ use std::rc::Rc;
 use kymo_units::ByteOrder;
 
 use crate::model::{DisplayBase, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Mapping, TextEncoding};
+use crate::seen::Seen;
 use crate::tsdl::ast::{
     Attribute, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression, ExpressionKind, Span,
     Structure, Variant,
@@ -311,10 +312,13 @@ impl Types {
         for enumerator in enumerators {
             let (lower, upper) = enumerator.range.unwrap_or((next, next));
             if !values.contains(&lower) || !values.contains(&upper) {
-                return Err((span.clone(), Problem::Enumerator(enumerator.label.clone())));
+                return Err((span.clone(), Problem::Enumerator(enumerator.label.clone().into_owned())));
             }
             next = upper + 1;
-            mappings.push(Mapping { label: enumerator.label.clone(), ranges: vec![IntegerRange { lower, upper }] });
+            mappings.push(Mapping {
+                label: enumerator.label.clone().into_owned(),
+                ranges: vec![IntegerRange { lower, upper }],
+            });
         }
         if let Some(empty) = mappings.is_empty().then_some(span) {
             return Err((empty.clone(), Problem::Missing { block: "enum", attribute: "label" }));
@@ -377,7 +381,7 @@ impl Types {
 
     fn members_inside(&mut self, body: &[BodyEntry<'_>]) -> Result<Vec<(String, Shared)>> {
         let mut members: Vec<(String, Shared)> = Vec::new();
-        let mut names = std::collections::HashSet::new();
+        let mut names = Seen::default();
         for entry in body {
             let (class, declarators) = match entry {
                 BodyEntry::Declaration(declaration) => {
@@ -404,7 +408,7 @@ impl Types {
     fn pointed(&mut self, class: &Class<'_>, pointers: usize) -> Result<Shared> {
         let name = match &class.kind {
             _ if pointers == 0 => return self.class(class),
-            ClassKind::Named(name) => name.clone(),
+            ClassKind::Named(name) => name.clone().into_owned(),
             ClassKind::Structure(Structure { name: Some(name), body: None, .. }) => format!("struct {}", name.text),
             _ => return self.class(class),
         };
@@ -414,7 +418,7 @@ impl Types {
 
 /// No attribute is given twice.
 fn once(attributes: &[Attribute<'_>]) -> Result<()> {
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = Seen::default();
     for attribute in attributes {
         if !seen.insert(attribute.name.text) {
             let what = format!("the attribute `{}`", attribute.name.text);
