@@ -18,7 +18,7 @@ const BAR: usize = 30;
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
     let counts = watched(&progress, || session.count(CountOptions { sizes: arguments.sizes }, &progress));
-    let table = Table::new(&counts, &arguments.by, session.span_ns());
+    let table = Table::new(&counts, &arguments.by);
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", table.as_json())?;
@@ -50,8 +50,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(counts: &'a Counts, by: &[By], span_ns: Option<(i64, i64)>) -> Self {
-        let span = span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
+    fn new(counts: &'a Counts, by: &[By]) -> Self {
+        let span = counts.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
         let mut by: Vec<By> =
             [By::Trace, By::Stream, By::Class].into_iter().filter(|column| by.contains(column)).collect();
         // A file's name alone does not tell streams of several traces apart.

@@ -1,6 +1,7 @@
 //! `kymo TRACE`: one screen that says what is there and what to type next.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use kymo_session::{Info, Progress, Session, TraceInfo};
@@ -13,6 +14,8 @@ use crate::show::{self, bytes, duration, grouped, sparkline};
 
 /// Traces that are described one by one.
 const TRACES_MAX: usize = 4;
+/// Traces that have a line, where there are more.
+const SUMMARIES_MAX: usize = 16;
 /// Classes that are named.
 const CLASSES_MAX: usize = 8;
 
@@ -24,56 +27,171 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Ou
     if arguments.json {
         writeln!(out, "{}", as_json(&info))?;
     } else {
-        let path = arguments.common.traces[0].display().to_string();
-        screen(&info, &path, &mut out)?;
+        screen(&info, &arguments.common.traces, &mut out)?;
     }
     Ok(show::report(&info.report))
 }
 
-fn screen(info: &Info, path: &str, out: &mut impl Write) -> io::Result<()> {
-    for trace in info.traces.iter().take(TRACES_MAX) {
-        describe(trace, out)?;
-    }
-    if info.traces.len() > TRACES_MAX {
-        writeln!(out, "... and {} more traces", info.traces.len() - TRACES_MAX)?;
+fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
+    if info.traces.len() <= TRACES_MAX {
+        info.traces.iter().try_for_each(|trace| describe(trace, out))?;
+    } else {
+        summaries(&info.traces, out)?;
     }
     writeln!(out)?;
-    let size = bytes(info.bytes);
-    writeln!(out, "  streams   {} with {} packets, {size}", grouped(info.streams as u64), grouped(info.packets))?;
-    let about = if info.events.is_exact { "" } else { "about " };
-    let span = info.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin));
-    let rate = span.filter(|span| *span > 0).map_or(String::new(), |span| {
-        format!(", {about}{} per second", grouped((info.events.value as f64 * 1e9 / span as f64) as u64))
-    });
-    writeln!(out, "  events    {about}{}{rate}", grouped(info.events.value))?;
-    if let (Some((begin, end)), Some(span)) = (info.span_ns, span) {
-        writeln!(out, "  span      {}  from {} to {}", duration(span), time(info, begin), time(info, end))?;
-        writeln!(out, "  density   {}  (bytes over the span)", sparkline(&info.density))?;
+    let packets = counted(info.packets, "packet");
+    writeln!(out, "  streams   {} with {packets}, {}", grouped(info.streams as u64), bytes(info.bytes))?;
+    writeln!(out, "  events    {}", events(info))?;
+    match info.span_ns {
+        Some(span) => {
+            writeln!(out, "  span      {}", span_of(span, info.is_unix))?;
+            // What is all in one moment has no shape.
+            if span.1 > span.0 {
+                writeln!(out, "  density   {}  (bytes over the span)", sparkline(&info.density))?;
+            }
+        }
+        None if info.traces.iter().any(|trace| trace.span_ns.is_some()) => apart(info, out)?,
+        None if info.events.value > 0 && info.traces.iter().any(|trace| !trace.clocks.is_empty()) => {
+            writeln!(out, "  span      unknown: the packets carry no times; `--exact` asks the events")?;
+        }
+        None => {}
     }
     writeln!(out, "  losses    {}", show::losses(&info.report).unwrap_or_else(|| "none reported".to_owned()))?;
     classes(info, out)?;
-    writeln!(out, "\nNext:  kymo print {path} | less\n       kymo count {path}")
+    next(info, paths, out)
+}
+
+/// The number of events and how many a second.
+fn events(info: &Info) -> String {
+    if info.packets == 0 {
+        let readable = info.report.is_complete();
+        return if readable { "none: nothing was recorded" } else { "none that can be read" }.to_owned();
+    }
+    let about = if info.events.is_exact { "" } else { "about " };
+    let number = grouped(info.events.value) + if info.report.is_complete() { "" } else { " that can be read" };
+    let span = info.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|span| *span > 0);
+    match span.filter(|_| info.events.value > 0) {
+        Some(span) => {
+            format!("{about}{number}, {about}{} per second", rate(info.events.value as f64 * 1e9 / span as f64))
+        }
+        None => format!("{about}{number}"),
+    }
+}
+
+/// Small rates need digits behind the point.
+fn rate(per_second: f64) -> String {
+    match per_second {
+        rate if rate >= 10.0 => grouped(rate.round() as u64),
+        rate if rate >= 0.01 => format!("{rate:.2}"),
+        _ => "less than 0.01".to_owned(),
+    }
+}
+
+/// `1 packet`, `2 packets`, `3 event classes`
+fn counted(count: u64, what: &str) -> String {
+    let plural = match what {
+        _ if count == 1 => "",
+        what if what.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {what}{plural}", grouped(count))
 }
 
 fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "{}  ({})", trace.name, trace.path)?;
-    let value = |name: &str| trace.recorded_by.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str());
-    if let Some(tracer) = value("tracer_name") {
-        let version: Vec<&str> = ["tracer_major", "tracer_minor"].iter().filter_map(|name| value(name)).collect();
+    // A folder that was named as it is called needs no other name.
+    let path = if trace.path == trace.name { String::new() } else { format!("  ({})", trace.path) };
+    writeln!(out, "{}{path}", trace.name)?;
+    if let Some(recorder) = recorder(trace) {
+        let value = |name| environment(trace, name);
         let host = value("hostname").map_or(String::new(), |host| format!(" on {host}"));
         let kernel = value("kernel_release").map_or(String::new(), |kernel| format!(", kernel {kernel}"));
-        writeln!(out, "  recorded  by {tracer} {}{host}{kernel}", version.join("."))?;
+        writeln!(out, "  recorded  by {recorder}{host}{kernel}")?;
     }
     for clock in &trace.clocks {
         let origin = if clock.is_unix { "since 1970" } else { "since its own origin" };
         writeln!(out, "  clock     {}, {} Hz, {origin}", clock.name, grouped(clock.frequency_hz))?;
     }
-    writeln!(out, "  declares  {} event classes", grouped(trace.classes as u64))
+    writeln!(out, "  declares  {}", counted(trace.classes as u64, "event class"))
 }
 
-fn time(info: &Info, nanos: i64) -> String {
-    let unix = info.is_unix.then(|| Timestamp::from_nanosecond(i128::from(nanos)).ok()).flatten();
-    unix.map_or_else(|| format!("{:.9} s", nanos as f64 / 1e9), |time| time.to_string())
+fn environment<'a>(trace: &'a TraceInfo, name: &str) -> Option<&'a str> {
+    trace.recorded_by.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str()).filter(|it| !it.is_empty())
+}
+
+/// The tracer and its version.
+fn recorder(trace: &TraceInfo) -> Option<String> {
+    let tracer = environment(trace, "tracer_name")?;
+    let version: Vec<&str> =
+        ["tracer_major", "tracer_minor"].iter().map_while(|name| environment(trace, name)).collect();
+    Some(if version.is_empty() { tracer.to_owned() } else { format!("{tracer} {}", version.join(".")) })
+}
+
+/// Many traces in a line each.
+fn summaries(traces: &[TraceInfo], out: &mut impl Write) -> io::Result<()> {
+    for trace in traces.iter().take(SUMMARIES_MAX) {
+        let streams = counted(trace.streams as u64, "stream");
+        let recorder = recorder(trace).map_or(String::new(), |recorder| format!("  {recorder}"));
+        writeln!(out, "{}  {streams}, {}{recorder}", trace.path, bytes(trace.bytes))?;
+    }
+    match traces.len().checked_sub(SUMMARIES_MAX) {
+        Some(more) if more > 0 => writeln!(out, "... and {}", counted(more as u64, "more trace")),
+        _ => Ok(()),
+    }
+}
+
+/// Spans of traces whose clocks have nothing to do with each other.
+fn apart(info: &Info, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "  spans     the clocks count from different origins:")?;
+    let spans = info.traces.iter().filter_map(|trace| Some((trace, trace.span_ns?)));
+    for (trace, span) in spans.clone().take(SUMMARIES_MAX) {
+        writeln!(out, "    {}  {}", trace.name, span_of(span, trace.is_unix))?;
+    }
+    match spans.count().checked_sub(SUMMARIES_MAX) {
+        Some(more) if more > 0 => writeln!(out, "    ... and {more} more"),
+        _ => Ok(()),
+    }
+}
+
+fn span_of((begin, end): (i64, i64), is_unix: bool) -> String {
+    if begin == end {
+        return format!("one moment, {}", time(begin, is_unix));
+    }
+    let length = duration(i128::from(end) - i128::from(begin));
+    format!("{length}  from {} to {}", time(begin, is_unix), time(end, is_unix))
+}
+
+/// Always with nine digits behind the point.
+fn time(nanos: i64, is_unix: bool) -> String {
+    let unix = is_unix.then(|| Timestamp::from_nanosecond(i128::from(nanos)).ok()).flatten();
+    unix.map_or_else(|| seconds(nanos), |time| format!("{time:.9}"))
+}
+
+/// `-0.000000001 s`: exact, which a floating-point number is not.
+fn seconds(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
+}
+
+/// What to type next: words that a shell understands as they are.
+fn next(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
+    let paths: Vec<String> = paths.iter().map(|path| quoted(&path.display().to_string())).collect();
+    let (first, all) = (&paths[0], paths.join(" "));
+    let mut commands = Vec::new();
+    if !info.report.is_complete() {
+        commands.push(format!("kymo check {all}"));
+    }
+    match info.events.value {
+        0 => commands.push(format!("kymo metadata {first} | less")),
+        _ => commands.extend([format!("kymo print {all} | less"), format!("kymo count {all}")]),
+    }
+    writeln!(out, "\nNext:  {}", commands.join("\n       "))
+}
+
+/// A word as a shell needs it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%=~".contains(&byte);
+    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 fn classes(info: &Info, out: &mut impl Write) -> io::Result<()> {
@@ -101,7 +219,9 @@ fn as_json(info: &Info) -> serde_json::Value {
             .iter()
             .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
             .collect();
-        json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks})
+        json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks,
+            "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
+            "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
     };
     json!({
         "traces": info.traces.iter().map(trace).collect::<Vec<_>>(),
@@ -112,11 +232,31 @@ fn as_json(info: &Info) -> serde_json::Value {
         "begin_ns": info.span_ns.map(|span| span.0),
         "end_ns": info.span_ns.map(|span| span.1),
         "unix": info.is_unix,
-        "density_bytes": info.density,
+        "density_bits": info.density,
         "busiest": info.busiest.iter().map(|(name, share)| json!({"name": name, "share": share})).collect::<Vec<_>>(),
         "events_discarded": info.report.events_discarded,
         "events_discarded_is_lower_bound": info.report.discarded_is_lower_bound,
         "packets_lost": info.report.packets_lost,
         "complete": info.report.is_complete(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        assert_eq!(time(i64::MAX, false), "9223372036.854775807 s");
+        assert_eq!(time(-1, false), "-0.000000001 s");
+        assert_eq!(time(60, true), "1970-01-01T00:00:00.000000060Z");
+        assert_eq!(span_of((5, 5), false), "one moment, 0.000000005 s");
+    }
+
+    #[test]
+    fn words_for_people_and_shells() {
+        assert_eq!((counted(1, "event class"), counted(0, "packet")), ("1 event class".into(), "0 packets".into()));
+        assert_eq!((rate(0.001), rate(9.5), rate(12.4)), ("less than 0.01".into(), "9.50".into(), "12".into()));
+        assert_eq!((quoted("a/b-1"), quoted("it's")), ("a/b-1".into(), r"'it'\''s'".into()));
+    }
 }

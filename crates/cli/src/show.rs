@@ -27,7 +27,9 @@ pub(crate) fn report(report: &Report) -> Outcome {
 /// What tracers lost, in a sentence.
 pub(crate) fn losses(report: &Report) -> Option<String> {
     let mut parts = Vec::new();
-    if report.events_discarded > 0 || report.discarded_is_lower_bound {
+    if report.events_discarded == 0 && report.discarded_is_lower_bound {
+        parts.push("an unknown number of events discarded".to_owned());
+    } else if report.events_discarded > 0 {
         let at_least = if report.discarded_is_lower_bound { "at least " } else { "" };
         parts.push(format!("{at_least}{} events discarded", grouped(report.events_discarded)));
     }
@@ -64,15 +66,16 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// `1.234 s`, `56.7 ms`
 pub(crate) fn duration(nanos: i128) -> String {
+    if nanos < 1000 {
+        return format!("{nanos} ns");
+    }
     let nanos = nanos as f64;
-    for (limit, divisor, unit) in
-        [(1e3, 1.0, "ns"), (1e6, 1e3, "us"), (1e9, 1e6, "ms"), (120e9, 1e9, "s"), (7200e9, 60e9, "min")]
-    {
+    for (limit, divisor, unit) in [(1e6, 1e3, "us"), (1e9, 1e6, "ms"), (120e9, 1e9, "s"), (7200e9, 60e9, "min")] {
         if nanos < limit {
             return format!("{:.3} {unit}", nanos / divisor);
         }
     }
-    format!("{:.1} h", nanos / 3600e9)
+    if nanos < 48.0 * 3600e9 { format!("{:.1} h", nanos / 3600e9) } else { format!("{:.1} days", nanos / 86_400e9) }
 }
 
 /// One character per number, higher for larger ones; a space only for zero.

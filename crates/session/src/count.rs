@@ -15,7 +15,7 @@ use kymo_ir::Records;
 use kymo_scan::{Content, Cursor, Events, Item, Mark};
 
 use crate::info::losses;
-use crate::open::{Session, trace_name};
+use crate::open::{Origin, Session, trace_name};
 use crate::progress::{Progress, Steps};
 use crate::report::{Problem, Report};
 
@@ -35,6 +35,9 @@ pub struct Counts {
     pub total: u64,
     /// Where all bits are, if sizes were asked for.
     pub sizes: Option<Sizes>,
+    /// Earliest and latest time of any packet, in nanoseconds, or of any event where packets carry no time; `None`
+    /// where clocks count from different origins.
+    pub span_ns: Option<(i64, i64)>,
     /// What stands between these numbers and the whole truth.
     pub report: Report,
 }
@@ -100,8 +103,9 @@ impl Session {
     fn counts(&self, options: CountOptions, mut streams: Vec<StreamCounts>) -> Counts {
         streams.sort_by_key(|stream| stream.stream);
         let mut counts = Counts { report: self.opening_report().clone(), ..Counts::default() };
-        let mut sizes = Sizes::default();
+        let (mut sizes, mut events_ns) = (Sizes::default(), None);
         for counted in streams {
+            events_ns = join(events_ns, counted.span_ns);
             self.add_stream(&counted, options, &mut counts);
             let (_, stream) = self.streams()[counted.stream];
             sizes.heads_bits += counted.heads_bits;
@@ -111,6 +115,8 @@ impl Session {
             counts.report.assumptions.extend(counted.assumptions);
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }
+        let same = Origin::all_same(&self.origins());
+        counts.span_ns = self.span_ns().or(events_ns.filter(|_| same));
         counts.sizes = options.sizes.then_some(sizes);
         counts.classes.sort_by_key(|class| std::cmp::Reverse(class.events));
         counts
@@ -143,6 +149,8 @@ struct StreamCounts {
     /// By dense class index, if sizes were asked for.
     bits: Vec<u64>,
     heads_bits: u64,
+    /// Times of the first and the last event.
+    span_ns: Option<(i64, i64)>,
     faults: Vec<kymo_scan::StreamFault>,
     assumptions: Vec<Problem>,
 }
@@ -157,7 +165,7 @@ fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, pr
                 steps.behind(progress, &batch, batch.keys.len());
                 match &batch.content {
                     Content::Events(events) => {
-                        counts.add(events);
+                        counts.add(events, &batch.keys);
                         if options.sizes {
                             ruler.measure(session, &mut counts, events);
                         }
@@ -174,7 +182,10 @@ fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, pr
 }
 
 impl StreamCounts {
-    fn add(&mut self, events: &Events) {
+    fn add(&mut self, events: &Events, keys: &[i64]) {
+        // Keys do not decrease; before the first time of a stream they are below all times.
+        let times = keys.first().copied().zip(keys.last().copied());
+        self.span_ns = join(self.span_ns, times.filter(|(first, _)| *first != i64::MIN));
         for &class in &events.records.classes {
             let class = class as usize;
             if class >= self.events.len() {
@@ -182,6 +193,14 @@ impl StreamCounts {
             }
             self.events[class] += 1;
         }
+    }
+}
+
+/// The span that covers both.
+fn join(one: Option<(i64, i64)>, other: Option<(i64, i64)>) -> Option<(i64, i64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
     }
 }
 

@@ -10,6 +10,7 @@ use kymo_scan::{
     Cursor, CursorSetup, DataStream, KeyMaker, KnownPackets, NothingKnown, OpenError, StreamFault, Trace, TraceOptions,
 };
 use kymo_source::{BufferPool, Finder};
+use kymo_units::Uuid;
 
 use crate::cache::PacketCache;
 use crate::glob;
@@ -179,13 +180,7 @@ impl Session {
 
     /// What had to be assumed of a stream that was read.
     pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<Problem> {
-        let (trace, stream) = self.streams()[cursor.stream()];
-        let file = stream.files.first().map_or(0, |&file| file as usize);
-        let place = trace.folder.stream(file).path().display().to_string();
-        let note = |assumption: Assumption, what: &str| Problem {
-            place: place.clone(),
-            message: format!("{place}: warning[{assumption}]: {what}"),
-        };
+        let note = |assumption, what: &str| self.note(cursor.stream(), assumption, what);
         let mut notes = Vec::new();
         if cursor.uuid_differs() {
             notes.push(note(Assumption::UuidMismatch, "packets have another UUID than the metadata"));
@@ -195,6 +190,23 @@ impl Session {
             notes.push(note(Assumption::ClockStepsBack, &what));
         }
         notes
+    }
+
+    /// Something that had to be assumed of a stream.
+    pub(crate) fn note(&self, stream: usize, assumption: Assumption, what: &str) -> Problem {
+        let (trace, stream) = self.streams()[stream];
+        let file = stream.files.first().map_or(0, |&file| file as usize);
+        let place = trace.folder.stream(file).path().display().to_string();
+        let message = format!("{place}: warning[{assumption}]: {what}");
+        Problem { place, message }
+    }
+
+    /// What the times of each data stream count from.
+    pub(crate) fn origins(&self) -> Vec<Origin> {
+        let of_trace = |(number, trace): (usize, &Arc<Trace>)| -> Vec<Origin> {
+            trace.streams.iter().map(|stream| Origin::of(number, trace, stream)).collect()
+        };
+        self.traces.iter().enumerate().flat_map(of_trace).collect()
     }
 
     /// A fault in terms that people understand.
@@ -231,10 +243,38 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
     report
 }
 
-/// Whether the times of a stream count from the Unix epoch.
-pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
-    let clock = trace.class.stream_classes[stream.class].default_clock;
-    clock.is_some_and(|clock| is_unix_clock(trace, &trace.class.clock_classes[clock]))
+/// What the times of a data stream count from: they can be compared where that is the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// There are no times.
+    None,
+    /// 1970.
+    Unix,
+    /// Known to its producers.
+    Custom(ClockOrigin),
+    /// The start of one machine, say, that is known by this.
+    Uuid(Uuid),
+    /// A clock of one trace.
+    Own { trace: usize, clock: usize },
+}
+
+impl Origin {
+    fn of(number: usize, trace: &Trace, stream: &DataStream) -> Self {
+        let Some(clock) = trace.class.stream_classes[stream.class].default_clock else { return Self::None };
+        let class = &trace.class.clock_classes[clock];
+        match (&class.origin, class.uuid) {
+            _ if is_unix_clock(trace, class) => Self::Unix,
+            (custom @ ClockOrigin::Custom { .. }, _) => Self::Custom(custom.clone()),
+            (_, Some(uuid)) => Self::Uuid(uuid),
+            (_, None) => Self::Own { trace: number, clock },
+        }
+    }
+
+    /// Whether all times can be compared.
+    pub(crate) fn all_same(origins: &[Self]) -> bool {
+        let mut with_times = origins.iter().filter(|origin| **origin != Self::None);
+        with_times.next().is_none_or(|first| with_times.all(|origin| origin == first))
+    }
 }
 
 /// Whether a clock's times count from the Unix epoch; LTTng does not say so, but its clocks do.
