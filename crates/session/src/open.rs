@@ -243,6 +243,12 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
     report
 }
 
+/// Whether the times of a stream count from the Unix epoch.
+#[cfg(feature = "export")]
+pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
+    Origin::of(0, trace, stream) == Origin::Unix
+}
+
 /// What the times of a data stream count from: they can be compared where that is the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
