@@ -16,7 +16,8 @@ use crate::when::When;
     after_help = "Examples:\n  kymo my-trace                    what is in it, at a glance\n  \
                   kymo print my-trace | less       events as text, in the order of time\n  \
                   kymo count my-trace              events by class\n\n\
-                  Exit status: 0 everything was read, 1 something could not be read, 2 wrong usage."
+                  Exit status: 0 everything was read, with `--strict` without assumptions; 1 something could \
+                  not be\nread, what could be was shown; 2 wrong usage."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -34,7 +35,6 @@ pub(crate) enum Command {
     /// Makes, refreshes or removes the packet index that lets other commands begin at once
     Index(IndexArguments),
     /// Says everything that is wrong with traces, where, and what to do
-    #[command(after_help = "Exit status: 0 everything can be read, 1 something cannot be read.")]
     Check(CheckArguments),
     /// Writes a part of a trace as a trace of its own
     Cut(CutArguments),
@@ -62,6 +62,9 @@ pub(crate) struct Common {
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
+    /// Counts what has to be assumed as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 #[derive(Args)]
@@ -73,6 +76,9 @@ pub(crate) struct MetadataArguments {
     /// Writes it in this dialect instead of as it is
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<Dialect>,
+    /// Counts what has to be assumed as errors
+    #[arg(long)]
+    pub(crate) strict: bool,
 }
 
 /// A language of metadata.
@@ -163,7 +169,16 @@ pub(crate) struct IndexArguments {
     pub(crate) json: bool,
 }
 
+const CHECK_HELP: &str = "\
+Examples:
+  kymo check my-trace
+  kymo check --strict my-traces && echo sound
+  kymo check --json my-trace | jq -r '.findings[] | [.rule, .place] | @tsv'
+
+Exit status: 0 everything can be read, 1 something cannot be read, 2 wrong usage.";
+
 #[derive(Args)]
+#[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArguments {
     /// Traces: folders with a `metadata` file, folders above such, or single stream files
     #[arg(required = true, value_name = "TRACE")]
@@ -177,9 +192,8 @@ pub(crate) struct CheckArguments {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "Example:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --event 'sched_*' --output part"
-)]
+#[command(after_help = "Examples:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --output part\n  \
+                  kymo cut my-trace --event 'sched_*' --output part")]
 pub(crate) struct CutArguments {
     #[command(flatten)]
     pub(crate) common: Common,

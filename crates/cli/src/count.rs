@@ -26,7 +26,7 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<O
         // A pipe gets rows that are easy to cut apart, without bars.
         table.show(out.is_terminal(), &mut out)?;
     }
-    Ok(show::report(&counts.report))
+    Ok(show::report(&counts.report, arguments.common.strict))
 }
 
 /// Event records that have in common what the table is about.

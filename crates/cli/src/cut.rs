@@ -18,5 +18,5 @@ pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Out
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
     println!("{} events written to {}", grouped(cut.events), arguments.output.display());
-    Ok(show::report(&cut.report))
+    Ok(show::report(&cut.report, arguments.common.strict))
 }

@@ -30,5 +30,5 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
     for (path, rows) in &exported.tables {
         writeln!(out, "{:>15}  {}", show::grouped(*rows), path.display())?;
     }
-    Ok(show::report(&exported.report))
+    Ok(show::report(&exported.report, arguments.common.strict))
 }

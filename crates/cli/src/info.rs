@@ -29,7 +29,7 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Ou
     } else {
         screen(&info, &arguments.common.traces, &mut out)?;
     }
-    Ok(show::report(&info.report))
+    Ok(show::report(&info.report, arguments.common.strict))
 }
 
 fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {

@@ -6,6 +6,7 @@ use kymo_session::{MetadataForm, metadata};
 
 use crate::Outcome;
 use crate::arguments::{Dialect, MetadataArguments};
+use crate::show;
 
 /// Prints the metadata of the traces.
 pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
@@ -25,7 +26,10 @@ pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
     let mut out = io::stdout().lock();
     for metadata in &texts {
         for problem in &metadata.problems {
-            eprintln!("{}", problem.message.trim_end());
+            eprintln!("{}", show::assumption(&problem.message, arguments.strict));
+        }
+        if metadata.is_wrong || arguments.strict && !metadata.problems.is_empty() {
+            outcome = Outcome::Incomplete;
         }
         match &metadata.text {
             Ok(text) => out.write_all(text.as_bytes())?,

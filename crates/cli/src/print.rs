@@ -28,7 +28,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     if arguments.verbose {
         eprintln!("{} events", show::grouped(printed.events));
     }
-    Ok(show::report(&printed.report))
+    Ok(show::report(&printed.report, arguments.common.strict))
 }
 
 /// Whether the terminal is free for a line on how far it is: events go elsewhere, and not into a pipe, behind

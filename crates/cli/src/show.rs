@@ -7,10 +7,14 @@ use crate::Outcome;
 /// Lines of one kind that are shown before the rest is counted.
 const LINES_MAX: usize = 20;
 
-/// Says on standard error what stands between the answer and the whole truth.
-pub(crate) fn report(report: &Report) -> Outcome {
+/// Says on standard error what stands between the answer and the whole truth; if `strict`, what was assumed counts
+/// as an error.
+pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     for problem in report.assumptions.iter().take(LINES_MAX) {
-        eprintln!("{}", problem.message.trim_end());
+        eprintln!("{}", assumption(&problem.message, strict));
+    }
+    if let Some(more) = report.assumptions.len().checked_sub(LINES_MAX).filter(|more| *more > 0) {
+        eprintln!("{}: and {more} more assumptions", if strict { "error" } else { "warning" });
     }
     for problem in report.unreadable.iter().take(LINES_MAX) {
         eprintln!("error: {problem}");
@@ -21,7 +25,14 @@ pub(crate) fn report(report: &Report) -> Outcome {
     if let Some(losses) = losses(report) {
         eprintln!("warning: {losses}");
     }
-    if report.is_complete() { Outcome::Complete } else { Outcome::Incomplete }
+    let is_good = report.is_complete() && !(strict && !report.assumptions.is_empty());
+    if is_good { Outcome::Complete } else { Outcome::Incomplete }
+}
+
+/// A line about an assumption, which says itself that it is a warning.
+pub(crate) fn assumption(message: &str, strict: bool) -> String {
+    let message = message.trim_end();
+    if strict { message.replacen(": warning[", ": error[", 1) } else { message.to_owned() }
 }
 
 /// What tracers lost, in a sentence.

@@ -27,6 +27,8 @@ pub struct MetadataText {
     pub text: Result<String, String>,
     /// What is wrong or doubtful.
     pub problems: Vec<Problem>,
+    /// Something is wrong, not only doubtful.
+    pub is_wrong: bool,
 }
 
 /// The metadata of every trace at or below `path`.
@@ -55,7 +57,7 @@ pub fn metadata(path: &Path, form: MetadataForm) -> Result<Vec<MetadataText>, Op
             MetadataForm::Ctf2 => written(kymo_format::write::to_json),
             MetadataForm::Tsdl => written(kymo_format::write::to_tsdl),
         };
-        texts.push(MetadataText { path: folder.path().display().to_string(), text, problems });
+        texts.push(MetadataText { path: folder.path().display().to_string(), text, problems, is_wrong: wrong });
     }
     Ok(texts)
 }

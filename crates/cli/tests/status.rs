@@ -1,0 +1,144 @@
+//! What each command ends with: 0 everything was read, 1 something could not be, 2 wrong usage.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Commands that read a trace; what they write goes to the folder `out`.
+const COMMANDS: &[&str] = &[
+    "info",
+    "info --json",
+    "info --exact",
+    "print",
+    "print --format none",
+    "print --format details",
+    "print --format json",
+    "print --format csv",
+    "count",
+    "count --sizes",
+    "count --json",
+    "cut --output out",
+    "check",
+    "check --json",
+    #[cfg(feature = "export")]
+    "export --output out",
+];
+
+const METADATA: &str = "/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+trace { major = 1; minor = 8; byte_order = le; };
+event { name = \"tick\"; fields := struct { u32 value; }; };
+";
+
+struct Setup {
+    root: PathBuf,
+}
+
+impl Setup {
+    fn new(name: &str, metadata: &str, stream: &[u8]) -> Self {
+        let root = std::env::temp_dir().join(format!("kymo-status-{name}-{}", std::process::id()));
+        fs::create_dir_all(root.join("trace")).expect("temporary files may be written");
+        fs::write(root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        fs::write(root.join("trace/stream"), stream).expect("temporary files may be written");
+        Self { root }
+    }
+
+    fn status(&self, arguments: &str) -> Option<i32> {
+        let _ = fs::remove_dir_all(self.root.join("out"));
+        status(arguments, &self.root)
+    }
+}
+
+impl Drop for Setup {
+    fn drop(&mut self) {
+        // What cannot be removed is removed with the other temporary files some day.
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+fn status(arguments: &str, folder: &Path) -> Option<i32> {
+    let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        .args(arguments.split_whitespace())
+        .current_dir(folder)
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .output()
+        .expect("the program is there");
+    assert!(done.stderr.is_empty() || done.status.code() != Some(0) || !arguments.contains("--strict"));
+    done.status.code()
+}
+
+#[test]
+fn everything_was_read() {
+    let setup = Setup::new("sound", METADATA, &[0; 12]);
+    for command in COMMANDS {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
+        assert_eq!(setup.status(&format!("{command} --strict trace")), Some(0), "{command} --strict");
+    }
+    for command in
+        ["index trace", "index --remove trace", "metadata trace", "metadata --as ctf2 --strict trace", "trace"]
+    {
+        assert_eq!(setup.status(command), Some(0), "{command}");
+    }
+}
+
+/// The metadata lack their signature: a warning, but with `--strict` an error.
+#[test]
+fn something_was_assumed() {
+    let setup = Setup::new("assumed", METADATA.strip_prefix("/* CTF 1.8 */\n").unwrap(), &[0; 12]);
+    for command in COMMANDS.iter().chain(&["metadata"]) {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
+        assert_eq!(setup.status(&format!("{command} --strict trace")), Some(1), "{command} --strict");
+    }
+}
+
+/// The last event is cut: what is before it is shown.
+#[test]
+fn something_could_not_be_read() {
+    let setup = Setup::new("cut", METADATA, &[0; 14]);
+    for command in COMMANDS {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(1), "{command}");
+    }
+    // These look at no event.
+    assert_eq!(setup.status("index trace"), Some(0));
+    assert_eq!(setup.status("metadata trace"), Some(0));
+}
+
+#[test]
+fn nothing_could_be_read() {
+    let setup = Setup::new("broken", "/* CTF 1.8 */ trace {", &[0; 12]);
+    for command in COMMANDS.iter().chain(&["index", "metadata", "metadata --as tsdl"]) {
+        assert_eq!(setup.status(&format!("{command} trace")), Some(1), "{command}");
+        assert_eq!(setup.status(&format!("{command} absent")), Some(1), "{command}, absent");
+    }
+}
+
+#[test]
+fn wrong_usage() {
+    let setup = Setup::new("usage", METADATA, &[]);
+    for command in COMMANDS.iter().chain(&["index", "metadata"]) {
+        assert_eq!(setup.status(&format!("{command} --nonsense trace")), Some(2), "{command}");
+        assert_eq!(setup.status(command), Some(2), "{command} without a trace");
+    }
+    for command in ["", "print --begin soon trace", "count --by colour trace", "cut trace", "completions tcl"] {
+        assert_eq!(setup.status(command), Some(2), "{command}");
+    }
+}
+
+/// The help of every command ends with examples, which begin like what people type, and fits a terminal.
+#[test]
+fn help_has_examples() {
+    let help = |command: &str| {
+        let done = Command::new(env!("CARGO_BIN_EXE_kymo")).args(command.split_whitespace()).arg("--help").output();
+        String::from_utf8(done.expect("the program is there").stdout).expect("help is text")
+    };
+    let all = help("");
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.contains(&"index") && commands.contains(&"cut"), "{commands:?}");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let text = help(command);
+        let (_, examples) = text.rsplit_once("\nExample").unwrap_or_else(|| panic!("{command} has no examples"));
+        let lines: Vec<&str> = examples.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+        assert!(lines.iter().any(|line| line.starts_with(&format!("  kymo {command} "))), "{command}: {lines:?}");
+    }
+}
