@@ -19,6 +19,7 @@ mod general;
 pub mod phase;
 pub mod program;
 pub mod run;
+pub mod text;
 pub mod verify;
 
 pub use cells::Cells;
