@@ -300,7 +300,11 @@ impl<'b, 'f> Translator<'b, 'f> {
                     let high = self.builder.ins().ishl_imm_u(high, 1);
                     value = self.builder.ins().bor(value, high);
                 }
-                if width == 64 { value } else { self.builder.ins().band_imm_s(value, (1_i64 << width) - 1) }
+                if width == 64 {
+                    value
+                } else {
+                    self.builder.ins().band_imm_s(value, (u64::MAX >> (64 - width)) as i64)
+                }
             }
             ByteOrder::Big => {
                 let word = self.builder.ins().bswap(word);
