@@ -59,16 +59,13 @@ pub(crate) fn value(slots: &[u64], slot: Slot) -> Option<u64> {
     present.then(|| slots[usize::from(slot.0)])
 }
 
-/// Gives each path a slot.
+/// Gives each path a slot: the same ones every time, whatever the order of the paths.
 pub(crate) fn assign<'a>(paths: impl Iterator<Item = &'a FieldPath>) -> SlotMap {
-    let mut map = SlotMap::new();
-    for path in paths {
-        let next = Slot(REFERENCES + map.len() as u16);
-        if !map.contains_key(path) {
-            map.insert(path.clone(), next);
-        }
-    }
-    map
+    let mut paths: Vec<&FieldPath> = paths.collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let slots = (REFERENCES..u16::MAX).map(Slot);
+    paths.into_iter().cloned().zip(slots).collect()
 }
 
 /// How many slots there are.

@@ -471,7 +471,7 @@ pub enum Scope {
 ///
 /// The target is read before its user, is an integer or a boolean, and, where the path enters
 /// a variant's option, an optional's content or an array's element, the user is inside of the same one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FieldPath {
     /// Where the path starts.
     pub scope: Scope,
@@ -480,7 +480,7 @@ pub struct FieldPath {
 }
 
 /// One step of a path, from a compound field to one inside of it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Step {
     /// Member of a structure, by index.
     Member(usize),
