@@ -8,9 +8,12 @@
 //! bytes: 02 00 0A
 //!   FF
 //! events:
-//!   e at 8: {1, "a"}
+//!   0 at 8, clock 0: {1, "a"}
 //!   error at bit 40: ...
+//! fault: at bit 40: ...
 //! ```
+//!
+//! `events` is what the tree reader says, `fault` how the compiled side words what stopped it.
 
 use kymo_format::value::Value;
 
@@ -29,7 +32,13 @@ pub struct Case {
     pub bytes: Vec<u8>,
     /// One line an event record, and one for the error, if there is one.
     pub events: Vec<String>,
+    /// What stops the compiled side, in its words.
+    pub fault: Option<String>,
 }
+
+/// The files of cases.
+pub const FILES: [&str; 2] =
+    [include_str!("../../../tests/packets/basics.txt"), include_str!("../../../tests/packets/ctf2.txt")];
 
 /// Reads a file of cases.
 ///
@@ -59,6 +68,7 @@ pub fn parse(text: &str) -> Vec<Case> {
             "metadata" => case.metadata = format!("{}{rest}\n", case.metadata),
             "bytes" => case.bytes.extend(rest.split_whitespace().map(byte)),
             "events" => case.events.extend(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())),
+            "fault" => case.fault = Some(rest.trim().to_owned()),
             other => panic!("{}: no part of a case is called {other:?}", case.name),
         }
     }
@@ -105,9 +115,8 @@ mod tests {
 
     #[test]
     fn the_tree_reader_reads_every_case() {
-        let text = include_str!("../../../tests/packets/basics.txt");
-        let cases = parse(text);
-        assert!(cases.len() >= 12, "{} cases", cases.len());
+        let cases: Vec<Case> = FILES.iter().flat_map(|text| parse(text)).collect();
+        assert!(cases.len() >= 40, "{} cases", cases.len());
         let mut wrong = String::new();
         for case in cases {
             let metadata = kymo_format::parse(case.metadata.as_bytes());

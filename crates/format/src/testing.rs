@@ -33,6 +33,13 @@ pub fn plain_trace_class() -> impl Strategy<Value = TraceClass> {
     proptest::collection::vec(any::<u32>(), 0..600).prop_map(|choices| Maker::new(choices, true).trace())
 }
 
+/// A trace class that any bytes are a packet of, and that can be decoded: heads have no sizes and no magic number,
+/// event record classes have ids of two bits.
+#[must_use]
+pub fn trace_class_of_any_bytes(choices: Vec<u32>) -> TraceClass {
+    Maker { any_bytes: true, ..Maker::new(choices, false) }.trace_of_any_bytes()
+}
+
 /// A field that later ones may refer to.
 #[derive(Clone)]
 struct Target {
@@ -45,6 +52,8 @@ struct Maker {
     choices: std::vec::IntoIter<u32>,
     /// Nothing that CTF 1.8 lacks.
     plain: bool,
+    /// Nothing that cannot be decoded, and heads that any bytes fit.
+    any_bytes: bool,
     scope: Scope,
     steps: Vec<Step>,
     /// Fields that are complete, and outside of compounds that are.
@@ -55,7 +64,7 @@ struct Maker {
 impl Maker {
     fn new(choices: Vec<u32>, plain: bool) -> Self {
         let (scope, steps, targets) = (Scope::PacketHeader, Vec::new(), Vec::new());
-        Self { choices: choices.into_iter(), plain, scope, steps, targets, clock: None }
+        Self { choices: choices.into_iter(), plain, any_bytes: false, scope, steps, targets, clock: None }
     }
 
     /// A number below `count`.
@@ -106,7 +115,7 @@ impl Maker {
             stream_classes: Vec::new(),
             attributes: self.attributes(),
         };
-        let head = vec![("magic number", Role::PacketMagicNumber), ("stream class", Role::DataStreamClassId)];
+        let head = vec![("magic number", Role::PacketMagicNumber, 32), ("stream class", Role::DataStreamClassId, 64)];
         trace.packet_header = Some(self.scope(Scope::PacketHeader, head));
         let shared = self.targets.len();
         for id in 0..=self.choose(2) {
@@ -116,6 +125,39 @@ impl Maker {
             trace.stream_classes.push(stream);
             self.targets.truncate(shared);
         }
+        trace
+    }
+
+    fn trace_of_any_bytes(mut self) -> TraceClass {
+        let clock_classes = vec![self.clock_class(0)];
+        self.clock = Some(0);
+        let mut trace = TraceClass {
+            dialect: Dialect::Ctf2,
+            uuid: None,
+            namespace: None,
+            name: None,
+            uid: None,
+            native_byte_order: None,
+            environment: Vec::new(),
+            packet_header: None,
+            clock_classes,
+            stream_classes: Vec::new(),
+            attributes: None,
+        };
+        trace.packet_header = self.maybe(|maker| maker.scope(Scope::PacketHeader, Vec::new()));
+        let mut stream = empty_stream_class(0);
+        stream.default_clock = self.clock;
+        stream.packet_context = self.maybe(|maker| maker.scope(Scope::PacketContext, Vec::new()));
+        let time = self.one_of(&[8, 27, 64, 1, 32]);
+        let header = vec![("class", Role::EventRecordClassId, 2), ("time", Role::DefaultClockTimestamp, time)];
+        stream.event_header = Some(self.scope(Scope::EventHeader, header));
+        stream.event_common_context = self.maybe(|maker| maker.scope(Scope::EventCommonContext, Vec::new()));
+        let shared = self.targets.len();
+        for id in 0..4 - self.choose(2) as u64 {
+            stream.event_classes.push(self.event_class(id));
+            self.targets.truncate(shared);
+        }
+        trace.stream_classes.push(stream);
         trace
     }
 
@@ -150,15 +192,15 @@ impl Maker {
         stream.default_clock = self.clock;
         stream.attributes = self.attributes();
         let context = vec![
-            ("size", Role::PacketTotalLength),
-            ("content", Role::PacketContentLength),
-            ("begin", Role::DefaultClockTimestamp),
-            ("end", Role::PacketEndDefaultClockTimestamp),
-            ("discarded", Role::DiscardedEventRecordCounterSnapshot),
-            ("number", Role::PacketSequenceNumber),
+            ("size", Role::PacketTotalLength, 64),
+            ("content", Role::PacketContentLength, 64),
+            ("begin", Role::DefaultClockTimestamp, 64),
+            ("end", Role::PacketEndDefaultClockTimestamp, 64),
+            ("discarded", Role::DiscardedEventRecordCounterSnapshot, 64),
+            ("number", Role::PacketSequenceNumber, 64),
         ];
         stream.packet_context = self.maybe(|maker| maker.scope(Scope::PacketContext, context));
-        let header = vec![("class", Role::EventRecordClassId), ("time", Role::DefaultClockTimestamp)];
+        let header = vec![("class", Role::EventRecordClassId, 64), ("time", Role::DefaultClockTimestamp, 64)];
         stream.event_header = Some(self.scope(Scope::EventHeader, header));
         stream.event_common_context = self.maybe(|maker| maker.scope(Scope::EventCommonContext, Vec::new()));
         let shared = self.targets.len();
@@ -186,12 +228,12 @@ impl Maker {
     }
 
     /// The structure of a scope; the fields that readers need come first.
-    fn scope(&mut self, scope: Scope, roles: Vec<(&str, Role)>) -> FieldClass {
+    fn scope(&mut self, scope: Scope, roles: Vec<(&str, Role, u32)>) -> FieldClass {
         self.scope = scope;
         let mut members = Vec::new();
-        for (index, (name, role)) in roles.into_iter().enumerate() {
+        for (index, (name, role, length)) in roles.into_iter().enumerate() {
             let name = name.replace(' ', "_");
-            let mut bits = self.bits(if role == Role::PacketMagicNumber { 32 } else { 64 });
+            let mut bits = self.bits(length);
             // Other readers of CTF 1.8 know no reversed identity of a stream either.
             bits.reversed &= !self.plain;
             let clock = match role {
@@ -299,7 +341,7 @@ impl Maker {
                 FieldKind::BitMap(BitMap { bits: self.any_bits(), flags })
             }
             4 => {
-                let length = self.one_of(&[32, 64, 16, 128]);
+                let length = if self.any_bytes { self.one_of(&[32, 64, 16]) } else { self.one_of(&[32, 64, 16, 128]) };
                 FieldKind::Real(self.bits(length))
             }
             5 => FieldKind::NullTerminatedText(self.encoding()),

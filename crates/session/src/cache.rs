@@ -33,9 +33,9 @@ pub(crate) const BYTES_MAX: u64 = 256 << 20;
 pub(crate) const PACKETS_MIN: usize = 64;
 const EXTENSION: &str = "packets";
 
-/// The cache.
+/// Packet indexes of earlier runs, in a folder.
 #[derive(Debug)]
-pub(crate) struct PacketCache {
+pub struct PacketCache {
     folder: PathBuf,
     packets_min: usize,
     bytes_max: u64,
@@ -99,7 +99,9 @@ pub fn cache_folder() -> Option<PathBuf> {
 }
 
 impl PacketCache {
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    /// The cache in that folder, which is made when there is something to write.
+    #[must_use]
+    pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
             packets_min: PACKETS_MIN,

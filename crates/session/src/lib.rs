@@ -18,7 +18,7 @@ mod print;
 mod progress;
 mod report;
 
-pub use cache::{Stale, cache_folder};
+pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions};

@@ -1,0 +1,74 @@
+//! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
+//!
+//! ```text
+//! promises packets 180 [SEED]     for 180 seconds
+//! promises seeds fuzz/corpus      a folder of inputs for each target
+//! ```
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use kymo_promises::index::Indexed;
+use kymo_promises::random::Random;
+use kymo_promises::{metadata, packets, starts};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["seeds", folder] => match seeds(Path::new(folder)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("{folder}: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        [target @ ("metadata" | "index" | "packets"), seconds, ref seed @ ..] => {
+            let seed = seed.first().map_or(Ok(0), |seed| seed.parse());
+            let (Ok(seconds), Ok(seed)) = (seconds.parse(), seed) else { return usage() };
+            run(target, Duration::from_secs(seconds), seed);
+            ExitCode::SUCCESS
+        }
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("promises metadata|index|packets SECONDS [SEED]\npromises seeds FOLDER");
+    ExitCode::from(2)
+}
+
+fn seeds(folder: &Path) -> std::io::Result<()> {
+    let all =
+        [("metadata", starts::metadata()), ("index", Indexed::new().seeds().to_vec()), ("packets", starts::packets())];
+    for (target, inputs) in all {
+        fs::create_dir_all(folder.join(target))?;
+        for (number, input) in inputs.iter().enumerate() {
+            fs::write(folder.join(target).join(format!("start{number}")), input)?;
+        }
+    }
+    Ok(())
+}
+
+fn run(target: &str, time: Duration, mut seed: u64) {
+    let indexed = Indexed::new();
+    let inputs = match target {
+        "metadata" => starts::metadata(),
+        "index" => indexed.seeds().to_vec(),
+        _ => starts::packets(),
+    };
+    let (begin, first) = (Instant::now(), seed);
+    while begin.elapsed() < time {
+        let mut random = Random::new(seed);
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
+            "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
+            "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
+            _ => packets::hold(&starts::packet(&mut random)),
+        }));
+        assert!(result.is_ok(), "the promise {target} is broken for seed {seed}");
+        seed += 1;
+    }
+    println!("{target}: {} inputs from seed {first} in {} s", seed - first, time.as_secs());
+}

@@ -1,0 +1,17 @@
+//! What must hold on any input, as functions over bytes: the bodies of fuzz targets, which tests run too.
+//!
+//! It must never be part of what we hand to others: only tests and `fuzz/` use it. A promise that is broken panics.
+//!
+//! ```text
+//! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again
+//!       ├─ index ───── index files of LTTng and of ours are read or refused
+//!       └─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
+//! ```
+
+pub mod index;
+pub mod metadata;
+pub mod packets;
+pub mod random;
+pub mod reading;
+mod shaped;
+pub mod starts;

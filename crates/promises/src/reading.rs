@@ -1,0 +1,256 @@
+//! A stream file as the compiled side of the decoder reads it: packets, records, columns, text, faults.
+//!
+//! ```text
+//! file ── head ── scan ──┬── columns ──> values, or a fault
+//!         packet         └── text ─────> a line, or a fault
+//! ```
+//!
+//! It is what `kymo` does to a stream, without files and threads, and keeps all of it for comparison.
+
+use std::sync::Arc;
+
+use kymo_decode::columns::{ColumnReader, Projection};
+use kymo_decode::text::{Event as Line, LineFormat, Paint, PrettyOptions, Printer};
+use kymo_decode::{Compile, Decoder, HeadError, LowerError, PacketHead};
+use kymo_format::TraceClass;
+use kymo_format::model::Scope;
+use kymo_format::value::Value;
+use kymo_ir::{Cells, Fault, Records, SLACK, ScanStop, State, Window};
+
+use crate::shaped::Shaped;
+
+/// Records of a packet that are looked at.
+pub const RECORDS_MAX: usize = 300;
+/// Packets of a file that are looked at.
+const PACKETS_MAX: usize = 20;
+
+/// How to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct How {
+    /// Machine code or the evaluator.
+    pub compile: Compile,
+    /// Bytes of a packet that are in memory at once; more if a record needs more.
+    pub chunk_bytes: usize,
+    /// Which of the ways to print.
+    pub format: usize,
+}
+
+/// What is in a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// Packets whose heads could be read.
+    pub packets: Vec<Packet>,
+    /// The head that could not.
+    pub fault: Option<HeadError>,
+}
+
+/// One packet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Packet {
+    /// Its head.
+    pub head: PacketHead,
+    /// Longer than the file.
+    pub is_cut: bool,
+    /// Its event records.
+    pub events: Vec<Event>,
+    /// Why there are no more.
+    pub stop: ScanStop,
+    /// The position and the clock behind them.
+    pub behind: (u64, u64),
+    /// What the lines of its events have in common.
+    pub line: Result<Vec<u8>, Fault>,
+}
+
+/// One event record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// The clock behind its header.
+    pub cycles: u64,
+    /// Index of its class.
+    pub class: u32,
+    /// Where its fields, or the record, are.
+    pub position: u64,
+    /// Its fields by scope.
+    pub fields: Result<Vec<(Scope, Value)>, Fault>,
+    /// Its line.
+    pub line: Result<Vec<u8>, Fault>,
+}
+
+/// Reads a whole stream file.
+///
+/// # Errors
+///
+/// The trace class cannot be decoded.
+pub fn read(trace: &Arc<TraceClass>, bytes: &[u8], how: How) -> Result<Reading, LowerError> {
+    let decoder = Arc::new(Decoder::new(Arc::clone(trace), how.compile)?);
+    let columns = |class| ColumnReader::new(Arc::clone(&decoder), class, Projection::All);
+    let columns = (0..trace.stream_classes.len()).map(columns).collect();
+    let printer = Printer::new(Arc::clone(&decoder), format(how.format));
+    let file = File { decoder, columns, printer, how };
+    Ok(file.read(bytes))
+}
+
+fn format(number: usize) -> LineFormat {
+    let flags = PrettyOptions { enum_flags: true, scope_names: true, ..PrettyOptions::default() };
+    let formats = [
+        LineFormat::Json,
+        LineFormat::Pretty(PrettyOptions::default()),
+        LineFormat::Pretty(flags),
+        LineFormat::Details(Paint::default()),
+        LineFormat::Csv { flat: true },
+        LineFormat::Csv { flat: false },
+    ];
+    formats[number % formats.len()].clone()
+}
+
+struct File {
+    decoder: Arc<Decoder>,
+    columns: Vec<ColumnReader>,
+    printer: Printer,
+    how: How,
+}
+
+impl File {
+    fn read(&self, bytes: &[u8]) -> Reading {
+        let mut reading = Reading::default();
+        let (mut offset, mut clock) = (0, 0);
+        while offset < bytes.len() && reading.packets.len() < PACKETS_MAX {
+            let left = &bytes[offset..];
+            match self.packet(left, clock) {
+                Ok((packet, total_bytes)) => {
+                    clock = packet.behind.1;
+                    reading.packets.push(packet);
+                    offset += total_bytes;
+                }
+                Err(fault) => {
+                    reading.fault = Some(fault);
+                    break;
+                }
+            }
+        }
+        reading
+    }
+
+    /// The packet that `bytes` begin with, and its length.
+    fn packet(&self, bytes: &[u8], clock: u64) -> Result<(Packet, usize), HeadError> {
+        // What stands behind the end must not matter: ones here, the file's next bytes elsewhere.
+        let slack = [bytes, &[0xFF; SLACK]].concat();
+        let left_bits = 8 * bytes.len() as u64;
+        let whole = Window::new(&slack, 0, left_bits);
+        let head = self.decoder.head(whole, clock)?;
+        let total = head.total_bits.or(head.content_bits.map(|bits| bits.next_multiple_of(8))).unwrap_or(left_bits);
+        let content = head.content_bits.unwrap_or(total).min(left_bits);
+        if total == 0 {
+            return Err(HeadError::Sizes { total, content, head: head.body_start });
+        }
+        let line = self.printer.packet(&head, whole);
+        let text = line.clone().unwrap_or_default();
+        let state = self.decoder.state(&head, head.begin_cycles.unwrap_or(clock));
+        let mut walk = Walk { file: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
+        let mut position = head.body_start;
+        let stop = walk.events(&mut position);
+        let (events, clock) = (walk.events, walk.state.clock);
+        let line = line.map(|text| text.as_bytes().to_vec());
+        let is_cut = total > left_bits;
+        let total_bytes = (total.min(left_bits) / 8) as usize;
+        Ok((Packet { head, is_cut, events, stop, behind: (position, clock), line }, total_bytes))
+    }
+}
+
+/// The walk over the records of one packet.
+struct Walk<'a> {
+    file: &'a File,
+    head: &'a PacketHead,
+    text: &'a kymo_decode::text::PacketText,
+    /// From the packet's beginning to the end of the file, and slack.
+    slack: &'a [u8],
+    content: u64,
+    state: State,
+    events: Vec<Event>,
+}
+
+impl Walk<'_> {
+    fn events(&mut self, position: &mut u64) -> ScanStop {
+        let mut chunk_bytes = self.file.how.chunk_bytes.max(1);
+        let mut records = Records::default();
+        loop {
+            let origin = *position / 8;
+            let end = self.content.min(8 * origin.saturating_add(chunk_bytes as u64)).max(origin * 8);
+            let behind = end.div_ceil(8) as usize + SLACK;
+            let window = Window::new(&self.slack[origin as usize..behind], origin, end);
+            records.clear();
+            let limit = (RECORDS_MAX - self.events.len()).min(chunk_bytes);
+            let decoder = &self.file.decoder;
+            let class = self.head.stream_class;
+            let stop = decoder.scan(class, window, position, &mut self.state, &mut records, limit);
+            self.append(&records, window);
+            match stop {
+                ScanStop::Fault(fault) if fault.kind.wants_more() && end < self.content => {
+                    chunk_bytes *= if records.is_empty() { 4 } else { 1 };
+                }
+                ScanStop::Fault(_) => return stop,
+                _ if self.events.len() >= RECORDS_MAX => return ScanStop::Full,
+                _ if *position >= self.content => return ScanStop::End,
+                _ => {}
+            }
+        }
+    }
+
+    fn append(&mut self, records: &Records, window: Window<'_>) {
+        let mut classes: Vec<u32> = records.classes.clone();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut fields: Vec<Option<Result<Vec<(Scope, Value)>, Fault>>> = vec![None; records.len()];
+        for class in classes {
+            let rows: Vec<usize> = (0..records.len()).filter(|&row| records.classes[row] == class).collect();
+            for (row, found) in rows.iter().zip(self.columns(class, records, &rows, window)) {
+                fields[*row] = Some(found);
+            }
+        }
+        for (row, fields) in fields.into_iter().enumerate() {
+            let (class, position) = (records.classes[row], records.positions[row]);
+            let line = self.line(class, position, window);
+            let fields = fields.expect("every class of the records was read");
+            self.events.push(Event { cycles: records.cycles[row], class, position, fields, line });
+        }
+    }
+
+    /// The fields of records of one class.
+    fn columns(
+        &self,
+        class: u32,
+        records: &Records,
+        rows: &[usize],
+        window: Window<'_>,
+    ) -> Vec<Result<Vec<(Scope, Value)>, Fault>> {
+        let reader = &self.file.columns[self.head.stream_class];
+        let mut positions: Vec<u64> = rows.iter().map(|&row| records.positions[row]).collect();
+        let mut found = Vec::new();
+        while !positions.is_empty() {
+            let mut cells = Cells::default();
+            let mut state = self.file.decoder.state(self.head, 0);
+            let result = reader.read(class as usize, window, &positions, &mut state, &mut cells);
+            let complete = result.as_ref().map_or_else(|fault| fault.row, |()| positions.len());
+            let shaped = Shaped { cells: &cells, bytes: window.bytes() };
+            let fields = &reader.columns(class as usize).fields;
+            found.extend((0..complete).map(|row| {
+                let value = |field: &kymo_decode::columns::ScopeField| (field.scope, shaped.value(&field.shape, row));
+                Ok(fields.iter().map(value).collect())
+            }));
+            positions.drain(..complete);
+            if let Err(fault) = result {
+                found.push(Err(fault.fault));
+                positions.remove(0);
+            }
+        }
+        found
+    }
+
+    fn line(&self, class: u32, position: u64, window: Window<'_>) -> Result<Vec<u8>, Fault> {
+        let stream_class = self.head.stream_class;
+        let event = Line { stream_class, event_class: class as usize, position, window, packet: self.text };
+        let mut state = self.file.decoder.state(self.head, 0);
+        let mut out = Vec::new();
+        self.file.printer.event(&event, &mut state, &mut out).map(|()| out)
+    }
+}

@@ -1,0 +1,49 @@
+//! A few seconds of what `fuzz/` does for long: seeded bytes, and damaged copies of small files of ours.
+
+use std::time::{Duration, Instant};
+
+use kymo_promises::index::Indexed;
+use kymo_promises::random::Random;
+use kymo_promises::{metadata, packets, starts};
+
+/// A slow machine does less, so that nobody waits.
+const TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Runs a promise on inputs made from seeds, and says which seed broke it.
+fn smoke(inputs: u64, mut hold: impl FnMut(&mut Random)) {
+    let begin = Instant::now();
+    for seed in 0..inputs {
+        if begin.elapsed() > TIME_MAX {
+            println!("stopped after {seed} of {inputs} inputs: this machine is slow");
+            return;
+        }
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hold(&mut Random::new(seed))));
+        assert!(result.is_ok(), "the promise is broken for seed {seed}");
+    }
+}
+
+#[test]
+fn packets() {
+    smoke(800, |random| packets::hold(&starts::packet(random)));
+}
+
+#[test]
+fn metadata() {
+    let starts = starts::metadata();
+    starts.iter().for_each(|start| metadata::hold(start));
+    smoke(2000, |random| {
+        let start = &starts[random.below(starts.len())];
+        metadata::hold(&random.damaged(start));
+    });
+}
+
+#[test]
+fn index() {
+    let indexed = Indexed::new();
+    let seeds = indexed.seeds();
+    seeds.iter().for_each(|seed| indexed.hold(seed));
+    smoke(3000, |random| {
+        let seed = &seeds[random.below(seeds.len())];
+        indexed.hold(&random.damaged(seed));
+    });
+}
