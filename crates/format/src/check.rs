@@ -49,6 +49,19 @@ pub enum Problem {
     More(usize),
 }
 
+impl Problem {
+    /// What the author can do, where the message does not say it.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::EmptyEvent { .. } => Some("give the event's header or payload a field with at least one bit"),
+            Self::EmptyElements { .. } => Some("give the element at least one bit, or the array fewer elements"),
+            Self::NoStreamClassId(_) => Some("add the stream's id to the packet header"),
+            Self::NoEventClassId { .. } => Some("add the event's id to the event header"),
+            _ => None,
+        }
+    }
+}
+
 /// Everything that is wrong, and where the part that it is wrong with was written.
 pub(crate) fn check(trace: &TraceClass, places: &Places) -> Vec<(Range<usize>, Problem)> {
     let mut found = Vec::new();

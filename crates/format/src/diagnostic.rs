@@ -12,10 +12,6 @@ pub struct Diagnostic {
     pub span: Range<usize>,
     /// What was found and expected.
     pub problem: Problem,
-    /// Other places that explain it, with a note on each.
-    pub related: Vec<(Range<usize>, String)>,
-    /// What the author of the metadata can do, if there is something.
-    pub help: Option<String>,
 }
 
 /// How bad a finding is.
@@ -42,6 +38,19 @@ pub enum Problem {
     /// Of CTF 2 JSON.
     #[error("{0}")]
     Json(#[from] crate::json::Problem),
+}
+
+impl Problem {
+    /// What the author of the metadata can do, where the message does not say it.
+    #[must_use]
+    pub fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Stream(problem) => problem.help(),
+            Self::Check(problem) => problem.help(),
+            Self::Tsdl(problem) => problem.help(),
+            Self::Json(problem) => problem.help(),
+        }
+    }
 }
 
 /// The closed list of what is assumed where metadata or data violate the specification.
@@ -160,11 +169,7 @@ impl Diagnostic {
             let width = self.span.len().clamp(1, line.chars().count().saturating_sub(before).max(1));
             out.push_str(&format!("  {line}\n  {indent}{}\n", "^".repeat(width)));
         }
-        for (span, note) in &self.related {
-            let place = line_column(text, span.start);
-            out.push_str(&format!("  {file_name}:{}:{}: {note}\n", place.line, place.column));
-        }
-        if let Some(help) = &self.help {
+        if let Some(help) = self.problem.help() {
             out.push_str(&format!("  help: {help}\n"));
         }
         out

@@ -70,5 +70,5 @@ pub fn parse(bytes: &[u8]) -> Metadata {
 
 /// A finding about the metadata as a whole.
 fn whole(severity: Severity, problem: Problem) -> Diagnostic {
-    Diagnostic { severity, span: 0..0, problem, related: Vec::new(), help: None }
+    Diagnostic { severity, span: 0..0, problem }
 }

@@ -88,6 +88,20 @@ pub enum Problem {
     Encoding,
 }
 
+impl Problem {
+    /// What the author can do, where the message does not say it.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Empty => Some("the recording may have ended before its metadata was written; copy the trace again"),
+            Self::Header { .. } | Self::Sizes { .. } | Self::Magic { .. } => {
+                Some("the file is cut or damaged behind the place that was read last; copy it again")
+            }
+            Self::Scheme { .. } => Some("decompress or decrypt the metadata with the tool that wrote it"),
+            _ => None,
+        }
+    }
+}
+
 const MAGIC: u32 = 0x75d1_1d57;
 const HEADER: usize = 37;
 

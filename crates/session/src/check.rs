@@ -178,7 +178,7 @@ fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
         };
         let at = line_column(&metadata.text, found.span.start);
         let place = format!("{}:{}:{}", file.display(), at.line, at.column);
-        let (message, help) = (found.problem.to_string(), found.help.clone());
+        let (message, help) = (found.problem.to_string(), found.problem.help().map(str::to_owned));
         findings.list.push(Finding { gravity, rule, place, message, help, times: 1 });
     }
 }

@@ -177,7 +177,7 @@ impl<'v> Reader<'v> {
             namespace: object.text("namespace")?,
             name,
             uid: object.text("uid")?,
-            uuid: object.get("uuid").map(uuid).transpose()?,
+            uuid: self.candidate_uuid(object)?,
             description: object.text("description")?,
             frequency_hz,
             precision_cycles: object.unsigned("precision")?,
@@ -190,6 +190,13 @@ impl<'v> Reader<'v> {
         self.clocks.insert(clock.id.clone(), self.trace.clock_classes.len());
         self.trace.clock_classes.push(clock);
         Ok(())
+    }
+
+    /// The release candidate's clocks had UUIDs; the final specification gives them a `uid`.
+    fn candidate_uuid(&mut self, object: &Object<'v>) -> Result<Option<Uuid>> {
+        let Some(value) = object.get("uuid") else { return Ok(None) };
+        self.trace.dialect = Dialect::Ctf2Candidate;
+        uuid(value).map(Some)
     }
 
     fn data_stream_class(&mut self, object: &Object<'v>) -> Result<()> {

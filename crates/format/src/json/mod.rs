@@ -38,5 +38,5 @@ pub(crate) fn parse(text: &str) -> (Option<(TraceClass, Places)>, Vec<Diagnostic
 }
 
 fn diagnostic(severity: Severity, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic { severity, span, problem: problem.into(), related: Vec::new(), help: None }
+    Diagnostic { severity, span, problem: problem.into() }
 }

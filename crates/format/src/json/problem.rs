@@ -92,3 +92,19 @@ pub enum Problem {
     #[error("{0} more like these")]
     More(usize),
 }
+
+impl Problem {
+    /// What the author can do, where the message does not say it.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::UnknownProperty { .. } => Some("own properties go into `attributes`, below a namespace of one's own"),
+            Self::Twice(_) => Some("keep one of them, or give the other another name"),
+            Self::NoPreamble(_) | Self::Empty => Some(r#"begin with {"type": "preamble", "version": 2}"#),
+            Self::Location => Some("the field meant must be read before; `origin` names the scope that it is in"),
+            Self::Overlap => Some("a value of the selector must choose one option: set the ranges apart"),
+            Self::Comma => Some("remove the comma"),
+            Self::Candidate => Some("convert it with `kymo metadata --as ctf2`"),
+            _ => None,
+        }
+    }
+}

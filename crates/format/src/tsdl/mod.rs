@@ -50,5 +50,5 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places
 }
 
 fn diagnostic(severity: Severity, span: std::ops::Range<usize>, problem: Problem) -> Diagnostic {
-    Diagnostic { severity, span, problem: problem.into(), related: Vec::new(), help: None }
+    Diagnostic { severity, span, problem: problem.into() }
 }

@@ -106,3 +106,26 @@ pub enum Problem {
     #[error("the range ends before it begins")]
     Range,
 }
+
+impl Problem {
+    /// What the author can do, where the message does not say it.
+    pub(crate) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Twice { .. } => Some("keep one of them, or give the other another name"),
+            Self::Unknown { what: "type", .. } => {
+                Some("a `typealias`, `typedef` or named compound type has to come before its first use")
+            }
+            Self::Unknown { what: "clock", .. } => Some("a `clock { name = ...; };` block defines one"),
+            Self::Reference(_) => {
+                Some("write it before its user, or with its scope, such as `stream.packet.context.NAME`")
+            }
+            Self::Length(_) => Some("lengths are integers with `signed = false`"),
+            Self::Tag(_) => Some("make it an `enum` whose labels are the names of the options"),
+            Self::NoTag => Some("write `variant <tag> { ... }` with an enumeration that was read before"),
+            Self::Enumerator(_) => Some("choose a wider integer, or another value"),
+            Self::Signature => Some("make `/* CTF 1.8 */` its first line"),
+            Self::UnknownAttribute { .. } => Some("remove it if no reader needs it"),
+            _ => None,
+        }
+    }
+}
