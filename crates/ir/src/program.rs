@@ -289,7 +289,7 @@ pub enum Op {
     Emit(Emit),
 }
 
-/// What text to write. The bytes that each writes are defined in `ir::text`.
+/// What text to write. The bytes that each writes are defined in `ir::emit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Emit {
     /// Index into [`Program::literals`].
