@@ -10,6 +10,7 @@ use kymo_jit::{COMPILE_AFTER, Engine, Scan};
 
 use crate::head::{self, HeadError, PacketHead};
 use crate::lower::LowerError;
+use crate::measure;
 use crate::plan::{BodyFace, TracePlan};
 use crate::slots;
 
@@ -60,6 +61,7 @@ impl Decoder {
     ///
     /// A field class that cannot be decoded.
     pub fn new(trace: Arc<TraceClass>, compile: Compile) -> Result<Self, LowerError> {
+        readable(&trace)?;
         let plan = TracePlan::new(&trace)?;
         let engine = if compile == Compile::Never { None } else { Engine::new() };
         let scans = plan.streams.iter().map(|_| LazyScan::default()).collect();
@@ -157,5 +159,33 @@ impl Decoder {
     #[must_use]
     pub fn slot_count(&self) -> usize {
         slots::count(&self.plan.slots)
+    }
+}
+
+/// Finding records passes over fields that no face can read: nobody must learn of those only then.
+fn readable(trace: &TraceClass) -> Result<(), LowerError> {
+    let streams = trace.stream_classes.iter().flat_map(|stream| {
+        let events = stream.event_classes.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+        [&stream.packet_context, &stream.event_header, &stream.event_common_context].into_iter().chain(events)
+    });
+    let classes = [&trace.packet_header].into_iter().chain(streams).flatten();
+    match classes.filter_map(measure::unreadable_real).next() {
+        Some(length) => Err(LowerError::RealLength { length }),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Such a number is passed over when records are found, so that only printing it would have failed.
+    #[test]
+    fn a_real_of_128_bits_is_refused_at_once() {
+        let metadata = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+            event { name = \"e\"; fields := struct { floating_point { exp_dig = 15; mant_dig = 113; } x; }; };";
+        let trace = kymo_format::parse(metadata.as_bytes()).trace_class.expect("the metadata are right");
+        let refused = Decoder::new(Arc::new(trace), Compile::Never).expect_err("no program reads it");
+        assert_eq!(refused, LowerError::RealLength { length: 128 });
     }
 }

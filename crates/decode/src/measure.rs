@@ -41,6 +41,19 @@ pub(crate) fn stride(element: &FieldClass) -> Option<u64> {
     fixed_size(element).filter(|size| *size > 0 && size % element.alignment() == 0)
 }
 
+/// The length of a real number in the class that no program reads, if there is one.
+pub(crate) fn unreadable_real(class: &FieldClass) -> Option<u32> {
+    match &class.kind {
+        FieldKind::Real(bits) => Some(bits.length).filter(|length| !matches!(length, 16 | 32 | 64)),
+        FieldKind::Structure(structure) => structure.members.iter().find_map(|member| unreadable_real(&member.class)),
+        FieldKind::StaticArray(array) => unreadable_real(&array.element),
+        FieldKind::DynamicArray(array) => unreadable_real(&array.element),
+        FieldKind::Optional(optional) => unreadable_real(&optional.content),
+        FieldKind::Variant(variant) => variant.options.iter().find_map(|option| unreadable_real(&option.class)),
+        _ => None,
+    }
+}
+
 /// Whether a field of the class, or inside of it, has a role or updates a clock.
 pub(crate) fn has_roles(class: &FieldClass) -> bool {
     match &class.kind {
