@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::arguments::CheckArguments;
 use crate::progress::watched;
+use crate::show::counted;
 
 /// Shows what is wrong with traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
@@ -29,7 +30,10 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
         }
         match (findings.len(), errors) {
             (0, _) => writeln!(out, "no problems found")?,
-            (all, errors) => writeln!(out, "{errors} errors, {} warnings", all - errors)?,
+            (all, errors) => {
+                let (errors, warnings) = (errors as u64, (all - errors) as u64);
+                writeln!(out, "{}, {}", counted(errors, "error"), counted(warnings, "warning"))?;
+            }
         }
     }
     Ok(if errors == 0 { Outcome::Complete } else { Outcome::Incomplete })
@@ -46,7 +50,7 @@ fn show(found: &Finding, is_error: bool, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "  help: {help}")?;
     }
     if *times > 1 {
-        writeln!(out, "  and {} times more in this file", times - 1)?;
+        writeln!(out, "  and {} more in this file", counted(times - 1, "time"))?;
     }
     Ok(())
 }

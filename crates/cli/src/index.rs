@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::arguments::IndexArguments;
 use crate::progress::watched;
-use crate::show::{bytes, duration, grouped};
+use crate::show::{bytes, counted, duration, grouped};
 
 /// Files of one state that are named.
 const NAMES_MAX: usize = 3;
@@ -51,7 +51,7 @@ fn describe(trace: &IndexedTrace, cache: &Path, out: &mut impl Write) -> io::Res
     let size = bytes(streams.iter().map(|stream| stream.size_bytes).sum());
     // What is only removed was not read.
     if packets > 0 {
-        writeln!(out, "  packets   {} in {}, {size}", grouped(packets), files(streams.len()))?;
+        writeln!(out, "  packets   {} in {}, {size}", grouped(packets), counted(streams.len() as u64, "file"))?;
     }
     let mut by_state: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for stream in streams {
@@ -67,13 +67,9 @@ fn describe(trace: &IndexedTrace, cache: &Path, out: &mut impl Write) -> io::Res
     let kept: Vec<&IndexedStream> = streams.iter().filter(|stream| stream.index_bytes > 0).collect();
     if !kept.is_empty() {
         let size = bytes(kept.iter().map(|stream| stream.index_bytes).sum());
-        writeln!(out, "  kept      {}, {size}, in {}", files(kept.len()), cache.display())?;
+        writeln!(out, "  kept      {}, {size}, in {}", counted(kept.len() as u64, "file"), cache.display())?;
     }
     writeln!(out, "  time      {}", duration(trace.elapsed.as_nanos() as i128))
-}
-
-fn files(count: usize) -> String {
-    format!("{} file{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }
 
 /// The first names, and how many there are beside.

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::Outcome;
 use crate::arguments::InfoArguments;
 use crate::progress::watched;
-use crate::show::{self, bytes, duration, grouped, sparkline};
+use crate::show::{self, bytes, counted, duration, grouped, sparkline};
 
 /// Traces that are described one by one.
 const TRACES_MAX: usize = 4;
@@ -85,16 +85,6 @@ fn rate(per_second: f64) -> String {
         rate if rate >= 0.01 => format!("{rate:.2}"),
         _ => "less than 0.01".to_owned(),
     }
-}
-
-/// `1 packet`, `2 packets`, `3 event classes`
-fn counted(count: u64, what: &str) -> String {
-    let plural = match what {
-        _ if count == 1 => "",
-        what if what.ends_with('s') => "es",
-        _ => "s",
-    };
-    format!("{} {what}{plural}", grouped(count))
 }
 
 fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {

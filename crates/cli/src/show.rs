@@ -25,7 +25,7 @@ pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     if let Some(losses) = losses(report) {
         eprintln!("warning: {losses}");
     }
-    let is_good = report.is_complete() && !(strict && !report.assumptions.is_empty());
+    let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
     if is_good { Outcome::Complete } else { Outcome::Incomplete }
 }
 
@@ -42,10 +42,10 @@ pub(crate) fn losses(report: &Report) -> Option<String> {
         parts.push("an unknown number of events discarded".to_owned());
     } else if report.events_discarded > 0 {
         let at_least = if report.discarded_is_lower_bound { "at least " } else { "" };
-        parts.push(format!("{at_least}{} events discarded", grouped(report.events_discarded)));
+        parts.push(format!("{at_least}{} discarded", counted(report.events_discarded, "event")));
     }
     if report.packets_lost > 0 {
-        parts.push(format!("{} packets lost", grouped(report.packets_lost)));
+        parts.push(format!("{} lost", counted(report.packets_lost, "packet")));
     }
     (!parts.is_empty()).then(|| format!("the tracer reports {}", parts.join(" and ")))
 }
@@ -61,6 +61,16 @@ pub(crate) fn grouped(number: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// `1 packet`, `2 packets`, `3 event classes`
+pub(crate) fn counted(count: u64, what: &str) -> String {
+    let plural = match what {
+        _ if count == 1 => "",
+        what if what.ends_with('s') => "es",
+        _ => "s",
+    };
+    format!("{} {what}{plural}", grouped(count))
 }
 
 /// `401.9 MiB`

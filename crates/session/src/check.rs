@@ -19,7 +19,8 @@ use kymo_decode::Compile;
 use kymo_format::{Assumption, Metadata, Severity, line_column};
 use kymo_scan::index::{hop, rows_of_lttng_index};
 use kymo_scan::{
-    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, StreamFaultKind, Trace, TraceOptions,
+    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, StreamFault, StreamFaultKind, Trace,
+    TraceOptions,
 };
 use kymo_source::{Finder, TraceFolder};
 
@@ -62,7 +63,7 @@ pub fn check(paths: &[PathBuf], progress: &Progress) -> Vec<Finding> {
     for path in paths {
         match finder.find(path) {
             Ok(found) => folders.extend(found),
-            Err(error) => findings.add(&SOURCE, path.display().to_string(), error.to_string()),
+            Err(error) => findings.add(&SOURCE, path.display().to_string(), error.kind.to_string()),
         }
     }
     for skipped in finder.skipped() {
@@ -86,7 +87,11 @@ const fn rule(gravity: Gravity, name: &'static str, help: &'static str) -> Rule 
 }
 
 const SOURCE: Rule = rule(Gravity::Error, "unreadable-file", "check the path and its permissions");
-const CLASS: Rule = rule(Gravity::Error, "field-class", "the metadata describes a field that no reader can decode");
+const CLASS: Rule = rule(
+    Gravity::Error,
+    "field-class",
+    "let the tracer write a field that can be decoded: nothing of the trace is read",
+);
 const HEAD: Rule =
     rule(Gravity::Error, "packet-head", "the rest of the file is not read; record again, or cut the file there");
 const RECORD: Rule =
@@ -97,8 +102,11 @@ const UUID: Rule = rule(
     Assumption::UuidMismatch.name(),
     "the file may be of another trace: compare the uuid in the metadata",
 );
-const CLOCK_BACK: Rule =
-    rule(Gravity::Assumption, Assumption::ClockStepsBack.name(), "the tracer's clock is not monotonic");
+const CLOCK_BACK: Rule = rule(
+    Gravity::Assumption,
+    Assumption::ClockStepsBack.name(),
+    "the tracer's clock is not monotonic: record with one that is",
+);
 const SEQUENCE_GAP: Rule =
     rule(Gravity::Warning, "packets-lost", "the tracer overwrote or lost packets: use more or larger buffers");
 const SEQUENCE_BACK: Rule =
@@ -178,8 +186,17 @@ fn diagnostics(metadata: &Metadata, path: &Path, findings: &mut Findings) {
         };
         let at = line_column(&metadata.text, found.span.start);
         let place = format!("{}:{}:{}", file.display(), at.line, at.column);
-        let (message, help) = (found.problem.to_string(), found.problem.help().map(str::to_owned));
-        findings.list.push(Finding { gravity, rule, place, message, help, times: 1 });
+        let help = Some(found.problem.help().unwrap_or_else(|| remedy(found.severity)).to_owned());
+        findings.list.push(Finding { gravity, rule, place, message: found.problem.to_string(), help, times: 1 });
+    }
+}
+
+/// What can be done about metadata where nothing better is known.
+fn remedy(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "correct the metadata there: nothing of the trace can be read before",
+        Severity::Assumption(Assumption::MetadataEncoding) => "write the metadata as UTF-8",
+        Severity::Assumption(_) => "write it as the specification says",
     }
 }
 
@@ -202,7 +219,7 @@ fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
         return findings.add(&INDEX, place, message);
     }
     if there.len() != said.len() {
-        let message = format!("its index file has {} packets, the file {}", said.len(), there.len());
+        let message = format!("its index file knows {} of {} packets", said.len(), there.len());
         findings.add(&INDEX, place, message);
     }
 }
@@ -266,6 +283,8 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress
         while let Some(item) = cursor.next_item() {
             let batch = match item {
                 Item::Batch(batch) => batch,
+                // That the packet is cut is told; of course its last record is too.
+                Item::Fault(fault) if is_of_cut(stream, &fault) => continue,
                 Item::Fault(fault) => {
                     let rule = fault_rule(&fault.kind);
                     let problem = session.problem(&fault);
@@ -287,6 +306,12 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress
     }
 }
 
+/// Whether a record ends where its packet's file does.
+fn is_of_cut(stream: &DataStream, fault: &StreamFault) -> bool {
+    let is_short = matches!(&fault.kind, StreamFaultKind::Record { fault, .. } if fault.kind.wants_more());
+    is_short && stream.packets[fault.packet as usize].cut
+}
+
 fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
     match kind {
         StreamFaultKind::Head(_) => &HEAD,
@@ -299,7 +324,8 @@ fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {
 /// Holds the times of events against each other and their packet's.
 fn times(trace: &Trace, events: &Events, last: &mut Option<u64>, findings: &mut Findings) {
     let row = &events.packet.row;
-    let (begin, end) = (row.begin_cycles.unwrap_or(0), row.end_cycles.unwrap_or(u64::MAX));
+    let begin = row.begin_cycles.unwrap_or(0);
+    let end = row.end_cycles.map_or(u64::MAX, |end| end.max(begin));
     for (&cycles, &position) in events.records.cycles.iter().zip(&events.records.positions) {
         let mut add = |rule: &Rule, message: String| {
             let place = file_name(trace, row.file as usize);
@@ -308,13 +334,13 @@ fn times(trace: &Trace, events: &Events, last: &mut Option<u64>, findings: &mut 
         if let Some(before) = last.filter(|before| cycles < *before) {
             add(
                 &CLOCK_BACK,
-                format!("the event before bit {position} is at {cycles} cycles, the one before it at {before}"),
+                format!("the event at bit {position} has the time {cycles} cycles, the one before it {before}"),
             );
         }
         if cycles < begin || cycles > end {
             add(
                 &OUTSIDE,
-                format!("the event before bit {position} is at {cycles} cycles, outside of {begin} to {end}"),
+                format!("the event at bit {position} has the time {cycles} cycles, outside of {begin} to {end}"),
             );
         }
         *last = Some(cycles);
