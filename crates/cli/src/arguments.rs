@@ -193,7 +193,8 @@ pub(crate) struct CheckArguments {
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo cut my-trace --begin 12:18:50 --end 12:18:50.5 --output part\n  \
-                  kymo cut my-trace --event 'sched_*' --output part")]
+                  kymo cut my-trace --event 'sched_*' --output part\n  \
+                        kymo cut my-trace --as ctf2 --output converted")]
 pub(crate) struct CutArguments {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -203,9 +204,12 @@ pub(crate) struct CutArguments {
     /// Ends with the last event that is not after this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) end: Option<When>,
-    /// Keeps only events with such a name; `*` is any text, `?` any character
+    /// Keeps only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
-    pub(crate) event: Option<String>,
+    pub(crate) event: Vec<String>,
+    /// Writes the metadata in this dialect instead of as it is
+    #[arg(long = "as", value_enum, value_name = "DIALECT")]
+    pub(crate) dialect: Option<Dialect>,
     /// The folder to make
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,

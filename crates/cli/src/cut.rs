@@ -7,6 +7,7 @@ use kymo_session::{CutOptions, Progress, Session};
 
 use crate::Outcome;
 use crate::arguments::CutArguments;
+use crate::metadata::form;
 use crate::progress::watched;
 use crate::show::{self, grouped};
 use crate::when::span;
@@ -14,7 +15,7 @@ use crate::when::span;
 /// Writes a part of a trace.
 pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Outcome> {
     let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system())?;
-    let options = CutOptions { begin_ns, end_ns, event: arguments.event.clone() };
+    let options = CutOptions { begin_ns, end_ns, events: arguments.event.clone(), form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
     println!("{} events written to {}", grouped(cut.events), arguments.output.display());

@@ -8,14 +8,18 @@ use crate::Outcome;
 use crate::arguments::{Dialect, MetadataArguments};
 use crate::show;
 
-/// Prints the metadata of the traces.
-pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
-    let form = match arguments.dialect {
+/// What a dialect is called behind.
+pub(crate) fn form(dialect: Option<Dialect>) -> MetadataForm {
+    match dialect {
         None => MetadataForm::AsIs,
         Some(Dialect::Ctf2) => MetadataForm::Ctf2,
         Some(Dialect::Tsdl) => MetadataForm::Tsdl,
-    };
-    let texts = match metadata(&arguments.trace, form) {
+    }
+}
+
+/// Prints the metadata of the traces.
+pub(crate) fn run(arguments: &MetadataArguments) -> io::Result<Outcome> {
+    let texts = match metadata(&arguments.trace, form(arguments.dialect)) {
         Ok(texts) => texts,
         Err(failure) => {
             eprint!("{}", failure.render());

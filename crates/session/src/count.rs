@@ -111,7 +111,7 @@ impl Session {
             sizes.heads_bits += counted.heads_bits;
             sizes.records_bits += counted.bits.iter().sum::<u64>();
             sizes.packets_bits += stream.packets.iter().map(|packet| packet.total_bits).sum::<u64>();
-            losses(stream, &mut counts.report);
+            losses(stream, 0..stream.packets.len(), &mut counts.report);
             counts.report.assumptions.extend(counted.assumptions);
             counts.report.unreadable.extend(counted.faults.iter().map(|fault| self.problem(fault)));
         }

@@ -4,7 +4,7 @@
 //! packet ──decode::tree──> values of its events ── in the span? of the classes? ──writer──> packet
 //! ```
 //!
-//! The metadata stays as it is. Packets stay packets, with the events that are wanted and times of their own;
+//! The metadata stays as it is, or says the same in another dialect. Packets stay packets, with the events that are wanted and times of their own;
 //! those without any are left out. What was lost in the span stays told.
 
 use std::collections::BTreeSet;
@@ -15,6 +15,8 @@ use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 
 use crate::glob;
+use crate::info::losses;
+use crate::metadata::MetadataForm;
 use crate::open::{Session, trace_name};
 use crate::progress::Progress;
 use crate::report::{Problem, Report};
@@ -26,8 +28,11 @@ pub struct CutOptions {
     pub begin_ns: Option<i64>,
     /// Nothing after this time.
     pub end_ns: Option<i64>,
-    /// Only event record classes with such a name, where `*` is any text and `?` any character.
-    pub event: Option<String>,
+    /// Only event record classes whose name matches one of these patterns, if there are any; `*` is any text and `?`
+    /// any character.
+    pub events: Vec<String>,
+    /// In which dialect the metadata are written; the bytes of packets mean the same in each.
+    pub form: MetadataForm,
 }
 
 /// What was kept.
@@ -41,12 +46,23 @@ pub struct Cut {
 
 /// Why nothing can be written.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {error}", path.display())]
+#[error("{}: {problem}", path.display())]
 pub struct CutFailure {
     /// The folder.
     pub path: PathBuf,
+    /// What it is.
+    pub problem: CutProblem,
+}
+
+/// What keeps a part of a trace from being written.
+#[derive(Debug, thiserror::Error)]
+pub enum CutProblem {
     /// What the writer says.
-    pub error: kymo_writer::Error,
+    #[error("{0}")]
+    Writer(#[from] kymo_writer::Error),
+    /// The dialect has no words for this trace class.
+    #[error("the metadata cannot be written in this dialect: {0}")]
+    Dialect(#[from] kymo_format::write::Unwritable),
 }
 
 impl Session {
@@ -58,12 +74,13 @@ impl Session {
     pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
+        let mut names = Names::default();
         for trace in &self.traces {
             let path = match self.traces.len() {
                 1 => output.to_owned(),
-                _ => output.join(trace_name(trace.folder.path())),
+                _ => output.join(names.unlike(trace_name(trace.folder.path()))),
             };
-            cut_trace(trace, options, &path, &mut cut, progress).map_err(|error| CutFailure { path, error })?;
+            cut_trace(trace, options, &path, &mut cut, progress).map_err(|problem| CutFailure { path, problem })?;
         }
         Ok(cut)
     }
@@ -75,21 +92,38 @@ fn cut_trace(
     path: &Path,
     cut: &mut Cut,
     progress: &Progress,
-) -> Result<(), kymo_writer::Error> {
-    let metadata = Metadata::Text(trace.metadata.text.clone());
+) -> Result<(), CutProblem> {
+    let text = match options.form {
+        MetadataForm::AsIs => trace.metadata.text.clone(),
+        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class)?,
+        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class)?,
+    };
+    let metadata = Metadata::Text(text);
     let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(path, &trace.class, writing)?;
-    let mut names = BTreeSet::new();
-    for (number, stream) in trace.streams.iter().enumerate() {
+    let mut names = Names::default();
+    for stream in &trace.streams {
         let Some(&file) = stream.files.first() else { continue };
-        let mut name = trace_name(trace.folder.stream(file as usize).path());
-        if !names.insert(name.clone()) {
-            name = format!("{name}-{number}");
-        }
+        let name = names.unlike(trace_name(trace.folder.stream(file as usize).path()));
         let into = writer.stream(stream.class, stream.id, &name)?;
         StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
     Ok(())
+}
+
+/// Names in a folder.
+#[derive(Default)]
+struct Names(BTreeSet<String>);
+
+impl Names {
+    /// The name, with a number behind it where there is such a one already.
+    fn unlike(&mut self, name: String) -> String {
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let fresh = std::iter::once(name.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let fresh = fresh.expect("there are more numbers than names");
+        self.0.insert(fresh.clone());
+        fresh
+    }
 }
 
 struct StreamCut<'a> {
@@ -107,6 +141,7 @@ struct StreamCut<'a> {
 impl StreamCut<'_> {
     fn run(mut self, cut: &mut Cut, progress: &Progress) -> Result<(), kymo_writer::Error> {
         let wanted = self.stream.packets_between(self.options.begin_ns, self.options.end_ns);
+        losses(self.stream, wanted.clone(), &mut cut.report);
         for number in wanted {
             let row = self.stream.packets[number];
             let before = number.checked_sub(1).map(|before| self.stream.packets[before]);
@@ -202,7 +237,8 @@ impl StreamCut<'_> {
         let time = self.stream.clock.map(|clock| clock.nanos_saturating(record.cycles));
         let begins = || self.options.begin_ns.zip(time).is_none_or(|(begin, time)| time >= begin);
         let ends = || self.options.end_ns.zip(time).is_none_or(|(end, time)| time <= end);
-        let named = || self.options.event.as_ref().is_none_or(|glob| glob::matches(glob, name().unwrap_or_default()));
+        let globs = &self.options.events;
+        let named = || globs.is_empty() || globs.iter().any(|glob| glob::matches(glob, name().unwrap_or_default()));
         begins() && ends() && named()
     }
 }

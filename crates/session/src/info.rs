@@ -4,6 +4,7 @@ mod sample;
 mod span;
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_format::model::EnvironmentValue;
@@ -96,7 +97,7 @@ impl Session {
         for (rank, (_, stream)) in streams.iter().enumerate() {
             info.packets += stream.packets.len() as u64;
             info.bytes += bytes(stream);
-            losses(stream, &mut info.report);
+            losses(stream, 0..stream.packets.len(), &mut info.report);
             self.cut_packets(rank, stream, &mut info.report);
         }
         let sampled = self.sample();
@@ -201,12 +202,15 @@ fn trace_info(trace: &Trace) -> TraceInfo {
     }
 }
 
-/// What tracers say they lost, from counters in packets alone.
-pub(crate) fn losses(stream: &DataStream, report: &mut Report) {
-    if let Some(first) = stream.packets.first().and_then(|packet| packet.discarded) {
+/// What tracers say they lost in some packets of a stream, from their counters alone. What the stream's first packet
+/// tells was lost before it.
+pub(crate) fn losses(stream: &DataStream, packets: Range<usize>, report: &mut Report) {
+    if packets.start == 0
+        && let Some(first) = stream.packets.first().and_then(|packet| packet.discarded)
+    {
         report.discarded_is_lower_bound |= first > 0;
     }
-    for pair in stream.packets.windows(2) {
+    for pair in stream.packets[packets.start.saturating_sub(1)..packets.end].windows(2) {
         if let (Some(before), Some(now)) = (pair[0].discarded, pair[1].discarded) {
             report.events_discarded = report.events_discarded.saturating_add(now.saturating_sub(before));
         }

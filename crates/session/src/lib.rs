@@ -21,7 +21,7 @@ mod report;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
-pub use cut::{Cut, CutFailure, CutOptions};
+pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, FileFormat};
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};

@@ -8,9 +8,10 @@ use crate::open::OpenFailure;
 use crate::report::Problem;
 
 /// In which dialect metadata are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MetadataForm {
     /// As they are, without the headers of metadata packets.
+    #[default]
     AsIs,
     /// CTF 2 JSON.
     Ctf2,

@@ -51,7 +51,7 @@ fn cut(options: &CutOptions) -> String {
 fn a_span_prints_as_in_the_original() {
     let expected = text(&open(&demo()), Some(BEGIN_NS), Some(END_NS));
     assert!(expected.lines().count() > 100);
-    assert_eq!(cut(&CutOptions { begin_ns: Some(BEGIN_NS), end_ns: Some(END_NS), event: None }), expected);
+    assert_eq!(cut(&CutOptions { begin_ns: Some(BEGIN_NS), end_ns: Some(END_NS), ..CutOptions::default() }), expected);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_class_prints_as_in_the_original() {
     // Between two of the last the clock leaps, so that headers need their longer form.
     for (glob, name) in [("jobs:c*", " jobs:chunk: "), ("jobs:e?d", " jobs:end: "), ("jobs:b*", " jobs:begin: ")] {
         let expected: String = all.split_inclusive('\n').filter(|line| line.contains(name)).collect();
-        assert_eq!(cut(&CutOptions { event: Some(glob.to_owned()), ..CutOptions::default() }), expected);
+        assert_eq!(cut(&CutOptions { events: vec![glob.to_owned()], ..CutOptions::default() }), expected);
     }
 }
 
