@@ -128,6 +128,10 @@ impl TracePlan {
         for scope in BODY_SCOPES {
             collect_references(scopes.get(scope), &mut wanted);
         }
+        if plan.scan.from_start {
+            // The header is read once more, with the fields that its own need.
+            collect_references(scopes.get(Scope::EventHeader), &mut wanted);
+        }
         let entry = if plan.scan.from_start { Phase::default() } else { plan.body_entry };
         let mut lower = Lower::new(Builder::new(entry, self.mixed_orders), scopes, &wanted, &self.slots);
         if plan.scan.from_start {
