@@ -37,7 +37,13 @@ pub fn plain_trace_class() -> impl Strategy<Value = TraceClass> {
 /// event record classes have ids of two bits.
 #[must_use]
 pub fn trace_class_of_any_bytes(choices: Vec<u32>) -> TraceClass {
-    Maker { any_bytes: true, ..Maker::new(choices, false) }.trace_of_any_bytes()
+    Maker::of_decodable(choices).trace_of_any_bytes()
+}
+
+/// A trace class of CTF 2 that can be decoded.
+#[must_use]
+pub fn decodable_trace_class(choices: Vec<u32>) -> TraceClass {
+    Maker::of_decodable(choices).trace()
 }
 
 /// A field that later ones may refer to.
@@ -52,8 +58,10 @@ struct Maker {
     choices: std::vec::IntoIter<u32>,
     /// Nothing that CTF 1.8 lacks.
     plain: bool,
-    /// Nothing that cannot be decoded, and heads that any bytes fit.
-    any_bytes: bool,
+    /// Nothing that cannot be decoded.
+    decodable: bool,
+    /// One byte order for all, and no reversed bits: orders cannot meet inside of a byte.
+    order: Option<ByteOrder>,
     scope: Scope,
     steps: Vec<Step>,
     /// Fields that are complete, and outside of compounds that are.
@@ -64,7 +72,14 @@ struct Maker {
 impl Maker {
     fn new(choices: Vec<u32>, plain: bool) -> Self {
         let (scope, steps, targets) = (Scope::PacketHeader, Vec::new(), Vec::new());
-        Self { choices: choices.into_iter(), plain, any_bytes: false, scope, steps, targets, clock: None }
+        Self { choices: choices.into_iter(), plain, decodable: false, order: None, scope, steps, targets, clock: None }
+    }
+
+    /// Two of three trace classes have one byte order: in the others much is a fault.
+    fn of_decodable(choices: Vec<u32>) -> Self {
+        let mut maker = Self { decodable: true, ..Self::new(choices, false) };
+        maker.order = maker.one_of(&[Some(ByteOrder::Little), None, Some(ByteOrder::Big)]);
+        maker
     }
 
     /// A number below `count`.
@@ -242,7 +257,11 @@ impl Maker {
             };
             let meaning = IntegerMeaning { roles: vec![role], clock, ..plain_meaning() };
             self.steps.push(Step::Member(index));
-            self.target(Some(range(&bits, false)));
+            let is_id = matches!(role, Role::EventRecordClassId | Role::DataStreamClassId);
+            // What is decoded should mostly be possible: sizes and magic numbers are no lengths.
+            if !self.decodable || is_id || scope == Scope::EventHeader && length < 64 {
+                self.target(Some(range(&bits, false)));
+            }
             self.steps.pop();
             members.push(Member { name, class: FieldClass::new(FieldKind::Integer(FixedInteger { bits, meaning })) });
         }
@@ -279,8 +298,8 @@ impl Maker {
     fn bits(&mut self, length: u32) -> FixedBits {
         FixedBits {
             length,
-            byte_order: self.one_of(&[ByteOrder::Little, ByteOrder::Big]),
-            reversed: !self.plain && self.choose(8) == 7,
+            byte_order: self.order.unwrap_or_else(|| self.one_of(&[ByteOrder::Little, ByteOrder::Big])),
+            reversed: !self.plain && self.order.is_none() && self.choose(8) == 7,
             alignment: self.one_of(&[1, 8, 32]),
         }
     }
@@ -341,7 +360,7 @@ impl Maker {
                 FieldKind::BitMap(BitMap { bits: self.any_bits(), flags })
             }
             4 => {
-                let length = if self.any_bytes { self.one_of(&[32, 64, 16]) } else { self.one_of(&[32, 64, 16, 128]) };
+                let length = if self.decodable { self.one_of(&[32, 64, 16]) } else { self.one_of(&[32, 64, 16, 128]) };
                 FieldKind::Real(self.bits(length))
             }
             5 => FieldKind::NullTerminatedText(self.encoding()),

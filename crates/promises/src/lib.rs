@@ -15,3 +15,5 @@ pub mod random;
 pub mod reading;
 mod shaped;
 pub mod starts;
+mod values;
+pub mod written;

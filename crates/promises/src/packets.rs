@@ -10,9 +10,9 @@
 
 use std::sync::Arc;
 
-use kymo_decode::Compile;
 use kymo_decode::tree::ErrorKind;
 use kymo_decode::tree::stream::{self, Fault};
+use kymo_decode::{Compile, LowerError};
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;
 use kymo_format::testing::trace_class_of_any_bytes;
@@ -27,7 +27,7 @@ use crate::reading::{How, Packet, RECORDS_MAX, Reading, read};
 /// If it is broken.
 pub fn hold(data: &[u8]) {
     let (trace, packet, number) = split(data);
-    same_by_all(&Arc::new(trace), packet, number);
+    same_by_all(&Arc::new(trace), packet, number).expect("such trace classes can be decoded");
 }
 
 /// The trace class and the packet that bytes describe, and a number to choose variants of the test by.
@@ -38,22 +38,25 @@ pub fn split(data: &[u8]) -> (TraceClass, &[u8], usize) {
     (trace_class_of_any_bytes(choices.iter().map(|&byte| byte.into()).collect()), packet, number.into())
 }
 
-/// All engines find the same in `bytes`; false if the trace class cannot be decoded. `number` chooses how much is in
-/// memory at once, and the way to print.
+/// All engines find the same in `bytes`. `number` chooses how much is in memory at once, and the way to print.
+///
+/// # Errors
+///
+/// The trace class cannot be decoded.
 ///
 /// # Panics
 ///
 /// If they do not.
-pub fn same_by_all(trace: &Arc<TraceClass>, bytes: &[u8], number: usize) -> bool {
+pub fn same_by_all(trace: &Arc<TraceClass>, bytes: &[u8], number: usize) -> Result<(), LowerError> {
     let whole = How { compile: Compile::Never, chunk_bytes: bytes.len(), format: number };
-    let Ok(evaluated) = read(trace, bytes, whole) else { return false };
-    let compiled = read(trace, bytes, How { compile: Compile::AtOnce, ..whole });
-    same(&evaluated, &compiled.expect("the evaluator could"), "machine code");
+    let evaluated = read(trace, bytes, whole)?;
+    let compiled = read(trace, bytes, How { compile: Compile::AtOnce, ..whole })?;
+    same(&evaluated, &compiled, "machine code");
     let chunk_bytes = 1 + number * 7 % 61;
-    let in_chunks = read(trace, bytes, How { compile: Compile::AtOnce, chunk_bytes, ..whole });
-    same(&evaluated, &in_chunks.expect("the evaluator could"), "machine code on parts of packets");
+    let in_chunks = read(trace, bytes, How { compile: Compile::AtOnce, chunk_bytes, ..whole })?;
+    same(&evaluated, &in_chunks, "machine code on parts of packets");
     agrees_with_tree(trace, bytes, &evaluated);
-    true
+    Ok(())
 }
 
 fn same(evaluated: &Reading, other: &Reading, engine: &str) {

@@ -24,7 +24,7 @@ fn check(case: &Case) {
     let trace = metadata.trace_class.unwrap_or_else(|| panic!("{}: {:?}", case.name, metadata.diagnostics));
     let trace = Arc::new(trace);
     for number in 0..12 {
-        assert!(packets::same_by_all(&trace, &case.bytes, number), "{} cannot be decoded", case.name);
+        packets::same_by_all(&trace, &case.bytes, number).expect(&case.name);
     }
     let how = How { compile: Compile::AtOnce, chunk_bytes: case.bytes.len(), format: 0 };
     let reading = read(&trace, &case.bytes, how).expect("it was read just now");
