@@ -50,8 +50,12 @@ pub(crate) enum Command {
         shell: Shell,
     },
     /// Writes the manual page to standard output
-    #[command(after_help = "Example:\n  kymo man | man -l -")]
-    Man,
+    #[command(after_help = "Examples:\n  kymo man | man -l -\n  kymo man print | man -l -")]
+    Man {
+        /// The command whose page it is; without one, all of `kymo`
+        #[arg(value_name = "COMMAND")]
+        page: Option<String>,
+    },
 }
 
 #[derive(Args)]

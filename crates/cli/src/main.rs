@@ -21,6 +21,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use kymo_session::{Compile, OpenOptions, Session};
 
@@ -90,10 +91,21 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut io::stdout());
             Ok(Outcome::Complete)
         }
-        Command::Man => {
-            clap_mangen::Man::new(Arguments::command()).render(&mut io::stdout()).map(|()| Outcome::Complete)
-        }
+        Command::Man { page } => man(page.as_deref()),
     }
+}
+
+/// Writes the manual page of a command, or of all.
+fn man(page: Option<&str>) -> io::Result<Outcome> {
+    let mut all = Arguments::command();
+    all.build();
+    let wanted = page.map(|name| all.find_subcommand(name).cloned().ok_or(name));
+    let command = match wanted.transpose() {
+        Ok(command) => command.unwrap_or(all),
+        Err(name) => all.error(ErrorKind::InvalidSubcommand, format!("there is no command `{name}`")).exit(),
+    };
+    let page = clap_mangen::Man::new(command).source(concat!("kymo ", env!("CARGO_PKG_VERSION")));
+    page.render(&mut io::stdout()).map(|()| Outcome::Complete)
 }
 
 /// Opens the traces, or says why not.

@@ -119,7 +119,9 @@ fn wrong_usage() {
         assert_eq!(setup.status(&format!("{command} --nonsense trace")), Some(2), "{command}");
         assert_eq!(setup.status(command), Some(2), "{command} without a trace");
     }
-    for command in ["", "print --begin soon trace", "count --by colour trace", "cut trace", "completions tcl"] {
+    for command in
+        ["", "print --begin soon trace", "count --by colour trace", "cut trace", "completions tcl", "man nonsense"]
+    {
         assert_eq!(setup.status(command), Some(2), "{command}");
     }
 }

@@ -62,7 +62,7 @@ pub enum CutProblem {
     Writer(#[from] kymo_writer::Error),
     /// The dialect has no words for this trace class.
     #[error("the metadata cannot be written in this dialect: {0}")]
-    Dialect(#[from] kymo_format::write::Unwritable),
+    Dialect(Box<kymo_format::write::Unwritable>),
 }
 
 impl Session {
@@ -78,7 +78,7 @@ impl Session {
         for trace in &self.traces {
             let path = match self.traces.len() {
                 1 => output.to_owned(),
-                _ => output.join(names.unlike(trace_name(trace.folder.path()))),
+                _ => output.join(names.unlike(&trace_name(trace.folder.path()))),
             };
             cut_trace(trace, options, &path, &mut cut, progress).map_err(|problem| CutFailure { path, problem })?;
         }
@@ -93,10 +93,11 @@ fn cut_trace(
     cut: &mut Cut,
     progress: &Progress,
 ) -> Result<(), CutProblem> {
+    let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
     let text = match options.form {
         MetadataForm::AsIs => trace.metadata.text.clone(),
-        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class)?,
-        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class)?,
+        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
+        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
     };
     let metadata = Metadata::Text(text);
     let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
@@ -104,7 +105,7 @@ fn cut_trace(
     let mut names = Names::default();
     for stream in &trace.streams {
         let Some(&file) = stream.files.first() else { continue };
-        let name = names.unlike(trace_name(trace.folder.stream(file as usize).path()));
+        let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
         let into = writer.stream(stream.class, stream.id, &name)?;
         StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
@@ -117,9 +118,9 @@ struct Names(BTreeSet<String>);
 
 impl Names {
     /// The name, with a number behind it where there is such a one already.
-    fn unlike(&mut self, name: String) -> String {
+    fn unlike(&mut self, name: &str) -> String {
         let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let fresh = std::iter::once(name.clone()).chain(numbered).find(|name| !self.0.contains(name));
+        let fresh = std::iter::once(name.to_owned()).chain(numbered).find(|name| !self.0.contains(name));
         let fresh = fresh.expect("there are more numbers than names");
         self.0.insert(fresh.clone());
         fresh
