@@ -1,6 +1,8 @@
 //! Other platforms: type checks everywhere, tests where an emulator is installed.
 
-use std::path::Path;
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::cargo;
@@ -14,27 +16,37 @@ const TYPE_CHECKED: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"
 /// A platform whose programs can be run here.
 struct Emulated {
     target: &'static str,
-    /// The program that runs them, and the linker.
-    tools: [&'static str; 2],
-    environment: [(&'static str, &'static str); 2],
+    /// Where the emulator may lie: in the path or, where a system hides it, elsewhere.
+    emulators: &'static [&'static str],
+    /// Arguments of the emulator.
+    arguments: &'static str,
+    linker: &'static str,
+    /// What to install for it on Debian.
+    packages: &'static str,
+    /// A test may start a program of the platform without naming the emulator.
+    starts_others: bool,
+    /// A library that emulators may lack: its source in `xtask/`, its name, what it is linked with.
+    library: Option<[&'static str; 3]>,
 }
 
 const EMULATED: [Emulated; 2] = [
     Emulated {
         target: "aarch64-unknown-linux-gnu",
-        tools: ["qemu-aarch64", "aarch64-linux-gnu-gcc"],
-        environment: [
-            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
-            ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
-        ],
+        emulators: &["qemu-aarch64", "qemu-aarch64-static"],
+        arguments: "-L /usr/aarch64-linux-gnu",
+        linker: "aarch64-linux-gnu-gcc",
+        packages: "qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+        starts_others: false,
+        library: None,
     },
     Emulated {
         target: "x86_64-pc-windows-gnu",
-        tools: ["wine64", "x86_64-w64-mingw32-gcc"],
-        environment: [
-            ("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER", "x86_64-w64-mingw32-gcc"),
-            ("CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER", "wine64"),
-        ],
+        emulators: &["wine64", "/usr/lib/wine/wine64", "wine"],
+        arguments: "",
+        linker: "x86_64-w64-mingw32-gcc",
+        packages: "wine64 gcc-mingw-w64-x86-64",
+        starts_others: true,
+        library: Some(["wine/bcryptprimitives.c", "bcryptprimitives.dll", "-ladvapi32"]),
     },
 ];
 
@@ -52,14 +64,52 @@ pub(crate) fn run(root: &Path, types_only: bool) -> Vec<String> {
         return problems;
     }
     for platform in &EMULATED {
-        let installed = platform.tools.iter().all(|tool| Command::new(tool).arg("--version").output().is_ok());
-        if installed && add(platform.target) {
-            problems.extend(with_packages(root, "test", platform.target, &platform.environment));
-        } else {
-            println!("NOT TESTED for {}: needs {}", platform.target, platform.tools.join(" and "));
+        match tests(root, platform) {
+            Ok(problem) => problems.extend(problem),
+            Err(why) => println!("NOT TESTED for {}: {why}; install {}", platform.target, platform.packages),
         }
     }
     problems
+}
+
+/// Runs the tests of a platform; what fails, or else why they were not run.
+fn tests(root: &Path, platform: &Emulated) -> Result<Option<String>, String> {
+    let answers = |tool: &str| Command::new(tool).arg("--version").output().is_ok();
+    let emulator = platform.emulators.iter().find(|tool| answers(tool));
+    let emulator = emulator.ok_or_else(|| format!("found no {}", platform.emulators.join(", ")))?;
+    if !answers(platform.linker) {
+        return Err(format!("found no {}", platform.linker));
+    }
+    if !add(platform.target) {
+        return Err("rustup cannot add it here".to_owned());
+    }
+    let runner = format!("{emulator} {}", platform.arguments);
+    let name = platform.target.to_uppercase().replace('-', "_");
+    let (link, run) = (format!("CARGO_TARGET_{name}_LINKER"), format!("CARGO_TARGET_{name}_RUNNER"));
+    let folder = libraries(root, platform)?;
+    let (folder, prefix) = (folder.display().to_string(), folder.join("prefix").display().to_string());
+    let mut environment = vec![(link.as_str(), platform.linker), (run.as_str(), runner.as_str())];
+    environment.extend([("WINEPATH", folder.as_str()), ("WINEPREFIX", prefix.as_str()), ("WINEDEBUG", "-all")]);
+    if !platform.starts_others {
+        environment.push(("KYMO_TEST_EMULATOR", &runner));
+    }
+    Ok(with_packages(root, "test", platform.target, &environment))
+}
+
+/// The folder with what the emulator may lack, and with what it writes.
+fn libraries(root: &Path, platform: &Emulated) -> Result<PathBuf, String> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let folder = target.join(platform.target).join("emulator");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    if let Some([source, name, with]) = platform.library {
+        let mut link = Command::new(platform.linker);
+        link.args(["-shared", "-O1", "-Wall", "-Wextra", "-Werror", "-o"]).arg(folder.join(name));
+        let status = link.arg(root.join("xtask").join(source)).arg(with).status();
+        if !status.is_ok_and(|status| status.success()) {
+            return Err(format!("{} does not compile xtask/{source}", platform.linker));
+        }
+    }
+    Ok(folder)
 }
 
 fn add(target: &str) -> bool {

@@ -1,13 +1,15 @@
 //! What `kymo` prints of the trace that the project ships: arguments in, text out.
 
+mod program;
+
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use expect_test::{Expect, expect};
 
 fn kymo(arguments: &str) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_kymo"))
+    program::kymo()
         .args(arguments.split_whitespace())
         .current_dir(root)
         .env("TZ", "UTC")

@@ -1,7 +1,8 @@
 //! What `kymo print` makes of every kind of field: a trace of one event, made here, as text.
 
+mod program;
+
 use std::path::PathBuf;
-use std::process::Command;
 
 use expect_test::{expect, expect_file};
 
@@ -75,12 +76,7 @@ fn trace(name: &str) -> PathBuf {
 /// Standard output, then standard error.
 fn printed(name: &str, arguments: &[&str]) -> String {
     let folder = trace(name);
-    let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
-        .arg("print")
-        .args(arguments)
-        .arg(&folder)
-        .output()
-        .expect("the program is there");
+    let done = program::kymo().arg("print").args(arguments).arg(&folder).output().expect("the program is there");
     std::fs::remove_dir_all(&folder).expect("it was made before");
     let text = String::from_utf8_lossy(&done.stdout).replace('\x1b', "^");
     text + &String::from_utf8_lossy(&done.stderr)

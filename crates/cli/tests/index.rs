@@ -1,8 +1,9 @@
 //! What becomes of the packet index while a trace changes: a trace of many small packets, made here.
 
+mod program;
+
 use std::fs::{self, OpenOptions};
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use expect_test::{Expect, expect};
@@ -61,7 +62,7 @@ impl Setup {
 
     /// What `kymo index` says, without times and sizes of places that differ from run to run.
     fn says(&self, arguments: &str) -> String {
-        let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        let done = program::kymo()
             .arg("index")
             .args(arguments.split_whitespace())
             .arg("trace")
