@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test check conformance mutants bench
+.PHONY: demo test check conformance mutants sanitize cross bench
 
 demo:
 	@scripts/setup.sh build
@@ -35,6 +35,13 @@ conformance:
 mutants:
 	cargo build --profile ci --package kymo-cli
 	python3 scripts/mutants.py $(KYMO) --count 10000
+
+sanitize:
+	cargo build --profile ci --package kymo-cli
+	python3 scripts/sanitize.py $(KYMO)
+
+cross:
+	cargo xtask cross
 
 bench:
 	cargo build --release --package kymo-cli --features export

@@ -77,7 +77,7 @@ impl Setup {
         }
         let lines = text.lines().filter(|line| !line.starts_with("  time  "));
         let root = self.root.display().to_string();
-        lines.map(|line| line.replace(&root, "ROOT") + "\n").collect()
+        lines.map(|line| line.replace(&root, "ROOT").replace('\\', "/") + "\n").collect()
     }
 
     fn check(&self, arguments: &str, expected: &Expect) {
