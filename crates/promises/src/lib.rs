@@ -5,13 +5,17 @@
 //! ```text
 //! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again
 //!       ├─ index ───── index files of LTTng and of ours are read or refused
-//!       └─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
+//!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
+//!       ├─ programs ── evaluator and machine code run any read program alike
+//!       └─ written ─── what the writer writes, every engine reads
 //! ```
 
 pub mod index;
 pub mod metadata;
 pub mod packets;
+pub mod programs;
 pub mod random;
+mod random_program;
 pub mod reading;
 mod shaped;
 pub mod starts;

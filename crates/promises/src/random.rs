@@ -1,20 +1,33 @@
-//! Random numbers from a seed, and damaged copies of bytes: the same on every machine.
+//! Random numbers from a seed or from bytes, and damaged copies of bytes: the same on every machine.
 
-/// Numbers from a seed.
+/// Numbers from a seed, or from bytes that somebody else chose.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random {
+    state: u64,
+    chosen: Option<std::vec::IntoIter<u8>>,
+}
 
 impl Random {
     /// Numbers that this seed alone makes.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self(seed)
+        Self { state: seed, chosen: None }
     }
 
-    /// Any number (SplitMix64).
+    /// Numbers that are these bytes, two a number, then zeros: who changes a byte changes one choice.
+    #[must_use]
+    pub fn chosen(bytes: &[u8]) -> Self {
+        Self { state: 0, chosen: Some(bytes.to_vec().into_iter()) }
+    }
+
+    /// Any number (SplitMix64), or what the next bytes say.
     pub fn any(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        if let Some(chosen) = &mut self.chosen {
+            let [low, high] = [(); 2].map(|()| u64::from(chosen.next().unwrap_or(0)));
+            return low | high << 8 | (low ^ high) << 56;
+        }
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.state ^ self.state >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ mixed >> 31
     }

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{metadata, packets, starts};
+use kymo_promises::{metadata, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(5);
@@ -25,6 +25,17 @@ fn smoke(inputs: u64, mut hold: impl FnMut(&mut Random)) {
 #[test]
 fn packets() {
     smoke(800, |random| packets::hold(&starts::packet(random)));
+}
+
+#[test]
+fn programs() {
+    let (mut tried, mut records) = (0, 0);
+    smoke(1500, |random| {
+        tried += 1;
+        records += programs::hold(random).unwrap_or(0);
+    });
+    println!("{tried} programs read {records} records");
+    assert!(records > tried / 3, "{tried} programs read {records} records");
 }
 
 #[test]

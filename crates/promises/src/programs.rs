@@ -1,0 +1,209 @@
+//! Evaluator and machine code run any program alike: the scan, the columns and the text of its records.
+//!
+//! ```text
+//! header, bodies ──┬── scan:  bodies that neither print nor store    records, where they end, why there are no more
+//!                  ├── rows:  bodies that do not print               columns, or a fault
+//!                  └── text:  bodies that do not store               text, or a fault
+//! ```
+//!
+//! So one body with both is three programs, as `decode` writes them for its three faces. Programs that the verifier
+//! refuses are not for this room.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kymo_ir::{
+    Block, Cells, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval, verify,
+};
+use kymo_jit::{Engine, Rows, Scan, Text};
+
+use crate::random::Random;
+use crate::random_program::random_program;
+
+/// Records that are looked at.
+pub const RECORDS_MAX: usize = 100;
+const SLOTS: usize = 8;
+
+/// The promise for a random program and bytes: how many records it found; `None` if the verifier refused it.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold(random: &mut Random) -> Option<usize> {
+    let header = (random.below(3) == 0).then(|| random_program(random, true));
+    let body = random_program(random, false);
+    let refused = |program: &Program| verify::verify(program).is_err();
+    if refused(&body) || header.as_ref().is_some_and(refused) {
+        return None;
+    }
+    let count = random.below(60);
+    let bytes = random.bytes(count);
+    let bits = (count as u64 * 8).saturating_sub(random.below(9) as u64);
+    let (found, _) = Programs::new(header, std::iter::once((0, &body))).same_by_both(&bytes, bits);
+    Some(found.records.len())
+}
+
+/// A header and bodies in all the forms they are run in.
+#[derive(Debug)]
+pub struct Programs {
+    plan: Arc<ScanPlan>,
+    bodies: Vec<Body>,
+}
+
+/// The programs of one body for columns and for text.
+#[derive(Debug)]
+struct Body {
+    rows: Arc<Program>,
+    text: Program,
+}
+
+/// What one engine found.
+#[derive(Debug, PartialEq)]
+pub struct Found {
+    /// Records.
+    pub records: Records,
+    /// Why there are no more.
+    pub stop: ScanStop,
+    /// Where the scan stopped, and the clock there.
+    pub behind: (u64, u64),
+    /// The text of each record.
+    pub texts: Vec<Result<Vec<u8>, Fault>>,
+    /// By class, the columns as far as they could be filled.
+    pub columns: BTreeMap<u32, (Cells, Option<RowFault>)>,
+}
+
+fn prints(op: &Op) -> bool {
+    matches!(op, Op::Emit(_))
+}
+
+fn stores(op: &Op) -> bool {
+    matches!(op, Op::Store { .. } | Op::StoreSpan { .. } | Op::StoreList { .. } | Op::Row { .. })
+}
+
+/// The block without operations of some kind, at any depth.
+fn without(block: &Block, drop: fn(&Op) -> bool) -> Block {
+    let of = |op: &Op| match op.clone() {
+        Op::Repeat { count, index, body } => Op::Repeat { count, index, body: without(&body, drop) },
+        Op::Switch { on, signed, arms, default } => {
+            let arms = arms.into_iter().map(|(ranges, body)| (ranges, without(&body, drop))).collect();
+            Op::Switch { on, signed, arms, default: default.map(|body| without(&body, drop)) }
+        }
+        other => other,
+    };
+    block.iter().filter(|op| !drop(op)).map(of).collect()
+}
+
+impl Programs {
+    /// A plan of these programs; `bodies` are those of event record classes with ids. Without a header every record
+    /// has the first class.
+    #[must_use]
+    pub fn new<'p>(header: Option<Program>, bodies: impl Iterator<Item = (u64, &'p Program)>) -> Self {
+        let mut plan = ScanPlan { only_class: header.is_none().then_some(0), ..ScanPlan::default() };
+        plan.header = header.unwrap_or_default();
+        let mut all = Vec::new();
+        for (class, (id, whole)) in (0..).zip(bodies) {
+            let keep = |drop: fn(&Op) -> bool| Program { body: without(&whole.body, drop), ..whole.clone() };
+            let bare = |program| Program { tables: Vec::new(), columns: Vec::new(), ..program };
+            plan.ids.push((id, class));
+            plan.class_body.push(class);
+            plan.bodies.push(bare(keep(|op| prints(op) || stores(op))));
+            all.push(Body { rows: Arc::new(keep(prints)), text: bare(keep(stores)) });
+        }
+        plan.ids.sort_unstable();
+        Self { plan: Arc::new(plan), bodies: all }
+    }
+
+    /// What both engines find in a window of `bits` bits, and which programs machine code left to the evaluator.
+    ///
+    /// # Panics
+    ///
+    /// If the engines differ, or what stands behind the window matters.
+    #[must_use]
+    pub fn same_by_both(&self, bytes: &[u8], bits: u64) -> (Found, Vec<&'static str>) {
+        let slack = |fill: u8| [bytes, &[fill; SLACK]].concat();
+        let (zeros, ones) = (slack(0), slack(0xFF));
+        let expected = self.evaluated(Window::new(&zeros, 0, bits));
+        let again = self.evaluated(Window::new(&ones, 0, bits));
+        assert_eq!(again, expected, "what stands behind the end matters to the evaluator: {self}");
+        let Some(engine) = Engine::new() else { return (expected, Vec::new()) };
+        let (found, left) = self.compiled(&engine, Window::new(&ones, 0, bits));
+        assert_eq!(found, expected, "by machine code, by the evaluator: {self}");
+        (expected, left)
+    }
+
+    fn evaluated(&self, window: Window<'_>) -> Found {
+        let (mut records, mut scanned, mut position) = (Records::default(), state(), 0);
+        let stop = eval::scan(&self.plan, window, &mut position, &mut scanned, &mut records, RECORDS_MAX);
+        let texts = each(&records, |class, at| self.bodies[class].evaluated_text(window, at));
+        let columns = by_class(&records, |class, positions| {
+            let mut cells = Cells::default();
+            let result = eval::rows(&self.bodies[class].rows, window, positions, &mut state(), &mut cells);
+            (cells, result.err())
+        });
+        Found { records, stop, behind: (position, scanned.clock), texts, columns }
+    }
+
+    /// As [`Programs::evaluated`], and what is left to the evaluator.
+    fn compiled(&self, engine: &Engine, window: Window<'_>) -> (Found, Vec<&'static str>) {
+        let mut left = Vec::new();
+        let (mut records, mut scanned, mut position) = (Records::default(), state(), 0);
+        let stop = match Scan::new(engine, &self.plan, 0) {
+            Some(scan) => scan.run(window, &mut position, &mut scanned, &mut records, RECORDS_MAX),
+            None => {
+                left.push("scan");
+                eval::scan(&self.plan, window, &mut position, &mut scanned, &mut records, RECORDS_MAX)
+            }
+        };
+        let texts: Vec<Option<Text>> = self.bodies.iter().map(|body| Text::new(engine, body.text.clone())).collect();
+        let rows: Vec<Option<Rows>> = self.bodies.iter().map(|body| Rows::new(engine, &body.rows)).collect();
+        left.extend(texts.iter().any(Option::is_none).then_some("text"));
+        left.extend(rows.iter().any(Option::is_none).then_some("rows"));
+        let texts = each(&records, |class, at| {
+            let mut out = Vec::new();
+            if texts[class].as_ref().is_some_and(|text| text.run(window, at, &mut state(), &mut out)) {
+                return Ok(out);
+            }
+            assert!(out.is_empty(), "machine code printed a part of a record");
+            self.bodies[class].evaluated_text(window, at)
+        });
+        let columns = by_class(&records, |class, positions| {
+            let mut cells = Cells::default();
+            let result = match &rows[class] {
+                Some(rows) => rows.run(window, positions, &mut state(), &mut cells),
+                None => eval::rows(&self.bodies[class].rows, window, positions, &mut state(), &mut cells),
+            };
+            (cells, result.err())
+        });
+        (Found { records, stop, behind: (position, scanned.clock), texts, columns }, left)
+    }
+}
+
+impl std::fmt::Display for Programs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "header:\n{}", self.plan.header)?;
+        self.bodies.iter().try_for_each(|body| write!(f, "columns:\n{}text:\n{}", body.rows, body.text))
+    }
+}
+
+impl Body {
+    fn evaluated_text(&self, window: Window<'_>, at: u64) -> Result<Vec<u8>, Fault> {
+        let mut out = Vec::new();
+        eval::emit(&self.text, window, at, &mut state(), &mut out).map(|_| out)
+    }
+}
+
+fn state() -> State {
+    State { clock: 0, slots: vec![0; SLOTS] }
+}
+
+fn each<T>(records: &Records, run: impl Fn(usize, u64) -> T) -> Vec<T> {
+    records.classes.iter().zip(&records.positions).map(|(&class, &at)| run(class as usize, at)).collect()
+}
+
+fn by_class<T>(records: &Records, mut run: impl FnMut(usize, &[u64]) -> T) -> BTreeMap<u32, T> {
+    let mut positions: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    for (&class, &position) in records.classes.iter().zip(&records.positions) {
+        positions.entry(class).or_default().push(position);
+    }
+    positions.into_iter().map(|(class, positions)| (class, run(class as usize, &positions))).collect()
+}
