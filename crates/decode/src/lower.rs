@@ -405,9 +405,10 @@ impl<'a> Lower<'a> {
         self.builder.align(array.minimum_alignment.max(array.element.alignment()));
         let count = Source::Register(self.referred(&array.length)?);
         self.path.steps.push(Step::Element);
-        let passes = !face.wants(&array.element)
-            && !self.is_referred()
-            && (!self.builder.mixed_orders() || measure::only_order(&array.element).is_some());
+        // Inside of a byte the elements' order matters, but only if there are elements: the loop knows.
+        let order_is_fine = !self.builder.mixed_orders()
+            || measure::only_order(&array.element).is_some() && self.builder.phase().is_aligned(3);
+        let passes = !face.wants(&array.element) && !self.is_referred() && order_is_fine;
         self.path.steps.pop();
         if let (true, Some(stride)) = (passes, measure::stride(&array.element)) {
             if let Some((order, reversed)) = measure::only_order(&array.element) {
