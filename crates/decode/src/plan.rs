@@ -80,7 +80,10 @@ impl TracePlan {
         }
         lower.scope(Scope::EventHeader, followed, &mut Passing)?;
         let (header, body_entry) = lower.builder.finish();
-        let mut scan = ScanPlan { header, from_start: refers_to_header(stream), ..ScanPlan::default() };
+        // Where a body may begin inside of a byte, the header's last byte order matters to its first field.
+        let shares_byte = self.mixed_orders && !body_entry.is_aligned(3);
+        let from_start = shares_byte || refers_to_header(stream);
+        let mut scan = ScanPlan { header, from_start, ..ScanPlan::default() };
         scan.ids = event_ids(stream);
         if !names_class && stream.event_classes.len() == 1 {
             scan.only_class = Some(0);
