@@ -241,6 +241,9 @@ pub(crate) struct ExportArguments {
     /// What files to write
     #[arg(long, value_enum, default_value_t = TableFormat::Parquet)]
     pub(crate) format: TableFormat,
+    /// Gives every text `x` a second column `x_bytes`, with the bytes of those that are not valid text
+    #[arg(long)]
+    pub(crate) keep_bytes: bool,
     /// Begins with the first event that is not before this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) begin: Option<When>,

@@ -23,12 +23,18 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
         events: arguments.event.clone(),
         begin_ns,
         end_ns,
+        keep_bytes: arguments.keep_bytes,
     };
     let progress = Progress::default();
     let exported = watched(&progress, || session.export(&options, &progress)).map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
-    for (path, rows) in &exported.tables {
-        writeln!(out, "{:>15}  {}", show::grouped(*rows), path.display())?;
+    for table in &exported.tables {
+        writeln!(out, "{:>15}  {}", show::grouped(table.rows), table.path.display())?;
+        if table.replaced_texts > 0 && !arguments.keep_bytes {
+            let count = show::grouped(table.replaced_texts);
+            let file = table.path.display();
+            eprintln!("warning: {file}: {count} texts are not valid and have U+FFFD there; --keep-bytes keeps them");
+        }
     }
     Ok(show::report(&exported.report, arguments.common.strict))
 }

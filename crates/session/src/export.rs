@@ -46,13 +46,26 @@ pub struct ExportOptions {
     pub begin_ns: Option<i64>,
     /// Not after.
     pub end_ns: Option<i64>,
+    /// Gives texts a second column, `x_bytes`, with the bytes of those that are not valid.
+    pub keep_bytes: bool,
+}
+
+/// One table that was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedTable {
+    /// Its file.
+    pub path: PathBuf,
+    /// Rows.
+    pub rows: u64,
+    /// Texts that are not valid: they have U+FFFD where they are not.
+    pub replaced_texts: u64,
 }
 
 /// What was exported.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exported {
-    /// The files and how many rows each has.
-    pub tables: Vec<(PathBuf, u64)>,
+    /// The tables, the largest first.
+    pub tables: Vec<ExportedTable>,
     /// What stands between the tables and the whole truth.
     pub report: Report,
 }
@@ -140,7 +153,12 @@ impl<'a> ExportWork<'a> {
         let spare = self.spare.lock().ok().and_then(|mut spare| spare.get_mut(&key).and_then(Vec::pop));
         spare.unwrap_or_else(|| {
             let facts = &self.streams[stream];
-            Table::new(&facts.packet.fields, &facts.reader.columns(key.2).fields, facts.is_unix)
+            Table::new(
+                &facts.packet.fields,
+                &facts.reader.columns(key.2).fields,
+                facts.is_unix,
+                self.options.keep_bytes,
+            )
         })
     }
 
@@ -169,7 +187,7 @@ impl<'a> ExportWork<'a> {
     }
 
     /// The rows of one class.
-    fn batch(&self, round: &Round<Batch>, key: ClassKey, places: &[Place], memory: &mut Memory) -> RecordBatch {
+    fn batch(&self, round: &Round<Batch>, key: ClassKey, places: &[Place], memory: &mut Memory) -> Finished {
         let mut by_part: Vec<Vec<u32>> = vec![Vec::new(); round.parts.len()];
         places.iter().for_each(|place| by_part[place.part as usize].push(place.row));
         let mut starts = vec![0; round.parts.len()];
@@ -193,10 +211,11 @@ impl<'a> ExportWork<'a> {
             places.iter().map(&mut next).collect()
         });
         let batch = table.finish(order);
+        let replaced_texts = table.replaced();
         if let Ok(mut spare) = self.spare.lock() {
             spare.entry(key).or_default().push(table);
         }
-        batch
+        Finished { key, batch, replaced_texts }
     }
 
     fn append(
@@ -236,6 +255,13 @@ impl<'a> ExportWork<'a> {
     }
 }
 
+/// The rows of one class in a round.
+struct Finished {
+    key: ClassKey,
+    batch: RecordBatch,
+    replaced_texts: u64,
+}
+
 /// Memory of one round.
 #[derive(Default)]
 struct Memory {
@@ -248,16 +274,17 @@ struct Memory {
 
 impl Work for ExportWork<'_> {
     type Context = ();
-    type Output = Vec<(ClassKey, RecordBatch)>;
+    type Output = Vec<Finished>;
 
     fn work(&self, round: &Round<Batch>, (): ()) -> Self::Output {
         let mut memory = Memory::default();
         let by_class = self.by_class(round);
-        by_class.iter().map(|(&key, places)| (key, self.batch(round, key, places, &mut memory))).collect()
+        by_class.iter().map(|(&key, places)| self.batch(round, key, places, &mut memory)).collect()
     }
 }
 
 /// A table's file, and batches that wait to be written.
+#[derive(Default)]
 struct Waiting {
     path: PathBuf,
     file: Option<TableFile>,
@@ -265,6 +292,7 @@ struct Waiting {
     waiting: usize,
     waiting_bytes: usize,
     rows: u64,
+    replaced_texts: u64,
 }
 
 struct ExportSink<'a> {
@@ -278,14 +306,15 @@ struct ExportSink<'a> {
 }
 
 impl ExportSink<'_> {
-    fn take(&mut self, key: ClassKey, batch: RecordBatch) -> Result<(), ExportFailure> {
+    fn take(&mut self, finished: Finished) -> Result<(), ExportFailure> {
+        let Finished { key, batch, replaced_texts } = finished;
         if !self.files.contains_key(&key) {
             let path = self.path(key);
-            let waiting = Waiting { path, file: None, batches: Vec::new(), waiting: 0, waiting_bytes: 0, rows: 0 };
-            self.files.insert(key, waiting);
+            self.files.insert(key, Waiting { path, ..Waiting::default() });
         }
         let memory = UNFINISHED_BYTES / self.files.len();
         let file = self.files.get_mut(&key).expect("inserted above");
+        file.replaced_texts += replaced_texts;
         file.waiting += batch.num_rows();
         file.waiting_bytes += batch.get_array_memory_size();
         self.waiting += batch.num_rows();
@@ -332,9 +361,10 @@ impl ExportSink<'_> {
             if let Some(done) = file.file.take() {
                 done.close().map_err(|error| ExportFailure { path: file.path.clone(), error })?;
             }
-            self.exported.tables.push((file.path, file.rows));
+            let Waiting { path, rows, replaced_texts, .. } = file;
+            self.exported.tables.push(ExportedTable { path, rows, replaced_texts });
         }
-        self.exported.tables.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+        self.exported.tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
         Ok(self.exported)
     }
 }
@@ -375,9 +405,9 @@ impl Sink<ExportWork<'_>> for ExportSink<'_> {
         self.follower.behind(round);
     }
 
-    fn finish(&mut self, tables: Vec<(ClassKey, RecordBatch)>) -> ControlFlow<()> {
-        for (key, batch) in tables {
-            if let Err(error) = self.take(key, batch) {
+    fn finish(&mut self, tables: Vec<Finished>) -> ControlFlow<()> {
+        for finished in tables {
+            if let Err(error) = self.take(finished) {
                 self.error = Some(error);
                 return ControlFlow::Break(());
             }

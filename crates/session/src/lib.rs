@@ -23,7 +23,7 @@ pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "export")]
-pub use export::{ExportFailure, ExportOptions, Exported, FileFormat};
+pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;

@@ -22,6 +22,7 @@ fn export(format: FileFormat, events: &[&str], folder: &Path) -> Exported {
         events: events.iter().map(|event| (*event).to_owned()).collect(),
         begin_ns: None,
         end_ns: None,
+        keep_bytes: false,
     };
     demo().export(&options, &Progress::default()).expect("the folder can be written")
 }
@@ -89,7 +90,7 @@ fn both_formats_say_what_json_says() {
     for format in [FileFormat::Arrow, FileFormat::Parquet] {
         let exported = export(format, &[], folder.path());
         assert!(exported.report.is_complete());
-        let rows: Vec<u64> = exported.tables.iter().map(|(_, rows)| *rows).collect();
+        let rows: Vec<u64> = exported.tables.iter().map(|table| table.rows).collect();
         assert_eq!(rows, [1200, 400, 400, 400]);
         for event in ["jobs:submit", "jobs:begin", "jobs:chunk", "jobs:end"] {
             same(event, &folder.path().join(event.replace(':', "_")).with_extension(format.extension()));
@@ -101,7 +102,7 @@ fn both_formats_say_what_json_says() {
 fn only_what_was_asked_for_is_written() {
     let folder = tempfile::tempdir().expect("there is room for files");
     let exported = export(FileFormat::Arrow, &["jobs:e*"], folder.path());
-    let names: Vec<PathBuf> = exported.tables.iter().map(|(path, _)| path.clone()).collect();
+    let names: Vec<PathBuf> = exported.tables.iter().map(|table| table.path.clone()).collect();
     assert_eq!(names, [folder.path().join("jobs_end.arrow")]);
 }
 
@@ -116,7 +117,39 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
         events: Vec::new(),
         begin_ns: None,
         end_ns: None,
+        keep_bytes: false,
     };
     let failure = demo().export(&options, &Progress::default()).expect_err("a file is no folder").to_string();
     assert!(failure.starts_with(&file.display().to_string()), "{failure}");
+}
+
+#[test]
+fn texts_that_are_not_valid_are_counted_and_their_bytes_kept_on_demand() {
+    let folder = tempfile::tempdir().expect("there is room for files");
+    let metadata = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };\n\
+                    event { name = said; fields := struct { string words; }; };\n";
+    let trace = folder.path().join("trace");
+    std::fs::create_dir(&trace).expect("there is room for files");
+    std::fs::write(trace.join("metadata"), metadata).expect("there is room for files");
+    std::fs::write(trace.join("stream"), b"fine\0caf\xE9\0").expect("there is room for files");
+    let session = Session::open(&[trace], &OpenOptions::default()).unwrap_or_else(|failure| panic!("{failure:?}"));
+    let options = ExportOptions {
+        output: folder.path().join("tables"),
+        format: FileFormat::Arrow,
+        events: Vec::new(),
+        begin_ns: None,
+        end_ns: None,
+        keep_bytes: true,
+    };
+    let exported = session.export(&options, &Progress::default()).expect("the folder can be written");
+    assert_eq!((exported.tables[0].rows, exported.tables[0].replaced_texts), (2, 1));
+    let batch = &read(&exported.tables[0].path)[0];
+    let cells = |name: &str| {
+        let column = batch.column_by_name(name).expect("the column is there");
+        let options = FormatOptions::default().with_null("null");
+        let shown = ArrayFormatter::try_new(column, &options).expect("it can be shown");
+        [0, 1].map(|row| shown.value(row).to_string())
+    };
+    assert_eq!(cells("words"), ["fine", "caf\u{FFFD}"]);
+    assert_eq!(cells("words_bytes"), ["null", "636166e9"]);
 }

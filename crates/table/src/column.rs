@@ -1,5 +1,6 @@
 //! One column being filled.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -64,6 +65,14 @@ enum Data {
         encoding: TextEncoding,
         offsets: Vec<i32>,
         bytes: Vec<u8>,
+        /// Texts that were not valid.
+        replaced: u64,
+    },
+    /// The bytes of texts that are not valid.
+    RawText {
+        cells: u16,
+        encoding: TextEncoding,
+        blobs: BinaryBuilder,
     },
     Blob {
         cells: u16,
@@ -150,8 +159,8 @@ impl Validity {
     }
 }
 
-/// The columns of a field: an enumeration has two.
-pub(crate) fn columns(name: &str, shape: &Shape) -> Vec<Column> {
+/// The columns of a field: an enumeration has two; so has a text, if the bytes of what is no text are kept.
+pub(crate) fn columns(name: &str, shape: &Shape, keep_bytes: bool) -> Vec<Column> {
     let column = |name: &str, data| Column { name: name.to_owned(), data, valid: Validity::default() };
     let number = |cells: u16, kind: DataType| {
         let width = kind.primitive_width().unwrap_or(8);
@@ -182,7 +191,14 @@ pub(crate) fn columns(name: &str, shape: &Shape) -> Vec<Column> {
             _ => number(*cells, DataType::Float64),
         }],
         Shape::Text { column: cells, encoding } => {
-            vec![column(name, Data::Text { cells: *cells, encoding: *encoding, offsets: vec![0], bytes: Vec::new() })]
+            let (cells, encoding) = (*cells, *encoding);
+            let text = Data::Text { cells, encoding, offsets: vec![0], bytes: Vec::new(), replaced: 0 };
+            let mut columns = vec![column(name, text)];
+            if keep_bytes {
+                let raw = Data::RawText { cells, encoding, blobs: BinaryBuilder::new() };
+                columns.push(column(&format!("{name}_bytes"), raw));
+            }
+            columns
         }
         Shape::Blob { column: cells } => {
             vec![column(name, Data::Blob { cells: *cells, blobs: BinaryBuilder::new() })]
@@ -193,14 +209,15 @@ pub(crate) fn columns(name: &str, shape: &Shape) -> Vec<Column> {
                 let data = Data::List { cells: *cells, offsets: vec![0], element: Box::new(element) };
                 Column { name, data, valid: Validity::default() }
             };
-            columns("item", element).into_iter().map(list).collect()
+            columns("item", element, keep_bytes).into_iter().map(list).collect()
         }
         Shape::Structure { members } => {
-            let members: Vec<Column> = members.iter().flat_map(|(name, shape)| columns(name, shape)).collect();
+            let members: Vec<Column> =
+                members.iter().flat_map(|(name, shape)| columns(name, shape, keep_bytes)).collect();
             // Parquet knows no structure without members, and there is nothing in it.
             if members.is_empty() { Vec::new() } else { vec![column(name, Data::Structure { members })] }
         }
-        Shape::Optional { content, .. } => columns(name, content),
+        Shape::Optional { content, .. } => columns(name, content, keep_bytes),
         Shape::Variant { option, options } => {
             let name_of = |(index, (name, _)): (usize, &(Option<String>, Shape))| {
                 name.clone().unwrap_or(format!("option{index}"))
@@ -208,7 +225,7 @@ pub(crate) fn columns(name: &str, shape: &Shape) -> Vec<Column> {
             let names: Vec<String> = options.iter().enumerate().map(name_of).collect();
             let mut members: Vec<Column> = Vec::new();
             for (name, (_, shape)) in names.iter().zip(options) {
-                members.extend(columns(name, shape));
+                members.extend(columns(name, shape, keep_bytes));
             }
             let labels = Labels::of_names(names);
             members.insert(0, column("tag", Data::Tag { cells: *option, labels, keys: Vec::new() }));
@@ -242,7 +259,7 @@ impl Column {
             }
             Data::Flags { .. } => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
             Data::Text { .. } => DataType::Utf8,
-            Data::Blob { .. } => DataType::Binary,
+            Data::Blob { .. } | Data::RawText { .. } => DataType::Binary,
             Data::List { element, .. } => DataType::List(Arc::new(element.field().with_name("item"))),
             Data::Structure { members } => DataType::Struct(members.iter().map(Self::field).collect()),
         };
@@ -291,10 +308,18 @@ impl Column {
                     lists.append(has_value(cells, *column, row));
                 }
             }
-            Data::Text { cells: column, encoding, offsets, bytes } => {
+            Data::Text { cells: column, encoding, offsets, bytes, replaced } => {
                 for row in rows {
-                    append_text(bytes, span(source, *column, row).unwrap_or_default(), *encoding);
+                    let text = span(source, *column, row).unwrap_or_default();
+                    // Bytes of UTF-8 are looked at once for all.
+                    *replaced += u64::from(!is_bytewise(*encoding) && !is_text(text, *encoding));
+                    append_text(bytes, text, *encoding);
                     offsets.push(bytes.len() as i32);
+                }
+            }
+            Data::RawText { cells: column, encoding, blobs } => {
+                for row in rows {
+                    blobs.append_option(span(source, *column, row).filter(|text| !is_text(text, *encoding)));
                 }
             }
             Data::Blob { cells: column, blobs } => {
@@ -343,11 +368,11 @@ impl Column {
                 Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::clone(&labels.names)))
             }
             Data::Flags { lists, .. } => Arc::new(lists.finish()),
-            Data::Text { offsets, bytes, .. } => {
+            Data::Text { offsets, bytes, replaced, .. } => {
                 let offsets = OffsetBuffer::new(ScalarBuffer::from(std::mem::replace(offsets, vec![0])));
-                Arc::new(texts(&offsets, &Buffer::from_vec(std::mem::take(bytes)), nulls.as_ref()))
+                Arc::new(texts(&offsets, &Buffer::from_vec(std::mem::take(bytes)), nulls.as_ref(), replaced))
             }
-            Data::Blob { blobs, .. } => Arc::new(blobs.finish()),
+            Data::Blob { blobs, .. } | Data::RawText { blobs, .. } => Arc::new(blobs.finish()),
             Data::List { offsets, element, .. } => {
                 let offsets = std::mem::replace(offsets, vec![0]);
                 let field = Arc::new(element.field().with_name("item"));
@@ -359,6 +384,18 @@ impl Column {
                 let arrays: Vec<ArrayRef> = members.iter_mut().map(Self::finish).collect();
                 Arc::new(StructArray::new(fields, arrays, None))
             }
+        }
+    }
+}
+
+impl Column {
+    /// How many texts were not valid, since it was asked last.
+    pub(crate) fn replaced(&mut self) -> u64 {
+        match &mut self.data {
+            Data::Text { replaced, .. } => std::mem::take(replaced),
+            Data::List { element, .. } => element.replaced(),
+            Data::Structure { members } => members.iter_mut().map(Self::replaced).sum(),
+            _ => 0,
         }
     }
 }
@@ -423,16 +460,43 @@ fn append_text(out: &mut Vec<u8>, bytes: &[u8], encoding: TextEncoding) {
     kymo_ir::emit::text(out, bytes, encoding, TextStyle::Raw);
 }
 
+fn is_bytewise(encoding: TextEncoding) -> bool {
+    matches!(encoding, TextEncoding::Ascii | TextEncoding::Utf8)
+}
+
+/// Whether a reader of the table finds what was written.
+fn is_text(bytes: &[u8], encoding: TextEncoding) -> bool {
+    let of_16 = |unit: fn([u8; 2]) -> u16| {
+        let (units, rest) = bytes.as_chunks();
+        rest.is_empty() && char::decode_utf16(units.iter().map(|it| unit(*it))).all(|character| character.is_ok())
+    };
+    let of_32 = |unit: fn([u8; 4]) -> u32| {
+        let (units, rest) = bytes.as_chunks();
+        rest.is_empty() && units.iter().all(|it| char::from_u32(unit(*it)).is_some())
+    };
+    match encoding {
+        TextEncoding::Ascii | TextEncoding::Utf8 => std::str::from_utf8(bytes).is_ok(),
+        TextEncoding::Utf16Be => of_16(u16::from_be_bytes),
+        TextEncoding::Utf16Le => of_16(u16::from_le_bytes),
+        TextEncoding::Utf32Be => of_32(u32::from_be_bytes),
+        TextEncoding::Utf32Le => of_32(u32::from_le_bytes),
+    }
+}
+
 /// Texts, with U+FFFD for what is not valid.
-fn texts(offsets: &OffsetBuffer<i32>, bytes: &Buffer, nulls: Option<&NullBuffer>) -> StringArray {
+fn texts(offsets: &OffsetBuffer<i32>, bytes: &Buffer, nulls: Option<&NullBuffer>, replaced: &mut u64) -> StringArray {
     match StringArray::try_new(offsets.clone(), bytes.clone(), nulls.cloned()) {
         Ok(texts) => texts,
         Err(_) => {
             let is_valid = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row));
-            let text = |(row, ends): (usize, &[i32])| {
-                is_valid(row).then(|| String::from_utf8_lossy(&bytes[ends[0] as usize..ends[1] as usize]))
+            let mut text = |(row, ends): (usize, &[i32])| {
+                is_valid(row).then(|| {
+                    let text = String::from_utf8_lossy(&bytes[ends[0] as usize..ends[1] as usize]);
+                    *replaced += u64::from(matches!(text, Cow::Owned(_)));
+                    text
+                })
             };
-            offsets.windows(2).enumerate().map(text).collect()
+            offsets.windows(2).enumerate().map(&mut text).collect()
         }
     }
 }

@@ -9,7 +9,8 @@
 //! | integer, bit array | integer of its width and sign |
 //! | enumeration `x` | the integer, and `x_label`: a dictionary |
 //! | bit map `x` | the integer, and `x_labels`: a list of text |
-//! | boolean, real, text, blob | the same in Arrow; text that is not valid has U+FFFD in its place |
+//! | boolean, real, blob | the same in Arrow |
+//! | text `x` | text, with U+FFFD for what is not valid; on demand `x_bytes`: the bytes of those that are not |
 //! | array `x` | a list |
 //! | structure | a structure; nothing if it has no members |
 //! | optional | its content, or null |

@@ -41,11 +41,12 @@ pub struct Part<'a> {
 }
 
 impl Table {
-    /// An empty table. `is_unix`: times are counted from the Unix epoch.
+    /// An empty table. `is_unix`: times are counted from the Unix epoch; `keep_bytes`: texts have a second column
+    /// with the bytes of those that are not valid.
     #[must_use]
-    pub fn new(packet: &[ScopeField], body: &[ScopeField], is_unix: bool) -> Self {
+    pub fn new(packet: &[ScopeField], body: &[ScopeField], is_unix: bool, keep_bytes: bool) -> Self {
         let all = |fields: &[ScopeField]| -> Vec<Column> {
-            fields.iter().flat_map(|field| columns(&name(field, body), &field.shape)).collect()
+            fields.iter().flat_map(|field| columns(&name(field, body), &field.shape, keep_bytes)).collect()
         };
         let (packet, body) = (all(packet), all(body));
         let time =
@@ -76,6 +77,11 @@ impl Table {
             self.packet.iter_mut().for_each(|column| column.repeat(packet, 0, rows));
         }
         self.body.iter_mut().for_each(|column| column.append(part.body, 0..rows));
+    }
+
+    /// How many texts were not valid and have U+FFFD in their place, in what was finished since it was asked last.
+    pub fn replaced(&mut self) -> u64 {
+        self.packet.iter_mut().chain(&mut self.body).map(Column::replaced).sum()
     }
 
     /// What was appended, the row `order[i]` as row `i` where an order is given; the table is empty again.
