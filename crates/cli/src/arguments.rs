@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Writes a part of a trace as a trace of its own
     Cut(CutArguments),
-    /// Writes events as tables, one for each event class, for pandas, DuckDB, Polars and their like
+    /// Writes events as tables for pandas, DuckDB, Polars and their like
     #[cfg(feature = "export")]
     Export(ExportArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
