@@ -25,15 +25,12 @@ fn printed(case: &Case, jit: &str) -> Vec<String> {
 #[test]
 fn every_case_is_printed_alike() {
     let mut wrong = String::new();
-    for text in [include_str!("../../../tests/packets/basics.txt"), include_str!("../../../tests/packets/hostile.txt")]
-    {
-        for case in parse(text) {
-            for jit in ["off", "always"] {
-                let found = printed(&case, jit);
-                if found != case.prints {
-                    let lines = found.join("\n  ");
-                    writeln!(wrong, "--- {} KYMO_JIT={jit}\nprints:\n  {lines}", case.name).expect("it is a string");
-                }
+    for case in parse(include_str!("../../../tests/packets/hostile.txt")) {
+        for jit in ["off", "always"] {
+            let found = printed(&case, jit);
+            if found != case.prints {
+                let lines = found.join("\n  ");
+                writeln!(wrong, "--- {} KYMO_JIT={jit}\nprints:\n  {lines}", case.name).expect("it is a string");
             }
         }
     }
