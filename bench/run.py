@@ -17,6 +17,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import statistics
 import subprocess
@@ -37,6 +38,8 @@ TRACES = {
     "b400": ("tracecompass/flipping-endianness", ["-s", "400M"]),
 }
 CORE = ["taskset", "--cpu-list", "0"]
+# The same job in two processes at once, a core each: what the machine's second core is worth.
+PAIR = "two processes at once: "
 PEER_RUNS_MAX = 3
 
 
@@ -84,7 +87,12 @@ def jobs(kymo, name, folder):
         yield f"count by class, {cores}", [*pin, kymo, "count", *many, trace], True
         yield f"all fields, time order, {cores}", [*pin, kymo, "print", "--format", "none", *many, trace], True
         yield f"text, {cores}", [*pin, kymo, "print", *many, trace], True
+    for label, words in (("count", ["count"]), ("all fields", ["print", "--format", "none"]), ("text", ["print"])):
+        pair = " & ".join(shlex.join(["taskset", "--cpu-list", str(core), kymo, *words, "--threads", "1", trace])
+                          for core in (0, 1))
+        yield f"{PAIR}{label}", ["sh", "-c", f"{pair} & wait"], True
     yield "info, first screen", [kymo, "info", trace], True
+    yield "info, first screen, no index", ["env", "XDG_CACHE_HOME=/dev/null", kymo, "info", trace], True
     if "--limit" in said:
         yield "first event", [*CORE, kymo, "print", "--limit", "1", trace], True
     if "--begin" in said and (last := last_second(kymo, trace)):
@@ -157,6 +165,18 @@ def measured(kymo, name, runs, only):
     return rows
 
 
+def second_core(rows):
+    """How much faster each job is on two cores, and how much faster two processes at once are than one after the other."""
+    wall = {(row["trace"], row["job"]): row["wall_s"] for row in rows}
+    for (trace, job), one in wall.items():
+        two = wall.get((trace, job.replace(", one core", ", two cores")))
+        label = next((label for label in ("count", "all fields", "text") if job.startswith(label)), None)
+        pair = wall.get((trace, f"{PAIR}{label}"))
+        if job.endswith(", one core") and two and pair:
+            yield (f"{trace}, {job.removesuffix(', one core')}: {one / two:.2f} times as fast on two cores; "
+                   f"the machine did {2 * one / pair:.2f} times as much with two independent processes.")
+
+
 def as_row(row):
     return (f"| {row['trace']} | {row['job']} | {row['cpu_ns_per_event']:.1f} | {row['wall_ns_per_event']:.1f} "
             f"| {row['wall_s'] * 1e3:.1f} | {row['resident_mib']:.0f} | {row['runs']} |")
@@ -187,7 +207,7 @@ def main():
     title = f"{machine()}, {os.cpu_count()} cores, {datetime.date.today()}, load {busy:.1f} before the first run"
     head = ["| trace | job | ns per event (user + system) | ns per event (wall) | wall ms | resident MiB | runs |",
             "|---|---|---|---|---|---|---|"]
-    lines = [f"# {title}", "", *head, *map(as_row, rows), ""]
+    lines = [f"# {title}", "", *head, *map(as_row, rows), "", *(f"- {line}" for line in second_core(rows)), ""]
     path = HERE / "results" / f"{re.sub('[^a-z0-9]+', '-', machine().lower()).strip('-')}-{datetime.date.today()}"
     path.parent.mkdir(exist_ok=True)
     path.with_suffix(".md").write_text("\n".join(lines))
