@@ -18,7 +18,7 @@ use kymo_format::model::Scope;
 use kymo_format::testing::trace_class_of_any_bytes;
 use kymo_format::value::Value;
 
-use crate::reading::{How, Packet, RECORDS_MAX, Reading, read};
+use crate::reading::{Packet, RECORDS_MAX, Reader, Reading};
 
 /// The promise for a trace class and a packet that bytes describe.
 ///
@@ -48,13 +48,10 @@ pub fn split(data: &[u8]) -> (TraceClass, &[u8], usize) {
 ///
 /// If they do not.
 pub fn same_by_all(trace: &Arc<TraceClass>, bytes: &[u8], number: usize) -> Result<(), LowerError> {
-    let whole = How { compile: Compile::Never, chunk_bytes: bytes.len(), format: number };
-    let evaluated = read(trace, bytes, whole)?;
-    let compiled = read(trace, bytes, How { compile: Compile::AtOnce, ..whole })?;
-    same(&evaluated, &compiled, "machine code");
-    let chunk_bytes = 1 + number * 7 % 61;
-    let in_chunks = read(trace, bytes, How { compile: Compile::AtOnce, chunk_bytes, ..whole })?;
-    same(&evaluated, &in_chunks, "machine code on parts of packets");
+    let evaluated = Reader::new(trace, Compile::Never, number)?.read(bytes, bytes.len());
+    let compiled = Reader::new(trace, Compile::AtOnce, number)?;
+    same(&evaluated, &compiled.read(bytes, bytes.len()), "machine code");
+    same(&evaluated, &compiled.read(bytes, 1 + number * 7 % 61), "machine code on parts of packets");
     agrees_with_tree(trace, bytes, &evaluated);
     Ok(())
 }

@@ -24,17 +24,6 @@ pub const RECORDS_MAX: usize = 300;
 /// Packets of a file that are looked at.
 const PACKETS_MAX: usize = 20;
 
-/// How to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct How {
-    /// Machine code or the evaluator.
-    pub compile: Compile,
-    /// Bytes of a packet that are in memory at once; more if a record needs more.
-    pub chunk_bytes: usize,
-    /// Which of the ways to print.
-    pub format: usize,
-}
-
 /// What is in a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -76,20 +65,6 @@ pub struct Event {
     pub line: Result<Vec<u8>, Fault>,
 }
 
-/// Reads a whole stream file.
-///
-/// # Errors
-///
-/// The trace class cannot be decoded.
-pub fn read(trace: &Arc<TraceClass>, bytes: &[u8], how: How) -> Result<Reading, LowerError> {
-    let decoder = Arc::new(Decoder::new(Arc::clone(trace), how.compile)?);
-    let columns = |class| ColumnReader::new(Arc::clone(&decoder), class, Projection::All);
-    let columns = (0..trace.stream_classes.len()).map(columns).collect();
-    let printer = Printer::new(Arc::clone(&decoder), format(how.format));
-    let file = File { decoder, columns, printer, how };
-    Ok(file.read(bytes))
-}
-
 fn format(number: usize) -> LineFormat {
     let flags = PrettyOptions { enum_flags: true, scope_names: true, ..PrettyOptions::default() };
     let formats = [
@@ -103,20 +78,36 @@ fn format(number: usize) -> LineFormat {
     formats[number % formats.len()].clone()
 }
 
-struct File {
+/// Reads stream files of one trace class.
+#[derive(Debug)]
+pub struct Reader {
     decoder: Arc<Decoder>,
     columns: Vec<ColumnReader>,
     printer: Printer,
-    how: How,
 }
 
-impl File {
-    fn read(&self, bytes: &[u8]) -> Reading {
+impl Reader {
+    /// By machine code or the evaluator; `format` chooses a way to print.
+    ///
+    /// # Errors
+    ///
+    /// The trace class cannot be decoded.
+    pub fn new(trace: &Arc<TraceClass>, compile: Compile, format: usize) -> Result<Self, LowerError> {
+        let decoder = Arc::new(Decoder::new(Arc::clone(trace), compile)?);
+        let columns = |class| ColumnReader::new(Arc::clone(&decoder), class, Projection::All);
+        let columns = (0..trace.stream_classes.len()).map(columns).collect();
+        let printer = Printer::new(Arc::clone(&decoder), self::format(format));
+        Ok(Self { decoder, columns, printer })
+    }
+
+    /// Reads a whole stream file, `chunk_bytes` of a packet at once, more where a record needs more.
+    #[must_use]
+    pub fn read(&self, bytes: &[u8], chunk_bytes: usize) -> Reading {
         let mut reading = Reading::default();
         let (mut offset, mut clock) = (0, 0);
         while offset < bytes.len() && reading.packets.len() < PACKETS_MAX {
             let left = &bytes[offset..];
-            match self.packet(left, clock) {
+            match self.packet(left, clock, chunk_bytes) {
                 Ok((packet, total_bytes)) => {
                     clock = packet.behind.1;
                     reading.packets.push(packet);
@@ -132,7 +123,7 @@ impl File {
     }
 
     /// The packet that `bytes` begin with, and its length.
-    fn packet(&self, bytes: &[u8], clock: u64) -> Result<(Packet, usize), HeadError> {
+    fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<(Packet, usize), HeadError> {
         // What stands behind the end must not matter: ones here, the file's next bytes elsewhere.
         let slack = [bytes, &[0xFF; SLACK]].concat();
         let left_bits = 8 * bytes.len() as u64;
@@ -146,9 +137,10 @@ impl File {
         let line = self.printer.packet(&head, whole);
         let text = line.clone().unwrap_or_default();
         let state = self.decoder.state(&head, head.begin_cycles.unwrap_or(clock));
-        let mut walk = Walk { file: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
+        let mut walk =
+            Walk { reader: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
         let mut position = head.body_start;
-        let stop = walk.events(&mut position);
+        let stop = walk.events(&mut position, chunk_bytes.max(1));
         let (events, clock) = (walk.events, walk.state.clock);
         let line = line.map(|text| text.as_bytes().to_vec());
         let is_cut = total > left_bits;
@@ -159,7 +151,7 @@ impl File {
 
 /// The walk over the records of one packet.
 struct Walk<'a> {
-    file: &'a File,
+    reader: &'a Reader,
     head: &'a PacketHead,
     text: &'a kymo_decode::text::PacketText,
     /// From the packet's beginning to the end of the file, and slack.
@@ -170,8 +162,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn events(&mut self, position: &mut u64) -> ScanStop {
-        let mut chunk_bytes = self.file.how.chunk_bytes.max(1);
+    fn events(&mut self, position: &mut u64, mut chunk_bytes: usize) -> ScanStop {
         let mut records = Records::default();
         loop {
             let origin = *position / 8;
@@ -180,7 +171,7 @@ impl Walk<'_> {
             let window = Window::new(&self.slack[origin as usize..behind], origin, end);
             records.clear();
             let limit = (RECORDS_MAX - self.events.len()).min(chunk_bytes);
-            let decoder = &self.file.decoder;
+            let decoder = &self.reader.decoder;
             let class = self.head.stream_class;
             let stop = decoder.scan(class, window, position, &mut self.state, &mut records, limit);
             self.append(&records, window);
@@ -223,12 +214,12 @@ impl Walk<'_> {
         rows: &[usize],
         window: Window<'_>,
     ) -> Vec<Result<Vec<(Scope, Value)>, Fault>> {
-        let reader = &self.file.columns[self.head.stream_class];
+        let reader = &self.reader.columns[self.head.stream_class];
         let mut positions: Vec<u64> = rows.iter().map(|&row| records.positions[row]).collect();
         let mut found = Vec::new();
         while !positions.is_empty() {
             let mut cells = Cells::default();
-            let mut state = self.file.decoder.state(self.head, 0);
+            let mut state = self.reader.decoder.state(self.head, 0);
             let result = reader.read(class as usize, window, &positions, &mut state, &mut cells);
             let complete = result.as_ref().map_or_else(|fault| fault.row, |()| positions.len());
             let shaped = Shaped { cells: &cells, bytes: window.bytes() };
@@ -249,8 +240,8 @@ impl Walk<'_> {
     fn line(&self, class: u32, position: u64, window: Window<'_>) -> Result<Vec<u8>, Fault> {
         let stream_class = self.head.stream_class;
         let event = Line { stream_class, event_class: class as usize, position, window, packet: self.text };
-        let mut state = self.file.decoder.state(self.head, 0);
+        let mut state = self.reader.decoder.state(self.head, 0);
         let mut out = Vec::new();
-        self.file.printer.event(&event, &mut state, &mut out).map(|()| out)
+        self.reader.printer.event(&event, &mut state, &mut out).map(|()| out)
     }
 }

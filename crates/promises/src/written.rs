@@ -18,7 +18,7 @@ use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
 
 use crate::packets::same_by_all;
 use crate::random::Random;
-use crate::reading::{How, read};
+use crate::reading::Reader;
 use crate::values::Values;
 
 /// An event that was written: clock, class, contexts and payload.
@@ -122,8 +122,8 @@ fn found_again(trace: &Arc<TraceClass>, path: &Path, class: usize, written: &[Wr
     }
     let number = random.below(256);
     same_by_all(trace, &bytes, number).expect("such trace classes can be decoded");
-    let how = How { compile: Compile::Never, chunk_bytes: bytes.len(), format: 0 };
-    let reading = read(trace, &bytes, how).expect("it was read just now");
+    let reader = Reader::new(trace, Compile::Never, 0).expect("it was decoded just now");
+    let reading = reader.read(&bytes, bytes.len());
     assert_eq!(reading.fault, None, "a packet that was written");
     let events: Vec<_> = reading.packets.iter().flat_map(|packet| &packet.events).collect();
     assert!(reading.packets.iter().all(|packet| packet.head.stream_class == class), "packets of another class");

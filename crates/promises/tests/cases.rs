@@ -7,7 +7,7 @@ use kymo_decode::Compile;
 use kymo_decode::cases::{Case, FILES, parse};
 use kymo_ir::ScanStop;
 use kymo_promises::packets;
-use kymo_promises::reading::{How, Reading, read};
+use kymo_promises::reading::{Reader, Reading};
 
 /// What stopped the reading.
 fn fault(reading: &Reading) -> Option<String> {
@@ -26,8 +26,8 @@ fn check(case: &Case) {
     for number in 0..12 {
         packets::same_by_all(&trace, &case.bytes, number).expect(&case.name);
     }
-    let how = How { compile: Compile::AtOnce, chunk_bytes: case.bytes.len(), format: 0 };
-    let reading = read(&trace, &case.bytes, how).expect("it was read just now");
+    let reader = Reader::new(&trace, Compile::AtOnce, 0).expect("it was decoded just now");
+    let reading = reader.read(&case.bytes, case.bytes.len());
     assert_eq!(fault(&reading), case.fault, "{}", case.name);
 }
 

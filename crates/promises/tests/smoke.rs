@@ -7,7 +7,7 @@ use kymo_promises::random::Random;
 use kymo_promises::{metadata, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
-const TIME_MAX: Duration = Duration::from_secs(5);
+const TIME_MAX: Duration = Duration::from_secs(3);
 
 /// Runs a promise on inputs made from seeds, and says which seed broke it.
 fn smoke(inputs: u64, mut hold: impl FnMut(&mut Random)) {
