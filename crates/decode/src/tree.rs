@@ -14,8 +14,7 @@
 
 pub mod stream;
 
-use std::collections::HashMap;
-
+use kymo_format::earlier::Earlier;
 use kymo_format::model::{
     DynamicArray, FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Optional, Role, Scope,
     Step, Structure, TextEncoding, Variant,
@@ -81,9 +80,7 @@ pub struct Reader<'a> {
     default_clock: Option<usize>,
     clock: u64,
     order: Option<(ByteOrder, bool)>,
-    saved: HashMap<FieldPath, i128>,
-    /// Options that were there, by variant.
-    taken: HashMap<FieldPath, usize>,
+    earlier: Earlier,
     roles: Vec<(Role, u64)>,
     uuid: Option<Uuid>,
     here: FieldPath,
@@ -102,8 +99,7 @@ impl<'a> Reader<'a> {
             default_clock: None,
             clock: 0,
             order: None,
-            saved: HashMap::new(),
-            taken: HashMap::new(),
+            earlier: Earlier::default(),
             roles: Vec::new(),
             uuid: None,
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
@@ -235,14 +231,7 @@ impl<'a> Reader<'a> {
 
     /// The value of the field at `path`, which was read before.
     fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        let saved = match path.steps.last() {
-            Some(Step::Selected(_)) => {
-                let there = path.resolved(|variant| self.taken.get(variant).copied());
-                there.and_then(|path| self.saved.get(&path))
-            }
-            _ => self.saved.get(path),
-        };
-        saved.copied().ok_or_else(|| self.error(ErrorKind::NoReference))
+        self.earlier.integer(path).ok_or_else(|| self.error(ErrorKind::NoReference))
     }
 
     fn length(&self, path: &FieldPath) -> Result<u64, Error> {
@@ -253,7 +242,7 @@ impl<'a> Reader<'a> {
     /// Remembers an integer under its path and for its roles, and moves the clock.
     fn keep(&mut self, at: u64, value: &Value, width: u32, meaning: &IntegerMeaning) -> Result<(), Error> {
         if let Some(integer) = value.integer() {
-            self.saved.insert(self.here.clone(), integer);
+            self.earlier.keep(&self.here, integer);
         }
         let Value::Unsigned(low) = *value else {
             return Ok(());
@@ -271,7 +260,7 @@ impl<'a> Reader<'a> {
 ///
 /// The scopes before it, if it refers to them, were read with the same reader.
 pub fn read(class: &FieldClass, scope: Scope, reader: &mut Reader<'_>) -> Result<Value, Error> {
-    reader.saved.retain(|path, _| path.scope != scope);
+    reader.earlier.begin(scope);
     reader.here = FieldPath { scope, steps: Vec::new() };
     reader.values_left = VALUES_MAX;
     reader.empty_left = EMPTY_ELEMENTS_MAX;
@@ -327,7 +316,7 @@ fn bit_array(bits: &FixedBits, reader: &mut Reader<'_>) -> Result<Value, Error> 
 
 fn boolean(bits: &FixedBits, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let value = reader.bits(bits)? != 0;
-    reader.saved.insert(reader.here.clone(), i128::from(value));
+    reader.earlier.keep(&reader.here, i128::from(value));
     Ok(Value::Boolean(value))
 }
 
@@ -457,7 +446,7 @@ fn option(variant: &Variant, reader: &mut Reader<'_>) -> Result<Value, Error> {
     let Some(option) = found else {
         return Err(reader.error(ErrorKind::NoOption { selector }));
     };
-    reader.taken.insert(reader.here.clone(), option);
+    reader.earlier.select(&reader.here, option);
     let content = below(Step::Option(option), &variant.options[option].class, reader)?;
     Ok(Value::Variant { option, content: Box::new(content) })
 }

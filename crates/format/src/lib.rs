@@ -11,6 +11,7 @@
 mod budget;
 pub mod check;
 mod diagnostic;
+pub mod earlier;
 pub mod json;
 pub mod model;
 mod said;

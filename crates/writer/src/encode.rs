@@ -4,8 +4,7 @@
 //! last event record class id. What a reader could not find again is refused here. A caller takes a
 //! [`Encoder::mark`] before a record and goes back to it when the record is refused or too long.
 
-use std::collections::HashMap;
-
+use kymo_format::earlier::Earlier;
 use kymo_format::model::{
     FieldClass, FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Role, Scope, Step, Structure,
     TextEncoding,
@@ -37,9 +36,7 @@ pub(crate) struct Encoder {
     pub(crate) event_id: Option<u64>,
     pub(crate) patches: Vec<Patch>,
     order: Option<(ByteOrder, bool)>,
-    saved: HashMap<FieldPath, i128>,
-    /// Options that were written, by variant.
-    taken: HashMap<FieldPath, usize>,
+    earlier: Earlier,
     here: FieldPath,
 }
 
@@ -63,8 +60,7 @@ impl Encoder {
             event_id: None,
             patches: Vec::new(),
             order: None,
-            saved: HashMap::new(),
-            taken: HashMap::new(),
+            earlier: Earlier::default(),
             here: FieldPath { scope: Scope::PacketHeader, steps: Vec::new() },
         }
     }
@@ -95,7 +91,7 @@ impl Encoder {
 
     /// Writes the structure of a scope.
     pub(crate) fn scope(&mut self, class: &FieldClass, scope: Scope, value: &Value) -> Result<(), Error> {
-        self.saved.retain(|path, _| path.scope != scope);
+        self.earlier.begin(scope);
         self.here = FieldPath { scope, steps: Vec::new() };
         self.field(class, value)
     }
@@ -132,7 +128,7 @@ impl Encoder {
             (FieldKind::BitArray(bits), Value::BitArray(value)) => self.bits(bits, *value),
             (FieldKind::BitMap(map), Value::BitArray(value)) => self.bits(&map.bits, *value),
             (FieldKind::Boolean(bits), Value::Boolean(value)) => {
-                self.saved.insert(self.here.clone(), i128::from(*value));
+                self.earlier.keep(&self.here, i128::from(*value));
                 self.bits(bits, u64::from(*value))
             }
             (FieldKind::Integer(integer), value) => self.integer(&integer.bits, &integer.meaning, value),
@@ -175,7 +171,7 @@ impl Encoder {
                 if options.position(|option| holds(&option.ranges, selector)) != Some(*option) {
                     return Err(Problem::Selector { selector }.into());
                 }
-                self.taken.insert(self.here.clone(), *option);
+                self.earlier.select(&self.here, *option);
                 self.below(Step::Option(*option), &class.options[*option].class, content)
             }
             (kind, value) => Err(wrong_kind(kind, value)),
@@ -267,7 +263,7 @@ impl Encoder {
         bits: Option<FixedBits>,
     ) -> Result<(), Error> {
         if let Some(integer) = value.integer() {
-            self.saved.insert(self.here.clone(), integer);
+            self.earlier.keep(&self.here, integer);
         }
         let Value::Unsigned(value) = *value else {
             return Ok(());
@@ -358,14 +354,7 @@ impl Encoder {
     }
 
     fn reference(&self, path: &FieldPath) -> Result<i128, Error> {
-        let saved = match path.steps.last() {
-            Some(Step::Selected(_)) => {
-                let there = path.resolved(|variant| self.taken.get(variant).copied());
-                there.and_then(|path| self.saved.get(&path))
-            }
-            _ => self.saved.get(path),
-        };
-        saved.copied().ok_or_else(|| Problem::Reference.into())
+        self.earlier.integer(path).ok_or_else(|| Problem::Reference.into())
     }
 }
 
