@@ -324,3 +324,33 @@ fn what_cannot_be_read() {
         exit status 1
     "#]]);
 }
+
+/// One trace that cannot be opened keeps no other from being shown.
+#[test]
+fn one_of_several_traces_is_broken() {
+    let setup = Setup::new("one-broken");
+    setup.trace("broken", "/* CTF 1.8 */\ntrace {", &[]);
+    setup.trace("sound", TIMELESS, &[1, 2, 3]);
+    setup.check(". absent", &expect![[r#"
+        sound  (./sound)
+          declares  1 event class
+
+          streams   1 with 1 packet, 12 B
+          events    3 that can be read
+          losses    none reported
+          busiest event classes
+            100.0%  ██████████████████████████████  tick
+
+        Next:  kymo check . absent
+               kymo print . absent | less
+               kymo count . absent
+        stderr: error: ./broken/metadata:2:8: found the end of the text, expected a type
+        stderr: error: absent: No such file or directory (os error 2)
+        exit status 1
+    "#]]);
+    setup.check("print --limit 1 . --strict", &expect![[r#"
+        tick: { value = 1 }
+        stderr: error: ./broken/metadata:2:8: found the end of the text, expected a type
+        exit status 1
+    "#]]);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use kymo_decode::Compile;
 use kymo_format::model::EnvironmentValue;
-use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity};
+use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{
     Cursor, CursorSetup, DataStream, KeyMaker, KnownPackets, NothingKnown, OpenError, StreamFault, Trace, TraceOptions,
 };
@@ -69,14 +69,33 @@ impl OpenFailure {
             other => format!("error: {other}\n"),
         }
     }
+
+    /// The failure in a line, where other traces can be read.
+    fn problem(&self) -> Problem {
+        let (place, message) = match self {
+            Self::Source(error) => (error.path.display().to_string(), error.kind.to_string()),
+            Self::Trace { path, error: OpenError::Metadata(metadata) } => {
+                let file = path.join("metadata").display().to_string();
+                match metadata.diagnostics.iter().find(|found| found.severity == Severity::Error) {
+                    Some(found) => {
+                        let at = line_column(&metadata.text, found.span.start);
+                        (format!("{file}:{}:{}", at.line, at.column), found.problem.to_string())
+                    }
+                    None => (file, OpenError::Metadata(metadata.clone()).to_string()),
+                }
+            }
+            Self::Trace { path, error } => (path.display().to_string(), error.to_string()),
+        };
+        Problem { place, message }
+    }
 }
 
 impl Session {
-    /// Opens every trace at or below the paths.
+    /// Opens every trace at or below the paths. What cannot be opened stands in the report, unless nothing can.
     ///
     /// # Errors
     ///
-    /// A path without a trace, or metadata that cannot be understood.
+    /// The first path without a trace, or metadata that cannot be understood, if there is nothing else.
     pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
         let mut traces = Vec::new();
         let mut finder = Finder::default();
@@ -85,18 +104,26 @@ impl Session {
             Some(cache) => cache,
             None => &NothingKnown,
         };
+        let mut failures = Vec::new();
+        let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
         for path in paths {
-            for folder in finder.find(path)? {
+            let found = finder.find(path).map_err(|error| failures.push(OpenFailure::Source(error)));
+            for folder in found.into_iter().flatten() {
                 let path = folder.path().to_owned();
-                let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
-                let trace = Trace::open(folder, trace_options, known);
-                traces.push(Arc::new(trace.map_err(|error| OpenFailure::Trace { path, error })?));
+                match Trace::open(folder, trace_options, known) {
+                    Ok(trace) => traces.push(Arc::new(trace)),
+                    Err(error) => failures.push(OpenFailure::Trace { path, error }),
+                }
             }
+        }
+        if traces.is_empty() && !failures.is_empty() {
+            return Err(failures.swap_remove(0));
         }
         traces.sort_by_key(|trace| trace.class.uuid);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut opened = opening_report(&traces);
+        opened.unreadable.extend(failures.iter().map(OpenFailure::problem));
         opened.unreadable.extend(
             finder.skipped().iter().map(|skipped| Problem {
                 place: skipped.path.display().to_string(),
