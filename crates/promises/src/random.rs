@@ -17,7 +17,7 @@ impl Random {
     /// Numbers that are these bytes, two a number, then zeros: who changes a byte changes one choice.
     #[must_use]
     pub fn chosen(bytes: &[u8]) -> Self {
-        Self { state: 0, chosen: Some(bytes.to_vec().into_iter()) }
+        Self { state: 0, chosen: Some(Vec::from(bytes).into_iter()) }
     }
 
     /// Any number (SplitMix64), or what the next bytes say.

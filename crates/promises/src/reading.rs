@@ -50,6 +50,9 @@ pub struct Packet {
     pub line: Result<Vec<u8>, Fault>,
 }
 
+/// The fields of a record by scope, or why they cannot be read.
+pub type Fields = Result<Vec<(Scope, Value)>, Fault>;
+
 /// One event record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
@@ -60,7 +63,7 @@ pub struct Event {
     /// Where its fields, or the record, are.
     pub position: u64,
     /// Its fields by scope.
-    pub fields: Result<Vec<(Scope, Value)>, Fault>,
+    pub fields: Fields,
     /// Its line.
     pub line: Result<Vec<u8>, Fault>,
 }
@@ -191,7 +194,7 @@ impl Walk<'_> {
         let mut classes: Vec<u32> = records.classes.clone();
         classes.sort_unstable();
         classes.dedup();
-        let mut fields: Vec<Option<Result<Vec<(Scope, Value)>, Fault>>> = vec![None; records.len()];
+        let mut fields: Vec<Option<Fields>> = vec![None; records.len()];
         for class in classes {
             let rows: Vec<usize> = (0..records.len()).filter(|&row| records.classes[row] == class).collect();
             for (row, found) in rows.iter().zip(self.columns(class, records, &rows, window)) {
@@ -207,13 +210,7 @@ impl Walk<'_> {
     }
 
     /// The fields of records of one class.
-    fn columns(
-        &self,
-        class: u32,
-        records: &Records,
-        rows: &[usize],
-        window: Window<'_>,
-    ) -> Vec<Result<Vec<(Scope, Value)>, Fault>> {
+    fn columns(&self, class: u32, records: &Records, rows: &[usize], window: Window<'_>) -> Vec<Fields> {
         let reader = &self.reader.columns[self.head.stream_class];
         let mut positions: Vec<u64> = rows.iter().map(|&row| records.positions[row]).collect();
         let mut found = Vec::new();

@@ -153,7 +153,7 @@ impl<'r> Values<'r> {
                 None if self.is_needed() => return None,
                 None => 0,
             };
-        } else if let Some(selects) = self.selectors.get(&self.here).filter(|_| any % 8 != 0) {
+        } else if let Some(selects) = self.selectors.get(&self.here).filter(|_| !any.is_multiple_of(8)) {
             value = selects[any as usize / 8 % selects.len()];
         }
         if self.lengths.contains(&self.here) && meaning.roles.is_empty() {
