@@ -126,7 +126,7 @@ impl Programs {
         let again = self.evaluated(Window::new(&ones, 0, bits));
         assert_eq!(again, expected, "what stands behind the end matters to the evaluator: {self}");
         let Some(engine) = Engine::new() else { return (expected, Vec::new()) };
-        let (found, left) = self.compiled(&engine, Window::new(&ones, 0, bits));
+        let (found, left) = self.compiled(&engine, Window::new(&zeros, 0, bits));
         assert_eq!(found, expected, "by machine code, by the evaluator: {self}");
         (expected, left)
     }

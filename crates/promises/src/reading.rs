@@ -87,6 +87,8 @@ pub struct Reader {
     decoder: Arc<Decoder>,
     columns: Vec<ColumnReader>,
     printer: Printer,
+    /// What stands behind the end of a file: it must not matter, so the engines get different bytes.
+    slack: u8,
 }
 
 impl Reader {
@@ -100,7 +102,8 @@ impl Reader {
         let columns = |class| ColumnReader::new(Arc::clone(&decoder), class, Projection::All);
         let columns = (0..trace.stream_classes.len()).map(columns).collect();
         let printer = Printer::new(Arc::clone(&decoder), self::format(format));
-        Ok(Self { decoder, columns, printer })
+        let slack = if compile == Compile::Never { 0xFF } else { 0 };
+        Ok(Self { decoder, columns, printer, slack })
     }
 
     /// Reads a whole stream file, `chunk_bytes` of a packet at once, more where a record needs more.
@@ -127,8 +130,7 @@ impl Reader {
 
     /// The packet that `bytes` begin with, and its length.
     fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<(Packet, usize), HeadError> {
-        // What stands behind the end must not matter: ones here, the file's next bytes elsewhere.
-        let slack = [bytes, &[0xFF; SLACK]].concat();
+        let slack = [bytes, &[self.slack; SLACK]].concat();
         let left_bits = 8 * bytes.len() as u64;
         let whole = Window::new(&slack, 0, left_bits);
         let head = self.decoder.head(whole, clock)?;
