@@ -22,7 +22,11 @@ use crate::keys::KeyMaker;
 use crate::quirks;
 
 /// Events of a batch at most.
-pub const BATCH_ROWS: usize = 4096;
+const BATCH_ROWS: usize = 4096;
+/// Events of the first batch at most. Each one may have so many times as many as the one before: whoever wants a
+/// few events does not wait for thousands.
+const FIRST_ROWS: usize = 64;
+const GROWTH: usize = 8;
 /// A record that needs more bytes than this is refused.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
@@ -68,6 +72,7 @@ pub struct Cursor {
     /// When the packet that was read last ends, as it says.
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
+    batch_rows: usize,
 }
 
 /// The packet that is being read.
@@ -115,6 +120,7 @@ impl Cursor {
             begins_are_doubtful: quirks::begins_are_doubtful(setup.decoder.trace_class()),
             end_before: None,
             spare: Vec::new(),
+            batch_rows: FIRST_ROWS,
             setup,
         }
     }
@@ -123,6 +129,12 @@ impl Cursor {
     #[must_use]
     pub fn stream(&self) -> usize {
         self.setup.stream
+    }
+
+    /// Events of the next batch at most.
+    #[must_use]
+    pub fn batch_rows(&self) -> usize {
+        self.batch_rows
     }
 
     /// How often the stream's clock stepped back so far.
@@ -270,7 +282,7 @@ impl Cursor {
             let decoder = &self.setup.decoder;
             let class = row.stream_class as usize;
             let Current { state, position, .. } = &mut current;
-            let stop = decoder.scan(class, window, position, state, &mut records, BATCH_ROWS);
+            let stop = decoder.scan(class, window, position, state, &mut records, self.batch_rows);
             let found = !records.is_empty();
             if found {
                 if std::mem::take(&mut current.owes_begin) {
@@ -294,6 +306,7 @@ impl Cursor {
             self.clock = current.state.clock;
             match stop {
                 ScanStop::End | ScanStop::Full => {
+                    self.batch_rows = (self.batch_rows * GROWTH).min(BATCH_ROWS);
                     self.current = Some(current);
                     return;
                 }

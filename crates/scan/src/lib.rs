@@ -18,7 +18,7 @@ mod quirks;
 pub mod trace;
 
 pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
-pub use cursor::{BATCH_ROWS, Cursor, CursorSetup, Item};
+pub use cursor::{Cursor, CursorSetup, Item};
 pub use fault::{StreamFault, StreamFaultKind};
 pub use index::PacketRow;
 pub use keys::KeyMaker;

@@ -87,6 +87,10 @@ struct Scratch {
 
 /// Rows of a round at most, about; keeps a round's keys and references in the second-level cache.
 const ROUND_ROWS: usize = 8 * 1024;
+/// The same of the first round, and how many times as many each one may have as the one before: whoever wants a few
+/// events does not wait for thousands.
+const FIRST_ROUND_ROWS: usize = 512;
+const GROWTH: usize = 8;
 
 impl<B: Keyed> Merger<B> {
     /// A merger of `streams` streams, in the order of their rank.
@@ -95,7 +99,7 @@ impl<B: Keyed> Merger<B> {
         let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
         Self {
             streams: std::iter::repeat_with(queue).take(streams).collect(),
-            rows_wanted: (ROUND_ROWS / streams.max(1)).max(1),
+            rows_wanted: (FIRST_ROUND_ROWS / streams.max(1)).max(1),
             scratch: Scratch::default(),
         }
     }
@@ -147,6 +151,7 @@ impl<B: Keyed> Merger<B> {
     /// If an unfinished stream has nothing queued.
     pub fn round(&mut self) -> Option<Round<B>> {
         let horizon = self.horizon();
+        self.rows_wanted = (self.rows_wanted * GROWTH).min((ROUND_ROWS / self.streams.len().max(1)).max(1));
         let mut parts = Vec::new();
         for (stream, queue) in self.streams.iter_mut().enumerate() {
             queue.take(stream, horizon, &mut parts);

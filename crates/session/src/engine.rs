@@ -177,7 +177,8 @@ impl<W: Work> Job<W> {
             Self::Refill { stream, mut cursor, spare } => {
                 spare.into_iter().for_each(|batch| cursor.recycle(batch));
                 let (mut items, mut rows, mut ended) = (Vec::new(), 0, false);
-                while !ended && rows < kymo_scan::BATCH_ROWS && items.len() < REFILL_BATCHES {
+                let wanted = cursor.batch_rows();
+                while !ended && rows < wanted && items.len() < REFILL_BATCHES {
                     match cursor.next_item() {
                         Some(item) => {
                             rows += if let Item::Batch(batch) = &item { batch.keys.len() } else { 0 };
