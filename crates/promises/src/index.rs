@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use kymo_decode::{Compile, Decoder};
 use kymo_scan::index::{hop, parse_lttng_index, rows_of_lttng_index};
-use kymo_scan::{KnownPackets, PacketRow};
+use kymo_scan::{KnownPackets, Packets};
 use kymo_session::PacketCache;
 use kymo_source::TraceFolder;
 
@@ -24,7 +24,7 @@ pub struct Indexed {
     _root: tempfile::TempDir,
     folder: TraceFolder,
     decoder: Decoder,
-    rows: Vec<PacketRow>,
+    rows: Packets,
     cache: PacketCache,
     cache_file: PathBuf,
 }
@@ -100,7 +100,7 @@ fn only_file(folder: &Path) -> PathBuf {
 }
 
 /// As LTTng writes it, version 1.1.
-fn lttng_index(rows: &[PacketRow]) -> Vec<u8> {
+fn lttng_index(rows: &Packets) -> Vec<u8> {
     let mut bytes: Vec<u8> = [0xC1F1_DCC1_u32, 1, 1, 72].iter().flat_map(|word| word.to_be_bytes()).collect();
     for row in rows {
         let entry = [row.offset_bytes, row.total_bits, row.content_bits, 0, 0, 0, 0, 0, 0];

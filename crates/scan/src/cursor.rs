@@ -17,7 +17,7 @@ use kymo_source::{Buffer, BufferPool, Stream};
 
 use crate::batch::{Batch, Content, Events, Loss, Mark, Packet};
 use crate::fault::{StreamFault, StreamFaultKind};
-use crate::index::{HeadReader, PacketRow};
+use crate::index::{HeadReader, PacketRow, Packets, Place};
 use crate::keys::KeyMaker;
 use crate::quirks;
 
@@ -38,7 +38,7 @@ pub struct CursorSetup {
     /// The files that its packets lie in, by their number.
     pub files: Vec<(u32, Stream)>,
     /// All packets of the stream in the order of time.
-    pub packets: Arc<[PacketRow]>,
+    pub packets: Arc<Packets>,
     /// Which of `packets` to read.
     pub wanted: std::ops::Range<usize>,
     /// Rank of the stream.
@@ -59,6 +59,10 @@ pub struct Cursor {
     setup: CursorSetup,
     pool: BufferPool,
     next_packet: usize,
+    /// Where that is in the index.
+    place: Place,
+    /// The packet before.
+    row_before: Option<PacketRow>,
     current: Option<Current>,
     chunk: Option<Chunk>,
     clock: u64,
@@ -108,6 +112,8 @@ impl Cursor {
     pub fn new(setup: CursorSetup, pool: BufferPool) -> Self {
         Self {
             next_packet: setup.wanted.start,
+            place: setup.packets.place(setup.wanted.start),
+            row_before: setup.wanted.start.checked_sub(1).map(|number| setup.packets.get(number)),
             pool,
             current: None,
             chunk: None,
@@ -204,7 +210,8 @@ impl Cursor {
     /// Reads the head of the next packet.
     fn open_packet(&mut self) {
         let number = self.next_packet;
-        let row = self.setup.packets[number];
+        let row = self.setup.packets.step(&mut self.place);
+        let before = self.row_before.replace(row);
         self.next_packet += 1;
         let (head, head_bytes) = match self.head(&row) {
             Ok(head) => head,
@@ -215,7 +222,7 @@ impl Cursor {
         self.clock = row.begin_cycles.unwrap_or(self.clock);
         let state = self.setup.decoder.state(&head, self.clock);
         let packet = Arc::new(Packet { number: number as u64, row, head, head_bytes });
-        self.losses(&packet);
+        self.losses(before, &packet);
         let owes_begin = self.begins_are_doubtful;
         if !owes_begin {
             self.begin_packet(&packet, row.begin_cycles);
@@ -241,13 +248,12 @@ impl Cursor {
     }
 
     /// What was lost between the packet before and this one.
-    fn losses(&mut self, packet: &Packet) {
+    fn losses(&mut self, before: Option<PacketRow>, packet: &Packet) {
         let as_written = |mut row: PacketRow, end: Option<u64>| {
             row.end_cycles = end.or(row.end_cycles);
             row
         };
         let row = as_written(packet.row, packet.head.end_cycles);
-        let before = (packet.number as usize).checked_sub(1).map(|number| self.setup.packets[number]);
         let before = before.map(|before| as_written(before, self.end_before));
         self.end_before = packet.head.end_cycles;
         if let Some(loss) = lost_events(before.as_ref(), &row) {
@@ -380,7 +386,7 @@ impl Cursor {
     fn read_ahead(&self, row: &PacketRow, from: u64, whole: usize, chunk_bytes: usize) -> usize {
         let mut length = whole;
         let mut end = row.end_bytes();
-        for next in &self.setup.packets[self.next_packet..self.setup.wanted.end] {
+        for next in self.setup.packets.range_from(self.place.clone(), self.setup.wanted.end) {
             if next.file != row.file || next.offset_bytes != end {
                 break;
             }

@@ -20,7 +20,7 @@ pub mod trace;
 pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
 pub use cursor::{Cursor, CursorSetup, Item};
 pub use fault::{StreamFault, StreamFaultKind};
-pub use index::PacketRow;
+pub use index::{PacketRow, Packets};
 pub use keys::KeyMaker;
 pub use merge::{Merger, Part, Place, Round};
 pub use trace::{BrokenFile, DataStream, KnownPackets, NothingKnown, OpenError, Trace, TraceOptions};

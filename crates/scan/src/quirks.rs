@@ -8,30 +8,27 @@
 //!
 //! The last remedy needs the first event of each packet: [`crate::cursor`] applies it when it has read that.
 
-use std::sync::Arc;
-
 use kymo_format::TraceClass;
 use kymo_format::model::EnvironmentValue;
 
-use crate::index::PacketRow;
+use crate::index::{PacketRow, Packets};
 
 /// The packets with their times mended.
-pub(crate) fn mend(class: &TraceClass, packets: Arc<[PacketRow]>) -> Arc<[PacketRow]> {
-    if !ends_are_doubtful(class) && !packets.iter().any(ends_at_zero) {
+pub(crate) fn mend(class: &TraceClass, packets: Packets) -> Packets {
+    let all = ends_are_doubtful(class);
+    if !all && !packets.iter().any(|packet| ends_at_zero(&packet)) {
         return packets;
     }
-    let all = ends_are_doubtful(class);
-    let mut packets = packets.to_vec();
-    for index in 0..packets.len() {
-        if !all && !ends_at_zero(&packets[index]) {
-            continue;
+    let mut mended = Packets::default();
+    let mut rows = packets.iter().peekable();
+    while let Some(mut packet) = rows.next() {
+        let next = rows.peek().and_then(|next| next.begin_cycles);
+        if let Some(next) = next.filter(|_| all || ends_at_zero(&packet)) {
+            packet.end_cycles = Some(next);
         }
-        let next = packets.get(index + 1).and_then(|packet| packet.begin_cycles);
-        if let Some(next) = next {
-            packets[index].end_cycles = Some(next);
-        }
+        mended.push(packet);
     }
-    packets.into()
+    mended
 }
 
 fn ends_at_zero(packet: &PacketRow) -> bool {

@@ -13,16 +13,16 @@ use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
 use kymo_format::{Metadata, TraceClass};
 use kymo_source::TraceFolder;
 
-use crate::index::{HopError, PacketRow, hop_on, rows_of_lttng_index};
+use crate::index::{HopError, PacketRow, Packets, hop_on, rows_of_lttng_index};
 use crate::quirks;
 
 /// Packets of a file that somebody remembers from an earlier run.
 pub trait KnownPackets {
     /// The packets of file number `file`, if they are known and the file is still the same; only the first
     /// ones if it grew since.
-    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>>;
+    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets>;
     /// The packets of file number `file` were found.
-    fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]);
+    fn remember(&self, folder: &TraceFolder, file: usize, packets: &Packets);
     /// Packets of so many more bytes were found; called for each packet whose head is read.
     fn found(&self, _bytes: u64) {}
 }
@@ -32,10 +32,10 @@ pub trait KnownPackets {
 pub struct NothingKnown;
 
 impl KnownPackets for NothingKnown {
-    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Vec<PacketRow>> {
+    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Packets> {
         None
     }
-    fn remember(&self, _: &TraceFolder, _: usize, _: &[PacketRow]) {}
+    fn remember(&self, _: &TraceFolder, _: usize, _: &Packets) {}
 }
 
 /// A trace that is open for reading.
@@ -65,7 +65,7 @@ pub struct DataStream {
     /// Numbers of its files.
     pub files: Vec<u32>,
     /// Its packets, in the order of time.
-    pub packets: Arc<[PacketRow]>,
+    pub packets: Arc<Packets>,
     /// Converts its clock; `None` if it has none.
     pub clock: Option<ClockConverter>,
 }
@@ -88,7 +88,7 @@ impl DataStream {
         let Some(begin) = begin_ns else { return 0..end };
         // The packet that begins before may still have events after; so may others before it that end late.
         let mut start = self.packets.partition_point(|packet| begin_of(packet) < begin).saturating_sub(1);
-        while start > 0 && end_of(&self.packets[start - 1]) >= begin {
+        while start > 0 && end_of(&self.packets.get(start - 1)) >= begin {
             start -= 1;
         }
         start.min(end)..end
@@ -147,7 +147,8 @@ impl Trace {
         for stream in &mut streams {
             let clock = class.stream_classes[stream.class].default_clock;
             stream.clock = clock.map(|clock| ClockConverter::new(&class.clock_classes[clock], options.clock_shift_ns));
-            stream.packets = quirks::mend(&class, std::mem::take(&mut stream.packets));
+            let packets = Arc::unwrap_or_clone(std::mem::take(&mut stream.packets));
+            stream.packets = Arc::new(quirks::mend(&class, packets));
         }
         Ok(Self { folder, class, metadata, decoder, streams, broken_files })
     }
@@ -159,11 +160,11 @@ fn index(
     decoder: &Decoder,
     known: &dyn KnownPackets,
     broken: &mut Vec<BrokenFile>,
-) -> Result<Vec<Vec<PacketRow>>, OpenError> {
+) -> Result<Vec<Packets>, OpenError> {
     let mut files = Vec::new();
     for (file, entry) in folder.streams().iter().enumerate() {
         let recalled = known.recall(folder, file);
-        if recalled.as_ref().is_some_and(|rows| rows.last().map_or(0, PacketRow::end_bytes) == entry.size) {
+        if recalled.as_ref().is_some_and(|rows| rows.last().map_or(0, |row| row.end_bytes()) == entry.size) {
             files.extend(recalled);
             continue;
         }
@@ -171,7 +172,7 @@ fn index(
         let begun = recalled.or_else(|| {
             // An index that cannot be read or does not agree with the data is no loss: the data says it all.
             let index = folder.index_file(file).ok()??;
-            rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok()
+            rows_of_lttng_index(decoder, &stream, file as u32, entry.size, &index).ok().map(Packets::from_iter)
         });
         let (rows, error) = hop_on(decoder, &stream, file as u32, entry.size, begun.unwrap_or_default(), &|row| {
             known.found(row.total_bits / 8);
@@ -186,49 +187,65 @@ fn index(
 }
 
 /// Puts packets of one data stream together, whatever files they lie in.
-fn group(files: Vec<Vec<PacketRow>>) -> Vec<DataStream> {
+fn group(files: Vec<Packets>) -> Vec<DataStream> {
     // Without an id each file is a stream of its own, after those with ids, in the order of names.
-    let mut groups: BTreeMap<(u32, bool, u64), Vec<PacketRow>> = BTreeMap::new();
-    for (file, rows) in files.into_iter().enumerate() {
-        for row in rows {
-            let key = (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
-            groups.entry(key).or_default().push(row);
+    type Key = (u32, bool, u64);
+    let mut groups: BTreeMap<Key, Vec<Packets>> = BTreeMap::new();
+    for (file, packets) in files.into_iter().enumerate() {
+        let key = |row: PacketRow| (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
+        let Some(first) = packets.first().map(key) else { continue };
+        if packets.iter().all(|row| key(row) == first) {
+            groups.entry(first).or_default().push(packets);
+            continue;
         }
+        let mut parts: BTreeMap<Key, Packets> = BTreeMap::new();
+        packets.iter().for_each(|row| parts.entry(key(row)).or_default().push(row));
+        parts.into_iter().for_each(|(key, part)| groups.entry(key).or_default().push(part));
     }
-    let of_group = |((class, nameless, id), rows): ((u32, bool, u64), Vec<PacketRow>)| {
+    let of_group = |((class, nameless, id), files): (Key, Vec<Packets>)| {
         let id = (!nameless).then_some(id);
-        apart(rows).into_iter().map(move |rows| stream(class, id, rows))
+        streams(files).into_iter().map(move |packets| stream(class, id, packets))
     };
     groups.into_iter().flat_map(of_group).collect()
 }
 
-/// Files whose packets cover the same time are no parts of one stream, even if they give it the same id.
-fn apart(mut rows: Vec<PacketRow>) -> Vec<Vec<PacketRow>> {
-    rows.sort_by_key(|row| (row.begin_cycles, row.sequence));
+/// The packets of several files in the order of time. Files whose packets cover the same time are no parts of one
+/// stream, even if they give it the same id.
+fn streams(mut files: Vec<Packets>) -> Vec<Packets> {
+    let time = |row: &PacketRow| (row.begin_cycles, row.sequence);
+    if let [one] = &files[..]
+        && one.iter().is_sorted_by_key(|row| time(&row))
+    {
+        return files;
+    }
+    let mut rows: Vec<PacketRow> = files.iter().flat_map(Packets::iter).collect();
+    rows.sort_by_key(time);
     let overlap = |pair: &[PacketRow]| {
         let overlaps = matches!((pair[0].end_cycles, pair[1].begin_cycles), (Some(end), Some(begin)) if begin < end);
         pair[0].file != pair[1].file && overlaps && !same_packet(&pair[0], &pair[1])
     };
     if !rows.windows(2).any(overlap) {
-        return vec![rows];
+        rows.dedup_by(|row, before| same_packet(row, before));
+        return vec![rows.into_iter().collect()];
     }
-    let mut files: BTreeMap<u32, Vec<PacketRow>> = BTreeMap::new();
-    for row in rows {
-        files.entry(row.file).or_default().push(row);
+    for file in &mut files {
+        let mut rows: Vec<PacketRow> = file.iter().collect();
+        rows.sort_by_key(time);
+        *file = rows.into_iter().collect();
     }
-    files.into_values().collect()
+    files
 }
 
-fn stream(class: u32, id: Option<u64>, mut rows: Vec<PacketRow>) -> DataStream {
-    let mut files: Vec<u32> = rows.iter().map(|row| row.file).collect();
-    files.dedup();
+fn stream(class: u32, id: Option<u64>, packets: Packets) -> DataStream {
+    let mut files: Vec<u32> = Vec::new();
+    for row in &packets {
+        if files.last() != Some(&row.file) {
+            files.push(row.file);
+        }
+    }
     files.sort_unstable();
     files.dedup();
-    if files.len() > 1 {
-        rows.sort_by_key(|row| (row.begin_cycles, row.sequence));
-        rows.dedup_by(|row, before| same_packet(row, before));
-    }
-    DataStream { class: class as usize, id, files, packets: rows.into(), clock: None }
+    DataStream { class: class as usize, id, files, packets: Arc::new(packets), clock: None }
 }
 
 /// Overlapping snapshots hold the same packet several times.

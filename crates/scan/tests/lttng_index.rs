@@ -126,7 +126,7 @@ fn real_indexes_say_what_the_packets_say() {
             match rows_of_lttng_index(&decoder, &stream, file as u32, entry.size, &index) {
                 Ok(rows) => {
                     let (hopped, _) = hop(&decoder, &stream, file as u32, entry.size);
-                    assert_eq!(rows, hopped[..rows.len()], "{}", stream.path().display());
+                    assert!(rows.iter().copied().eq(hopped.range(0..rows.len())), "{}", stream.path().display());
                     used += 1;
                 }
                 Err(error) => refused.push(format!("{}: {error}", stream.path().display())),

@@ -12,19 +12,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use kymo_scan::{KnownPackets, PacketRow};
+use kymo_scan::{KnownPackets, PacketRow, Packets};
 use kymo_source::{FileIdentity, TraceFolder};
 
 /// The last byte is the version of what follows.
 const MAGIC: u64 = u64::from_le_bytes(*b"kymopkt\x01");
 const HEADER_WORDS: usize = 11;
 const ROW_WORDS: usize = 9;
+const ROW_BYTES: usize = ROW_WORDS * 8;
 /// Bytes of a packet that tell whether it is still the same; heads of packets are shorter.
 const HEAD_BYTES: u64 = 256;
 /// All files together.
@@ -129,36 +130,46 @@ impl PacketCache {
     }
 
     /// Writes the file of a stream.
-    pub(crate) fn write(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) -> io::Result<()> {
+    pub(crate) fn write(&self, folder: &TraceFolder, file: usize, rows: &Packets) -> io::Result<()> {
         let changed = || io::Error::other("the stream changed meanwhile");
         let metadata = self.metadata_hash(folder).ok_or_else(changed)?;
         let identity = identity(folder, file).ok_or_else(changed)?;
         let path = self.path(folder, file).ok_or_else(changed)?;
-        let mut body = Vec::with_capacity(rows.len() * ROW_WORDS * 8);
-        rows.iter().flat_map(to_words).for_each(|word| body.extend(word.to_le_bytes()));
-        let header = header(folder, file, &identity, rows, metadata, hash(&body)).ok_or_else(changed)?;
         fs::create_dir_all(&self.folder)?;
         // Readers see the old file or the whole new one.
-        let mut fresh = tempfile::NamedTempFile::new_in(&self.folder)?;
-        let header: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
-        fresh.write_all(&header)?;
-        fresh.write_all(&body)?;
-        fresh.persist(path)?;
+        let mut fresh = BufWriter::new(tempfile::NamedTempFile::new_in(&self.folder)?);
+        fresh.write_all(&[0; HEADER_WORDS * 8])?;
+        let mut body = Hash::new(rows.len() * ROW_BYTES);
+        for word in rows.iter().flat_map(|row| to_words(&row)) {
+            body.add(word);
+            fresh.write_all(&word.to_le_bytes())?;
+        }
+        let (first, last) = rows.first().zip(rows.last()).ok_or_else(changed)?;
+        let facts = Facts { identity, ends: [first, last], metadata, body: body.finish(0), rows: rows.len() as u64 };
+        let header = facts.header(folder, file).ok_or_else(changed)?;
+        fresh.rewind()?;
+        fresh.write_all(&header.map(u64::to_le_bytes).concat())?;
+        fresh.into_inner().map_err(io::IntoInnerError::into_error)?.persist(path)?;
         self.wrote.store(true, Ordering::Relaxed);
         Ok(())
     }
 
     /// The rows of a stream that may still be believed, or why none may.
-    pub(crate) fn look(&self, folder: &TraceFolder, file: usize) -> Result<Vec<PacketRow>, Stale> {
+    pub(crate) fn look(&self, folder: &TraceFolder, file: usize) -> Result<Packets, Stale> {
         let path = self.path(folder, file).ok_or(Stale::Absent)?;
-        let bytes = fs::read(path).map_err(|_| Stale::Absent)?;
-        let (head, body) = bytes.split_at_checked(HEADER_WORDS * 8).ok_or(Stale::Broken)?;
-        let words: Vec<u64> = words(head).collect();
+        let kept = fs::File::open(path).map_err(|_| Stale::Absent)?;
+        let bytes = kept.metadata().map_err(|_| Stale::Broken)?.len();
+        let mut kept = BufReader::with_capacity(64 << 10, kept);
+        let words: [u64; HEADER_WORDS] = words(&mut kept).ok_or(Stale::Broken)?;
         if words[0] != MAGIC {
             return Err(if words[0] << 8 == MAGIC << 8 { Stale::Version } else { Stale::Broken });
         }
-        let mut rows = rows(body, file).filter(|rows| !rows.is_empty()).ok_or(Stale::Broken)?;
-        if (words[9], words[10]) != (hash(body), rows.len() as u64) {
+        let body_bytes = bytes.saturating_sub(HEADER_WORDS as u64 * 8);
+        if words[10] == 0 || words[10].checked_mul(ROW_BYTES as u64) != Some(body_bytes) {
+            return Err(Stale::Broken);
+        }
+        let (rows, body) = rows(&mut kept, words[10] as usize, file).ok_or(Stale::Broken)?;
+        if body != words[9] {
             return Err(Stale::Broken);
         }
         let then = FileIdentity {
@@ -171,7 +182,9 @@ impl PacketCache {
         let metadata = self.metadata_hash(folder).ok_or(Stale::Unreadable)?;
         let grew = same_file(&then, &now)?;
         // With the facts of then and the bytes of now, the header must come out the same.
-        let expected = header(folder, file, &then, &rows, metadata, hash(body)).ok_or(Stale::Unreadable)?;
+        let ends = rows.first().zip(rows.last()).ok_or(Stale::Broken)?.into();
+        let facts = Facts { identity: then, ends, metadata, body, rows: rows.len() as u64 };
+        let expected = facts.header(folder, file).ok_or(Stale::Unreadable)?;
         if let Some(word) = (0..HEADER_WORDS).find(|&word| words[word] != expected[word]) {
             return Err(match word {
                 6 => Stale::FirstPacket,
@@ -180,10 +193,7 @@ impl PacketCache {
                 _ => Stale::Broken,
             });
         }
-        if grew {
-            rows.pop();
-        }
-        Ok(rows)
+        Ok(if grew { rows.range(0..rows.len() - 1).collect() } else { rows })
     }
 
     /// Removes the files that were written longest ago, until the rest is small enough.
@@ -203,11 +213,11 @@ impl PacketCache {
 }
 
 impl KnownPackets for PacketCache {
-    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
+    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets> {
         self.look(folder, file).ok()
     }
 
-    fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) {
+    fn remember(&self, folder: &TraceFolder, file: usize, rows: &Packets) {
         if rows.len() >= self.packets_min {
             // A cache that cannot be written only costs time.
             let _ = self.write(folder, file, rows);
@@ -252,26 +262,33 @@ fn identity(folder: &TraceFolder, file: usize) -> Option<FileIdentity> {
     (identity.size == folder.streams()[file].size).then_some(identity)
 }
 
-/// The header of the cache file of these rows; the hashes of packets are of what is in the stream now.
-fn header(
-    folder: &TraceFolder,
-    file: usize,
-    identity: &FileIdentity,
-    rows: &[PacketRow],
+/// What the header of a cache file tells.
+struct Facts {
+    identity: FileIdentity,
+    /// The first and the last row.
+    ends: [PacketRow; 2],
+    /// Hashes.
     metadata: u64,
     body: u64,
-) -> Option<[u64; HEADER_WORDS]> {
-    let stream = folder.stream(file);
-    let packet = |row: &PacketRow| {
-        let mut bytes = [0; HEAD_BYTES as usize];
-        let size = (row.total_bits / 8).min(HEAD_BYTES) as usize;
-        let read = stream.read_at(row.offset_bytes, &mut bytes[..size]).ok()?;
-        Some(hash(&bytes[..read]))
-    };
-    let (first, last) = (packet(rows.first()?)?, packet(rows.last()?)?);
-    let FileIdentity { device, inode, size, modified_ns } = *identity;
-    let (time_low, time_high) = (modified_ns as u64, (modified_ns >> 64) as u64);
-    Some([MAGIC, device, inode, size, time_low, time_high, first, last, metadata, body, rows.len() as u64])
+    rows: u64,
+}
+
+impl Facts {
+    /// The header; the hashes of packets are of what is in the stream now.
+    fn header(&self, folder: &TraceFolder, file: usize) -> Option<[u64; HEADER_WORDS]> {
+        let stream = folder.stream(file);
+        let packet = |row: &PacketRow| {
+            let mut bytes = [0; HEAD_BYTES as usize];
+            let size = (row.total_bits / 8).min(HEAD_BYTES) as usize;
+            let read = stream.read_at(row.offset_bytes, &mut bytes[..size]).ok()?;
+            Some(hash(&bytes[..read]))
+        };
+        let (first, last) = (packet(&self.ends[0])?, packet(&self.ends[1])?);
+        let FileIdentity { device, inode, size, modified_ns } = self.identity;
+        let (time_low, time_high) = (modified_ns as u64, (modified_ns >> 64) as u64);
+        let Self { metadata, body, rows, .. } = *self;
+        Some([MAGIC, device, inode, size, time_low, time_high, first, last, metadata, body, rows])
+    }
 }
 
 fn to_words(row: &PacketRow) -> [u64; ROW_WORDS] {
@@ -299,32 +316,62 @@ fn from_words(words: [u64; ROW_WORDS], file: usize) -> PacketRow {
     }
 }
 
-/// The rows of a cache file; `None` unless they lie one behind the other.
-fn rows(body: &[u8], file: usize) -> Option<Vec<PacketRow>> {
-    let mut rows: Vec<PacketRow> = Vec::with_capacity(body.len() / (ROW_WORDS * 8));
-    for bytes in body.chunks(ROW_WORDS * 8) {
-        let words: Vec<u64> = words(bytes).collect();
-        let row = from_words(words.try_into().ok()?, file);
-        let sane = row.offset_bytes == rows.last().map_or(0, PacketRow::end_bytes)
+/// So many rows of a cache file and the hash of their bytes; `None` unless they lie one behind the other.
+fn rows(from: &mut impl Read, count: usize, file: usize) -> Option<(Packets, u64)> {
+    let mut packets = Packets::default();
+    let mut body = Hash::new(count * ROW_BYTES);
+    let mut end = 0;
+    for _ in 0..count {
+        let words: [u64; ROW_WORDS] = words(from)?;
+        words.iter().for_each(|&word| body.add(word));
+        let row = from_words(words, file);
+        let is_sane = row.offset_bytes == end
             && row.offset_bytes.checked_add(row.total_bits / 8).is_some()
             && row.content_bits <= row.total_bits;
-        rows.push(sane.then_some(row)?);
+        packets.push(is_sane.then_some(row)?);
+        end = row.end_bytes();
     }
-    Some(rows)
+    Some((packets, body.finish(0)))
 }
 
-fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
-    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("a word has 8 bytes")))
+/// The next words of a file.
+fn words<const COUNT: usize>(from: &mut impl Read) -> Option<[u64; COUNT]> {
+    let mut words = [0; COUNT];
+    for word in &mut words {
+        let mut bytes = [0; 8];
+        from.read_exact(&mut bytes).ok()?;
+        *word = u64::from_le_bytes(bytes);
+    }
+    Some(words)
 }
 
 /// A hash that is the same for ever, eight bytes a step; it finds accidents, not attacks.
+struct Hash(u64);
+
+impl Hash {
+    /// The hash of so many bytes to come.
+    fn new(bytes: usize) -> Self {
+        Self(bytes as u64)
+    }
+
+    fn add(&mut self, word: u64) {
+        const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+        self.0 = (self.0 ^ word).wrapping_mul(ODD).rotate_left(29);
+    }
+
+    /// `last` are the bytes that are no whole word, as a number.
+    fn finish(mut self, last: u64) -> u64 {
+        self.add(last);
+        self.add(0);
+        self.0
+    }
+}
+
 fn hash(bytes: &[u8]) -> u64 {
-    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(ODD).rotate_left(29);
-    let rest = &bytes[bytes.len() / 8 * 8..];
-    let last = rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
-    let hash = words(bytes).fold(bytes.len() as u64, mix);
-    mix(mix(hash, last), 0)
+    let mut hash = Hash::new(bytes.len());
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().for_each(|&word| hash.add(u64::from_le_bytes(word)));
+    hash.finish(rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)))
 }
 
 #[cfg(test)]
@@ -336,7 +383,7 @@ mod tests {
     /// A trace of one stream with three packets, a cache, and the rows.
     struct Setup {
         root: tempfile::TempDir,
-        rows: Vec<PacketRow>,
+        rows: Packets,
     }
 
     impl Setup {
@@ -369,7 +416,7 @@ mod tests {
         /// How many rows are recalled, which must be the right ones, or why none are.
         fn recalled(&self) -> Result<usize, Stale> {
             let rows = self.cache().look(&self.folder(), 0)?;
-            assert_eq!(rows, self.rows[..rows.len()]);
+            assert!(rows.iter().eq(self.rows.range(0..rows.len())));
             Ok(rows.len())
         }
 

@@ -19,8 +19,8 @@ use kymo_decode::Compile;
 use kymo_format::{Assumption, Metadata, Severity, line_column};
 use kymo_scan::index::{hop, rows_of_lttng_index};
 use kymo_scan::{
-    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, StreamFault, StreamFaultKind, Trace,
-    TraceOptions,
+    Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault, StreamFaultKind,
+    Trace, TraceOptions,
 };
 use kymo_source::{Finder, TraceFolder};
 
@@ -149,10 +149,10 @@ impl Findings {
 struct OnlyData;
 
 impl KnownPackets for OnlyData {
-    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Vec<PacketRow>> {
-        Some(Vec::new())
+    fn recall(&self, _: &TraceFolder, _: usize) -> Option<Packets> {
+        Some(Packets::default())
     }
-    fn remember(&self, _: &TraceFolder, _: usize, _: &[PacketRow]) {}
+    fn remember(&self, _: &TraceFolder, _: usize, _: &Packets) {}
 }
 
 fn check_trace(folder: TraceFolder, findings: &mut Findings, progress: &Progress) {
@@ -214,7 +214,7 @@ fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
         Err(error) => return findings.add(&INDEX, place, format!("its index file: {error}")),
     };
     let (there, _) = hop(&trace.decoder, &stream, file as u32, size);
-    if let Some((row, _)) = there.iter().zip(&said).find(|(there, said)| there != said) {
+    if let Some((row, _)) = there.iter().zip(&said).find(|(there, said)| there != *said) {
         let message = format!("its index file does not agree with the packet at byte {}", row.offset_bytes);
         return findings.add(&INDEX, place, message);
     }
@@ -225,7 +225,7 @@ fn check_index(trace: &Trace, file: usize, findings: &mut Findings) {
 }
 
 fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
-    let mut before: Option<&PacketRow> = None;
+    let mut before: Option<PacketRow> = None;
     for row in stream.packets.iter() {
         let mut add = |rule: &Rule, message: String| {
             let message = format!("packet at byte {}: {message}", row.offset_bytes);
@@ -237,7 +237,7 @@ fn check_packets(trace: &Trace, stream: &DataStream, findings: &mut Findings) {
             add(&BEGIN_AFTER_END, format!("begins at {begin} cycles, after its end at {end}"));
         }
         match before {
-            Some(before) => neighbours(before, row, &mut add),
+            Some(before) => neighbours(&before, &row, &mut add),
             None if row.discarded.is_some_and(|count| count > 0) => {
                 add(
                     &DISCARDED,
@@ -309,7 +309,7 @@ fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress
 /// Whether a record ends where its packet's file does.
 fn is_of_cut(stream: &DataStream, fault: &StreamFault) -> bool {
     let is_short = matches!(&fault.kind, StreamFaultKind::Record { fault, .. } if fault.kind.wants_more());
-    is_short && stream.packets[fault.packet as usize].cut
+    is_short && stream.packets.get(fault.packet as usize).cut
 }
 
 fn fault_rule(kind: &StreamFaultKind) -> &'static Rule {

@@ -144,8 +144,8 @@ impl StreamCut<'_> {
         let wanted = self.stream.packets_between(self.options.begin_ns, self.options.end_ns);
         losses(self.stream, wanted.clone(), &mut cut.report);
         for number in wanted {
-            let row = self.stream.packets[number];
-            let before = number.checked_sub(1).map(|before| self.stream.packets[before]);
+            let row = self.stream.packets.get(number);
+            let before = number.checked_sub(1).map(|before| self.stream.packets.get(before));
             self.losses(before, &row)?;
             match self.read(&row) {
                 Ok((packet, fault)) => {

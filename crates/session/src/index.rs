@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kymo_decode::Compile;
-use kymo_scan::{KnownPackets, PacketRow, Trace, TraceOptions};
+use kymo_scan::{KnownPackets, Packets, Trace, TraceOptions};
 use kymo_source::{Finder, TraceFolder};
 
 use crate::cache::{BYTES_MAX, PACKETS_MIN, PacketCache, Stale};
@@ -163,11 +163,11 @@ struct Watched<'a> {
 }
 
 impl KnownPackets for Watched<'_> {
-    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Vec<PacketRow>> {
+    fn recall(&self, folder: &TraceFolder, file: usize) -> Option<Packets> {
         let looked = self.cache.look(folder, file);
         self.states.borrow_mut()[file] = match &looked {
             Ok(rows) => {
-                let known = rows.last().map_or(0, PacketRow::end_bytes);
+                let known = rows.last().map_or(0, |row| row.end_bytes());
                 self.progress.add(known);
                 let is_whole = known == folder.streams()[file].size;
                 if is_whole { IndexState::Valid } else { IndexState::Extended(rows.len() as u64) }
@@ -177,7 +177,7 @@ impl KnownPackets for Watched<'_> {
         looked.ok()
     }
 
-    fn remember(&self, folder: &TraceFolder, file: usize, rows: &[PacketRow]) {
+    fn remember(&self, folder: &TraceFolder, file: usize, rows: &Packets) {
         let state = &mut self.states.borrow_mut()[file];
         if rows.len() < PACKETS_MIN {
             *state = IndexState::Small;

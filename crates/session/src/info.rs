@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
 
-use self::span::{Stretch, density, of_packets, span};
+use self::span::{Stretches, density, span};
 use crate::count::CountOptions;
 use crate::open::{Origin, Session, trace_name};
 use crate::progress::Progress;
@@ -105,16 +105,13 @@ impl Session {
         info.busiest = by_share(sampled.classes, sampled.events);
         info.report.unreadable.extend(sampled.unreadable);
         info.report.assumptions.extend(sampled.assumptions);
-        let stretches: Vec<Vec<Stretch>> = streams
-            .iter()
-            .zip(sampled.stretches)
-            .map(|((_, stream), seen)| Some(of_packets(stream)).filter(|known| !known.is_empty()).unwrap_or(seen))
-            .collect();
+        let seen = streams.iter().zip(sampled.stretches);
+        let stretches: Vec<Stretches<'_>> = seen.map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
         info.traces = self.trace_infos(&stretches, &origins);
         if Origin::all_same(&origins) {
-            let all: Vec<Stretch> = stretches.into_iter().flatten().collect();
-            info.span_ns = span(&all);
-            info.density = info.span_ns.map(|(begin, end)| density(&all, begin, end)).unwrap_or_default();
+            let all = || stretches.iter().flat_map(Stretches::iter);
+            info.span_ns = span(all());
+            info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
         }
         info
     }
@@ -134,17 +131,17 @@ impl Session {
         info
     }
 
-    fn trace_infos(&self, stretches: &[Vec<Stretch>], origins: &[Origin]) -> Vec<TraceInfo> {
+    fn trace_infos(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {
         let mut rank = 0;
         let mut describe = |trace: &Arc<Trace>| {
             let ranks = rank..rank + trace.streams.len();
             rank = ranks.end;
-            let all = stretches[ranks.clone()].concat();
+            let all = stretches[ranks.clone()].iter().flat_map(Stretches::iter);
             let comparable = Origin::all_same(&origins[ranks.clone()]);
             TraceInfo {
                 streams: trace.streams.len(),
                 bytes: trace.streams.iter().map(bytes).sum(),
-                span_ns: span(&all).filter(|_| comparable),
+                span_ns: span(all).filter(|_| comparable),
                 is_unix: origins[ranks].iter().all(|origin| *origin == Origin::Unix),
                 ..trace_info(trace)
             }
@@ -156,7 +153,7 @@ impl Session {
     fn cut_packets(&self, rank: usize, stream: &DataStream, report: &mut Report) {
         for (number, row) in stream.packets.iter().enumerate().filter(|(_, row)| row.cut) {
             let kind = StreamFaultKind::Cut { left_bits: row.total_bits };
-            report.unreadable.push(self.problem(&fault_at(rank, number, row, kind)));
+            report.unreadable.push(self.problem(&fault_at(rank, number, &row, kind)));
         }
     }
 }
@@ -210,13 +207,16 @@ pub(crate) fn losses(stream: &DataStream, packets: Range<usize>, report: &mut Re
     {
         report.discarded_is_lower_bound |= first > 0;
     }
-    for pair in stream.packets[packets.start.saturating_sub(1)..packets.end].windows(2) {
-        if let (Some(before), Some(now)) = (pair[0].discarded, pair[1].discarded) {
+    let mut rows = stream.packets.range(packets.start.saturating_sub(1).min(packets.end)..packets.end);
+    let Some(mut last) = rows.next() else { return };
+    for row in rows {
+        if let (Some(before), Some(now)) = (last.discarded, row.discarded) {
             report.events_discarded = report.events_discarded.saturating_add(now.saturating_sub(before));
         }
-        if let (Some(before), Some(now)) = (pair[0].sequence, pair[1].sequence) {
+        if let (Some(before), Some(now)) = (last.sequence, row.sequence) {
             let lost = now.saturating_sub(before).saturating_sub(1);
             report.packets_lost = report.packets_lost.saturating_add(lost);
         }
+        last = row;
     }
 }

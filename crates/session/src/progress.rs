@@ -38,8 +38,8 @@ impl Session {
     /// A job will read the packets that may have events between two times.
     pub(crate) fn expect(&self, progress: &Progress, begin_ns: Option<i64>, end_ns: Option<i64>) {
         for (_, stream) in self.streams() {
-            let wanted = &stream.packets[stream.packets_between(begin_ns, end_ns)];
-            progress.expect(wanted.iter().map(|packet| packet.total_bits / 8).sum());
+            let wanted = stream.packets.range(stream.packets_between(begin_ns, end_ns));
+            progress.expect(wanted.map(|packet| packet.total_bits / 8).sum());
         }
     }
 }

@@ -4,6 +4,7 @@ use kymo_decode::{Decoder, HeadError, PacketHead};
 use kymo_ir::{SLACK, Window};
 use kymo_source::Stream;
 
+use super::packets::Packets;
 use super::row::PacketRow;
 
 /// Why the rest of a file cannot be read.
@@ -81,8 +82,8 @@ impl HeadReader {
 ///
 /// `size_bytes` is what the file had when the trace was opened: what was appended since is not looked at.
 #[must_use]
-pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Vec<PacketRow>, Option<HopError>) {
-    hop_on(decoder, stream, file, size_bytes, Vec::new(), &|_| {})
+pub fn hop(decoder: &Decoder, stream: &Stream, file: u32, size_bytes: u64) -> (Packets, Option<HopError>) {
+    hop_on(decoder, stream, file, size_bytes, Packets::default(), &|_| {})
 }
 
 /// As [`hop`], but the first packets are known; `found` is told each further one.
@@ -92,12 +93,12 @@ pub fn hop_on(
     stream: &Stream,
     file: u32,
     size_bytes: u64,
-    mut rows: Vec<PacketRow>,
+    mut rows: Packets,
     found: &dyn Fn(&PacketRow),
-) -> (Vec<PacketRow>, Option<HopError>) {
+) -> (Packets, Option<HopError>) {
     let mut reader = HeadReader::default();
-    let mut offset_bytes = rows.last().map_or(0, PacketRow::end_bytes);
-    let mut clock = rows.iter().fold(0, clock_after);
+    let mut offset_bytes = rows.last().map_or(0, |row| row.end_bytes());
+    let mut clock = rows.iter().fold(0, |clock, row| clock_after(clock, &row));
     while offset_bytes < size_bytes {
         let head = match reader.read(decoder, stream, offset_bytes, clock) {
             Ok(head) => head,

@@ -74,7 +74,7 @@ fn losses_of_the_first_packet_stay_told() {
     let (lossy, output) = (folder.path().join("lossy"), folder.path().join("part"));
     let demo = open(&demo());
     let (trace, stream) = (&demo.traces[0], &demo.traces[0].streams[0]);
-    let cycles = stream.packets[0].begin_cycles.unwrap();
+    let cycles = stream.packets.get(0).begin_cycles.unwrap();
     let metadata = Metadata::Text(trace.metadata.text.clone());
     let options = Options { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(&lossy, &trace.class, options).unwrap();
@@ -86,6 +86,6 @@ fn losses_of_the_first_packet_stay_told() {
     into.empty_packet(cycles).unwrap();
     open(&lossy).cut(&CutOptions::default(), &output, &Progress::default()).unwrap();
     let cut = open(&output);
-    let row = cut.traces[0].streams[0].packets[0];
+    let row = cut.traces[0].streams[0].packets.get(0);
     assert_eq!((row.discarded, row.begin_cycles), (Some(3), Some(cycles)));
 }

@@ -70,9 +70,9 @@ impl Session {
             let mut stretches = Vec::new();
             for (place, row) in stream.packets.iter().enumerate() {
                 if number % effort.step == 0 {
-                    let looked = look_into(trace, stream, row, effort.bytes);
-                    stretches.extend(looked.stretch(stream, row));
-                    self.add(&mut sampled, looked, (rank, place), row);
+                    let looked = look_into(trace, stream, &row, effort.bytes);
+                    stretches.extend(looked.stretch(stream, &row));
+                    self.add(&mut sampled, looked, (rank, place), &row);
                 } else {
                     sampled.skipped |= row.content_bits > 0;
                 }

@@ -15,33 +15,53 @@ pub(super) struct Stretch {
     pub(super) bits: u64,
 }
 
+/// The stretches of a data stream. Those of packets are made when they are asked for: there may be millions.
+pub(super) enum Stretches<'a> {
+    Packets(&'a DataStream),
+    Seen(Vec<Stretch>),
+}
+
+impl<'a> Stretches<'a> {
+    /// Those of packets where packets carry times, else those that were seen in events.
+    pub(super) fn new(stream: &'a DataStream, seen: Vec<Stretch>) -> Self {
+        if of_packets(stream).next().is_some() { Self::Packets(stream) } else { Self::Seen(seen) }
+    }
+
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = Stretch> + '_> {
+        match self {
+            Self::Packets(stream) => Box::new(of_packets(stream)),
+            Self::Seen(seen) => Box::new(seen.iter().copied()),
+        }
+    }
+}
+
 impl Session {
     /// Earliest and latest time of any packet, in nanoseconds; `None` where packets carry no time, or where clocks
     /// count from different origins.
     pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
-        let all: Vec<Stretch> = self.streams().iter().flat_map(|(_, stream)| of_packets(stream)).collect();
-        span(&all).filter(|_| Origin::all_same(&self.origins()))
+        let streams = self.streams();
+        span(streams.iter().flat_map(|(_, stream)| of_packets(stream))).filter(|_| Origin::all_same(&self.origins()))
     }
 }
 
 /// The packets that carry a beginning; those without an end are only that moment.
-pub(super) fn of_packets(stream: &DataStream) -> Vec<Stretch> {
-    let Some(clock) = &stream.clock else { return Vec::new() };
-    let stretch = |packet: &kymo_scan::PacketRow| {
+pub(super) fn of_packets(stream: &DataStream) -> impl Iterator<Item = Stretch> {
+    let stretch = move |packet: kymo_scan::PacketRow| {
+        let clock = stream.clock.as_ref()?;
         let begin_ns = clock.nanos(packet.begin_cycles?)?;
         let end_ns = packet.end_cycles.and_then(|end| clock.nanos(end)).unwrap_or(begin_ns).max(begin_ns);
         Some(Stretch { begin_ns, end_ns, bits: packet.content_bits })
     };
-    stream.packets.iter().filter_map(stretch).collect()
+    stream.packets.iter().filter_map(stretch)
 }
 
-pub(super) fn span(stretches: &[Stretch]) -> Option<(i64, i64)> {
-    let begin = stretches.iter().map(|stretch| stretch.begin_ns).min();
-    begin.zip(stretches.iter().map(|stretch| stretch.end_ns).max())
+pub(super) fn span(stretches: impl Iterator<Item = Stretch>) -> Option<(i64, i64)> {
+    let ends = stretches.map(|stretch| (stretch.begin_ns, stretch.end_ns));
+    ends.reduce(|all, one| (all.0.min(one.0), all.1.max(one.1)))
 }
 
 /// Spreads each stretch's bits evenly over its time.
-pub(super) fn density(stretches: &[Stretch], begin: i64, end: i64) -> Vec<u64> {
+pub(super) fn density(stretches: impl Iterator<Item = Stretch>, begin: i64, end: i64) -> Vec<u64> {
     let mut columns = vec![0_u64; COLUMNS];
     let span = (i128::from(end) - i128::from(begin) + 1).max(1);
     let column = |time: i64| ((i128::from(time) - i128::from(begin)) * COLUMNS as i128 / span) as usize;
