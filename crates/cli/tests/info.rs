@@ -331,7 +331,9 @@ fn one_of_several_traces_is_broken() {
     let setup = Setup::new("one-broken");
     setup.trace("broken", "/* CTF 1.8 */\ntrace {", &[]);
     setup.trace("sound", TIMELESS, &[1, 2, 3]);
-    setup.check(". absent", &expect![[r#"
+    setup.check(
+        ". absent",
+        &expect![[r#"
         sound  (./sound)
           declares  1 event class
 
@@ -347,10 +349,14 @@ fn one_of_several_traces_is_broken() {
         stderr: error: ./broken/metadata:2:8: found the end of the text, expected a type
         stderr: error: absent: No such file or directory (os error 2)
         exit status 1
-    "#]]);
-    setup.check("print --limit 1 . --strict", &expect![[r#"
+    "#]],
+    );
+    setup.check(
+        "print --limit 1 . --strict",
+        &expect![[r#"
         tick: { value = 1 }
         stderr: error: ./broken/metadata:2:8: found the end of the text, expected a type
         exit status 1
-    "#]]);
+    "#]],
+    );
 }
