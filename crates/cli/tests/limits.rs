@@ -40,6 +40,7 @@ fn says(words: &[&str], root: &Path, jit: &str) -> String {
 fn limits() {
     limit(Resource::As, MEMORY_BYTES);
     events_of_one_bit();
+    more_fields_than_are_compiled();
     positions_beyond_four_gigabits();
     many_streams_few_files();
 }
@@ -82,6 +83,24 @@ fn events_of_one_bit() {
         let text = says(&["count", "--json"], &root, jit);
         assert!(text.contains("8388608"), "{jit}: {text}");
     }
+    fs::remove_dir_all(root).expect("it was made before");
+}
+
+/// An event of 20,000 fields is read by the evaluator even where all else is compiled: its code would be megabytes.
+fn more_fields_than_are_compiled() {
+    let fields: String = (0..20_000).map(|number| format!("{EVENT} f{number};")).collect();
+    let root = trace(
+        "fields",
+        &format!(
+            "trace {{ major = 1; minor = 8; byte_order = le; }}; event {{ name = e; fields := struct {{ {fields} }}; }};"
+        ),
+    );
+    fs::write(root.join("stream"), [1; 40_000]).expect("temporary files may be written");
+    let began = std::time::Instant::now();
+    let [evaluated, compiled] = ["off", "always"].map(|jit| says(&["print"], &root, jit));
+    assert_eq!(evaluated.matches("f19999 = 1").count(), 2, "{}", evaluated.len());
+    assert!(evaluated == compiled, "the evaluator and machine code differ");
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     fs::remove_dir_all(root).expect("it was made before");
 }
 
