@@ -1,8 +1,10 @@
 //! What `kymo check` says of every kind of problem: a trace made here, wrong in one way each.
 
+mod platform;
+mod program;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use expect_test::{Expect, expect};
 
@@ -84,7 +86,7 @@ impl Setup {
 
     /// What is found, and the exit status where it is not 0.
     fn check_with(&self, arguments: &str, expected: &Expect) {
-        let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        let done = program::kymo()
             .arg("check")
             .args(arguments.split_whitespace())
             .current_dir(&self.root)
@@ -95,7 +97,7 @@ impl Setup {
         if let Some(status) = done.status.code().filter(|status| *status != 0) {
             text += &format!("exit status {status}\n");
         }
-        expected.assert_eq(&text);
+        expected.assert_eq(&platform::as_on_linux(&text));
     }
 
     fn check(&self, expected: &Expect) {

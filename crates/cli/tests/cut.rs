@@ -9,6 +9,8 @@
 //! field 2.0 prints what such a field of an event before held; which event that was differs between a part and the
 //! whole, so lines with such a field are not compared.
 
+mod program;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -43,24 +45,24 @@ fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
 }
 
-fn run(program: &str, arguments: &[&str]) -> Option<Output> {
-    Command::new(program).args(arguments).env("TZ", "UTC").output().ok()
+fn run(mut program: Command, arguments: &[&str]) -> Option<Output> {
+    program.args(arguments).env("TZ", "UTC").output().ok()
 }
 
 fn kymo(arguments: &[&str]) -> Output {
-    let done = run(env!("CARGO_BIN_EXE_kymo"), arguments).expect("the program is there");
+    let done = run(program::kymo(), arguments).expect("the program is there");
     assert_ne!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
     done
 }
 
 /// What Babeltrace prints; `None` if it is not there or cannot read the trace.
 fn babeltrace(arguments: &[&str]) -> Option<String> {
-    let done = run("babeltrace2", arguments)?;
+    let done = run(Command::new("babeltrace2"), arguments)?;
     done.status.success().then(|| String::from_utf8_lossy(&done.stdout).into_owned())
 }
 
 fn babeltrace_is_there() -> bool {
-    let is_there = run("babeltrace2", &["--version"]).is_some();
+    let is_there = run(Command::new("babeltrace2"), &["--version"]).is_some();
     if !is_there {
         println!("BABELTRACE2 ABSENT: comparison of cut traces with it not run");
     }

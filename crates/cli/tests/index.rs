@@ -1,5 +1,6 @@
 //! What becomes of the packet index while a trace changes: a trace of many small packets, made here.
 
+mod platform;
 mod program;
 
 use std::fs::{self, OpenOptions};
@@ -77,7 +78,8 @@ impl Setup {
         }
         let lines = text.lines().filter(|line| !line.starts_with("  time  "));
         let root = self.root.display().to_string();
-        lines.map(|line| line.replace(&root, "ROOT").replace('\\', "/") + "\n").collect()
+        let text: String = lines.map(|line| line.replace(&root, "ROOT") + "\n").collect();
+        platform::as_on_linux(&text)
     }
 
     fn check(&self, arguments: &str, expected: &Expect) {

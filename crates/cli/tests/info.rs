@@ -1,8 +1,10 @@
 //! What `kymo TRACE` says of traces that are not as one expects: made here, a file or two each.
 
+mod platform;
+mod program;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use expect_test::{Expect, expect};
 
@@ -51,7 +53,7 @@ impl Setup {
 
     /// Standard output, the exit status where it is not 0; of standard error its lines.
     fn check(&self, arguments: &str, expected: &Expect) {
-        let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+        let done = program::kymo()
             .args(arguments.split_whitespace())
             .current_dir(&self.root)
             .env("XDG_CACHE_HOME", self.root.join(".cache"))
@@ -64,7 +66,7 @@ impl Setup {
         if let Some(status) = done.status.code().filter(|status| *status != 0) {
             text += &format!("exit status {status}\n");
         }
-        expected.assert_eq(&text);
+        expected.assert_eq(&platform::as_on_linux(&text));
     }
 }
 

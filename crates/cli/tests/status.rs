@@ -1,8 +1,9 @@
 //! What each command ends with: 0 everything was read, 1 something could not be, 2 wrong usage.
 
+mod program;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Commands that read a trace; what they write goes to the folder `out`.
 const COMMANDS: &[&str] = &[
@@ -57,7 +58,7 @@ impl Drop for Setup {
 }
 
 fn status(arguments: &str, folder: &Path) -> Option<i32> {
-    let done = Command::new(env!("CARGO_BIN_EXE_kymo"))
+    let done = program::kymo()
         .args(arguments.split_whitespace())
         .current_dir(folder)
         .env("XDG_CACHE_HOME", folder.join("cache"))
@@ -130,7 +131,7 @@ fn wrong_usage() {
 #[test]
 fn help_has_examples() {
     let help = |command: &str| {
-        let done = Command::new(env!("CARGO_BIN_EXE_kymo")).args(command.split_whitespace()).arg("--help").output();
+        let done = program::kymo().args(command.split_whitespace()).arg("--help").output();
         String::from_utf8(done.expect("the program is there").stdout).expect("help is text")
     };
     let all = help("");
