@@ -73,10 +73,10 @@ impl Packets {
     /// Adds a row behind the others.
     pub fn push(&mut self, row: PacketRow) {
         let now = words(&row);
-        let before = if self.length % BLOCK == 0 { Words::default() } else { self.last };
+        let before = if self.length.is_multiple_of(BLOCK) { Words::default() } else { self.last };
         encode(&before, &now, &mut self.open);
         (self.length, self.last) = (self.length + 1, now);
-        if self.length % BLOCK == 0 {
+        if self.length.is_multiple_of(BLOCK) {
             self.full.push(self.open.as_slice().into());
             self.open.clear();
         }
@@ -161,7 +161,7 @@ impl Packets {
     /// If there is none.
     pub fn step(&self, place: &mut Place) -> PacketRow {
         assert!(place.next < self.length, "row {} of {}", place.next, self.length);
-        if place.next % BLOCK == 0 {
+        if place.next.is_multiple_of(BLOCK) {
             (place.byte, place.before) = (0, Words::default());
         }
         let block = self.full.get(place.next / BLOCK).map_or(self.open.as_slice(), |block| block);
