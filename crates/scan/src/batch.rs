@@ -1,5 +1,6 @@
 //! Batches: runs of event records of one packet, and the marks between them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use kymo_decode::PacketHead;
@@ -10,6 +11,9 @@ use kymo_source::Buffer;
 
 use crate::index::PacketRow;
 use crate::merge::Keyed;
+
+/// What cores exchange; some have larger ones.
+const LINE_BYTES: usize = 64;
 
 /// One packet of a data stream.
 #[derive(Debug)]
@@ -73,6 +77,25 @@ impl Events {
     #[must_use]
     pub fn window(&self) -> Window<'_> {
         Window::new(self.bytes.with_slack(), self.origin, self.end)
+    }
+
+    /// Reads a byte of every cache line of the rows and of their bytes, front to back. Another core may have written
+    /// them: fetched in this order they come many at a time; in the order of events, line by line, each would be waited for.
+    pub fn touch(&self, rows: Range<usize>) {
+        let records = &self.records;
+        let lines = |values: &[u64]| values.iter().step_by(LINE_BYTES / 8).fold(0, |sum, value| sum ^ value);
+        let mut sum = lines(&records.cycles[rows.clone()]) ^ lines(&records.positions[rows.clone()]);
+        for class in records.classes[rows.clone()].iter().step_by(LINE_BYTES / 4) {
+            sum ^= u64::from(*class);
+        }
+        let bytes = self.bytes.bytes();
+        let byte = |row: usize| records.positions.get(row).map(|at| (at / 8).saturating_sub(self.origin) as usize);
+        let (first, last) = (byte(rows.start).unwrap_or(0), byte(rows.end.saturating_sub(1)).unwrap_or(0));
+        let end = byte(rows.end).unwrap_or(last + 4 * LINE_BYTES).min(bytes.len());
+        for line in bytes.get(first..end).unwrap_or_default().iter().step_by(LINE_BYTES) {
+            sum ^= u64::from(*line);
+        }
+        std::hint::black_box(sum);
     }
 
     /// A state for reading records again.

@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use kymo_scan::merge::{Keyed, Part};
-use kymo_scan::{Batch, Cursor, Item, Merger, Round, StreamFault};
+use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
 const ROUNDS_IN_FLIGHT: u64 = 2;
@@ -171,6 +171,11 @@ impl<W: Work> Job<W> {
     fn run(self, work: &W) -> Done<W> {
         match self {
             Self::Work { number, round, context } => {
+                for part in &round.parts {
+                    if let Content::Events(events) = &part.batch.content {
+                        events.touch(part.rows.clone());
+                    }
+                }
                 let output = work.work(&round, context);
                 Done::Work { number, round, output }
             }
