@@ -202,8 +202,14 @@ def main():
     rows = []
     for name in arguments.traces.split(","):
         rows += measured(kymo, name, arguments.runs, arguments.only)
+        if rows:
+            write(rows, busy)
     if not rows:
         sys.exit("nothing was measured")
+
+
+def write(rows, busy):
+    """The result so far: a trace that takes too long loses nothing of those before."""
     title = f"{machine()}, {os.cpu_count()} cores, {datetime.date.today()}, load {busy:.1f} before the first run"
     head = ["| trace | job | ns per event (user + system) | ns per event (wall) | wall ms | resident MiB | runs |",
             "|---|---|---|---|---|---|---|"]
