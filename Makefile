@@ -14,9 +14,7 @@ demo:
 
 test:
 	@scripts/setup.sh build
-	cargo test --profile ci --workspace
-	cargo test --profile ci --package kymo-format --features testing --test write_random
-	cargo test --profile ci --package kymo-session --features export --test export
+	cargo test --profile ci --workspace --features kymo-format/testing,kymo-session/export,kymo-cli/export
 	cargo build --profile ci --package kymo-cli --features export
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)

@@ -107,6 +107,13 @@ def files_of(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > 0)
 
 
+def copy(base, folder):
+    """A copy that may be changed, whatever the modes of the original."""
+    shutil.copytree(base, folder)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+
+
 def mutate(folder, chance):
     """Damages one file of the copy; returns what was done and to which file."""
     path = chance.choice(files_of(folder))
@@ -170,9 +177,7 @@ def one(kymo, runs, base, seed, keep):
     chance = random.Random(f"{base.name}/{seed}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch, base.name)
-        shutil.copytree(base, folder)
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        copy(base, folder)
         live = chance.random() < 0.1
         done = threading.Event()
         if live:

@@ -95,9 +95,7 @@ def damaged(kymo, tool, base, seed):
     chance = random.Random(f"{base.name}/{seed}")
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch, base.name)
-        shutil.copytree(base, folder)
-        for path in [folder, *folder.rglob("*")]:
-            path.chmod(0o755 if path.is_dir() else 0o644)
+        mutants.copy(base, folder)
         what = mutants.mutate(folder, chance)
         return one(kymo, tool, folder, f"{base.name} seed {seed} ({what})")
 

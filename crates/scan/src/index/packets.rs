@@ -8,7 +8,7 @@
 //! row      └ mask of the words that differ from what is expected │ their differences, signed LEB128
 //! ```
 //!
-//! A row is found by reading its block from the beginning, which costs less than reading a packet's head.
+//! A row is found by reading its block from the beginning; a [`Place`] remembers where one stands, for walks.
 
 use std::fmt;
 use std::ops::Range;
