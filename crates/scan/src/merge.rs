@@ -90,6 +90,8 @@ const ROUND_ROWS: usize = 8 * 1024;
 /// The same of the first round, and how many times as many each one may have as the one before: whoever wants a few
 /// events does not wait for thousands.
 const FIRST_ROUND_ROWS: usize = 512;
+/// What a batch costs beside its rows, in rows: packets of one event would otherwise be queued by the thousands.
+const BATCH_COST_ROWS: usize = 32;
 const GROWTH: usize = 8;
 
 impl<B: Keyed> Merger<B> {
@@ -106,7 +108,7 @@ impl<B: Keyed> Merger<B> {
 
     /// Streams that should deliver another batch before the next round.
     pub fn hungry(&self) -> impl Iterator<Item = usize> {
-        let is_hungry = |queue: &Queue<B>| !queue.finished && queue.rows < self.rows_wanted;
+        let is_hungry = |queue: &Queue<B>| !queue.finished && queue.filling() < self.rows_wanted;
         self.streams.iter().enumerate().filter(move |(_, queue)| is_hungry(queue)).map(|(stream, _)| stream)
     }
 
@@ -114,14 +116,14 @@ impl<B: Keyed> Merger<B> {
     #[must_use]
     pub fn is_hungry(&self, stream: usize) -> bool {
         let queue = &self.streams[stream];
-        !queue.finished && queue.rows < self.rows_wanted
+        !queue.finished && queue.filling() < self.rows_wanted
     }
 
     /// Whether the stream should be refilled soon: before it keeps a round waiting.
     #[must_use]
     pub fn wants_more(&self, stream: usize) -> bool {
         let queue = &self.streams[stream];
-        !queue.finished && queue.rows < self.rows_wanted * 2
+        !queue.finished && queue.filling() < self.rows_wanted * 2
     }
 
     /// Whether no stream is hungry, so that a round can be made.
@@ -176,6 +178,11 @@ impl<B: Keyed> Merger<B> {
 }
 
 impl<B: Keyed> Queue<B> {
+    /// How full it is, in rows.
+    fn filling(&self) -> usize {
+        self.rows + BATCH_COST_ROWS * self.batches.len()
+    }
+
     fn last_key(&self) -> i64 {
         let last = self.batches.back().and_then(|batch| batch.keys().last());
         *last.expect("an unfinished stream has a batch queued before a round")
