@@ -18,6 +18,9 @@ use kymo_scan::{Batch, Content, Cursor, Item, Merger, Round, StreamFault};
 
 /// Rounds that are being worked on or wait for their turn, for each thread.
 const ROUNDS_IN_FLIGHT: u64 = 2;
+/// Rounds that the caller's thread makes alone before others start: they are small, and threads that read ahead are of
+/// no use to whoever wants a few events.
+const ROUNDS_ALONE: usize = 2;
 /// Batches that one refill brings at most: small packets make small batches.
 const REFILL_BATCHES: usize = 64;
 
@@ -43,9 +46,11 @@ pub(crate) trait Sink<W: Work> {
 
 /// Runs everything the cursors deliver through work and sink. `threads` counts the caller's own.
 /// Returns the cursors, for what they know at their end.
-pub(crate) fn run<W: Work>(cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
-    if threads <= 1 {
-        return run_alone(cursors, work, sink);
+pub(crate) fn run<W: Work>(mut cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
+    let mut merger = Merger::new(cursors.len());
+    let rounds = if threads <= 1 { usize::MAX } else { ROUNDS_ALONE };
+    if run_alone(&mut cursors, &mut merger, rounds, work, sink).is_break() {
+        return cursors;
     }
     let shared = Shared::<W>::default();
     std::thread::scope(|scope| {
@@ -53,13 +58,19 @@ pub(crate) fn run<W: Work>(cursors: Vec<Cursor>, threads: usize, work: &W, sink:
             scope.spawn(|| shared.serve(work));
         }
         let _close = CloseOnDrop(&shared);
-        Coordinator::new(cursors, threads, &shared, work).run(sink)
+        Coordinator::new(cursors, merger, threads, &shared, work).run(sink)
     })
 }
 
-fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
-    let mut merger = Merger::new(cursors.len());
-    loop {
+/// Makes so many rounds; breaks when there are no more, or the sink wants none.
+fn run_alone<W: Work>(
+    cursors: &mut [Cursor],
+    merger: &mut Merger<Batch>,
+    rounds: usize,
+    work: &W,
+    sink: &mut impl Sink<W>,
+) -> ControlFlow<()> {
+    for _ in 0..rounds {
         for (stream, cursor) in cursors.iter_mut().enumerate() {
             while merger.is_hungry(stream) {
                 match cursor.next_item() {
@@ -70,18 +81,17 @@ fn run_alone<W: Work>(mut cursors: Vec<Cursor>, work: &W, sink: &mut impl Sink<W
             }
         }
         let Some(mut round) = merger.round() else {
-            return cursors;
+            return ControlFlow::Break(());
         };
         let context = sink.context(&mut round);
         let output = work.work(&round, context);
-        if sink.finish(output).is_break() {
-            return cursors;
-        }
+        sink.finish(output)?;
         for (stream, batch) in used_up(&mut round) {
             cursors[stream].recycle(batch);
         }
         merger.recycle(round);
     }
+    ControlFlow::Continue(())
 }
 
 /// Batches that no other round needs, with their streams; what remains of the round is of no use but as memory.
@@ -218,11 +228,11 @@ struct Coordinator<'a, W: Work> {
 }
 
 impl<'a, W: Work> Coordinator<'a, W> {
-    fn new(cursors: Vec<Cursor>, threads: usize, shared: &'a Shared<W>, work: &'a W) -> Self {
+    fn new(cursors: Vec<Cursor>, merger: Merger<Batch>, threads: usize, shared: &'a Shared<W>, work: &'a W) -> Self {
         Self {
             shared,
             work,
-            merger: Merger::new(cursors.len()),
+            merger,
             ended: vec![false; cursors.len()],
             spare: cursors.iter().map(|_| Vec::new()).collect(),
             cursors: cursors.into_iter().map(|cursor| Some(Box::new(cursor))).collect(),

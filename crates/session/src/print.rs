@@ -26,9 +26,6 @@ use crate::open::{Session, trace_name};
 use crate::progress::{Follower, Progress};
 use crate::report::Report;
 
-/// So many events one thread prints as soon as several.
-const FEW_EVENTS: u64 = 1024;
-
 /// What to print and how.
 #[derive(Clone, Debug)]
 pub struct PrintOptions {
@@ -118,8 +115,6 @@ impl Session {
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
-        // Threads read ahead, which is of no use where a few events are wanted.
-        let threads = if left <= FEW_EVENTS { 1 } else { self.threads };
         let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
         // What was open before a time matters to details.
         let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
@@ -132,7 +127,7 @@ impl Session {
                 self.expect(progress, begin, end);
             }
             let cursors = self.cursors_between(true, begin, end, &options.events);
-            let cursors = engine::run(cursors, threads, &work, &mut sink);
+            let cursors = engine::run(cursors, self.threads, &work, &mut sink);
             let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
             sink.printed.report.assumptions.extend(notes);
         }
