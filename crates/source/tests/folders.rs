@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use kymo_source::{BufferPool, Finder, SLACK, find};
+use kymo_source::{BufferPool, SLACK, find};
 
 /// Files of that content below a new folder.
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -149,7 +149,7 @@ mod unix {
         let closed = root.path().join("closed");
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         let allowed = fs::read_dir(&closed).is_ok();
-        let mut finder = Finder::default();
+        let mut finder = kymo_source::Finder::default();
         let found = finder.find(root.path()).unwrap().len();
         let skipped: Vec<_> = finder.skipped().iter().map(|error| error.path.clone()).collect();
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
