@@ -67,6 +67,8 @@ pub enum Assumption {
     TrailingComma,
     /// Metadata that are not UTF-8 mean U+FFFD where they are not.
     MetadataEncoding,
+    /// NUL characters between the words of TSDL are white space.
+    NulCharacters,
     /// A packet with another UUID than the metadata's belongs to this trace all the same.
     UuidMismatch,
     /// A stream whose clock steps back means what it says.
@@ -75,12 +77,13 @@ pub enum Assumption {
 
 impl Assumption {
     /// The whole list.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::MissingSignature,
         Self::UnknownAttribute,
         Self::ReleaseCandidateDialect,
         Self::TrailingComma,
         Self::MetadataEncoding,
+        Self::NulCharacters,
         Self::UuidMismatch,
         Self::ClockStepsBack,
     ];
@@ -94,6 +97,7 @@ impl Assumption {
             Self::ReleaseCandidateDialect => "release-candidate-dialect",
             Self::TrailingComma => "trailing-comma",
             Self::MetadataEncoding => "metadata-encoding",
+            Self::NulCharacters => "nul-characters",
             Self::UuidMismatch => "uuid-mismatch",
             Self::ClockStepsBack => "clock-steps-back",
         }

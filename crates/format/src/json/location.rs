@@ -16,7 +16,7 @@ use crate::model::{FieldClass, FieldKind, FieldPath, Member, Scope, Step};
 
 /// The structures around the field that is being read, and the scopes before.
 pub(crate) struct Frames<'a> {
-    /// `None`: an alias, whose locations mean nothing yet.
+    /// `None`: an alias, of whose locations only those that stay inside mean something yet.
     pub(crate) scope: Option<Scope>,
     pub(crate) before: Vec<(Scope, &'a FieldClass)>,
     pub(crate) steps: Vec<Step>,
@@ -35,7 +35,7 @@ struct Frame {
 /// What a location means.
 pub(crate) struct Located {
     pub(crate) path: FieldPath,
-    /// The fields it may lead to: several where the path leads through a variant; none for an alias.
+    /// The fields it may lead to: several where the path leads through a variant; none if it leads out of an alias.
     pub(crate) targets: Vec<FieldClass>,
 }
 
@@ -70,8 +70,11 @@ impl<'a> Frames<'a> {
             (value.span.clone(), if spent { Problem::Steps(STEPS_MAX) } else { Problem::Location })
         };
         let Some(scope) = self.scope else {
+            // What lies outside of the alias is for those to say who use it.
+            let inside = (origin.is_none()).then(|| self.open.len().checked_sub(1 + start)).flatten();
+            let found = inside.map(|frame| self.below_frame(frame, &path).ok_or_else(lost)).transpose()?;
             let path = FieldPath { scope: Scope::EventPayload, steps: Vec::new() };
-            return Ok(Located { path, targets: Vec::new() });
+            return Ok(Located { path, targets: found.map_or(Vec::new(), |(_, targets)| targets) });
         };
         let found = match origin {
             Some(origin) if origin != scope => {

@@ -7,6 +7,9 @@
 //! struct { len; struct { struct { items[len]; } a; } b; }
 //!          └────────────── two structures outwards ──┘
 //! ```
+//!
+//! A type that is only declared has no surroundings: what it cannot tell itself may be told by whoever uses it,
+//! so that [`Builder::check_alone`] finds fault only with references that it answers itself.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -50,6 +53,8 @@ pub(crate) struct Builder<'a> {
     frames: Vec<Frame>,
     steps: Vec<Step>,
     budget: &'a Budget,
+    /// Nothing is known of what is around the type.
+    is_alone: bool,
     /// The clock that the scope's timestamps are mapped to.
     pub(crate) clock: Option<usize>,
 }
@@ -67,7 +72,20 @@ impl<'a> Builder<'a> {
     pub(crate) fn new(scope: Scope, root: &Shared, span: Span, around: Around<'a>) -> Self {
         let (frames, steps, root) = (Vec::new(), Vec::new(), Rc::clone(root));
         let Around { roots, only_clock, budget } = around;
-        Self { scope, span, roots, root, only_clock, frames, steps, budget, clock: None }
+        Self { scope, span, roots, root, only_clock, frames, steps, budget, is_alone: false, clock: None }
+    }
+
+    /// Whether a type can be right, whoever uses it.
+    pub(crate) fn check_alone(root: &Shared, span: Span, budget: &'a Budget) -> Result<()> {
+        let around = Around { roots: const { &Vec::new() }, only_clock: None, budget };
+        let mut builder = Self { is_alone: true, ..Self::new(Scope::EventPayload, root, span, around) };
+        match &root.kind {
+            // Its users give it a tag.
+            Proto::Variant { tag: None, options } => {
+                options.iter().try_for_each(|(_, option)| builder.field(option, "").map(drop))
+            }
+            _ => builder.field(root, "").map(drop),
+        }
     }
 
     /// The field class of the scope.
@@ -135,7 +153,10 @@ impl<'a> Builder<'a> {
 
     fn variant(&mut self, tag: Option<&Reference>, options: &[(String, Shared)]) -> Result<FieldKind> {
         let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
-        let (selector, targets) = self.find(tag)?;
+        let Some((selector, targets)) = self.find(tag)? else {
+            let options = options.iter().map(|(_, option)| self.field(option, ""));
+            return options.map(|option| option.map(drop)).collect::<Result<()>>().map(|()| NOT_KNOWN);
+        };
         // Labels become ranges of values: enumerations of several fields could give a label several meanings.
         let integer = match &targets[..] {
             [target] => match &target.kind {
@@ -170,7 +191,9 @@ impl<'a> Builder<'a> {
     }
 
     fn sequence(&mut self, length: &Reference, element: &Shared) -> Result<FieldKind> {
-        let (path, targets) = self.find(length)?;
+        let Some((path, targets)) = self.find(length)? else {
+            return self.element(element).map(|_| NOT_KNOWN);
+        };
         let is_length = |target: &Shared| matches!(&target.kind, Proto::Integer(integer) if !integer.meaning.signed);
         if !targets.iter().all(is_length) {
             return Err((length.span.clone(), Problem::Length(dotted(length))));
@@ -189,11 +212,14 @@ impl<'a> Builder<'a> {
         class
     }
 
-    /// The field that a reference means.
-    fn find(&self, reference: &Reference) -> Result<Found> {
+    /// The field that a reference means; `None` if that is not for the type alone to say.
+    fn find(&self, reference: &Reference) -> Result<Option<Found>> {
         let absolute = self.find_absolute(&reference.path);
         let found = absolute.or_else(|| self.find_relative(&reference.path));
-        found.ok_or_else(|| {
+        if self.is_alone && (found.is_none() || in_scope(&reference.path).is_some()) {
+            return Ok(None);
+        }
+        found.map(Some).ok_or_else(|| {
             let is_spent = self.budget.steps_ran_out();
             let problem = if is_spent { Problem::Steps(STEPS_MAX) } else { Problem::Reference(dotted(reference)) };
             (reference.span.clone(), problem)
@@ -201,10 +227,7 @@ impl<'a> Builder<'a> {
     }
 
     fn find_absolute(&self, path: &[String]) -> Option<Found> {
-        let (scope, rest) = SCOPES.iter().find_map(|(prefix, scope)| {
-            let matches = path.len() > prefix.len() && path.iter().zip(*prefix).all(|(word, part)| word == part);
-            matches.then(|| (*scope, &path[prefix.len()..]))
-        })?;
+        let (scope, rest) = in_scope(path)?;
         if scope == self.scope {
             let declared = self.frames.first()?.declared;
             return self.descend_declared(scope, &self.root, &[], declared, rest);
@@ -295,6 +318,17 @@ const SCOPES: [(&[&str], Scope); 6] = [
     (&["event", "context"], Scope::EventSpecificContext),
     (&["event", "fields"], Scope::EventPayload),
 ];
+
+/// What stands for a field class that only its surroundings could make one.
+const NOT_KNOWN: FieldKind = FieldKind::Structure(Structure { members: Vec::new(), minimum_alignment: 1 });
+
+/// The scope that an absolute path begins with, and the names in it.
+fn in_scope(path: &[String]) -> Option<(Scope, &[String])> {
+    SCOPES.iter().find_map(|(prefix, scope)| {
+        let matches = path.len() > prefix.len() && path.iter().zip(*prefix).all(|(word, part)| word == part);
+        matches.then(|| (*scope, &path[prefix.len()..]))
+    })
+}
 
 fn dotted(reference: &Reference) -> String {
     reference.path.join(".")

@@ -4,7 +4,7 @@
 //! the clocks are taken first, then types and streams in the order of the text, then events.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use kymo_units::{ByteOrder, Uuid};
@@ -62,6 +62,7 @@ pub(crate) fn lower(items: &[Item<'_>], text_end: usize, findings: &mut Findings
     lower.first(items, text_end);
     lower.in_order(items);
     lower.events(items);
+    lower.unused();
     lower.finish()
 }
 
@@ -91,6 +92,8 @@ impl Lower<'_> {
             let result = self.trace_values(block);
             self.note(result);
         }
+        // Where it is missing that was said; types that need it are not to blame.
+        self.types.native = self.trace.native_byte_order.or(Some(ByteOrder::Little));
         for item in items {
             // Of an environment entry that is given twice both are kept, as Babeltrace does.
             if let Item::Block(block) = item
@@ -117,21 +120,23 @@ impl Lower<'_> {
         let (mut major, mut minor) = (None, None);
         for (path, value) in values(block) {
             match &*joined(path) {
-                "major" => major = Some(number(value, "major")?),
-                "minor" => minor = Some(number(value, "minor")?),
-                "uuid" => self.trace.uuid = Some(uuid(value)?),
-                "byte_order" => self.trace.native_byte_order = Some(trace_byte_order(value)?),
+                "major" => major = self.note(number(value, "major")),
+                "minor" => minor = self.note(number(value, "minor")),
+                "uuid" => self.trace.uuid = self.note(uuid(value)),
+                "byte_order" => self.trace.native_byte_order = self.note(trace_byte_order(value)),
                 name => doubt(&mut self.types.doubts, "trace", path, name),
             }
         }
-        self.types.native = self.trace.native_byte_order;
-        let missing = |attribute| (block.keyword.span(), Problem::Missing { block: "trace", attribute });
-        let major = major.ok_or_else(|| missing("major"))?;
-        let minor = minor.ok_or_else(|| missing("minor"))?;
-        if (major, minor) != (1, 8) {
-            return Err((block.keyword.span(), Problem::Version { major, minor }));
+        for attribute in ["major", "minor", "byte_order"] {
+            if !values(block).any(|(path, _)| joined(path) == attribute) {
+                let problem = Problem::Missing { block: "trace", attribute };
+                self.findings.errors.push((block.keyword.span(), problem));
+            }
         }
-        self.trace.native_byte_order.map(drop).ok_or_else(|| missing("byte_order"))
+        match (major, minor) {
+            (Some(1), Some(8)) | (None, _) | (_, None) => Ok(()),
+            (Some(major), Some(minor)) => Err((block.keyword.span(), Problem::Version { major, minor })),
+        }
     }
 
     /// Types and streams in the order of the text.
@@ -179,7 +184,8 @@ impl Lower<'_> {
 
     /// A scope that no reader knows says nothing about the others, if its type is sound.
     fn unknown_scope(&mut self, block: &'static str, path: &[Word<'_>], class: &Class<'_>) -> Result<()> {
-        self.types.class(class)?;
+        let proto = self.types.class(class)?;
+        self.types.keep(&class.span, &proto);
         doubt(&mut self.types.doubts, block, path, &joined(path));
         Ok(())
     }
@@ -281,7 +287,7 @@ impl Lower<'_> {
             self.places.streams.push(StreamPlaces::default());
             self.streams.push(draft);
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         for block in blocks(items, "event") {
             self.types.enter();
             let result = self.event(block);
@@ -371,6 +377,20 @@ impl Lower<'_> {
         let only = (id.is_none() && self.streams.len() == 1).then_some(0);
         let unknown = || (keyword.span(), Problem::Unknown { what: "stream with the id", name: wanted.to_string() });
         found.or(only).ok_or_else(unknown)
+    }
+
+    /// Types that nothing may use are looked at too; what their users found fault with is not told again.
+    fn unused(&mut self) {
+        let budget = Budget::default();
+        let mut told: HashSet<usize> = self.findings.errors.iter().map(|(span, _)| span.start).collect();
+        for (span, proto) in std::mem::take(&mut self.types.declared) {
+            match Builder::check_alone(&proto, span, &budget) {
+                // There is only so much time for what may be of no use.
+                Ok(()) | Err((_, Problem::Fields(_) | Problem::Steps(_))) => {}
+                Err(problem) if told.insert(problem.0.start) => self.findings.errors.push(problem),
+                Err(_) => {}
+            }
+        }
     }
 
     fn finish(self) -> (TraceClass, Places) {

@@ -32,6 +32,9 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places
     if !in_packets && !text.trim_start().starts_with("/* CTF 1.8") {
         findings.doubts.push((0..0, Problem::Signature));
     }
+    if let Some(at) = text.find('\0') {
+        findings.doubts.push((at..at + 1, Problem::Nul));
+    }
     let trace = lower::lower(&items, text.len(), &mut findings);
     errors.append(&mut findings.errors);
     let sound = errors.is_empty();
@@ -41,6 +44,7 @@ pub(crate) fn parse(text: &str, in_packets: bool) -> (Option<(TraceClass, Places
     diagnostics.extend(doubts.into_iter().map(|(span, problem)| {
         let assumption = match problem {
             Problem::Signature => Assumption::MissingSignature,
+            Problem::Nul => Assumption::NulCharacters,
             _ => Assumption::UnknownAttribute,
         };
         diagnostic(Severity::Assumption(assumption), span, problem)

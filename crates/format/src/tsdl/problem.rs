@@ -102,6 +102,9 @@ pub enum Problem {
     /// The text does not begin as the specification demands.
     #[error("the text does not begin with `/* CTF 1.8`")]
     Signature,
+    /// A NUL character.
+    #[error("there is a NUL character in the text")]
+    Nul,
     /// A range of an enumeration is upside down.
     #[error("the range ends before it begins")]
     Range,
@@ -124,6 +127,7 @@ impl Problem {
             Self::NoTag => Some("write `variant <tag> { ... }` with an enumeration that was read before"),
             Self::Enumerator(_) => Some("choose a wider integer, or another value"),
             Self::Signature => Some("make `/* CTF 1.8 */` its first line"),
+            Self::Nul => Some("remove it; some writers end or pad the text with it"),
             Self::UnknownAttribute { .. } => Some("remove it if no reader needs it"),
             _ => None,
         }

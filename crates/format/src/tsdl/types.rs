@@ -92,11 +92,14 @@ pub(crate) struct Types {
     pub(crate) environment: HashMap<String, i128>,
     /// Attributes that the specification does not know.
     pub(crate) doubts: Vec<(Span, Problem)>,
+    /// Types that were declared, whether anything uses them or not.
+    pub(crate) declared: Vec<(Span, Shared)>,
 }
 
 impl Types {
     pub(crate) fn new(native: Option<ByteOrder>, clocks: HashMap<String, usize>) -> Self {
-        Self { scopes: vec![HashMap::new()], native, clocks, environment: HashMap::new(), doubts: Vec::new() }
+        let (environment, doubts, declared) = (HashMap::new(), Vec::new(), Vec::new());
+        Self { scopes: vec![HashMap::new()], native, clocks, environment, doubts, declared }
     }
 
     pub(crate) fn enter(&mut self) {
@@ -122,10 +125,15 @@ impl Types {
 
     pub(crate) fn declare(&mut self, declaration: &Declaration<'_>) -> Result<()> {
         match declaration {
-            Declaration::Class(class) => self.class(class).map(drop),
+            Declaration::Class(class) => {
+                let proto = self.class(class)?;
+                self.keep(&class.span, &proto);
+                Ok(())
+            }
             Declaration::Alias { class, declarator, name, span } => {
                 let proto = self.class(class)?;
                 let proto = self.declared(proto, declarator)?;
+                self.keep(&class.span, &proto);
                 self.define(name.clone(), proto, span.clone())
             }
             Declaration::Typedef { class, declarators } => {
@@ -135,10 +143,18 @@ impl Types {
                         return Err((class.span.clone(), Problem::Missing { block: "typedef", attribute: "name" }));
                     };
                     let declared = self.declared(Rc::clone(&proto), declarator)?;
+                    self.keep(&class.span, &declared);
                     self.define(name.text.to_owned(), declared, name.span())?;
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Keeps a type that may have references, to be looked at if nothing uses it.
+    pub(crate) fn keep(&mut self, span: &Span, proto: &Shared) {
+        if !matches!(proto.kind, Proto::Integer(_) | Proto::Real(_) | Proto::Text(_)) {
+            self.declared.push((span.clone(), Rc::clone(proto)));
         }
     }
 
