@@ -53,7 +53,7 @@ pub enum StreamFaultKind {
         /// What was to be read.
         offset_bytes: u64,
     },
-    /// The file cannot be read.
-    #[error("{0}")]
+    /// The file cannot be read. Which it is was said with the place.
+    #[error("{}", .0.kind)]
     Source(kymo_source::Error),
 }

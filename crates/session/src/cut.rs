@@ -8,6 +8,7 @@
 //! those without any are left out. What was lost in the span stays told.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
@@ -57,12 +58,24 @@ pub struct CutFailure {
 /// What keeps a part of a trace from being written.
 #[derive(Debug, thiserror::Error)]
 pub enum CutProblem {
+    /// Nothing is written over.
+    #[error("there is a trace already: choose another folder, or remove this one")]
+    Exists,
     /// What the writer says.
     #[error("{0}")]
-    Writer(#[from] kymo_writer::Error),
+    Writer(kymo_writer::Error),
     /// The dialect has no words for this trace class.
     #[error("the metadata cannot be written in this dialect: {0}")]
     Dialect(Box<kymo_format::write::Unwritable>),
+}
+
+impl From<kymo_writer::Error> for CutProblem {
+    fn from(error: kymo_writer::Error) -> Self {
+        match &error.problem {
+            Why::File { error, .. } if error.kind() == io::ErrorKind::AlreadyExists => Self::Exists,
+            _ => Self::Writer(error),
+        }
+    }
 }
 
 impl Session {

@@ -26,8 +26,8 @@ pub enum HopFault {
     /// It has no bits, so that there would be endlessly many.
     #[error("the packet has no bits")]
     Empty,
-    /// The file cannot be read.
-    #[error("{0}")]
+    /// The file cannot be read. Which it is was said with the place.
+    #[error("{}", .0.kind)]
     Source(#[from] kymo_source::Error),
 }
 
