@@ -12,6 +12,7 @@ use crate::when::When;
 #[command(
     name = "kymo",
     version,
+    override_usage = "kymo [OPTIONS] <TRACE>...    the same as `kymo info`\n       kymo <COMMAND>",
     about = "Opens any CTF trace, at memory speed",
     after_help = "Examples:\n  kymo my-trace                    what is in it, at a glance\n  \
                   kymo print my-trace | less       events as text, in the order of time\n  \
@@ -60,7 +61,8 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Common {
-    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
+    /// tar.gz, tar.zst, zip) of them
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Threads to use; 0 means one for each core
@@ -74,7 +76,7 @@ pub(crate) struct Common {
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo metadata my-trace\n  kymo metadata --as ctf2 my-trace")]
 pub(crate) struct MetadataArguments {
-    /// A trace, or a folder of traces
+    /// A trace, or a folder or archive of traces
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
     /// Writes it in this dialect instead of as it is
@@ -162,7 +164,8 @@ written, 2 wrong usage.";
 #[derive(Args)]
 #[command(after_help = INDEX_HELP)]
 pub(crate) struct IndexArguments {
-    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
+    /// tar.gz, tar.zst, zip) of them
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Deletes the index instead
@@ -184,7 +187,8 @@ Exit status: 0 everything can be read, 1 something cannot be read, 2 wrong usage
 #[derive(Args)]
 #[command(after_help = CHECK_HELP)]
 pub(crate) struct CheckArguments {
-    /// Traces: folders with a `metadata` file, folders above such, or single stream files
+    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
+    /// tar.gz, tar.zst, zip) of them
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Counts what has to be assumed as errors

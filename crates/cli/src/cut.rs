@@ -1,6 +1,6 @@
 //! `kymo cut`
 
-use std::io;
+use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
 use kymo_session::{CutOptions, Progress, Session};
@@ -14,10 +14,10 @@ use crate::when::span;
 
 /// Writes a part of a trace.
 pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system())?;
+    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system());
     let options = CutOptions { begin_ns, end_ns, events: arguments.event.clone(), form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
-    println!("{} events written to {}", grouped(cut.events), arguments.output.display());
+    writeln!(io::stdout(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
     Ok(show::report(&cut.report, arguments.common.strict))
 }

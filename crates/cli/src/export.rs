@@ -13,7 +13,7 @@ use crate::when::span;
 
 /// Writes tables and says which.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system())?;
+    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system());
     let options = ExportOptions {
         output: arguments.output.clone(),
         format: match arguments.format {

@@ -17,7 +17,7 @@ mod show;
 mod when;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -49,11 +49,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// `kymo TRACE...` means `kymo info TRACE...`.
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`.
 fn with_default_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = Arguments::command();
     let known = |word: &str| {
-        word.starts_with('-') || word == "help" || command.get_subcommands().any(|sub| sub.get_name() == word)
+        let own = ["help", "-h", "--help", "-V", "--version"];
+        own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)
     };
     if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
         words.insert(1, "info".into());
@@ -88,8 +89,10 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Check(arguments) => check::run(arguments),
         Command::Metadata(arguments) => metadata::run(arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut io::stdout());
-            Ok(Outcome::Complete)
+            // The generators take it for a mistake of ours if their output goes nowhere.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut script);
+            io::stdout().write_all(&script).map(|()| Outcome::Complete)
         }
         Command::Man { page } => man(page.as_deref()),
     }

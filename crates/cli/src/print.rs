@@ -19,7 +19,7 @@ use crate::when::span;
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
-    (options.begin_ns, options.end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &zone)?;
+    (options.begin_ns, options.end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &zone);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);

@@ -1,11 +1,14 @@
 //! Points in time as people type them: `12:18:50.43`, `2016-03-04 17:46:22`, `1457113582.794565804`.
 
 use std::fmt;
-use std::io;
 
+use clap::CommandFactory;
+use clap::error::ErrorKind;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use kymo_session::Session;
+
+use crate::arguments::Arguments;
 
 /// A point in time as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,16 +51,25 @@ impl std::str::FromStr for When {
     }
 }
 
-/// The nanoseconds between which events are wanted.
+/// The nanoseconds between which events are wanted. Ends the program where nothing can be between them: somebody
+/// mistyped a time.
 pub(crate) fn span(
     session: &Session,
     begin: Option<&When>,
     end: Option<&When>,
     zone: &TimeZone,
-) -> io::Result<(Option<i64>, Option<i64>)> {
+) -> (Option<i64>, Option<i64>) {
     let first_ns = session.first_ns().unwrap_or(0);
-    let nanos = |when: &When| when.nanos(first_ns, zone).ok_or_else(|| io::Error::other("the time is out of range"));
-    Ok((begin.map(nanos).transpose()?, end.map(nanos).transpose()?))
+    let nanos = |when: &When| when.nanos(first_ns, zone).unwrap_or_else(|| refuse("the time is out of range"));
+    let (begin_ns, end_ns) = (begin.map(nanos), end.map(nanos));
+    if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
+        refuse("the time of --begin is after that of --end");
+    }
+    (begin_ns, end_ns)
+}
+
+fn refuse(message: &str) -> ! {
+    Arguments::command().error(ErrorKind::ValueValidation, message).exit()
 }
 
 impl When {

@@ -75,10 +75,17 @@ fn everything_was_read() {
         assert_eq!(setup.status(&format!("{command} trace")), Some(0), "{command}");
         assert_eq!(setup.status(&format!("{command} --strict trace")), Some(0), "{command} --strict");
     }
-    for command in
-        ["index trace", "index --remove trace", "metadata trace", "metadata --as ctf2 --strict trace", "trace"]
-    {
+    for command in [
+        "index trace",
+        "index --remove trace",
+        "metadata trace",
+        "metadata --as ctf2 --strict trace",
+        "completions fish",
+    ] {
         assert_eq!(setup.status(command), Some(0), "{command}");
+    }
+    for command in ["trace", "trace trace", "--json trace", "trace --exact", "-- trace", "./trace"] {
+        assert_eq!(setup.status(command), Some(0), "{command}: the same as `info`");
     }
 }
 
@@ -124,6 +131,35 @@ fn wrong_usage() {
         ["", "print --begin soon trace", "count --by colour trace", "cut trace", "completions tcl", "man nonsense"]
     {
         assert_eq!(setup.status(command), Some(2), "{command}");
+    }
+    for command in ["print", "cut --output out", "print --format details"] {
+        assert_eq!(setup.status(&format!("{command} --begin 5 --end 3 trace")), Some(2), "{command}");
+        assert_eq!(setup.status(&format!("{command} --begin 9999-01-01T00:00 trace")), Some(2), "{command}");
+        assert_eq!(setup.status(&format!("{command} --begin 5 --end 5 trace")), Some(0), "{command}");
+    }
+}
+
+/// Whoever reads what we write has left before we begin: nobody wants to hear of it.
+#[test]
+fn a_closed_pipe_is_no_news() {
+    let setup = Setup::new("pipe", METADATA, &[0; 12]);
+    let others =
+        ["index", "metadata", "metadata --as ctf2", "completions bash", "completions fish", "man", "man print"];
+    for command in COMMANDS.iter().chain(&others) {
+        let needs_trace = !command.starts_with("completions") && !command.starts_with("man");
+        let _ = fs::remove_dir_all(setup.root.join("out"));
+        let (reader, writer) = std::io::pipe().expect("pipes can be made");
+        drop(reader);
+        let done = program::kymo()
+            .args(command.split_whitespace())
+            .args(needs_trace.then_some("trace"))
+            .current_dir(&setup.root)
+            .env("XDG_CACHE_HOME", setup.root.join("cache"))
+            .stdout(writer)
+            .output()
+            .expect("the program is there");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{command}");
+        assert_eq!(done.status.code(), Some(0), "{command}");
     }
 }
 
