@@ -74,13 +74,16 @@ fn seconds(nanos: i64) -> String {
     format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
-/// The part that is cut out, printed by `print`, and the part that is printed of the whole.
+/// The part that is cut out, printed by `print`, and the part that is printed of the whole; `None` if `print` cannot
+/// read the whole.
 fn both(trace: &str, span: [i64; 2], form: &[&str], print: impl Fn(&[&str]) -> Option<String>) -> Option<[String; 2]> {
     let part = Folder::new("part");
     let (begin, end) = (format!("--begin={}", seconds(span[0])), format!("--end={}", seconds(span[1])));
     let cut = kymo(&[&["cut", trace, &begin, &end, "--output", part.path()], form].concat());
     assert!(cut.status.success(), "{trace}: {}", String::from_utf8_lossy(&cut.stderr));
-    Some([print(&[part.path()])?, print(&[trace, &begin, &end])?])
+    let whole = print(&[trace, &begin, &end])?;
+    let part = print(&[part.path()]).unwrap_or_else(|| panic!("who reads {trace} does not read a part of it"));
+    Some([part, whole])
 }
 
 /// Whether the lines are the same, but for those whose true text has an empty field.

@@ -12,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
+use kymo_format::Dialect;
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 
@@ -108,7 +109,7 @@ fn cut_trace(
 ) -> Result<(), CutProblem> {
     let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
     let text = match options.form {
-        MetadataForm::AsIs => trace.metadata.text.clone(),
+        MetadataForm::AsIs => as_it_is(trace),
         MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
         MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
     };
@@ -123,6 +124,13 @@ fn cut_trace(
         StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
     Ok(())
+}
+
+/// The text of the metadata. Metadata packets do without the signature, by which text on its own is known.
+fn as_it_is(trace: &Trace) -> String {
+    let (text, signature) = (&trace.metadata.text, "/* CTF 1.8 */\n");
+    let is_known = trace.class.dialect != Dialect::Ctf1 || text.starts_with(signature.trim_end_matches(" */\n"));
+    if is_known { text.clone() } else { [signature, text].concat() }
 }
 
 /// Names in a folder.
