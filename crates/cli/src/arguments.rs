@@ -286,9 +286,9 @@ Examples:
   kymo print --event 'sched_*' --format json my-trace | jq .payload
   kymo print --event sched_switch --format csv my-trace > switches.csv
   kymo print --begin 12:18:50 --end 12:18:50.5 my-trace
-  kymo print --format details my-trace      classes, packets and losses too
-  kymo print --stream-intersection my-trace only while all data streams are active
-  kymo print --format none my-trace         reads everything, prints nothing";
+  kymo print --format details my-trace       classes, packets and losses too
+  kymo print --stream-intersection my-trace  only while all data streams are active
+  kymo print --format none my-trace          reads everything, prints nothing";
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

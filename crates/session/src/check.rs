@@ -22,7 +22,7 @@ use kymo_scan::{
     Content, DataStream, Events, Item, KnownPackets, Mark, OpenError, PacketRow, Packets, StreamFault, StreamFaultKind,
     Trace, TraceOptions,
 };
-use kymo_source::{Finder, TraceFolder};
+use kymo_source::{ErrorKind, Finder, TraceFolder};
 
 use crate::open::Session;
 use crate::progress::{Progress, Steps};
@@ -63,11 +63,11 @@ pub fn check(paths: &[PathBuf], progress: &Progress) -> Vec<Finding> {
     for path in paths {
         match finder.find(path) {
             Ok(found) => folders.extend(found),
-            Err(error) => findings.add(&SOURCE, path.display().to_string(), error.kind.to_string()),
+            Err(error) => findings.add(of_source(&error.kind), path.display().to_string(), error.kind.to_string()),
         }
     }
     for skipped in finder.skipped() {
-        findings.add(&SOURCE, skipped.path.display().to_string(), skipped.kind.to_string());
+        findings.add(of_source(&skipped.kind), skipped.path.display().to_string(), skipped.kind.to_string());
     }
     let streams = folders.iter().flat_map(|folder: &TraceFolder| folder.streams());
     progress.expect(streams.map(|stream| stream.size).sum());
@@ -87,6 +87,22 @@ const fn rule(gravity: Gravity, name: &'static str, help: &'static str) -> Rule 
 }
 
 const SOURCE: Rule = rule(Gravity::Error, "unreadable-file", "check the path and its permissions");
+const ARCHIVE: Rule = rule(
+    Gravity::Error,
+    "broken-archive",
+    "copy the archive again; of a tar file only what lies before the damage is read",
+);
+
+/// The rule that is broken where a file cannot be read.
+const fn of_source(kind: &ErrorKind) -> &'static Rule {
+    match kind {
+        ErrorKind::TarHeader { .. } | ErrorKind::TarEnd { .. } | ErrorKind::Packed { .. } | ErrorKind::Zip(_) => {
+            &ARCHIVE
+        }
+        _ => &SOURCE,
+    }
+}
+
 const CLASS: Rule = rule(
     Gravity::Error,
     "field-class",

@@ -36,6 +36,18 @@ pub enum ErrorKind {
         /// Where the header should be.
         offset: u64,
     },
+    /// A tar file has no end.
+    #[error("the archive ends at byte {bytes} without its end mark: it was cut short")]
+    TarEnd {
+        /// Its size.
+        bytes: u64,
+    },
+    /// Compressed bytes are broken.
+    #[error("what is compressed can be unpacked to byte {bytes} only: it was cut short or damaged")]
+    Packed {
+        /// What was unpacked.
+        bytes: u64,
+    },
     /// An entry that leaves out zeros.
     #[error("the entry {0} is stored with holes (GNU sparse), which cannot be read in place: unpack the archive")]
     Sparse(String),

@@ -41,7 +41,7 @@ impl Finder {
     ///
     /// # Errors
     ///
-    /// Nothing is there, or it cannot be read. Folders below `path` that cannot be listed are
+    /// Nothing is there, or it cannot be read. Folders below `path` that cannot be listed, and archives that are not whole, are
     /// [skipped](Self::skipped).
     pub fn find(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
         let facts = fs::metadata(path).map_err(|error| Error::new(path, error))?;
@@ -68,13 +68,13 @@ impl Finder {
         Err(Error::new(path, ErrorKind::NoTrace(Seen::new(names.into_iter()))))
     }
 
-    /// Folders that could not be listed, and why.
+    /// Folders that could not be listed and archives that are not whole, and why.
     #[must_use]
     pub fn skipped(&self) -> &[Error] {
         &self.skipped
     }
 
-    fn file(&self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
+    fn file(&mut self, path: &Path) -> Result<Vec<TraceFolder>, Error> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         if path.file_name().is_some_and(|name| name == "metadata") {
             return Ok(vec![TraceFolder::open(folder, &self.handles)?]);
@@ -84,13 +84,24 @@ impl Finder {
         if !in_trace || is_named_archive(path) {
             let packing = Packing::of(&self.handles.register(path.to_owned()))?;
             if let Some(packing) = packing {
-                return in_archive(Archive::open(path, packing, &self.handles)?);
+                return self.in_archive(Archive::open(path, packing, &self.handles)?);
             }
         }
         if !in_trace {
             return Err(Error::new(path, ErrorKind::NotInTrace));
         }
         Ok(vec![TraceFolder::of_one_file(folder, path, &self.handles)?])
+    }
+
+    fn in_archive(&mut self, mut archive: Archive) -> Result<Vec<TraceFolder>, Error> {
+        let (folders, broken) = (archive.traces(), archive.take_broken());
+        if folders.is_empty() {
+            let seen = || ErrorKind::NoTrace(Seen::new(archive.names().map(str::to_owned)));
+            return Err(broken.unwrap_or_else(|| Error::new(archive.path(), seen())));
+        }
+        self.skipped.extend(broken);
+        let archive = Arc::new(archive);
+        Ok(folders.iter().map(|folder| TraceFolder::in_archive(&archive, folder)).collect())
     }
 
     fn walk(&mut self, path: &Path, depth: usize, found: &mut Vec<TraceFolder>) {
@@ -123,14 +134,4 @@ impl Finder {
 fn is_named_archive(path: &Path) -> bool {
     let extension = path.extension().and_then(|extension| extension.to_str());
     matches!(extension, Some("tar" | "gz" | "tgz" | "zst" | "tzst" | "zip"))
-}
-
-fn in_archive(archive: Archive) -> Result<Vec<TraceFolder>, Error> {
-    let folders = archive.traces();
-    if folders.is_empty() {
-        let seen = Seen::new(archive.names().map(str::to_owned));
-        return Err(Error::new(archive.path(), ErrorKind::NoTrace(seen)));
-    }
-    let archive = Arc::new(archive);
-    Ok(folders.iter().map(|folder| TraceFolder::in_archive(&archive, folder)).collect())
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{Cursor, Write};
 use std::path::Path;
 
-use kymo_source::find;
+use kymo_source::{Finder, TraceFolder, find};
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -61,10 +61,25 @@ fn show(bytes: &[u8]) -> String {
 }
 
 fn show_path(path: &Path) -> String {
-    let traces = match find(path) {
-        Ok(traces) => traces,
-        Err(error) => return format!("{error}\n"),
-    };
+    match find(path) {
+        Ok(traces) => show_traces(&traces),
+        Err(error) => format!("{error}\n"),
+    }
+}
+
+/// What is before the damage, and what is said of it.
+fn show_broken(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("archive");
+    fs::write(&path, bytes).unwrap();
+    let mut finder = Finder::default();
+    let traces = finder.find(&path).unwrap();
+    let skipped: Vec<String> = finder.skipped().iter().map(|skipped| format!("{skipped}\n")).collect();
+    let text = show_traces(&traces) + &skipped.concat();
+    text.replace(&path.display().to_string(), "ARCHIVE").replace('\\', "/")
+}
+
+fn show_traces(traces: &[TraceFolder]) -> String {
     let mut text = String::new();
     for trace in traces {
         let metadata = trace.metadata().unwrap();
@@ -150,7 +165,35 @@ fn an_archive_without_a_trace_says_what_it_holds() {
 fn a_cut_archive_gives_what_is_there() {
     let tar = tar_of(&[("metadata", "M"), ("stream", "0123456789")]);
     let cut = 3 * 512 + 4;
-    assert_eq!(show(&tar[..cut]), "ARCHIVE M\n  stream 4 from byte 1: 123 index: false\n");
+    let (metadata, end) = ("ARCHIVE M\n", "without its end mark: it was cut short\n");
+    let stream = "  stream 4 from byte 1: 123 index: false\n";
+    assert_eq!(show_broken(&tar[..cut]), format!("{metadata}{stream}ARCHIVE: the archive ends at byte {cut} {end}"));
+    // Between two entries nothing else tells that one is missing.
+    assert_eq!(show_broken(&tar[..1024]), format!("{metadata}ARCHIVE: the archive ends at byte 1024 {end}"));
+}
+
+/// Of what is compressed there is what could be unpacked.
+#[test]
+fn a_cut_compressed_archive_gives_what_is_there() {
+    let mut seed = 1u32;
+    let noise = (0..300_000).map(|_| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        char::from(b'!' + (seed >> 26) as u8)
+    });
+    let noise: String = noise.collect();
+    let tar = tar_of(&[("metadata", "M"), ("stream", &noise), ("then", "lost")]);
+    let packed = gzip_of(&tar);
+    let shown = show_broken(&packed[..packed.len() * 3 / 4]);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (3, "ARCHIVE M"), "{shown}");
+    let size: usize = lines[1].split(' ').nth(3).unwrap().parse().unwrap();
+    assert!(size > 100_000 && size < 300_000, "{shown}");
+    assert!(lines[2].starts_with("ARCHIVE: what is compressed can be unpacked to byte "), "{shown}");
+    // Zstandard keeps its window to itself until a frame is complete; frames that are stay.
+    let packed = [zstd_of(&tar[..100_000]), zstd_of(&tar[100_000..])].concat();
+    let end = "ARCHIVE: what is compressed can be unpacked to byte 100000 only: it was cut short or damaged\n";
+    let shown = show_broken(&packed[..packed.len() * 3 / 4]);
+    assert!(shown.starts_with("ARCHIVE M\n  stream 98464 from byte 1: ") && shown.ends_with(end), "{shown}");
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Archive {
     path: PathBuf,
     /// By path inside, parts joined with `/`.
     entries: BTreeMap<String, Entry>,
+    /// Why there may be more entries than were found.
+    broken: Option<Error>,
 }
 
 /// Where the bytes of an entry lie.
@@ -67,16 +69,26 @@ impl Packing {
 }
 
 impl Archive {
-    /// The archive at `path`; what is compressed is decompressed here.
+    /// The archive at `path`; what is compressed is decompressed here. Of one that was cut short or damaged there is
+    /// what lies before the damage.
     pub(crate) fn open(path: &Path, packing: Packing, handles: &Arc<Handles>) -> Result<Self, Error> {
         let file = handles.register(path.to_owned());
-        let mut archive = Self { path: path.to_owned(), entries: BTreeMap::new() };
+        let mut archive = Self { path: path.to_owned(), entries: BTreeMap::new(), broken: None };
         match packing {
-            Packing::Tar => tar::read(&file, &mut archive)?,
-            Packing::Gzip | Packing::Zstd => tar::read(&spool::unpack(path, packing)?, &mut archive)?,
+            Packing::Tar => archive.broken = tar::read(&file, &mut archive).err(),
+            Packing::Gzip | Packing::Zstd => {
+                let (file, broken) = spool::unpack(path, packing)?;
+                let end = tar::read(&file, &mut archive).err();
+                archive.broken = broken.or(end);
+            }
             Packing::Zip => zip::read(&file, &mut archive)?,
         }
         Ok(archive)
+    }
+
+    /// Why there may be more entries than were found; told once.
+    pub(crate) fn take_broken(&mut self) -> Option<Error> {
+        self.broken.take()
     }
 
     /// Adds an entry; a later one of the same name wins, as in unpacking.

@@ -30,16 +30,20 @@ pub(super) struct Spool {
     limit: u64,
 }
 
-/// The decompressed content of a file.
-pub(super) fn unpack(path: &Path, packing: Packing) -> Result<Arc<File>, Error> {
+/// The decompressed content of a file, and why that is not all of it.
+pub(super) fn unpack(path: &Path, packing: Packing) -> Result<(Arc<File>, Option<Error>), Error> {
     let packed = fs::File::open(path).map_err(|error| Error::new(path, error))?;
     let packed = BufReader::with_capacity(STEP, packed);
     let mut spool = Spool::new(path)?;
-    match packing {
-        Packing::Gzip => spool.append(&mut MultiGzDecoder::new(packed))?,
-        _ => spool.append(&mut ZstdFrames { packed: Some(packed), frame: None })?,
+    let unpacked = match packing {
+        Packing::Gzip => spool.append(&mut MultiGzDecoder::new(packed)),
+        _ => spool.append(&mut ZstdFrames { packed: Some(packed), frame: None }),
     };
-    Ok(spool.finish())
+    match unpacked {
+        Ok(_) => Ok((spool.finish(), None)),
+        Err(error) if matches!(error.kind, ErrorKind::Packed { .. }) => Ok((spool.finish(), Some(error))),
+        Err(error) => Err(error),
+    }
 }
 
 impl Spool {
@@ -54,13 +58,20 @@ impl Spool {
     /// Adds all bytes of `source`; returns where they begin and how many they are.
     pub(super) fn append(&mut self, source: &mut dyn Read) -> Result<(u64, u64), Error> {
         let start = self.size;
-        let mut bytes = vec![0; STEP];
+        let (mut bytes, mut wanted) = (vec![0; STEP], STEP);
         loop {
-            let read = match source.read(&mut bytes) {
+            let read = match source.read(&mut bytes[..wanted]) {
                 Ok(0) => return Ok((start, self.size - start)),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Error::new(&self.path, error)),
+                Err(error) if error.raw_os_error().is_some() => return Err(Error::new(&self.path, error)),
+                // A decompressor that cannot give so much may still give what it has.
+                Err(_) if wanted > 1 => {
+                    wanted /= 2;
+                    continue;
+                }
+                // What the decompressors say is about their insides.
+                Err(_) => return Err(Error::new(&self.path, ErrorKind::Packed { bytes: self.size - start })),
             };
             self.size += read as u64;
             if self.size > self.limit {

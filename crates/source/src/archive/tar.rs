@@ -35,7 +35,7 @@ pub(super) fn is_header(block: &[u8]) -> bool {
     Header::from_byte_slice(block).cksum().is_ok_and(|found| found == expected)
 }
 
-/// Adds the entries of a tar file; what is behind a broken header cannot be found and is an error.
+/// Adds the entries of a tar file up to its end mark; what is behind a broken header cannot be found and is an error.
 pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error> {
     let fail = |kind: ErrorKind| Error::new(file.path(), kind);
     let mut told = Told::default();
@@ -43,7 +43,11 @@ pub(super) fn read(file: &Arc<File>, archive: &mut Archive) -> Result<(), Error>
     loop {
         let mut block = [0; BLOCK];
         let size = file.read_at(offset, &mut block).map_err(|error| fail(error.into()))?;
-        if size < BLOCK || block.iter().all(|&byte| byte == 0) {
+        if size < BLOCK {
+            let bytes = file.size().map_err(|error| fail(error.into()))?;
+            return Err(fail(ErrorKind::TarEnd { bytes }));
+        }
+        if block.iter().all(|&byte| byte == 0) {
             return Ok(());
         }
         if !is_header(&block) {
