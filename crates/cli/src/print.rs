@@ -15,6 +15,10 @@ use crate::progress::watched;
 use crate::show;
 use crate::when::span;
 
+/// Babeltrace refuses such traces; each on its own has an order all the same.
+const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
+                       those of another were; --clock-force-correlate takes all as counted from 1970";
+
 /// Prints what the arguments ask for.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
     let mut options = options(arguments);
@@ -25,6 +29,9 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     let mut print = || session.print(&options, &mut out, &progress);
     let printed = if leaves_the_terminal(&options.format) { watched(&progress, print) } else { print() }?;
     out.flush()?;
+    if !options.force_correlate && !session.times_are_comparable() {
+        eprintln!("{ORIGINS}");
+    }
     if arguments.verbose {
         eprintln!("{} events", show::grouped(printed.events));
     }

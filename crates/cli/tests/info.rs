@@ -220,6 +220,25 @@ fn clocks_of_different_origins() {
                kymo count .
     "#]],
     );
+    setup.check(
+        "print --clock-cycles --no-delta .",
+        &expect![[r#"
+            [00000000000000000001] tick: 
+            [00000000000000000001] tick: 
+            [00000000000000000002] tick: 
+            [00000000000000000002] tick: 
+            stderr: warning: the clocks count from different origins, so that events of one say nothing of when those of another were; --clock-force-correlate takes all as counted from 1970
+        "#]],
+    );
+    setup.check(
+        "print --clock-cycles --no-delta --clock-force-correlate .",
+        &expect![[r#"
+            [00000000000000000001] tick: 
+            [00000000000000000001] tick: 
+            [00000000000000000002] tick: 
+            [00000000000000000002] tick: 
+        "#]],
+    );
 }
 
 #[test]

@@ -166,6 +166,12 @@ impl Session {
         self.streams().iter().filter_map(first).min()
     }
 
+    /// Whether the times of all data streams count from the same origin, so that their events have an order.
+    #[must_use]
+    pub fn times_are_comparable(&self) -> bool {
+        Origin::all_same(&self.origins())
+    }
+
     /// For each event record class of a stream, whether its name matches one of the patterns; `None` without any.
     pub(crate) fn selected(trace: &Trace, stream_class: usize, patterns: &[String]) -> Option<Arc<[bool]>> {
         let classes = &trace.class.stream_classes[stream_class].event_classes;
