@@ -99,6 +99,58 @@ fn something_was_assumed() {
     }
 }
 
+const JSON: &str = "\u{1e}{\"type\": \"preamble\", \"version\": 2}\u{1e}{\"type\": \"data-stream-class\"}\
+\u{1e}{\"type\": \"event-record-class\", \"name\": \"tick\", \"payload-field-class\": {\"type\": \"structure\", \
+\"member-classes\": [{\"name\": \"value\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", \
+\"length\": 32, \"byte-order\": \"little-endian\"}}]}}";
+
+/// The release candidate gave the trace class a UUID; the final specification gives the preamble one.
+const RC: &str = "{\"type\": \"trace-class\", \"uuid\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]}\u{1e}";
+
+const CLOCK: &str = "clock { name = c; freq = 1000; };
+stream { event.header := struct { integer { size = 64; map = clock.c.value; } timestamp; }; };
+event";
+const UUID: &str = "uuid = \"00000000-0000-0000-0000-000000000001\"; \
+                    packet.header := struct { integer { size = 8; align = 8; } uuid[16]; }; };";
+
+/// Each assumption of the closed list is a warning with its name, and an error with `--strict`.
+#[test]
+fn every_assumption() {
+    let cases: [(&str, Vec<u8>, &[u8]); 8] = [
+        ("missing-signature", METADATA.replace("/* CTF 1.8 */", "").into(), &[0; 8]),
+        ("unknown-attribute", METADATA.replace("byte_order = le;", "byte_order = le; colour = 3;").into(), &[0; 8]),
+        (
+            "release-candidate-dialect",
+            JSON.replace("{\"type\": \"data-", &format!("{RC}{{\"type\": \"data-")).into(),
+            &[0; 8],
+        ),
+        ("trailing-comma", JSON.replace("}}]", "}},]").into(), &[0; 8]),
+        ("metadata-encoding", [METADATA.as_bytes(), b"/* \xff */"].concat(), &[0; 8]),
+        ("nul-characters", [METADATA.as_bytes(), b"\0"].concat(), &[0; 8]),
+        ("uuid-mismatch", METADATA.replacen("le; };", &format!("le; {UUID}"), 1).into(), &[0; 20]),
+        (
+            "clock-steps-back",
+            METADATA.replace("event", CLOCK).into(),
+            &[2, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9],
+        ),
+    ];
+    let list = include_str!("../../../docs/assumptions.md");
+    let listed: Vec<&str> = list.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(listed, cases.each_ref().map(|(name, ..)| *name), "docs/assumptions.md");
+    for (name, metadata, stream) in cases {
+        let setup = Setup::new(name, "", stream);
+        fs::write(setup.root.join("trace/metadata"), metadata).expect("temporary files may be written");
+        for (option, gravity, status) in [("--verbose", "warning", 0), ("--strict", "error", 1)] {
+            let done = program::kymo().args(["print", option, "trace"]).current_dir(&setup.root).output();
+            let done = done.expect("the program is there");
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(said.contains(&format!("{gravity}[{name}]: ")), "{name} {option}: {said}");
+            assert_eq!(done.status.code(), Some(status), "{name} {option}: {said}");
+            assert!(!done.stdout.is_empty(), "{name} {option}");
+        }
+    }
+}
+
 /// The last event is cut: what is before it is shown.
 #[test]
 fn something_could_not_be_read() {
