@@ -184,6 +184,41 @@ fn several_traces() {
     assert_eq!(names, ["demo", "demo-2"]);
 }
 
+/// Of a packet that the file ends in, the part has the events that `print` shows.
+#[test]
+fn a_packet_that_the_file_ends_in() {
+    let (short, part) = (Folder::new("short"), Folder::new("part"));
+    let demo = demo();
+    std::fs::create_dir_all(short.path()).unwrap();
+    std::fs::copy(demo.join("metadata"), Path::new(short.path()).join("metadata")).unwrap();
+    let bytes = std::fs::read(demo.join("jobs_0")).unwrap();
+    std::fs::write(Path::new(short.path()).join("jobs_0"), &bytes[..20_000]).unwrap();
+    let whole = kymo(&["print", short.path()]);
+    assert_eq!(whole.status.code(), Some(1));
+    let cut = kymo(&["cut", short.path(), "--output", part.path()]);
+    assert_eq!(cut.status.code(), Some(1), "{}", String::from_utf8_lossy(&cut.stderr));
+    let lines = String::from_utf8_lossy(&whole.stdout).into_owned();
+    assert_eq!(printed(&[part.path()]).as_ref(), Some(&lines));
+    // Two whole packets of 8 KiB have less.
+    assert!(lines.lines().count() > 300, "{} lines", lines.lines().count());
+}
+
+/// A packet is read as a whole, but not one of any size.
+#[test]
+fn a_packet_that_is_too_large() {
+    let (large, part) = (Folder::new("large"), Folder::new("part"));
+    std::fs::create_dir_all(large.path()).unwrap();
+    let metadata = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+        event { name = \"e\"; fields := struct { integer { size = 8; } x; }; };";
+    std::fs::write(Path::new(large.path()).join("metadata"), metadata).unwrap();
+    let stream = std::fs::File::create(Path::new(large.path()).join("stream")).unwrap();
+    stream.set_len(200_000_000).unwrap();
+    let cut = kymo(&["cut", large.path(), "--output", part.path()]);
+    let said = String::from_utf8_lossy(&cut.stderr).into_owned();
+    assert!(said.contains("the packet has 200000000 bytes; those of more than 134217728 are not cut"), "{said}");
+    assert_eq!(cut.status.code(), Some(1));
+}
+
 /// The middle of every trace of the corpus whose times are known, as it is, and in CTF 2.
 #[test]
 fn parts_of_the_corpus() {

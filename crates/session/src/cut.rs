@@ -148,6 +148,18 @@ impl Names {
     }
 }
 
+/// Packets are cut as a whole: their values take some fifty times as much memory.
+const PACKET_BYTES_MAX: u64 = 128 << 20;
+
+/// Why nothing of a packet is read.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    #[error("{}", .0.kind)]
+    Source(#[from] kymo_source::Error),
+    #[error("the packet has {0} bytes; those of more than {PACKET_BYTES_MAX} are not cut")]
+    Large(u64),
+}
+
 struct StreamCut<'a> {
     trace: &'a Trace,
     stream: &'a DataStream,
@@ -207,8 +219,12 @@ impl StreamCut<'_> {
     }
 
     /// The packet as far as it can be read, and what ended it early.
-    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>), kymo_source::Error> {
-        let mut bytes = vec![0; (row.total_bits / 8) as usize];
+    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>), Unread> {
+        let size = row.total_bits / 8;
+        if size > PACKET_BYTES_MAX {
+            return Err(Unread::Large(size));
+        }
+        let mut bytes = vec![0; size as usize];
         let got = self.trace.folder.stream(row.file as usize).read_at(row.offset_bytes, &mut bytes)?;
         bytes.truncate(got);
         self.clock = row.begin_cycles.unwrap_or(self.clock);

@@ -113,7 +113,7 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
     let mut offset = 0;
     while offset < bytes.len() {
         let mut packet = Packet { offset: offset as u64, ..Packet::default() };
-        let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet);
+        let result = read_packet(trace, &bytes[offset..], &mut clock, &mut packet, Short::Refused);
         offset += (packet.total_bits / 8) as usize;
         packets.push(packet);
         if let Err(fault) = result {
@@ -123,15 +123,29 @@ pub fn read_file(trace: &TraceClass, bytes: &[u8]) -> (Vec<Packet>, Option<Fault
     (packets, None)
 }
 
-/// Reads the packet that `bytes` begin with, as far as it goes. `clock`: in cycles, before it and after.
+/// Reads the packet that `bytes` begin with, as far as it goes: of one that is longer than `bytes` there are the events
+/// that are whole. `clock`: in cycles, before it and after.
 #[must_use]
 pub fn read_packet_at(trace: &TraceClass, bytes: &[u8], clock: &mut u64) -> (Packet, Option<Fault>) {
     let mut packet = Packet::default();
-    let fault = read_packet(trace, bytes, clock, &mut packet).err();
+    let fault = read_packet(trace, bytes, clock, &mut packet, Short::Read).err();
     (packet, fault)
 }
 
-fn read_packet(trace: &TraceClass, bytes: &[u8], clock: &mut u64, packet: &mut Packet) -> Result<(), Fault> {
+/// What becomes of a packet that is longer than what is there of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Short {
+    Refused,
+    Read,
+}
+
+fn read_packet(
+    trace: &TraceClass,
+    bytes: &[u8],
+    clock: &mut u64,
+    packet: &mut Packet,
+    short: Short,
+) -> Result<(), Fault> {
     let mut reader = Reader::new(bytes);
     packet.header = scope(trace.packet_header.as_ref(), Scope::PacketHeader, &mut reader)?;
     let found = reader.role(Role::PacketMagicNumber);
@@ -146,14 +160,14 @@ fn read_packet(trace: &TraceClass, bytes: &[u8], clock: &mut u64, packet: &mut P
     reader.set_clock(class.default_clock, *clock);
     packet.context = scope(class.packet_context.as_ref(), Scope::PacketContext, &mut reader)?;
     note_context(packet, &reader);
-    set_sizes(packet, &mut reader, 8 * bytes.len() as u64)?;
+    let missing = set_sizes(packet, &mut reader, 8 * bytes.len() as u64, short)?;
     while reader.position() < reader.end() {
         let event = read_event(class, &mut reader)?;
         *clock = event.cycles;
         packet.events.push(event);
     }
     *clock = reader.clock();
-    Ok(())
+    missing.map_or(Ok(()), Err)
 }
 
 fn scope(class: Option<&FieldClass>, scope: Scope, reader: &mut Reader<'_>) -> Result<Option<Value>, Error> {
@@ -177,21 +191,29 @@ fn note_context(packet: &mut Packet, reader: &Reader<'_>) {
     packet.sequence = reader.role(Role::PacketSequenceNumber);
 }
 
-/// Without sizes the packet is all that is left of the file.
-fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64) -> Result<(), Fault> {
+/// Without sizes the packet is all that is left of the file. What there is to say when the events that are there are
+/// read.
+fn set_sizes(packet: &mut Packet, reader: &mut Reader<'_>, left: u64, short: Short) -> Result<Option<Fault>, Fault> {
     let total = reader.role(Role::PacketTotalLength);
     let content = reader.role(Role::PacketContentLength);
     let total_bits = total.or(content).unwrap_or(left);
     let content_bits = content.unwrap_or(total_bits);
     let head = reader.position();
     let whole = total_bits.is_multiple_of(8);
-    if !whole || content_bits > total_bits || content_bits < head || total_bits > left || total_bits == 0 {
-        return Err(Fault::Sizes { total: total_bits, content: content_bits, head, left });
+    let is_short = total_bits > left;
+    let fault = Fault::Sizes { total: total_bits, content: content_bits, head, left };
+    if !whole
+        || content_bits > total_bits
+        || content_bits < head
+        || is_short && short == Short::Refused
+        || total_bits == 0
+    {
+        return Err(fault);
     }
-    packet.total_bits = total_bits;
-    packet.content_bits = content_bits;
-    reader.set_end(content_bits);
-    Ok(())
+    packet.total_bits = total_bits.min(left);
+    packet.content_bits = content_bits.min(left);
+    reader.set_end(packet.content_bits);
+    Ok(is_short.then_some(fault))
 }
 
 fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event, Fault> {

@@ -154,8 +154,8 @@ impl<'a> Builder<'a> {
     fn variant(&mut self, tag: Option<&Reference>, options: &[(String, Shared)]) -> Result<FieldKind> {
         let tag = tag.ok_or_else(|| (self.span.clone(), Problem::NoTag))?;
         let Some((selector, targets)) = self.find(tag)? else {
-            let options = options.iter().map(|(_, option)| self.field(option, ""));
-            return options.map(|option| option.map(drop)).collect::<Result<()>>().map(|()| NOT_KNOWN);
+            options.iter().try_for_each(|(_, option)| self.field(option, "").map(drop))?;
+            return Ok(NOT_KNOWN);
         };
         // Labels become ranges of values: enumerations of several fields could give a label several meanings.
         let integer = match &targets[..] {
