@@ -164,7 +164,7 @@ fn elements(class: Option<&FieldClass>, place: &str, problems: &mut Vec<Problem>
     }
 }
 
-fn has_role(class: &FieldClass, role: Role) -> bool {
+pub(crate) fn has_role(class: &FieldClass, role: Role) -> bool {
     match &class.kind {
         FieldKind::Structure(structure) => structure.members.iter().any(|member| has_role(&member.class, role)),
         FieldKind::StaticArray(array) => has_role(&array.element, role),

@@ -229,7 +229,9 @@ fn read_event(class: &DataStreamClass, reader: &mut Reader<'_>) -> Result<Event,
     let mut classes = class.event_classes.iter();
     let index = match id {
         Some(id) => classes.position(|class| class.id == id),
-        None => classes.next().map(|_| 0),
+        // A header that tells no id: the event is of the only class there is, or of class 0.
+        None if class.event_classes.len() == 1 => Some(0),
+        None => classes.position(|class| class.id == 0),
     };
     let index = index.ok_or(Fault::EventClass { at, id: id.unwrap_or(0) })?;
     let event_class = &class.event_classes[index];

@@ -9,12 +9,14 @@
 //! - selectors are enumerations, whose labels are the names of the options;
 //! - a label with several ranges is several labels;
 //! - clocks have identifiers as names, and neither identity nor accuracy; attributes are gone;
-//! - a data stream class has a default clock if a field tells its time.
+//! - a data stream class has a default clock if a field tells its time;
+//! - where no field tells the class of an event, only class 0 is there.
 
 use std::collections::HashSet;
 
 use kymo_units::ByteOrder;
 
+use crate::check::has_role;
 use crate::model::{
     ClockClass, ClockOrigin, DataStreamClass, Dialect, DisplayBase, DynamicArray, DynamicText, FieldClass, FieldKind,
     FieldPath, FixedBits, FixedInteger, IntegerMeaning, Mapping, Member, Optional, Role, Scope, StaticArray, Step,
@@ -60,6 +62,11 @@ pub fn as_ctf1(trace: &TraceClass) -> Result<TraceClass> {
             (event.namespace, event.uid, event.attributes) = (None, None, None);
             event.specific_context = lower(owner, Scope::EventSpecificContext)?;
             event.payload = lower(owner, Scope::EventPayload)?;
+        }
+        // Where headers tell no id, CTF 2 means class 0; in CTF 1.8 there may be no other.
+        let tells_id = |header| has_role(header, Role::EventRecordClassId);
+        if stream.event_classes.len() > 1 && !stream.event_header.as_ref().is_some_and(tells_id) {
+            stream.event_classes.retain(|event| event.id == 0);
         }
     }
     Ok(out)
