@@ -19,5 +19,6 @@ pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Out
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
     writeln!(io::stdout(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
+    show::unmatched(session, &arguments.event);
     Ok(show::report(&cut.report, arguments.common.strict))
 }

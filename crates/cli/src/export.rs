@@ -36,5 +36,6 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
             eprintln!("warning: {file}: {count} texts are not valid and have U+FFFD there; --keep-bytes keeps them");
         }
     }
+    show::unmatched(session, &arguments.event);
     Ok(show::report(&exported.report, arguments.common.strict))
 }

@@ -32,6 +32,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     if !options.force_correlate && !session.times_are_comparable() {
         eprintln!("{ORIGINS}");
     }
+    show::unmatched(session, &arguments.event);
     if arguments.verbose {
         eprintln!("{} events", show::grouped(printed.events));
     }

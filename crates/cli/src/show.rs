@@ -1,6 +1,6 @@
 //! Numbers, times and tables for people; what was lost, on the last lines.
 
-use kymo_session::Report;
+use kymo_session::{Report, Session};
 
 use crate::Outcome;
 
@@ -27,6 +27,13 @@ pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     }
     let is_good = report.is_complete() && (!strict || report.assumptions.is_empty());
     if is_good { Outcome::Complete } else { Outcome::Incomplete }
+}
+
+/// Says which patterns match nothing: what they were to choose is not there.
+pub(crate) fn unmatched(session: &Session, patterns: &[String]) {
+    for pattern in session.unmatched(patterns) {
+        eprintln!("warning: no event record class is called `{pattern}`");
+    }
 }
 
 /// A line about an assumption, which says itself that it is a warning.

@@ -166,6 +166,18 @@ impl Session {
         self.streams().iter().filter_map(first).min()
     }
 
+    /// The patterns that no event record class of any trace has a name for: somebody mistyped them.
+    #[must_use]
+    pub fn unmatched<'p>(&self, patterns: &'p [String]) -> Vec<&'p str> {
+        let classes = self.traces.iter().flat_map(|trace| &trace.class.stream_classes);
+        let names: Vec<&str> = classes
+            .flat_map(|stream| &stream.event_classes)
+            .map(|class| class.name.as_deref().unwrap_or_default())
+            .collect();
+        let is_unmatched = |pattern: &&str| !names.iter().any(|name| glob::matches(pattern, name));
+        patterns.iter().map(String::as_str).filter(is_unmatched).collect()
+    }
+
     /// Whether the times of all data streams count from the same origin, so that their events have an order.
     #[must_use]
     pub fn times_are_comparable(&self) -> bool {
