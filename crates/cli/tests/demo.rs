@@ -56,13 +56,19 @@ fn patterns_may_be_repeated() {
 
 #[test]
 fn a_pattern_that_nothing_matches() {
-    check("print --event nothing examples/traces/demo", &expect![[r#"
+    check(
+        "print --event nothing examples/traces/demo",
+        &expect![[r#"
         stderr: warning: no event record class is called `nothing`
-    "#]]);
-    check("print --limit 1 --no-delta --event jobs:begin --event job:end examples/traces/demo", &expect![[r#"
+    "#]],
+    );
+    check(
+        "print --limit 1 --no-delta --event jobs:begin --event job:end examples/traces/demo",
+        &expect![[r#"
         [00:02:52.255297979] vm jobs:begin: { cpu_id = 0 }, { vpid = 29832, vtid = 29837, procname = "demo" }, { id = 0, worker = 1 }
         stderr: warning: no event record class is called `job:end`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -337,7 +337,9 @@ pub(crate) fn is_unix_clock(trace: &Trace, clock: &ClockClass) -> bool {
     clock.origin == ClockOrigin::UnixEpoch || lttng && clock.id == "monotonic"
 }
 
-/// The trace's name for people: the last part of its path.
+/// The trace's name for people: the last part of its path, also of `.`.
 pub(crate) fn trace_name(path: &Path) -> String {
-    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    let absolute = || std::path::absolute(path).ok()?.file_name().map(ToOwned::to_owned);
+    let name = path.file_name().map(ToOwned::to_owned).or_else(absolute);
+    name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }

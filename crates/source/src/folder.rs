@@ -1,5 +1,6 @@
 //! One trace's files.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,8 +30,10 @@ enum Place {
 /// A file that holds packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEntry {
-    /// Its name in the folder.
+    /// Its name in the folder, with U+FFFD for what is no text.
     pub name: String,
+    /// Its name as it is.
+    file_name: OsString,
     /// Its size when the folder was opened.
     pub size: u64,
 }
@@ -54,14 +57,15 @@ impl TraceFolder {
         let mut streams = Vec::new();
         for entry in fs::read_dir(path).map_err(|error| Error::new(path, error))? {
             let entry = entry.map_err(|error| Error::new(path, error))?;
-            let name = entry.file_name().to_string_lossy().into_owned();
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy().into_owned();
             // A pipe or a device would block; a link may lead to a file.
             let facts = fs::metadata(entry.path());
             let Some(facts) = facts.ok().filter(fs::Metadata::is_file) else {
                 continue;
             };
             if is_stream(&name) {
-                streams.push(StreamEntry { name, size: facts.len() });
+                streams.push(StreamEntry { name, file_name, size: facts.len() });
             }
         }
         streams.sort_by(|one, other| one.name.cmp(&other.name));
@@ -71,15 +75,16 @@ impl TraceFolder {
     /// The trace in the folder `path`, but only one file of it.
     pub(crate) fn of_one_file(path: &Path, file: &Path, handles: &Arc<Handles>) -> Result<Self, Error> {
         let mut folder = Self::open(path, handles)?;
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-        folder.streams.retain(|stream| Some(&stream.name) == name.as_ref());
+        folder.streams.retain(|stream| Some(stream.file_name.as_os_str()) == file.file_name());
         Ok(folder)
     }
 
     /// The trace in a folder of an archive.
     pub(crate) fn in_archive(archive: &Arc<Archive>, folder: &str) -> Self {
         let files = archive.files_in(folder).filter(|(name, _)| is_stream(name));
-        let streams = files.map(|(name, entry)| StreamEntry { name: name.to_owned(), size: entry.size }).collect();
+        let streams = files
+            .map(|(name, entry)| StreamEntry { name: name.to_owned(), file_name: name.into(), size: entry.size })
+            .collect();
         let path = if folder.is_empty() { archive.path().to_owned() } else { archive.path().join(folder) };
         Self { path, streams, place: Place::Archive(Arc::clone(archive), folder.to_owned()) }
     }
@@ -140,10 +145,10 @@ impl TraceFolder {
     /// A file for reading. It is opened when it is first read.
     #[must_use]
     pub fn stream(&self, stream: usize) -> Stream {
-        let name = &self.streams[stream].name;
+        let StreamEntry { name, file_name, .. } = &self.streams[stream];
         match &self.place {
             Place::Disk(handles) => {
-                let path = self.path.join(name);
+                let path = self.path.join(file_name);
                 Stream { file: handles.register(path.clone()), path, start: 0, size: u64::MAX }
             }
             Place::Archive(archive, folder) => {
@@ -161,7 +166,7 @@ impl TraceFolder {
     /// It cannot be looked at.
     pub fn identity(&self, stream: usize) -> Result<FileIdentity, Error> {
         let path = match &self.place {
-            Place::Disk(_) => self.path.join(&self.streams[stream].name),
+            Place::Disk(_) => self.path.join(&self.streams[stream].file_name),
             Place::Archive(archive, _) => archive.path().to_owned(),
         };
         let facts = fs::metadata(&path).map_err(|error| Error::new(&path, error))?;

@@ -129,6 +129,21 @@ mod unix {
         assert_eq!(show(root.path(), "s"), "ROOT/s/t [a:1 linked:1]\n");
     }
 
+    /// Names of files are bytes; only people need text. (Not every file system takes such a name.)
+    #[test]
+    fn names_that_are_no_text_are_read() {
+        use std::os::unix::ffi::OsStrExt;
+        let root = tree(&[("metadata", "m"), ("a", "1")]);
+        let name = std::ffi::OsStr::from_bytes(b"gr\xFC\xDFe");
+        if fs::write(root.path().join(name), "22").is_err() {
+            return;
+        }
+        assert_eq!(show(root.path(), ""), "ROOT/ [a:1 gr\u{FFFD}\u{FFFD}e:2]\n");
+        let trace = &find(&root.path().join(name)).unwrap()[0];
+        assert_eq!((trace.streams().len(), trace.identity(0).unwrap().size), (1, 2));
+        assert_eq!(trace.stream(0).read_at(0, &mut [0; 8]).unwrap(), 2);
+    }
+
     #[test]
     fn a_pipe_is_never_opened() {
         let root = tree(&[("t/metadata", ""), ("t/a", "1")]);
