@@ -241,6 +241,39 @@ fn clocks_of_different_origins() {
     );
 }
 
+/// Old LTTng-UST told packets to end when they were flushed: the last one of each stream ends with its last event.
+#[test]
+fn streams_that_end_with_their_last_event() {
+    let setup = Setup::new("active");
+    for (minor, name) in [(3, "old"), (12, "new")] {
+        let environment = format!("env {{ tracer_name = \"lttng-ust\"; tracer_major = 2; tracer_minor = {minor}; }};");
+        setup.trace(name, &metadata(&environment, false), &packet(&[1, 3, 5], 0));
+        let mut ends_late = packet(&[2, 3, 4], 0);
+        ends_late[4] = 9;
+        let bytes: Vec<u8> = ends_late.iter().flat_map(|word| word.to_le_bytes()).collect();
+        fs::write(setup.root.join(name).join("other"), bytes).expect("temporary files may be written");
+    }
+    setup.check(
+        "print --clock-cycles --no-delta --stream-intersection old",
+        &expect![[r#"
+        [00000000000000000002] tick: 
+        [00000000000000000003] tick: 
+        [00000000000000000003] tick: 
+        [00000000000000000004] tick: 
+    "#]],
+    );
+    setup.check(
+        "print --clock-cycles --no-delta --stream-intersection new",
+        &expect![[r#"
+        [00000000000000000002] tick: 
+        [00000000000000000003] tick: 
+        [00000000000000000003] tick: 
+        [00000000000000000004] tick: 
+        [00000000000000000005] tick: 
+    "#]],
+    );
+}
+
 #[test]
 fn many_traces() {
     let setup = Setup::new("many");

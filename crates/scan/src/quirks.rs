@@ -6,7 +6,8 @@
 //! | LTTng-UST before 2.11.0, LTTng-modules before 2.9.13 and 2.10.0 to 2.10.9 | events after their packet's end | end where the next one begins |
 //! | barectf before 2.3.1 | events before their packet's begin | begin at the first event, end there before |
 //!
-//! The last remedy needs the first event of each packet: [`crate::cursor`] applies it when it has read that.
+//! The last remedy needs the first event of each packet: [`crate::cursor`] applies it when it has read that. The last
+//! packet of a stream ends with its last event, which is read only where that matters ([`last_end_is_doubtful`]).
 
 use kymo_format::TraceClass;
 use kymo_format::model::EnvironmentValue;
@@ -29,6 +30,11 @@ pub(crate) fn mend(class: &TraceClass, packets: Packets) -> Packets {
         mended.push(packet);
     }
     mended
+}
+
+/// Whether a stream's last packet may end before or after what the index says: no packet follows that begins there.
+pub(crate) fn last_end_is_doubtful(class: &TraceClass, last: &PacketRow) -> bool {
+    ends_are_doubtful(class) || ends_at_zero(last)
 }
 
 fn ends_at_zero(packet: &PacketRow) -> bool {

@@ -128,6 +128,12 @@ pub struct TraceOptions {
 }
 
 impl Trace {
+    /// Whether a stream ends with the last event of its last packet, whatever that packet says.
+    #[must_use]
+    pub fn ends_with_last_event(&self, last: &PacketRow) -> bool {
+        quirks::last_end_is_doubtful(&self.class, last)
+    }
+
     /// Opens a trace.
     ///
     /// # Errors

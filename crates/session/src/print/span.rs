@@ -2,7 +2,8 @@
 
 use std::io;
 
-use kymo_scan::{DataStream, Trace};
+use kymo_decode::tree::stream::read_packet_at;
+use kymo_scan::{DataStream, PacketRow, Trace};
 
 use super::PrintOptions;
 use crate::open::{Session, trace_name};
@@ -47,7 +48,12 @@ fn intersection(trace: &Trace) -> io::Result<Span> {
     let active = |stream: &DataStream| {
         let clock = stream.clock?;
         let (first, last) = (stream.packets.first()?, stream.packets.last()?);
-        Some((clock.nanos_saturating(first.begin_cycles?), clock.nanos_saturating(last.end_cycles?)))
+        let end = if trace.ends_with_last_event(&last) {
+            last_event(trace, &last).or(last.end_cycles)
+        } else {
+            last.end_cycles
+        };
+        Some((clock.nanos_saturating(first.begin_cycles?), clock.nanos_saturating(end?)))
     };
     let spans: Option<Vec<(i64, i64)>> = trace.streams.iter().map(active).collect();
     let spans = spans.ok_or_else(|| trouble("packets do not say when they begin and end: no common time is known"))?;
@@ -57,4 +63,17 @@ fn intersection(trace: &Trace) -> io::Result<Span> {
         return Err(trouble("its data streams are never active at the same time"));
     }
     Ok((begin, end))
+}
+
+/// Larger packets are taken at their word: all values of a packet are in memory here.
+const PACKET_BYTES_MAX: u64 = 64 << 20;
+
+/// The clock at the last event of a packet, at its beginning where it has none.
+fn last_event(trace: &Trace, row: &PacketRow) -> Option<u64> {
+    let size = Some(row.total_bits / 8).filter(|size| *size <= PACKET_BYTES_MAX)?;
+    let mut bytes = vec![0; size as usize];
+    let there = trace.folder.stream(row.file as usize).read_at(row.offset_bytes, &mut bytes).ok()?;
+    let mut clock = row.begin_cycles?;
+    let (packet, _) = read_packet_at(&trace.class, &bytes[..there], &mut clock);
+    Some(packet.events.last().map_or(clock, |event| event.cycles))
 }
