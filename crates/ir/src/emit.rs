@@ -138,9 +138,16 @@ fn low_bits(value: u64, bits: u32) -> u64 {
 
 fn hexadecimal(out: &mut Vec<u8>, value: u64, bits: u8, digits: &[u8; 16]) {
     let value = low_bits(value, u32::from(bits).next_multiple_of(4));
-    out.extend_from_slice(b"0x");
-    let count = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    out.extend((0..count).rev().map(|digit| digits[(value >> (digit * 4) & 0xf) as usize]));
+    let count = (64 - value.leading_zeros()).div_ceil(4).max(1) as usize;
+    // The last digit stands last.
+    let mut written = [b'0'; 18];
+    for (place, digit) in written.iter_mut().rev().take(count).enumerate() {
+        *digit = digits[(value >> (place * 4) & 0xf) as usize];
+    }
+    let begin = written.len() - count - 2;
+    written[begin + 1] = b'x';
+    written[begin] = b'0';
+    out.extend_from_slice(&written[begin..]);
 }
 
 fn octal(out: &mut Vec<u8>, value: u64, signed: bool, bits: u8) {

@@ -2,10 +2,17 @@
 //!
 //! Each takes where to write and returns the address behind what it wrote; 0 means that it does not fit.
 
+use std::cell::Cell;
+
 use kymo_ir::{Emit, Program, emit};
 
 /// Bytes that a byte of text becomes at most when it is escaped (`\xNN`).
 const ESCAPED_BYTES: usize = 4;
+
+thread_local! {
+    /// Memory for a piece before it is known to fit.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
 
 /// The digits of an unsigned number. The caller made sure of 20 bytes.
 pub(crate) extern "C" fn decimal(out: usize, value: u64) -> usize {
@@ -51,7 +58,8 @@ pub(crate) extern "C" fn any(
     // SAFETY: both point into the program that the compiled code's owner keeps.
     #[allow(unsafe_code)]
     let (program, emit) = unsafe { (&*program, &*emit) };
-    let mut written = Vec::new();
+    let mut written = SCRATCH.take();
+    written.clear();
     match *emit {
         Emit::Literal(literal) => written.extend_from_slice(&program.literals[usize::from(literal)]),
         Emit::Integer { signed, style, .. } => emit::integer(&mut written, one, signed, style),
@@ -67,7 +75,9 @@ pub(crate) extern "C" fn any(
             emit::flags(&mut written, one, &program.labels[usize::from(labels)], style);
         }
     }
-    if out > limit || limit - out < written.len() { 0 } else { write(out, &written) }
+    let end = if out > limit || limit - out < written.len() { 0 } else { write(out, &written) };
+    SCRATCH.set(written);
+    end
 }
 
 /// Bytes before the first zero code unit.
