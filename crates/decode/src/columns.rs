@@ -10,7 +10,6 @@
 //! Text and blobs are spans of the packet's bytes: nothing is copied here. Whoever keeps columns longer than
 //! the bytes copies them.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::{
@@ -21,6 +20,7 @@ use kymo_jit::Rows;
 
 use crate::builder::Builder;
 use crate::decoder::Decoder;
+use crate::hot::Hot;
 use crate::lower::{Face, LowerError, Value};
 use crate::plan::BodyFace;
 
@@ -148,9 +148,7 @@ pub struct ColumnReader {
 #[derive(Debug)]
 struct ClassReader {
     columns: ClassColumns,
-    /// Records that the evaluator read.
-    evaluated: AtomicUsize,
-    compiled: OnceLock<Option<Rows>>,
+    compiled: Hot<Rows>,
 }
 
 /// Records of a class that the evaluator reads before its columns are compiled.
@@ -175,8 +173,7 @@ impl ColumnReader {
             let columns = self.decoder.columns(self.stream_class, event_class, &self.projection);
             ClassReader {
                 columns: columns.expect("every class was lowered when the decoder was made"),
-                evaluated: AtomicUsize::new(0),
-                compiled: OnceLock::new(),
+                compiled: Hot::default(),
             }
         })
     }
@@ -195,16 +192,19 @@ impl ColumnReader {
         cells: &mut Cells,
     ) -> Result<(), RowFault> {
         let class = self.class(event_class);
-        let program = &class.columns.program;
-        if let Some(engine) = self.decoder.engine() {
-            let before = class.evaluated.fetch_add(positions.len(), Ordering::Relaxed);
-            if (self.decoder.compiles_at_once() || before >= COMPILE_AFTER)
-                && let Some(rows) = class.compiled.get_or_init(|| Rows::new(engine, program))
-            {
-                return rows.run(window, positions, state, cells);
-            }
+        match class.compiled(&self.decoder, positions.len()) {
+            Some(rows) => rows.run(window, positions, state, cells),
+            None => eval::rows(&class.columns.program, window, positions, state, cells),
         }
-        eval::rows(program, window, positions, state, cells)
+    }
+}
+
+impl ClassReader {
+    /// Machine code, once that is worth it, for so many more records.
+    fn compiled(&self, decoder: &Decoder, records: usize) -> Option<&Rows> {
+        let engine = decoder.engine()?;
+        let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
+        self.compiled.get(records, after, || Rows::new(engine, &self.columns.program))
     }
 }
 

@@ -9,6 +9,7 @@ mod clock;
 pub mod columns;
 mod decoder;
 mod head;
+mod hot;
 mod lower;
 mod measure;
 mod plan;

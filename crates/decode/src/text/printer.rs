@@ -1,6 +1,5 @@
 //! Prints events: knows for each class what never changes, and runs the program that prints the rest.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::EventRecordClass;
@@ -10,6 +9,7 @@ use kymo_jit::Text;
 
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
+use crate::hot::Hot;
 use crate::lower::LowerError;
 use crate::plan::BodyFace;
 use crate::text::csv::{self, FlatFace};
@@ -52,9 +52,7 @@ struct StreamPrinter {
 struct ClassPrinter {
     head: Vec<u8>,
     program: Program,
-    /// Records that the evaluator printed.
-    evaluated: AtomicUsize,
-    compiled: OnceLock<Option<Text>>,
+    compiled: Hot<Text>,
 }
 
 /// What is the same in all lines of a packet's events.
@@ -203,7 +201,7 @@ impl Printer {
         let head = self.head(stream, event);
         let mut face = self.face(shows_packet_context(stream));
         let program = lowered(self.decoder.body(stream_class, event_class, &mut *face));
-        ClassPrinter { head, program, evaluated: AtomicUsize::new(0), compiled: OnceLock::new() }
+        ClassPrinter { head, program, compiled: Hot::default() }
     }
 }
 
@@ -222,10 +220,8 @@ impl ClassPrinter {
     /// Machine code, once that is worth it.
     fn compiled(&self, decoder: &Decoder) -> Option<&Text> {
         let engine = decoder.engine()?;
-        if !decoder.compiles_at_once() && self.evaluated.fetch_add(1, Ordering::Relaxed) < COMPILE_AFTER {
-            return None;
-        }
-        self.compiled.get_or_init(|| Text::new(engine, self.program.clone())).as_ref()
+        let after = if decoder.compiles_at_once() { 0 } else { COMPILE_AFTER };
+        self.compiled.get(1, after, || Text::new(engine, self.program.clone()))
     }
 }
 
