@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
 
 use smallvec::SmallVec;
 
@@ -49,10 +50,10 @@ pub(crate) enum Entry<'a> {
     /// `a.b := type;`
     Type {
         path: Path<'a>,
-        class: Class<'a>,
+        class: Box<Class<'a>>,
         declarator: Declarator<'a>,
     },
-    Declaration(Declaration<'a>),
+    Declaration(Box<Declaration<'a>>),
 }
 
 /// Something that names a type.
@@ -92,13 +93,22 @@ pub(crate) enum ClassKind<'a> {
     /// `integer { ... }`, `floating_point { ... }`, `string { ... }`.
     Basic {
         keyword: &'a str,
-        attributes: Vec<Attribute<'a>>,
+        attributes: Attributes<'a>,
     },
     Enumeration(Enumeration<'a>),
     Structure(Structure<'a>),
     Variant(Variant<'a>),
     /// A name: its words, separated by one space each.
     Named(Cow<'a, str>),
+}
+
+/// The attributes of a basic type. The same text is read once: tracers repeat themselves thousands of times.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Attributes<'a> {
+    /// Equal for equal texts, from 0; `None` without braces.
+    pub(crate) number: Option<usize>,
+    /// Their spans are those of the first occurrence.
+    pub(crate) list: Rc<[Attribute<'a>]>,
 }
 
 #[derive(Debug)]
@@ -137,7 +147,7 @@ pub(crate) struct Variant<'a> {
 #[derive(Debug)]
 pub(crate) enum BodyEntry<'a> {
     Fields { class: Class<'a>, declarators: Vec<Declarator<'a>> },
-    Declaration(Declaration<'a>),
+    Declaration(Box<Declaration<'a>>),
 }
 
 /// What stands around a name: `*`s before it, lengths behind it.

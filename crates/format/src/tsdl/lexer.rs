@@ -33,6 +33,51 @@ impl Token<'_> {
     }
 }
 
+/// All tokens of a text. Metadata has tens of thousands, of which eight bytes each are kept.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a> {
+    text: &'a str,
+    spots: Vec<Spot>,
+}
+
+/// Where a token is.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    start: u32,
+    /// Its bytes, above its kind.
+    length_kind: u32,
+}
+
+const KIND_BITS: u32 = 3;
+/// Bytes of a text at most.
+const TEXT_BYTES_MAX: usize = (u32::MAX >> KIND_BITS) as usize;
+const KINDS: [Kind; 5] = [Kind::Word, Kind::Integer, Kind::Text, Kind::Mark, Kind::End];
+
+impl<'a> Tokens<'a> {
+    fn push(&mut self, kind: Kind, span: Range<usize>) {
+        let length_kind = (span.len() as u32) << KIND_BITS | kind as u32;
+        self.spots.push(Spot { start: span.start as u32, length_kind });
+    }
+
+    /// How many there are, the end of the text among them.
+    pub(crate) fn len(&self) -> usize {
+        self.spots.len()
+    }
+
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// A token.
+    pub(crate) fn at(&self, number: usize) -> Token<'a> {
+        let spot = self.spots[number];
+        let start = spot.start as usize;
+        let text = &self.text[start..start + (spot.length_kind >> KIND_BITS) as usize];
+        let kind = KINDS[(spot.length_kind & ((1 << KIND_BITS) - 1)) as usize];
+        Token { kind, text, start }
+    }
+}
+
 /// What a byte begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Begins {
@@ -61,9 +106,14 @@ const BEGINS: [Begins; 256] = {
 };
 
 /// Splits the text; what is no token is reported and passed over.
-pub(crate) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<(Range<usize>, Problem)>) {
-    let mut tokens = Vec::with_capacity(text.len() / 4);
+pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, Problem)>) {
     let mut problems = Vec::new();
+    let (read, rest) = text.split_at(text.floor_char_boundary(TEXT_BYTES_MAX));
+    if !rest.is_empty() {
+        problems.push((read.len()..text.len(), Problem::TextLength(TEXT_BYTES_MAX)));
+    }
+    let text = read;
+    let mut tokens = Tokens { text, spots: Vec::with_capacity(text.len() / 4) };
     let bytes = text.as_bytes();
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -98,14 +148,13 @@ pub(crate) fn tokens(text: &str) -> (Vec<Token<'_>>, Vec<(Range<usize>, Problem)
                 }
             },
         };
-        let token = Token { kind, text: &text[at..end], start: at };
-        match token.kind {
-            Kind::Text if !is_closed(token.text) => problems.push((token.span(), Problem::UnclosedText)),
-            _ => tokens.push(token),
+        match kind {
+            Kind::Text if !is_closed(&text[at..end]) => problems.push((at..end, Problem::UnclosedText)),
+            _ => tokens.push(kind, at..end),
         }
         at = end;
     }
-    tokens.push(Token { kind: Kind::End, text: "", start: text.len() });
+    tokens.push(Kind::End, text.len()..text.len());
     (tokens, problems)
 }
 

@@ -4,14 +4,15 @@
 //! of several errors.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use smallvec::smallvec;
 
 use crate::tsdl::ast::{
-    Attribute, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration, Enumerator, Expression,
-    ExpressionKind, Item, Path, Span, Structure, Variant, Word,
+    Attribute, Attributes, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration, Enumerator,
+    Expression, ExpressionKind, Item, Path, Span, Structure, Variant, Word,
 };
-use crate::tsdl::lexer::{Kind, Token};
+use crate::tsdl::lexer::{Kind, Token, Tokens};
 use crate::tsdl::literal;
 use crate::tsdl::problem::Problem;
 
@@ -19,11 +20,15 @@ type Result<T> = std::result::Result<T, (Span, Problem)>;
 
 /// Nesting of types in the text; the model has a limit of its own.
 const DEPTH_MAX: usize = 64;
+/// Attributes with more text than this are read each time.
+const ATTRIBUTES_BYTES: usize = 1024;
 
 pub(crate) struct Parser<'a, 't> {
-    tokens: &'t [Token<'a>],
+    tokens: &'t Tokens<'a>,
     at: usize,
     depth: usize,
+    /// Attributes that were read, by the text of their type, each with the number of its tokens behind the keyword.
+    known: HashMap<&'a str, (Attributes<'a>, usize)>,
 }
 
 const BLOCKS: [&str; 6] = ["trace", "env", "clock", "stream", "event", "callsite"];
@@ -46,8 +51,8 @@ const SPECIFIERS: [&str; 12] = [
 ];
 
 /// All that could be understood, and what could not.
-pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
-    let mut parser = Parser { tokens, at: 0, depth: 0 };
+pub(crate) fn parse<'a>(tokens: &Tokens<'a>) -> (Vec<Item<'a>>, Vec<(Span, Problem)>) {
+    let mut parser = Parser { tokens, at: 0, depth: 0, known: HashMap::new() };
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     while parser.peek().kind != Kind::End {
         if parser.eat(";") {
@@ -67,11 +72,11 @@ pub(crate) fn parse<'a>(tokens: &[Token<'a>]) -> (Vec<Item<'a>>, Vec<(Span, Prob
 
 impl<'a> Parser<'a, '_> {
     fn peek(&self) -> Token<'a> {
-        self.tokens[self.at]
+        self.tokens.at(self.at)
     }
 
     fn peek_at(&self, ahead: usize) -> Token<'a> {
-        self.tokens[(self.at + ahead).min(self.tokens.len() - 1)]
+        self.tokens.at((self.at + ahead).min(self.tokens.len() - 1))
     }
 
     fn next(&mut self) -> Token<'a> {
@@ -110,8 +115,8 @@ impl<'a> Parser<'a, '_> {
 
     /// Goes behind the `;` that ends the item that began at `start`.
     fn recover(&mut self, start: usize) {
-        let passed = &self.tokens[start..self.at];
-        let marks = |mark| passed.iter().filter(|token| token.kind == Kind::Mark && token.text == mark).count();
+        let passed = || (start..self.at).map(|number| self.tokens.at(number));
+        let marks = |mark| passed().filter(|token| token.kind == Kind::Mark && token.text == mark).count();
         let mut open = marks("{").saturating_sub(marks("}"));
         loop {
             let token = self.next();
@@ -167,7 +172,7 @@ impl<'a> Parser<'a, '_> {
         let declares = self.is("typealias") || self.is("typedef");
         if declares || !matches!(assigned, Some("=" | ":=")) {
             return match self.declaration()? {
-                Some(declaration) => Ok(Entry::Declaration(declaration)),
+                Some(declaration) => Ok(Entry::Declaration(Box::new(declaration))),
                 None => self.unexpected("an attribute (`name = value`, `name := type`) or a type"),
             };
         }
@@ -176,7 +181,7 @@ impl<'a> Parser<'a, '_> {
             return Ok(Entry::Value { path, value: self.expression()? });
         }
         self.expect(":=", "`=` or `:=`")?;
-        let class = self.class()?;
+        let class = Box::new(self.class()?);
         let declarator = self.declarator()?;
         Ok(Entry::Type { path, class, declarator })
     }
@@ -211,7 +216,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Where the token before the current one ends.
     fn end(&self) -> usize {
-        self.at.checked_sub(1).map_or(0, |before| self.tokens[before].span().end)
+        self.at.checked_sub(1).map_or(0, |before| self.tokens.at(before).span().end)
     }
 
     fn integer(&mut self) -> Result<i128> {
@@ -321,7 +326,7 @@ impl<'a> Parser<'a, '_> {
         match token.text {
             "integer" | "floating_point" | "string" if token.kind == Kind::Word => {
                 self.at += 1;
-                let attributes = if self.eat("{") { self.attributes()? } else { Vec::new() };
+                let attributes = self.attributes(token.start)?;
                 Ok(ClassKind::Basic { keyword: token.text, attributes })
             }
             "struct" => self.structure(),
@@ -331,7 +336,31 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    fn attributes(&mut self) -> Result<Vec<Attribute<'a>>> {
+    /// The attributes of a type whose text begins at `start`, if there are any.
+    fn attributes(&mut self, start: usize) -> Result<Attributes<'a>> {
+        if !self.is("{") {
+            return Ok(Attributes::default());
+        }
+        let text = &self.tokens.text()[start..];
+        let text = text.bytes().take(ATTRIBUTES_BYTES).position(|byte| byte == b'}').map(|end| &text[..=end]);
+        if let Some((attributes, tokens)) = text.and_then(|text| self.known.get(text)) {
+            self.at += tokens;
+            return Ok(attributes.clone());
+        }
+        let first = self.at;
+        self.at += 1;
+        let list = self.attribute_list()?.into();
+        let attributes = Attributes { number: Some(self.known.len()), list };
+        // There may have been a brace in a comment or a string.
+        let is_whole = |text: &&str| start + text.len() == self.end();
+        if let Some(text) = text.filter(is_whole) {
+            self.known.insert(text, (attributes.clone(), self.at - first));
+            return Ok(attributes);
+        }
+        Ok(Attributes { number: None, ..attributes })
+    }
+
+    fn attribute_list(&mut self) -> Result<Vec<Attribute<'a>>> {
         let mut attributes = Vec::new();
         while !self.eat("}") {
             if self.eat(";") {
@@ -425,15 +454,15 @@ impl<'a> Parser<'a, '_> {
         if (self.is("typedef") || self.is("typealias"))
             && let Some(declaration) = self.declaration()?
         {
-            return Ok(BodyEntry::Declaration(declaration));
+            return Ok(BodyEntry::Declaration(Box::new(declaration)));
         }
         let class = self.class()?;
         if self.is(";") {
-            return Ok(BodyEntry::Declaration(Declaration::Class(class)));
+            return Ok(BodyEntry::Declaration(Box::new(Declaration::Class(class))));
         }
         if self.eat("typedef") {
             let declarators = self.declarators()?;
-            return Ok(BodyEntry::Declaration(Declaration::Typedef { class, declarators }));
+            return Ok(BodyEntry::Declaration(Box::new(Declaration::Typedef { class, declarators })));
         }
         let declarators = self.declarators()?;
         if declarators.iter().any(|declarator| declarator.name.is_none()) {

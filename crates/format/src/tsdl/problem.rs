@@ -102,6 +102,9 @@ pub enum Problem {
     /// The text does not begin as the specification demands.
     #[error("the text does not begin with `/* CTF 1.8`")]
     Signature,
+    /// Too much text.
+    #[error("the text has more than {0} bytes")]
+    TextLength(usize),
     /// A NUL character.
     #[error("there is a NUL character in the text")]
     Nul,

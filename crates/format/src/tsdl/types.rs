@@ -11,8 +11,8 @@ use kymo_units::ByteOrder;
 use crate::model::{DisplayBase, FixedBits, FixedInteger, IntegerMeaning, IntegerRange, Mapping, TextEncoding};
 use crate::seen::Seen;
 use crate::tsdl::ast::{
-    Attribute, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression, ExpressionKind, Span,
-    Structure, Variant,
+    Attribute, Attributes, BodyEntry, Class, ClassKind, Declaration, Declarator, Enumeration, Expression,
+    ExpressionKind, Span, Structure, Variant,
 };
 use crate::tsdl::problem::Problem;
 
@@ -92,6 +92,8 @@ pub(crate) struct Types {
     pub(crate) environment: HashMap<String, i128>,
     /// Attributes that the specification does not know.
     pub(crate) doubts: Vec<(Span, Problem)>,
+    /// Basic types by the numbers of their attributes.
+    basic: HashMap<usize, Shared>,
     /// Types that were declared, whether anything uses them or not.
     pub(crate) declared: Vec<(Span, Shared)>,
 }
@@ -99,7 +101,8 @@ pub(crate) struct Types {
 impl Types {
     pub(crate) fn new(native: Option<ByteOrder>, clocks: HashMap<String, usize>) -> Self {
         let (environment, doubts, declared) = (HashMap::new(), Vec::new(), Vec::new());
-        Self { scopes: vec![HashMap::new()], native, clocks, environment, doubts, declared }
+        let basic = HashMap::new();
+        Self { scopes: vec![HashMap::new()], native, clocks, environment, doubts, basic, declared }
     }
 
     pub(crate) fn enter(&mut self) {
@@ -193,18 +196,28 @@ impl Types {
 
     pub(crate) fn class(&mut self, class: &Class<'_>) -> Result<Shared> {
         match &class.kind {
-            ClassKind::Basic { keyword: "integer", attributes } => {
-                typed(Proto::Integer(self.integer(attributes, &class.span)?), &class.span)
-            }
-            ClassKind::Basic { keyword: "floating_point", attributes } => {
-                typed(Proto::Real(self.real(attributes, &class.span)?), &class.span)
-            }
-            ClassKind::Basic { attributes, .. } => typed(Proto::Text(self.string(attributes)?), &class.span),
+            ClassKind::Basic { keyword, attributes } => self.basic(keyword, attributes, &class.span),
             ClassKind::Enumeration(enumeration) => self.enumeration(enumeration, &class.span),
             ClassKind::Structure(structure) => self.structure(structure, &class.span),
             ClassKind::Variant(variant) => self.variant(variant, &class.span),
             ClassKind::Named(name) => self.named(name, &class.span),
         }
+    }
+
+    fn basic(&mut self, keyword: &str, attributes: &Attributes<'_>, span: &Span) -> Result<Shared> {
+        if let Some(known) = attributes.number.and_then(|number| self.basic.get(&number)) {
+            return Ok(Rc::clone(known));
+        }
+        let kind = match keyword {
+            "integer" => Proto::Integer(self.integer(&attributes.list, span)?),
+            "floating_point" => Proto::Real(self.real(&attributes.list, span)?),
+            _ => Proto::Text(self.string(&attributes.list)?),
+        };
+        let class = typed(kind, span)?;
+        if let Some(number) = attributes.number {
+            self.basic.insert(number, Rc::clone(&class));
+        }
+        Ok(class)
     }
 
     fn named(&self, name: &str, span: &Span) -> Result<Shared> {
