@@ -20,6 +20,7 @@ use crate::fault::{StreamFault, StreamFaultKind};
 use crate::index::{HeadReader, PacketRow, Packets, Place};
 use crate::keys::KeyMaker;
 use crate::quirks;
+use crate::slices::{Bounds, Slice};
 
 /// Events of a batch at most.
 const BATCH_ROWS: usize = 4096;
@@ -27,6 +28,10 @@ const BATCH_ROWS: usize = 4096;
 /// few events does not wait for thousands.
 const FIRST_ROWS: usize = 64;
 const GROWTH: usize = 8;
+/// Bytes of the first chunk; the same goes for them.
+const FIRST_BYTES: usize = 16 << 10;
+/// Bytes of a chunk about where a slice ends.
+const LAST_BYTES: usize = 16 << 10;
 /// A record that needs more bytes than this is refused.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
@@ -77,6 +82,11 @@ pub struct Cursor {
     end_before: Option<u64>,
     spare: Vec<(Records, Vec<i64>)>,
     batch_rows: usize,
+    /// Bytes of the next chunk.
+    reach: usize,
+    /// The slice that is read, if not everything.
+    bounds: Option<Bounds>,
+    strays: bool,
 }
 
 /// The packet that is being read.
@@ -127,8 +137,33 @@ impl Cursor {
             end_before: None,
             spare: Vec::new(),
             batch_rows: FIRST_ROWS,
+            reach: FIRST_BYTES.min(setup.chunk_bytes),
+            bounds: None,
+            strays: false,
             setup,
         }
+    }
+
+    /// Goes to a slice, to deliver its events and what was lost before packets that begin in it; no other marks.
+    pub fn enter(&mut self, slice: &Slice) {
+        let wanted = slice.wanted[self.setup.stream].clone();
+        self.next_packet = wanted.start;
+        self.place = self.setup.packets.place(wanted.start);
+        self.row_before = wanted.start.checked_sub(1).map(|number| self.setup.packets.get(number));
+        self.setup.wanted = wanted;
+        self.setup.keys.restart();
+        self.clock = self.row_before.and_then(|row| row.end_cycles).unwrap_or(0);
+        (self.current, self.end_before) = (None, None);
+        self.pending.clear();
+        (self.begun, self.ended) = (true, true);
+        self.bounds = Some(Bounds { begin: slice.begin, end: slice.end });
+    }
+
+    /// Whether something was or may have been outside of the time of its packet, or the clock stepped back, in the
+    /// slices so far: then events may be missing from them.
+    #[must_use]
+    pub fn strays(&self) -> bool {
+        self.strays || self.begins_are_doubtful || self.steps_back() > 0
     }
 
     /// Rank of the stream.
@@ -185,7 +220,8 @@ impl Cursor {
     }
 
     fn mark(&mut self, mark: Mark, cycles: Option<u64>) {
-        if self.setup.marks {
+        let is_wanted = self.bounds.is_none() || matches!(mark, Mark::DiscardedEvents(_) | Mark::DiscardedPackets(_));
+        if self.setup.marks && is_wanted {
             let keys = vec![self.setup.keys.mark(cycles)];
             self.pending.push_back(Item::Batch(Batch {
                 stream: self.setup.stream,
@@ -213,21 +249,48 @@ impl Cursor {
         let row = self.setup.packets.step(&mut self.place);
         let before = self.row_before.replace(row);
         self.next_packet += 1;
+        let begin = self.setup.keys.time(row.begin_cycles);
         let (head, head_bytes) = match self.head(&row) {
             Ok(head) => head,
             Err(kind) => return self.fault(&row, kind),
         };
         self.uuid_differs |= head.uuid_differs;
+        self.strays |= head.end_cycles > row.end_cycles;
         let body = head.body_start;
         self.clock = row.begin_cycles.unwrap_or(self.clock);
         let state = self.setup.decoder.state(&head, self.clock);
         let packet = Arc::new(Packet { number: number as u64, row, head, head_bytes });
-        self.losses(before, &packet);
+        if self.bounds.is_none_or(|bounds| bounds.contain(begin)) {
+            self.losses(before, &packet);
+        }
         let owes_begin = self.begins_are_doubtful;
         if !owes_begin {
             self.begin_packet(&packet, row.begin_cycles);
         }
         self.current = Some(Current { packet, state, position: body, owes_begin });
+    }
+
+    /// Bytes of a chunk that begins there.
+    fn chunk_bytes(&self, row: &PacketRow, position: u64) -> usize {
+        let usual = self.reach;
+        let Some(end) = self.bounds.and_then(|bounds| bounds.end) else { return usual };
+        let (first, last) = (self.setup.keys.time(row.begin_cycles), self.setup.keys.time(row.end_cycles));
+        if last < end {
+            return usual;
+        }
+        // Events are spread evenly in most packets.
+        let part = (end.abs_diff(first) as f64 / last.abs_diff(first).max(1) as f64).min(1.0);
+        let left = ((row.content_bits as f64 * part) as u64).saturating_sub(position) / 8;
+        (left as usize + LAST_BYTES / 2).max(LAST_BYTES).min(usual)
+    }
+
+    /// Leaves out what is outside of the slice; whether that is over.
+    fn keep_slice(&mut self, row: &PacketRow, records: &mut Records, keys: &mut Vec<i64>) -> bool {
+        let Some(bounds) = &self.bounds else { return false };
+        // Times that step back are counted elsewhere; without such, the first one is the earliest.
+        self.strays |= records.cycles.first().copied() < row.begin_cycles;
+        self.strays |= records.cycles.last().copied() > row.end_cycles;
+        bounds.keep(records, keys)
     }
 
     fn begin_packet(&mut self, packet: &Arc<Packet>, cycles: Option<u64>) {
@@ -236,7 +299,7 @@ impl Cursor {
 
     /// A packet's head and the bytes it lies in: those that its events will be read from, where that suffices.
     fn head(&mut self, row: &PacketRow) -> Result<(PacketHead, Buffer), StreamFaultKind> {
-        let (bytes, origin, end) = self.at_hand(row, 0, self.setup.chunk_bytes)?;
+        let (bytes, origin, end) = self.at_hand(row, 0, self.chunk_bytes(row, 0))?;
         let window = Window::new(bytes.with_slack(), origin, end);
         if let Ok(head) = self.setup.decoder.head(window, self.clock) {
             return Ok((head, bytes));
@@ -278,7 +341,7 @@ impl Cursor {
         }
         let (mut records, mut keys) = self.spare.pop().unwrap_or_default();
         records.clear();
-        let mut chunk_bytes = self.setup.chunk_bytes;
+        let mut chunk_bytes = self.chunk_bytes(&row, current.position);
         loop {
             let (bytes, origin, end) = match self.at_hand(&row, current.position, chunk_bytes) {
                 Ok(at_hand) => at_hand,
@@ -290,27 +353,18 @@ impl Cursor {
             let Current { state, position, .. } = &mut current;
             let stop = decoder.scan(class, window, position, state, &mut records, self.batch_rows);
             let found = !records.is_empty();
+            let mut is_over = false;
             if found {
-                if std::mem::take(&mut current.owes_begin) {
-                    let first = records.cycles.first();
-                    let begin = row.begin_cycles.map(|begin| first.map_or(begin, |first| begin.min(*first)));
-                    self.begin_packet(&current.packet, begin);
-                }
-                self.setup.keys.events(&records.cycles, &mut keys);
-                if let Some(selected) = &self.setup.selected {
-                    keep(&mut records, &mut keys, selected);
-                }
-            }
-            if !records.is_empty() {
-                let packet = Arc::clone(&current.packet);
-                let records = std::mem::take(&mut records);
+                let (packet, records) = (Arc::clone(&current.packet), std::mem::take(&mut records));
                 let events = Events { packet, bytes, origin, end, records };
-                let keys = std::mem::take(&mut keys);
-                let batch = Batch { stream: self.setup.stream, content: Content::Events(events), keys };
-                self.pending.push_back(Item::Batch(batch));
+                is_over = self.deliver(&mut current, events, std::mem::take(&mut keys));
             }
             self.clock = current.state.clock;
             match stop {
+                _ if is_over => {
+                    self.next_packet = self.setup.wanted.end;
+                    return;
+                }
                 ScanStop::End | ScanStop::Full => {
                     self.batch_rows = (self.batch_rows * GROWTH).min(BATCH_ROWS);
                     self.current = Some(current);
@@ -336,6 +390,29 @@ impl Cursor {
                 }
             }
         }
+    }
+
+    /// Queues what was found, as far as it is wanted; whether the slice is over.
+    fn deliver(&mut self, current: &mut Current, mut events: Events, mut keys: Vec<i64>) -> bool {
+        let row = current.packet.row;
+        let records = &mut events.records;
+        if std::mem::take(&mut current.owes_begin) {
+            let first = records.cycles.first();
+            let begin = row.begin_cycles.map(|begin| first.map_or(begin, |first| begin.min(*first)));
+            self.begin_packet(&current.packet, begin);
+        }
+        self.setup.keys.events(&records.cycles, &mut keys);
+        let is_over = self.keep_slice(&row, records, &mut keys);
+        if let Some(selected) = &self.setup.selected {
+            keep(records, &mut keys, selected);
+        }
+        if records.is_empty() {
+            self.spare.push((events.records, keys));
+        } else {
+            let batch = Batch { stream: self.setup.stream, content: Content::Events(events), keys };
+            self.pending.push_back(Item::Batch(batch));
+        }
+        is_over
     }
 
     fn close_packet(&mut self, current: &Current) {
@@ -373,6 +450,7 @@ impl Cursor {
                 return Err(StreamFaultKind::Shrank { offset_bytes: from });
             }
             self.chunk = Some(Chunk { file: row.file, offset_bytes: from, bytes });
+            self.reach = (self.reach * GROWTH).min(self.setup.chunk_bytes);
         }
         let chunk = self.chunk.as_ref().expect("just read");
         let skipped = from - chunk.offset_bytes;

@@ -27,10 +27,20 @@ impl KeyMaker {
         self.steps_back
     }
 
+    /// Forgets what came before, except that times stepped back.
+    pub fn restart(&mut self) {
+        self.last = i64::MIN;
+    }
+
+    /// A time in nanoseconds; the lowest if there is none.
+    pub(crate) fn time(&self, cycles: Option<u64>) -> i64 {
+        let time = cycles.zip(self.clock.as_ref()).map(|(cycles, clock)| clock.nanos_saturating(cycles));
+        time.unwrap_or(i64::MIN)
+    }
+
     /// The key of a row that is not an event.
     pub fn mark(&mut self, cycles: Option<u64>) -> i64 {
-        let time = cycles.zip(self.clock.as_ref()).map(|(cycles, clock)| clock.nanos_saturating(cycles));
-        self.last = self.last.max(time.unwrap_or(i64::MIN));
+        self.last = self.last.max(self.time(cycles));
         self.last
     }
 

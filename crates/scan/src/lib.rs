@@ -15,6 +15,7 @@ pub mod index;
 pub mod keys;
 pub mod merge;
 mod quirks;
+pub mod slices;
 pub mod trace;
 
 pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
@@ -23,4 +24,5 @@ pub use fault::{StreamFault, StreamFaultKind};
 pub use index::{PacketRow, Packets};
 pub use keys::KeyMaker;
 pub use merge::{Merger, Part, Place, Round};
+pub use slices::{Lengths, Slice, Slices, Unsliceable};
 pub use trace::{BrokenFile, DataStream, KnownPackets, NothingKnown, OpenError, Trace, TraceOptions};

@@ -106,6 +106,14 @@ impl<B: Keyed> Merger<B> {
         }
     }
 
+    /// Forgets what is queued: all streams begin anew.
+    pub fn restart(&mut self) {
+        for queue in &mut self.streams {
+            queue.batches.clear();
+            (queue.next, queue.rows, queue.finished) = (0, 0, false);
+        }
+    }
+
     /// Streams that should deliver another batch before the next round.
     pub fn hungry(&self) -> impl Iterator<Item = usize> {
         let is_hungry = |queue: &Queue<B>| !queue.finished && queue.filling() < self.rows_wanted;

@@ -95,7 +95,7 @@ fn run_alone<W: Work>(
 }
 
 /// Batches that no other round needs, with their streams; what remains of the round is of no use but as memory.
-fn used_up(round: &mut Round<Batch>) -> impl Iterator<Item = (usize, Batch)> {
+pub(crate) fn used_up(round: &mut Round<Batch>) -> impl Iterator<Item = (usize, Batch)> {
     let unwrap = |part: Part<Batch>| {
         let is_read = part.rows.end == part.batch.keys().len();
         Arc::try_unwrap(part.batch).ok().filter(|_| is_read).map(|batch| (part.stream, batch))

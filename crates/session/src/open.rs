@@ -37,6 +37,8 @@ pub struct Session {
     pub(crate) threads: usize,
     /// How far all clocks are shifted.
     pub(crate) clock_shift_ns: i64,
+    /// Length of slices of time, for tests that cut short traces.
+    pub(crate) slice_bytes: Option<u64>,
     opened: Report,
 }
 
@@ -130,12 +132,12 @@ impl Session {
                 message: skipped.kind.to_string(),
             }),
         );
-        Ok(Self { traces, threads, opened, clock_shift_ns: options.clock_shift_ns })
+        Ok(Self { traces, threads, opened, clock_shift_ns: options.clock_shift_ns, slice_bytes: None })
     }
 
     /// One trace that is open already, read by one thread.
     pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
-        Self { traces: vec![trace], threads: 1, opened: Report::default(), clock_shift_ns: 0 }
+        Self { traces: vec![trace], threads: 1, opened: Report::default(), clock_shift_ns: 0, slice_bytes: None }
     }
 
     /// What opening found wrong or doubtful.

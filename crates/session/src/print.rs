@@ -1,6 +1,7 @@
 //! Events as text, in the order of time.
 
 mod details;
+mod sliced;
 mod span;
 mod trim;
 
@@ -25,6 +26,9 @@ use crate::engine::{self, Sink, Work};
 use crate::open::{Session, trace_name};
 use crate::progress::{Follower, Progress};
 use crate::report::Report;
+
+/// Bytes of a block of lines, about: as many as the cache between two cores holds with ease.
+const BLOCK_BYTES: usize = 256 << 10;
 
 /// What to print and how.
 #[derive(Clone, Debug)]
@@ -119,17 +123,30 @@ impl Session {
         // What was open before a time matters to details.
         let (begin, end) = if blocks.is_some() { (None, None) } else { span::around(&spans) };
         let follower = Follower::new(self, progress);
-        let mut sink =
-            PrintSink { session: self, work: &work, out, printed, left, previous: None, blocks, follower, error: None };
+        let mut sink = PrintSink {
+            session: self,
+            work: &work,
+            out,
+            printed,
+            skip: 0,
+            left,
+            previous: None,
+            blocks,
+            follower,
+            error: None,
+        };
         if left > 0 {
             // Nobody knows where in the trace the last event is that is wanted.
             if options.limit.is_none() {
                 self.expect(progress, begin, end);
             }
-            let cursors = self.cursors_between(true, begin, end, &options.events);
-            let cursors = engine::run(cursors, self.threads, &work, &mut sink);
-            let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
-            sink.printed.report.assumptions.extend(notes);
+            if sliced::print((begin, end), &mut sink, progress).is_err() {
+                sink.begin_again();
+                let cursors = self.cursors_between(true, begin, end, &options.events);
+                let cursors = engine::run(cursors, self.threads, &work, &mut sink);
+                let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
+                sink.printed.report.assumptions.extend(notes);
+            }
         }
         match sink.error {
             Some(error) => Err(error),
@@ -279,11 +296,14 @@ impl StreamFacts {
 struct PrintWork<'a> {
     streams: &'a [StreamFacts],
     options: &'a PrintOptions,
-    /// Memory for lines, to be used again.
+    /// Memory for blocks, to be used again: fresh memory would cost more in page faults than text does.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
+/// Lines, in blocks of about [`BLOCK_BYTES`].
+#[derive(Default)]
 struct Text {
+    full: Vec<Vec<u8>>,
     lines: Vec<u8>,
     events: u64,
     /// Nothing follows.
@@ -308,9 +328,7 @@ impl Work for PrintWork<'_> {
         if self.options.format == PrintFormat::Silent {
             return self.read_columns(round);
         }
-        // Fresh memory for each round would cost more in page faults than its text does.
-        let lines = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
-        let mut text = Text { lines, events: 0, last: before.last };
+        let mut text = Text { lines: self.block(), last: before.last, ..Text::default() };
         if self.options.format == PrintFormat::Details {
             self.write_blocks(round, &before.blocks, &mut text);
             return text;
@@ -354,12 +372,49 @@ impl Work for PrintWork<'_> {
             // The scan read the record before: what it accepted can be read again.
             let printed = stream.printer.event(&event, &mut states[place.part as usize], &mut text.lines);
             debug_assert!(printed.is_ok(), "{printed:?}");
+            if text.lines.len() >= BLOCK_BYTES {
+                text.full.push(std::mem::replace(&mut text.lines, self.block()));
+            }
         }
         text
     }
 }
 
 impl PrintWork<'_> {
+    /// Memory for a block.
+    fn block(&self) -> Vec<u8> {
+        let spare = self.spare.lock().ok().and_then(|mut spare| spare.pop());
+        spare.unwrap_or_else(|| Vec::with_capacity(BLOCK_BYTES + BLOCK_BYTES / 8))
+    }
+
+    fn moment(&self, round: &Round<Batch>, place: Place) -> Option<Moment> {
+        let part = &round.parts[place.part as usize];
+        let Content::Events(events) = &part.batch.content else {
+            return None;
+        };
+        self.streams[part.stream].moment(events.records.cycles[place.row as usize])
+    }
+
+    /// Leaves out events that are not in their trace's span.
+    fn trim(&self, round: &mut Round<Batch>) {
+        if self.streams.iter().all(|stream| stream.span == (None, None)) {
+            return;
+        }
+        let mut order = std::mem::take(&mut round.order);
+        order.retain(|&place| {
+            let (begin, end) = self.streams[round.parts[place.part as usize].stream].span;
+            let nanos = self.moment(round, place).and_then(|moment| moment.nanos);
+            let inside = |nanos: i64| begin.is_none_or(|begin| begin <= nanos) && end.is_none_or(|end| nanos <= end);
+            nanos.is_none_or(inside)
+        });
+        round.order = order;
+    }
+
+    /// The last event of a round that has a time.
+    fn last_moment(&self, round: &Round<Batch>) -> Option<Moment> {
+        round.order.iter().rev().find_map(|&place| self.moment(round, place))
+    }
+
     fn write_blocks(&self, round: &Round<Batch>, blocks: &[Block], text: &mut Text) {
         let mut states: Vec<_> = round.parts.iter().map(|part| state(&part.batch)).collect();
         let packet = PacketText::default();
@@ -386,7 +441,7 @@ impl PrintWork<'_> {
     fn read_columns(&self, round: &Round<Batch>) -> Text {
         let mut groups = Groups::default();
         let mut cells = Cells::default();
-        let mut text = Text { lines: Vec::new(), events: 0, last: false };
+        let mut text = Text::default();
         for part in &round.parts {
             let Content::Events(events) = &part.batch.content else { continue };
             let mut state = events.state();
@@ -426,6 +481,8 @@ struct PrintSink<'a> {
     work: &'a PrintWork<'a>,
     out: &'a mut dyn Write,
     printed: Printed,
+    /// Events that were printed before.
+    skip: u64,
     left: u64,
     previous: Option<Moment>,
     /// Where details are wanted.
@@ -435,27 +492,27 @@ struct PrintSink<'a> {
 }
 
 impl PrintSink<'_> {
-    fn moment(&self, round: &Round<Batch>, place: Place) -> Option<Moment> {
-        let part = &round.parts[place.part as usize];
-        let Content::Events(events) = &part.batch.content else {
-            return None;
-        };
-        self.work.streams[part.stream].moment(events.records.cycles[place.row as usize])
+    /// Reads everything anew, to print what follows the events that were printed.
+    fn begin_again(&mut self) {
+        self.skip = self.printed.events;
+        self.printed.report = self.session.opening_report().clone();
+        self.previous = None;
     }
 
-    /// Leaves out events that are not in their trace's span.
-    fn trim(&self, round: &mut Round<Batch>) {
-        if self.work.streams.iter().all(|stream| stream.span == (None, None)) {
-            return;
-        }
-        let mut order = std::mem::take(&mut round.order);
-        order.retain(|&place| {
-            let (begin, end) = self.work.streams[round.parts[place.part as usize].stream].span;
-            let nanos = self.moment(round, place).and_then(|moment| moment.nanos);
-            let inside = |nanos: i64| begin.is_none_or(|begin| begin <= nanos) && end.is_none_or(|end| nanos <= end);
-            nanos.is_none_or(inside)
+    /// Leaves out events that were printed before.
+    fn skip(&mut self, round: &mut Round<Batch>) {
+        let skip = count_events(round).min(self.skip);
+        let mut left = skip;
+        let skipped = round.order.iter().take_while(|place| {
+            let is_before = left > 0;
+            left -= u64::from(is_before && is_event(round, **place));
+            is_before
         });
-        round.order = order;
+        let skipped = skipped.count();
+        self.skip -= skip;
+        let last = round.order[..skipped].iter().rev().find_map(|&place| self.work.moment(round, place));
+        self.previous = last.or(self.previous);
+        round.order.drain(..skipped);
     }
 }
 
@@ -469,7 +526,8 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
             let last = self.left == 0 || blocks.are_complete();
             return Before { previous: None, blocks: blocks_of_round, last };
         }
-        self.trim(round);
+        self.work.trim(round);
+        self.skip(round);
         let events = count_events(round);
         if events >= self.left {
             let mut left = self.left;
@@ -481,21 +539,23 @@ impl Sink<PrintWork<'_>> for PrintSink<'_> {
         }
         self.left -= events.min(self.left);
         let previous = self.previous;
-        let last = round.order.iter().rev().find_map(|&place| self.moment(round, place));
-        self.previous = last.or(self.previous);
+        self.previous = self.work.last_moment(round).or(self.previous);
         Before { previous, blocks: Vec::new(), last: false }
     }
 
     fn finish(&mut self, text: Text) -> ControlFlow<()> {
         self.printed.events += text.events;
-        let mut lines = text.lines;
-        if let Err(error) = self.out.write_all(&lines) {
-            self.error = Some(error);
-            return ControlFlow::Break(());
-        }
-        lines.clear();
-        if let Ok(mut spare) = self.work.spare.lock() {
-            spare.push(lines);
+        for mut lines in text.full.into_iter().chain([text.lines]) {
+            if let Err(error) = self.out.write_all(&lines) {
+                self.error = Some(error);
+                return ControlFlow::Break(());
+            }
+            lines.clear();
+            if let Ok(mut spare) = self.work.spare.lock()
+                && lines.capacity() > 0
+            {
+                spare.push(lines);
+            }
         }
         if text.last || self.left == 0 && Some(self.printed.events) >= self.work.options.limit {
             return ControlFlow::Break(());

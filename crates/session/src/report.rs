@@ -41,6 +41,13 @@ impl Report {
         self.unreadable.is_empty()
     }
 
+    /// Adds what another part of the job found lost.
+    pub(crate) fn add_losses(&mut self, part: &Self) {
+        self.events_discarded = self.events_discarded.saturating_add(part.events_discarded);
+        self.discarded_is_lower_bound |= part.discarded_is_lower_bound;
+        self.packets_lost = self.packets_lost.saturating_add(part.packets_lost);
+    }
+
     /// Adds what the streams say they lost.
     pub(crate) fn count_losses(&mut self, round: &Round<Batch>) {
         for part in &round.parts {
