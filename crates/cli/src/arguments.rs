@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use crate::when::When;
+use crate::when::{TimeRange, When};
 
 /// Records, reads and shows traces.
 #[derive(Parser)]
@@ -319,6 +319,9 @@ pub(crate) struct PrintArguments {
     /// Ends with the last event that is not after this time
     #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) end: Option<When>,
+    /// Both: `BEGIN,END` or `[BEGIN,END]`
+    #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
+    pub(crate) timerange: Option<TimeRange>,
     /// Shows of each trace only the time in which all its data streams are active
     #[arg(long)]
     pub(crate) stream_intersection: bool,

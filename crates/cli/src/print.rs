@@ -23,7 +23,11 @@ const ORIGINS: &str = "warning: the clocks count from different origins, so that
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
-    (options.begin_ns, options.end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &zone);
+    let (begin, end) = match &arguments.timerange {
+        Some(range) => (Some(&range.begin), Some(&range.end)),
+        None => (arguments.begin.as_ref(), arguments.end.as_ref()),
+    };
+    (options.begin_ns, options.end_ns) = span(session, begin, end, &zone);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);

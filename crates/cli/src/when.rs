@@ -51,6 +51,37 @@ impl std::str::FromStr for When {
     }
 }
 
+/// Two points in time, as Babeltrace's `--timerange` takes them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TimeRange {
+    pub(crate) begin: When,
+    pub(crate) end: When,
+}
+
+/// It is none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotATimeRange;
+
+impl fmt::Display for NotATimeRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a range is `BEGIN,END` or `[BEGIN,END]`; {NotATime}")
+    }
+}
+
+impl std::error::Error for NotATimeRange {}
+
+impl std::str::FromStr for TimeRange {
+    type Err = NotATimeRange;
+
+    fn from_str(text: &str) -> Result<Self, NotATimeRange> {
+        let text = text.trim();
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        let (begin, end) = inside.split_once(',').ok_or(NotATimeRange)?;
+        let when = |text: &str| text.parse().map_err(|NotATime| NotATimeRange);
+        Ok(Self { begin: when(begin)?, end: when(end)? })
+    }
+}
+
 /// The nanoseconds between which events are wanted. Ends the program where nothing can be between them: somebody
 /// mistyped a time.
 pub(crate) fn span(
@@ -126,6 +157,16 @@ mod tests {
         assert_eq!(nanos("17:46:22.5"), Some(1_457_113_582_500_000_000));
         assert_eq!(nanos("17:46"), Some(1_457_113_560_000_000_000));
         assert_eq!(nanos("2016-03-04 17:46:22"), Some(1_457_113_582_000_000_000));
+    }
+
+    #[test]
+    fn ranges_with_and_without_brackets() {
+        let range = TimeRange { begin: "17:46".parse().unwrap(), end: "2016-03-04 17:47".parse().unwrap() };
+        assert_eq!("17:46,2016-03-04 17:47".parse(), Ok(range.clone()));
+        assert_eq!(" [17:46, 2016-03-04 17:47] ".parse(), Ok(range));
+        for text in ["17:46", "17:46,", ",17:46", "[17:46,17:47", "1,2,3", ""] {
+            assert_eq!(text.parse::<TimeRange>(), Err(NotATimeRange), "{text}");
+        }
     }
 
     #[test]

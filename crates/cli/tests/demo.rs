@@ -43,6 +43,19 @@ fn text_of_one_class() {
 }
 
 #[test]
+fn both_ends_in_one_option() {
+    let times = ["00:02:52.255544156", "00:02:52.255559729"];
+    let of_both = kymo(&format!("print --begin {} --end {} examples/traces/demo", times[0], times[1]));
+    for range in [format!("--timerange {},{}", times[0], times[1]), format!("-t [{},{}]", times[0], times[1])] {
+        let of_range = kymo(&format!("print {range} examples/traces/demo"));
+        assert_eq!(of_range.stdout, of_both.stdout, "{range}");
+    }
+    assert!(of_both.stdout.iter().filter(|byte| **byte == b'\n').count() > 1);
+    assert_eq!(kymo("print --timerange 1,2 --begin 1 examples/traces/demo").status.code(), Some(2));
+    assert_eq!(kymo("print --timerange 2,1 examples/traces/demo").status.code(), Some(2));
+}
+
+#[test]
 fn patterns_may_be_repeated() {
     check(
         "print --limit 3 --no-delta --event jobs:begin --event jobs:sub* examples/traces/demo",
