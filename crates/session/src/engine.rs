@@ -40,7 +40,7 @@ pub(crate) trait Sink<W: Work> {
     fn context(&mut self, round: &mut Round<Batch>) -> W::Context;
     /// After the work on a round.
     fn finish(&mut self, output: W::Output) -> ControlFlow<()>;
-    /// Something could not be read; comes in no particular order to rounds.
+    /// Something could not be read; comes when all rounds are over, in the order of streams, then of packets.
     fn fault(&mut self, fault: StreamFault);
 }
 
@@ -48,18 +48,22 @@ pub(crate) trait Sink<W: Work> {
 /// Returns the cursors, for what they know at their end.
 pub(crate) fn run<W: Work>(mut cursors: Vec<Cursor>, threads: usize, work: &W, sink: &mut impl Sink<W>) -> Vec<Cursor> {
     let mut merger = Merger::new(cursors.len());
+    let mut faults = Vec::new();
     let rounds = if threads <= 1 { usize::MAX } else { ROUNDS_ALONE };
-    if run_alone(&mut cursors, &mut merger, rounds, work, sink).is_break() {
-        return cursors;
+    if run_alone(&mut cursors, &mut merger, rounds, work, sink, &mut faults).is_continue() {
+        let shared = Shared::<W>::default();
+        cursors = std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(|| shared.serve(work));
+            }
+            let _close = CloseOnDrop(&shared);
+            Coordinator::new(cursors, merger, threads, &shared, work).run(sink, &mut faults)
+        });
     }
-    let shared = Shared::<W>::default();
-    std::thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| shared.serve(work));
-        }
-        let _close = CloseOnDrop(&shared);
-        Coordinator::new(cursors, merger, threads, &shared, work).run(sink)
-    })
+    // Several threads find them in any order.
+    faults.sort_by_key(|fault| (fault.stream, fault.packet));
+    faults.into_iter().for_each(|fault| sink.fault(fault));
+    cursors
 }
 
 /// Makes so many rounds; breaks when there are no more, or the sink wants none.
@@ -69,13 +73,14 @@ fn run_alone<W: Work>(
     rounds: usize,
     work: &W,
     sink: &mut impl Sink<W>,
+    faults: &mut Vec<StreamFault>,
 ) -> ControlFlow<()> {
     for _ in 0..rounds {
         for (stream, cursor) in cursors.iter_mut().enumerate() {
             while merger.is_hungry(stream) {
                 match cursor.next_item() {
                     Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
-                    Some(Item::Fault(fault)) => sink.fault(fault),
+                    Some(Item::Fault(fault)) => faults.push(fault),
                     None => merger.finish(stream),
                 }
             }
@@ -244,9 +249,9 @@ impl<'a, W: Work> Coordinator<'a, W> {
         }
     }
 
-    fn run(mut self, sink: &mut impl Sink<W>) -> Vec<Cursor> {
+    fn run(mut self, sink: &mut impl Sink<W>, faults: &mut Vec<StreamFault>) -> Vec<Cursor> {
         loop {
-            self.collect(sink);
+            self.collect(faults);
             while let Some(output) = self.outputs.remove(&self.finished) {
                 self.finished += 1;
                 if sink.finish(output).is_break() {
@@ -263,14 +268,14 @@ impl<'a, W: Work> Coordinator<'a, W> {
     }
 
     /// Takes what was done.
-    fn collect(&mut self, sink: &mut impl Sink<W>) {
+    fn collect(&mut self, faults: &mut Vec<StreamFault>) {
         let done = std::mem::take(&mut self.shared.lock().done);
         for done in done {
-            self.take(done, sink);
+            self.take(done, faults);
         }
     }
 
-    fn take(&mut self, done: Done<W>, sink: &mut impl Sink<W>) {
+    fn take(&mut self, done: Done<W>, faults: &mut Vec<StreamFault>) {
         match done {
             Done::Work { number, mut round, output } => {
                 self.outputs.insert(number, output);
@@ -282,7 +287,7 @@ impl<'a, W: Work> Coordinator<'a, W> {
                 for item in items {
                     match item {
                         Item::Batch(batch) => self.merger.push(stream, Arc::new(batch)),
-                        Item::Fault(fault) => sink.fault(fault),
+                        Item::Fault(fault) => faults.push(fault),
                     }
                 }
                 if ended {
