@@ -159,11 +159,11 @@ impl Cursor {
         self.bounds = Some(Bounds { begin: slice.begin, end: slice.end });
     }
 
-    /// Whether something was or may have been outside of the time of its packet, or the clock stepped back, in the
-    /// slices so far: then events may be missing from them.
+    /// Whether something was or may have been outside of the time of its packet in the slices so far: then events may be
+    /// missing from them.
     #[must_use]
     pub fn strays(&self) -> bool {
-        self.strays || self.begins_are_doubtful || self.steps_back() > 0
+        self.strays || self.begins_are_doubtful
     }
 
     /// Rank of the stream.
@@ -263,6 +263,10 @@ impl Cursor {
         if self.bounds.is_none_or(|bounds| bounds.contain(begin)) {
             self.losses(before, &packet);
         }
+        if self.bounds.is_some() {
+            // Without a mark of the packet's beginning, which nothing in it comes before.
+            self.setup.keys.mark(row.begin_cycles);
+        }
         let owes_begin = self.begins_are_doubtful;
         if !owes_begin {
             self.begin_packet(&packet, row.begin_cycles);
@@ -287,10 +291,10 @@ impl Cursor {
     /// Leaves out what is outside of the slice; whether that is over.
     fn keep_slice(&mut self, row: &PacketRow, records: &mut Records, keys: &mut Vec<i64>) -> bool {
         let Some(bounds) = &self.bounds else { return false };
-        // Times that step back are counted elsewhere; without such, the first one is the earliest.
-        self.strays |= records.cycles.first().copied() < row.begin_cycles;
-        self.strays |= records.cycles.last().copied() > row.end_cycles;
-        bounds.keep(records, keys)
+        self.strays |= keys.last().is_some_and(|&last| last > self.setup.keys.time(row.end_cycles));
+        let is_over = bounds.keep(records, keys);
+        self.setup.keys.count_steps(&records.cycles, keys);
+        is_over
     }
 
     fn begin_packet(&mut self, packet: &Arc<Packet>, cycles: Option<u64>) {

@@ -12,13 +12,15 @@ pub struct KeyMaker {
     clock: Option<ClockConverter>,
     last: i64,
     steps_back: u64,
+    /// Those of the events before the last ones.
+    steps_before: u64,
 }
 
 impl KeyMaker {
     /// Keys of a stream with that clock; without one, nothing has a time.
     #[must_use]
     pub fn new(clock: Option<ClockConverter>) -> Self {
-        Self { clock, last: i64::MIN, steps_back: 0 }
+        Self { clock, last: i64::MIN, steps_back: 0, steps_before: 0 }
     }
 
     /// How often a time was below the one before it.
@@ -56,6 +58,13 @@ impl KeyMaker {
         }
     }
 
+    /// Only these of the last events are wanted: counts where the time stepped back before one of them.
+    pub(crate) fn count_steps(&mut self, cycles: &[u64], keys: &[i64]) {
+        let (Some(clock), true) = (&self.clock, self.steps_back > self.steps_before) else { return };
+        let steps = cycles.iter().zip(keys).filter(|(cycles, key)| clock.nanos_saturating(**cycles) < **key);
+        self.steps_back = self.steps_before + steps.count() as u64;
+    }
+
     /// Makes keys never decrease.
     fn rise(&mut self, keys: &mut [i64]) {
         let mut last = self.last;
@@ -66,6 +75,7 @@ impl KeyMaker {
             *key = last;
         }
         self.last = last;
+        self.steps_before = self.steps_back;
         self.steps_back += steps_back;
     }
 }

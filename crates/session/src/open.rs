@@ -227,13 +227,18 @@ impl Session {
 
     /// What had to be assumed of a stream that was read.
     pub(crate) fn assumptions(&self, cursor: &Cursor) -> Vec<Problem> {
-        let note = |assumption, what: &str| self.note(cursor.stream(), assumption, what);
+        self.assumptions_of(cursor.stream(), Doubts::of(cursor))
+    }
+
+    /// What has to be assumed of a stream.
+    pub(crate) fn assumptions_of(&self, stream: usize, doubts: Doubts) -> Vec<Problem> {
+        let note = |assumption, what: &str| self.note(stream, assumption, what);
         let mut notes = Vec::new();
-        if cursor.uuid_differs() {
+        if doubts.uuid_differs {
             notes.push(note(Assumption::UuidMismatch, "packets have another UUID than the metadata"));
         }
-        if cursor.steps_back() > 0 {
-            let what = format!("the clock steps back {} times", cursor.steps_back());
+        if doubts.steps_back > 0 {
+            let what = format!("the clock steps back {} times", doubts.steps_back);
             notes.push(note(Assumption::ClockStepsBack, &what));
         }
         notes
@@ -262,6 +267,25 @@ impl Session {
         let place = trace.folder.stream(fault.file as usize).path().display().to_string();
         let message = format!("packet {} at byte {}: {}", fault.packet, fault.offset_bytes, fault.kind);
         Problem { place, message }
+    }
+}
+
+/// What is doubtful of a stream, as whoever read it saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Doubts {
+    uuid_differs: bool,
+    steps_back: u64,
+}
+
+impl Doubts {
+    pub(crate) fn of(cursor: &Cursor) -> Self {
+        Self { uuid_differs: cursor.uuid_differs(), steps_back: cursor.steps_back() }
+    }
+
+    /// Adds what was seen in other parts of the stream.
+    pub(crate) fn add(&mut self, others: Self) {
+        self.uuid_differs |= others.uuid_differs;
+        self.steps_back += others.steps_back;
     }
 }
 

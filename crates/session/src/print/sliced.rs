@@ -22,9 +22,9 @@ use kymo_scan::{Batch, Cursor, DataStream, Item, Lengths, Merger, Part, Place, R
 use super::span::Span;
 use super::{BLOCK_BYTES, Before, PrintFormat, PrintSink, PrintWork, Text, is_event};
 use crate::engine::{Sink, Work, used_up};
-use crate::open::Session;
+use crate::open::{Doubts, Session};
 use crate::progress::Progress;
-use crate::report::{Problem, Report};
+use crate::report::Report;
 
 /// Bytes of slices without text, about, at least and at most.
 const SILENT_SLICE_BYTES: (u64, u64) = (4 << 20, 64 << 20);
@@ -64,26 +64,23 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     }
     #[cfg(test)]
     FINISHED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let mut notes = state.notes;
-    notes.sort_by_key(|(stream, _)| *stream);
-    notes.dedup();
-    sink.printed.report.assumptions.extend(notes.into_iter().map(|(_, note)| note));
+    let notes = state.doubts.into_iter().flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
+    sink.printed.report.assumptions.extend(notes);
     Ok(())
 }
 
 /// What a thread reads slices with.
 struct Reader<'a> {
-    session: &'a Session,
     work: &'a PrintWork<'a>,
     cursors: Vec<Cursor>,
     merger: Merger<Batch>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(session: &'a Session, work: &'a PrintWork<'a>, (begin, end): Span) -> Self {
+    fn new(session: &Session, work: &'a PrintWork<'a>, (begin, end): Span) -> Self {
         let cursors = session.cursors_between(true, begin, end, &work.options.events);
         let merger = Merger::new(cursors.len());
-        Self { session, work, cursors, merger }
+        Self { work, cursors, merger }
     }
 
     /// Reads a slice and gives away what there is of it, piece by piece.
@@ -125,15 +122,6 @@ impl<'a> Reader<'a> {
             }
         }
         ControlFlow::Continue(self.merger.round())
-    }
-
-    /// What had to be assumed of the streams, with their ranks.
-    fn notes(&self) -> impl Iterator<Item = (usize, Problem)> {
-        let of_cursor = |cursor: &Cursor| {
-            let stream = cursor.stream();
-            self.session.assumptions(cursor).into_iter().map(move |note| (stream, note))
-        };
-        self.cursors.iter().flat_map(of_cursor)
     }
 }
 
@@ -197,7 +185,8 @@ struct State {
     /// Nobody should go on.
     is_stopped: bool,
     is_unsliceable: bool,
-    notes: Vec<(usize, Problem)>,
+    /// What is doubtful of each stream.
+    doubts: BTreeMap<usize, Doubts>,
 }
 
 impl State {
@@ -238,6 +227,13 @@ impl State {
         self.is_over && self.turn == self.next
     }
 
+    /// Adds what a reader doubts.
+    fn doubt(&mut self, cursors: &[Cursor]) {
+        for cursor in cursors {
+            self.doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
+        }
+    }
+
     fn put(&mut self, number: u64, piece: Piece) {
         self.text_bytes += piece.text_bytes();
         self.pieces.entry(number).or_default().push_back(piece);
@@ -271,7 +267,7 @@ impl Desk {
             is_over: false,
             is_stopped: false,
             is_unsliceable: false,
-            notes: Vec::new(),
+            doubts: BTreeMap::new(),
         };
         Ok(Self { state: Mutex::new(state), changed: Condvar::new() })
     }
@@ -305,7 +301,7 @@ impl Desk {
             });
             self.leave(read);
         }
-        self.lock().notes.extend(reader.notes());
+        self.lock().doubt(&reader.cursors);
     }
 
     /// The caller's part: it reads slices too, and writes everything.
@@ -336,7 +332,7 @@ impl Desk {
             self.leave(read);
         }
         self.change(self.lock(), |state| state.is_stopped = true);
-        self.lock().notes.extend(reader.notes());
+        self.lock().doubt(&reader.cursors);
     }
 
     /// A slice was read, or not.
