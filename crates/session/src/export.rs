@@ -31,7 +31,7 @@ const ROWS_ALONE: usize = 4 << 10;
 /// Rows of all classes that wait to be written.
 const ROWS_WAITING: usize = 512 << 10;
 /// Memory that all unfinished Parquet row groups may take, about.
-const UNFINISHED_BYTES: usize = 256 << 20;
+const UNFINISHED_BYTES: usize = 48 << 20;
 
 /// What to export and where.
 #[derive(Clone, Debug)]
