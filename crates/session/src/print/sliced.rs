@@ -29,7 +29,7 @@ use crate::report::Report;
 /// Bytes of slices without text, about, at least and at most.
 const SILENT_SLICE_BYTES: (u64, u64) = (4 << 20, 64 << 20);
 /// Bytes of text that may wait for its turn.
-const TEXT_BYTES_MAX: usize = 16 << 20;
+const TEXT_BYTES_MAX: usize = 12 << 20;
 /// Bytes of all slices that are read at a time, if they have text.
 const TEXT_SLICES_BYTES: u64 = 8 << 20;
 const JSON_SLICES_BYTES: u64 = 4 << 20;
