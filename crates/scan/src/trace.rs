@@ -77,6 +77,9 @@ impl DataStream {
     #[must_use]
     pub fn packets_between(&self, begin_ns: Option<i64>, end_ns: Option<i64>) -> Range<usize> {
         let all = 0..self.packets.len();
+        if begin_ns.is_none() && end_ns.is_none() {
+            return all;
+        }
         let Some(clock) = &self.clock else { return all };
         if self.packets.iter().any(|packet| packet.begin_cycles.is_none()) {
             return all;

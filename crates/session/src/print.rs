@@ -27,7 +27,7 @@ use crate::open::{Session, trace_name};
 use crate::progress::{Follower, Progress};
 use crate::report::Report;
 
-/// Bytes of a block of lines, about: as many as the cache between two cores holds with ease.
+/// Bytes of a block of lines, about. Rounds differ by far in length; blocks of one size can be used again by any of them.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// What to print and how.

@@ -54,9 +54,9 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     let desk = Desk::new(session, work.options.format, span)?;
     std::thread::scope(|scope| {
         for _ in 1..session.threads {
-            scope.spawn(|| desk.serve(Reader::new(session, work, span)));
+            scope.spawn(|| desk.serve(Reader::new(session, work)));
         }
-        desk.run(Reader::new(session, work, span), sink, progress);
+        desk.run(Reader::new(session, work), sink, progress);
     });
     let state = desk.state.into_inner().expect("no thread panics while it holds the desk");
     if state.is_unsliceable {
@@ -77,8 +77,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(session: &Session, work: &'a PrintWork<'a>, (begin, end): Span) -> Self {
-        let cursors = session.cursors_between(true, begin, end, &work.options.events);
+    fn new(session: &Session, work: &'a PrintWork<'a>) -> Self {
+        // Each slice says which packets to read.
+        let cursors = session.cursors_between(true, None, None, &work.options.events);
         let merger = Merger::new(cursors.len());
         Self { work, cursors, merger }
     }
