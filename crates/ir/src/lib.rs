@@ -17,12 +17,14 @@ pub mod emit;
 pub mod eval;
 mod general;
 pub mod phase;
+pub mod predicate;
 pub mod program;
 pub mod run;
 pub mod text;
 pub mod verify;
 
 pub use cells::Cells;
+pub use predicate::Predicate;
 pub use program::{
     Arm, Block, BytesStyle, Cell, Column, Emit, Encoding, IntegerStyle, LabelStyle, Labels, Op, Phase, Program,
     RealStyle, Reg, Slot, Source, Table, TextStyle,

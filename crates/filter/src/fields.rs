@@ -1,0 +1,110 @@
+//! What names in an expression mean: the border between the language and whoever has events.
+
+use kymo_ir::predicate::InputKind;
+
+/// A name with its parts: `next_tid`, `msg.header.id`, `stack[3]`, `$ctx.vtid`, `event.name`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Path {
+    /// It begins with `$`: the first step is one of the language's own words (`ctx`, `app`, `event`, `stream`, `packet`,
+    /// `trace`, `env`, `header`, `payload`, `time`, `cycles`). Without it those words are fields first.
+    pub is_global: bool,
+    /// At least one; the first one is a name.
+    pub steps: Vec<Step>,
+}
+
+/// One part of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// `.name`
+    Name(String),
+    /// `[index]`
+    Index(u64),
+}
+
+/// What one class of events has. An implementation answers for one class at a time.
+pub trait Fields {
+    /// What a path means there.
+    fn find(&self, path: &Path) -> Found;
+
+    /// The point in time that `@text` means, on the axis of `time`, in nanoseconds; `None`: it is none, or there is no
+    /// time. `text` is what stands behind the `@`: `12:18:50.43`, `2016-03-04T17:46:22`, `1457113582.794565804`.
+    fn instant(&self, text: &str) -> Option<i64>;
+}
+
+/// What a path means.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A field with a value of its own in each event.
+    Field(Field),
+    /// An integer field that is measured in another unit: `floor(value * multiply / divide) + add`.
+    Scaled {
+        /// The field.
+        field: Field,
+        /// Not 0.
+        multiply: u64,
+        /// Not 0.
+        divide: u64,
+        /// Added behind.
+        add: i64,
+    },
+    /// Every event of the class has this value.
+    Constant(Constant),
+    /// There is none in this class.
+    Missing {
+        /// Names like it that there are, the nearest first.
+        near: Vec<String>,
+    },
+    /// There is one, but it has no single value.
+    Compound {
+        /// What it is: `a structure`, `an array`.
+        what: &'static str,
+    },
+}
+
+/// A field with one value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// A number of the implementation's own, by which it knows the field again. Equal fields have equal keys.
+    pub key: u32,
+    /// As people write it.
+    pub name: String,
+    /// Its type.
+    pub kind: InputKind,
+    /// Events may be without it.
+    pub optional: bool,
+    /// Labels of an integer and the ranges of values that have them, both ends included.
+    pub labels: Vec<(String, Vec<(i128, i128)>)>,
+    /// What one of it is, if its class says so.
+    pub unit: Option<Unit>,
+}
+
+/// A value that stands fast.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// An integer.
+    Integer(i128),
+    /// A real number.
+    Real(f64),
+    /// Text as UTF-8.
+    Text(String),
+}
+
+/// What one of an integer is: `multiply / divide` base units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Of what.
+    pub dimension: Dimension,
+    /// Not 0.
+    pub multiply: u64,
+    /// Not 0.
+    pub divide: u64,
+}
+
+/// What a quantity measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// The base unit is the nanosecond.
+    Time,
+    /// The base unit is the byte.
+    Size,
+}

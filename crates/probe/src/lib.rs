@@ -1,0 +1,3 @@
+//! The kernel as a source: eBPF programs loaded and run.
+//!
+//! It must never know CTF files, nor the viewer.
