@@ -160,11 +160,7 @@ fn octal(out: &mut Vec<u8>, value: u64, signed: bool, bits: u8) {
 
 /// Writes a real number given by its bits.
 pub fn real(out: &mut Vec<u8>, bits: u64, width: u8, style: RealStyle) {
-    let value = match width {
-        16 => half_to_double(bits as u16),
-        32 => f64::from(f32::from_bits(bits as u32)),
-        _ => f64::from_bits(bits),
-    };
+    let value = double(bits, width);
     match style {
         RealStyle::General if value.is_finite() => general(out, value),
         RealStyle::General => special(out, value),
@@ -189,6 +185,16 @@ fn special(out: &mut Vec<u8>, value: f64) {
         out.push(b'-');
     }
     out.extend_from_slice(if value.is_nan() { b"nan" } else { b"inf" });
+}
+
+/// A real number given by its bits: 16, 32, or else 64.
+#[must_use]
+pub fn double(bits: u64, width: u8) -> f64 {
+    match width {
+        16 => half_to_double(bits as u16),
+        32 => f64::from(f32::from_bits(bits as u32)),
+        _ => f64::from_bits(bits),
+    }
 }
 
 fn half_to_double(bits: u16) -> f64 {

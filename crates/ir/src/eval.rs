@@ -8,9 +8,11 @@ use kymo_units::ByteOrder;
 use crate::bits;
 use crate::cells::Cells;
 use crate::emit;
+use crate::predicate::{Bound, Input, Inputs, Operand};
 use crate::program::{Arm, Emit, Op, Program, Reg, Source};
 use crate::run::{
-    EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State,
+    Window,
 };
 
 /// Runs `program` on the record at `position`; returns the position behind it.
@@ -38,9 +40,11 @@ pub fn scan(
         let clock = state.clock;
         match scan_one(plan, window, *position, state) {
             Ok(found) => {
-                records.cycles.push(state.clock);
-                records.classes.push(found.class);
-                records.positions.push(found.position);
+                if found.kept {
+                    records.cycles.push(state.clock);
+                    records.classes.push(found.class);
+                    records.positions.push(found.position);
+                }
                 *position = found.end;
             }
             Err(fault) => {
@@ -61,6 +65,8 @@ pub struct Found {
     pub position: u64,
     /// Behind the record.
     pub end: u64,
+    /// The class' test keeps it.
+    pub kept: bool,
 }
 
 /// Reads the record at `start`.
@@ -77,7 +83,71 @@ pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut Sta
     if end == start {
         return Err(Fault { at: start, kind: FaultKind::Empty });
     }
-    Ok(Found { class, position, end })
+    let kept = match plan.class_test.get(class as usize).copied().unwrap_or_default() {
+        ClassTest::Always => true,
+        ClassTest::Never => false,
+        ClassTest::Test(test) => {
+            let from = if plan.tests_from_start { start } else { body };
+            keeps(&plan.tests[test as usize], window, from, state)?
+        }
+    };
+    Ok(Found { class, position, end, kept })
+}
+
+/// Whether a program keeps the record that it reads from `position` on.
+///
+/// # Errors
+///
+/// What could not be read before that was decided.
+pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<bool, Fault> {
+    let mut machine = Machine::new(program, window, state);
+    machine.position = position;
+    for op in &program.body {
+        match op {
+            Op::Keep { predicate } => {
+                let bound = &program.predicates[usize::from(*predicate)];
+                if !bound.predicate.keeps(&Held { machine: &machine, bound }) {
+                    return Ok(false);
+                }
+            }
+            _ => machine.op(op)?,
+        }
+    }
+    Ok(true)
+}
+
+/// Inputs of a predicate in registers.
+struct Held<'m, 'a> {
+    machine: &'m Machine<'a>,
+    bound: &'m Bound,
+}
+
+impl Held<'_, '_> {
+    fn operand(&self, input: Input) -> Option<Operand> {
+        let operand = *self.bound.operands.get(usize::from(input.0))?;
+        let (Operand::Number { present, .. } | Operand::Text { present, .. }) = operand;
+        present.is_none_or(|present| self.machine.get(present) != 0).then_some(operand)
+    }
+}
+
+impl Inputs for Held<'_, '_> {
+    fn number(&self, input: Input) -> Option<u64> {
+        match self.operand(input)? {
+            Operand::Number { value, .. } => Some(self.machine.get(value)),
+            Operand::Text { .. } => None,
+        }
+    }
+
+    fn text(&self, input: Input) -> Option<&[u8]> {
+        let Operand::Text { start, length, .. } = self.operand(input)? else { return None };
+        let length = self.machine.get(length) as usize;
+        // Text that is there on some paths alone may have no first byte on others, but then it is empty.
+        if length == 0 {
+            return Some(&[]);
+        }
+        let from = (self.machine.get(start) - self.machine.window.origin()) as usize;
+        Some(&self.machine.window.bytes()[from..from + length])
+    }
 }
 
 impl ScanPlan {
@@ -256,6 +326,13 @@ impl<'a> Machine<'a> {
                 self.cells().grow(*table, rows + 1);
             }
             Op::Emit(emit) => self.emit(*emit),
+            Op::Cycles { to } => self.set(*to, self.state.clock),
+            Op::Double { to, from, width } => {
+                let value = emit::double(self.get(*from), *width);
+                self.set(*to, value.to_bits());
+            }
+            // Only [`keeps`] asks; to whoever reads a record again, it was kept before.
+            Op::Keep { .. } => {}
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ pub use program::{
     RealStyle, Reg, Slot, Source, Table, TextStyle,
 };
 pub use run::{
-    EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop, State, Window,
+    ClassTest, EMPTY_ELEMENTS_MAX, Fault, FaultKind, Records, RowFault, SLACK, SLOT_EVENT_CLASS, ScanPlan, ScanStop,
+    State, Window,
 };
 pub use verify::{VerifyError, VerifyErrorKind};

@@ -19,6 +19,8 @@
 
 use kymo_units::ByteOrder;
 
+use crate::predicate::Bound;
+
 /// A register: 64 bits. Signed integers are sign-extended, unsigned ones zero-extended, reals are their bits.
 /// Registers start at 0, may be written again, and keep their value between blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +57,8 @@ pub struct Program {
     pub literals: Vec<Box<[u8]>>,
     /// Labels that `Emit::Label` looks up.
     pub labels: Vec<Labels>,
+    /// What `Keep` asks.
+    pub predicates: Vec<Bound>,
     /// What to do.
     pub body: Block,
 }
@@ -287,6 +291,26 @@ pub enum Op {
     },
     /// Writes text.
     Emit(Emit),
+    /// The clock's full value.
+    Cycles {
+        /// Destination.
+        to: Reg,
+    },
+    /// A real number's bits as those of a double.
+    Double {
+        /// Destination.
+        to: Reg,
+        /// 16, 32 or 64 bits of a real number.
+        from: Reg,
+        /// 16, 32 or 64.
+        width: u8,
+    },
+    /// Unless the predicate is true, the record is dropped, and the program ends. Stands in the outermost block alone;
+    /// only [`crate::eval::keeps`] and scans ask for the answer.
+    Keep {
+        /// Index into [`Program::predicates`].
+        predicate: u16,
+    },
 }
 
 /// What text to write. The bytes that each writes are defined in `ir::emit`.

@@ -17,6 +17,7 @@ mod shape;
 mod spans;
 mod walk;
 
+use crate::predicate::PredicateError;
 use crate::program::Program;
 
 /// Deepest nesting of blocks.
@@ -120,6 +121,12 @@ pub enum VerifyErrorKind {
         /// Which.
         table: u16,
     },
+    /// A predicate that is not sound.
+    #[error("the predicate: {0}")]
+    Predicate(PredicateError),
+    /// A record dropped from inside of a block.
+    #[error("a record can be dropped in the outermost block alone")]
+    InnerKeep,
     /// A parent that is not an earlier table, or none.
     #[error("table {table} has no earlier table as its parent")]
     Parent {

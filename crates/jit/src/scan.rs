@@ -74,6 +74,10 @@ impl Scan {
     /// Compiles the loop; `None` if the header has something that is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
+        // Tests of records are left to the evaluator.
+        if !plan.class_test.is_empty() {
+            return None;
+        }
         let header = sound::slots(&plan.header)?;
         let slots = plan.bodies.iter().map(sound::slots_used).fold(header, usize::max);
         let bodies_are_there = plan.class_body.iter().all(|&body| (body as usize) < plan.bodies.len());

@@ -98,9 +98,9 @@ impl Reader<'_> {
         if self.words.peek().is_some_and(|word| register(word).is_some()) {
             return self.assignment();
         }
-        const WORDS: [&str; 14] = [
+        const WORDS: [&str; 15] = [
             "align", "need", "advance", "order", "skip", "cut", "slot", "clock", "repeat", "switch", "store", "span",
-            "list", "row",
+            "list", "row", "keep",
         ];
         if self.words.eat("print") {
             return self.print().map(Op::Emit);
@@ -135,6 +135,7 @@ impl Reader<'_> {
             "store" => Op::Store { column: self.small()?, from: self.register()? },
             "span" => Op::StoreSpan { column: self.small()?, start: self.register()?, length: self.register()? },
             "list" => Op::StoreList { column: self.small()?, table: self.small()?, count: self.source()? },
+            "keep" => Op::Keep { predicate: self.small()? },
             _ => Op::Row { table: self.small()? },
         })
     }
@@ -161,6 +162,12 @@ impl Reader<'_> {
         }
         if self.words.eat("bytes") {
             return Ok(Op::Bytes { start: to, length: self.source()? });
+        }
+        if self.words.eat("cycles") {
+            return Ok(Op::Cycles { to });
+        }
+        if self.words.eat("double") {
+            return Ok(Op::Double { to, from: self.register()?, width: self.small()? });
         }
         if self.words.eat("slot") {
             return Ok(Op::Load { to, slot: Slot(self.small()?) });

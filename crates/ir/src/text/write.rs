@@ -123,6 +123,9 @@ fn operation(f: &mut Formatter<'_>, program: &Program, op: &Op, depth: usize) ->
         Op::StoreList { column, table, count } => writeln!(f, "list {column} {table} {count}"),
         Op::Row { table } => writeln!(f, "row {table}"),
         Op::Emit(emit) => print(f, program, emit),
+        Op::Cycles { to } => writeln!(f, "{to} = cycles"),
+        Op::Double { to, from, width } => writeln!(f, "{to} = double {from} {width}"),
+        Op::Keep { predicate } => writeln!(f, "keep {predicate}"),
     }
 }
 

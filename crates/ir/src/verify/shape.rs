@@ -1,6 +1,7 @@
 //! What can be said of a program without following its paths: sizes, tables, numbers in bounds.
 
 use super::{DEPTH_MAX, NEED_MAX, OPERATIONS_MAX, VerifyErrorKind};
+use crate::predicate::{Bound, InputKind, Operand, PredicateError};
 use crate::program::{Block, Cell, Emit, IntegerStyle, Op, Program};
 
 type Checked = Result<(), VerifyErrorKind>;
@@ -20,7 +21,8 @@ pub(super) fn check(program: &Program) -> Checked {
             return Err(VerifyErrorKind::Parent { table: index as u16 });
         }
     }
-    program.columns.iter().try_for_each(|column| within("table", column.table, program.tables.len()))
+    program.columns.iter().try_for_each(|column| within("table", column.table, program.tables.len()))?;
+    program.predicates.iter().try_for_each(|predicate| bound(program, predicate))
 }
 
 fn measure(block: &Block, left: &mut usize, depth: usize) -> Checked {
@@ -59,8 +61,34 @@ pub(super) fn operands(program: &Program, op: &Op) -> Checked {
             bounds("the child table", u64::from(*table), 1, u64::from(u16::MAX))
         }
         Op::Emit(emit) => emitted(program, *emit),
+        Op::Double { width, .. } if !matches!(width, 16 | 32 | 64) => {
+            Err(VerifyErrorKind::Bounds { what: "the width", found: u64::from(*width), lowest: 16, highest: 64 })
+        }
+        Op::Keep { predicate } => within("predicate", *predicate, program.predicates.len()),
         _ => Ok(()),
     }
+}
+
+/// Whether a predicate's inputs are in registers, each as what it is.
+fn bound(program: &Program, bound: &Bound) -> Checked {
+    bound.predicate.verify().map_err(VerifyErrorKind::Predicate)?;
+    let inputs = &bound.predicate.inputs;
+    if inputs.len() != bound.operands.len() {
+        let (index, count) = (inputs.len(), bound.operands.len());
+        return Err(VerifyErrorKind::Missing { what: "operand", index, count });
+    }
+    let registers = usize::from(program.registers);
+    for (input, operand) in inputs.iter().zip(&bound.operands) {
+        let is_text = matches!(input.kind, InputKind::Text(_));
+        let (all, present) = match *operand {
+            Operand::Number { value, present } if !is_text => ([value; 2], present),
+            Operand::Text { start, length, present } if is_text => ([start, length], present),
+            _ => return Err(VerifyErrorKind::Predicate(PredicateError::Kind)),
+        };
+        let mut all = all.into_iter().chain(present);
+        all.try_for_each(|register| within("register", register.0, registers))?;
+    }
+    Ok(())
 }
 
 fn emitted(program: &Program, emit: Emit) -> Checked {

@@ -13,6 +13,8 @@ pub(super) struct Spans {
     fixed: BTreeMap<Reg, u64>,
     /// Registers with a constant.
     constants: BTreeMap<Reg, u64>,
+    /// (first byte, length): so many bytes are there, or the length is 0.
+    loose: BTreeSet<(Reg, Reg)>,
 }
 
 impl Spans {
@@ -21,9 +23,21 @@ impl Spans {
         self.pairs.contains(&(start, length)) || fixed.is_some_and(|(there, length)| length <= there)
     }
 
+    /// As [`Self::holds`], or the length is 0, whatever the first byte is.
+    pub(super) fn holds_loosely(&self, start: Reg, length: Reg) -> bool {
+        let is_empty = self.constants.get(&length) == Some(&0);
+        is_empty || self.holds(start, length) || self.loose.contains(&(start, length))
+    }
+
+    /// Somebody makes sure of it.
+    pub(super) fn assume_loosely(&mut self, start: Reg, length: Reg) {
+        self.loose.insert((start, length));
+    }
+
     /// The register has a new value.
     pub(super) fn forget(&mut self, register: Reg) {
         self.pairs.retain(|&(start, length)| start != register && length != register);
+        self.loose.retain(|&(start, length)| start != register && length != register);
         self.fixed.remove(&register);
         self.constants.remove(&register);
     }
@@ -41,6 +55,9 @@ impl Spans {
         let starts: Vec<_> = self.pairs.iter().filter(|pair| pair.0 == from).map(|pair| (to, pair.1)).collect();
         let lengths: Vec<_> = self.pairs.iter().filter(|pair| pair.1 == from).map(|pair| (pair.0, to)).collect();
         self.pairs.extend(starts.into_iter().chain(lengths));
+        let starts: Vec<_> = self.loose.iter().filter(|pair| pair.0 == from).map(|pair| (to, pair.1)).collect();
+        let lengths: Vec<_> = self.loose.iter().filter(|pair| pair.1 == from).map(|pair| (pair.0, to)).collect();
+        self.loose.extend(starts.into_iter().chain(lengths));
         for facts in [&mut self.fixed, &mut self.constants] {
             if let Some(&value) = facts.get(&from) {
                 facts.insert(to, value);
@@ -69,6 +86,10 @@ impl Spans {
 
     /// Where two paths meet.
     pub(super) fn join(&mut self, other: &Self) {
+        let mut loose: BTreeSet<(Reg, Reg)> = self.loose.union(&other.loose).copied().collect();
+        loose.extend(self.pairs.union(&other.pairs));
+        loose.retain(|&(start, length)| self.holds_loosely(start, length) && other.holds_loosely(start, length));
+        self.loose = loose;
         self.pairs.retain(|pair| other.pairs.contains(pair));
         self.fixed.retain(|start, length| other.fixed.get(start) == Some(length));
         self.constants.retain(|register, value| other.constants.get(register) == Some(value));
@@ -111,9 +132,14 @@ pub(super) fn registers(op: &Op) -> ([Option<Reg>; 2], [Option<Reg>; 2]) {
         Op::Switch { on, .. } => ([Some(*on), None], [None; 2]),
         Op::StoreSpan { start, length, .. } => ([Some(*start), Some(*length)], [None; 2]),
         Op::Emit(emit) => (emitted(*emit), [None; 2]),
-        Op::Align { .. } | Op::Need { .. } | Op::Advance { .. } | Op::Order { .. } | Op::Row { .. } => {
-            ([None; 2], [None; 2])
-        }
+        Op::Cycles { to } => ([None; 2], [Some(*to), None]),
+        Op::Double { to, from, .. } => ([Some(*from), None], [Some(*to), None]),
+        Op::Align { .. }
+        | Op::Need { .. }
+        | Op::Advance { .. }
+        | Op::Order { .. }
+        | Op::Row { .. }
+        | Op::Keep { .. } => ([None; 2], [None; 2]),
     }
 }
 

@@ -4,6 +4,7 @@ use super::shape::{operands, within};
 use super::spans::{Spans, registers};
 use super::{VerifyError, VerifyErrorKind};
 use crate::EMPTY_ELEMENTS_MAX;
+use crate::predicate::{Bound, Operand};
 use crate::program::{Block, Emit, Op, Phase, Program, Reg, Source};
 
 type Checked = Result<(), VerifyErrorKind>;
@@ -27,13 +28,15 @@ pub(super) struct Walk<'a> {
     /// Product of the rounds of enclosing loops that take no bits.
     idle: u64,
     idle_max: u64,
+    /// Blocks around.
+    depth: usize,
 }
 
 impl<'a> Walk<'a> {
     /// `idle_max`: rounds of loops inside of each other that may take no bits.
     pub(super) fn new(program: &'a Program, idle_max: u64) -> Self {
         let open = if program.tables.is_empty() { Vec::new() } else { vec![0] };
-        Self { program, at: 0, open, idle: 1, idle_max }
+        Self { program, at: 0, open, idle: 1, idle_max, depth: 0 }
     }
 
     pub(super) fn run(mut self) -> Result<(), VerifyError> {
@@ -42,6 +45,13 @@ impl<'a> Walk<'a> {
     }
 
     fn block(&mut self, block: &Block, known: &mut Known) -> Result<(), VerifyError> {
+        self.depth += 1;
+        let checked = self.operations(block, known);
+        self.depth -= 1;
+        checked
+    }
+
+    fn operations(&mut self, block: &Block, known: &mut Known) -> Result<(), VerifyError> {
         for op in block {
             let at = self.at;
             self.at += 1;
@@ -80,6 +90,14 @@ impl<'a> Walk<'a> {
             | Op::StoreSpan { start, length, .. }
             | Op::Emit(Emit::Text { start, length, .. } | Emit::Bytes { start, length, .. }) => {
                 is_span(*start, *length, known)?;
+            }
+            Op::Keep { .. } if self.depth > 1 => return Err(VerifyErrorKind::InnerKeep),
+            Op::Keep { predicate } => {
+                for (start, length) in texts(&self.program.predicates[usize::from(*predicate)]) {
+                    if !known.spans.holds_loosely(start, length) {
+                        return Err(VerifyErrorKind::NoSpan { start: start.0, length: length.0 });
+                    }
+                }
             }
             _ => {}
         }
@@ -159,7 +177,12 @@ impl<'a> Walk<'a> {
                 return Err(VerifyError { at, kind: VerifyErrorKind::Idle });
             }
         }
+        // What predicates ask for holds at the head of every round if it holds before and a round leaves it so.
+        let kept: Vec<(Reg, Reg)> = self.program.predicates.iter().flat_map(texts).collect();
+        let kept: Vec<_> =
+            kept.into_iter().filter(|&(start, length)| known.spans.holds_loosely(start, length)).collect();
         known.spans.forget_written(body);
+        kept.iter().for_each(|&(start, length)| known.spans.assume_loosely(start, length));
         index.iter().for_each(|index| known.spans.forget(*index));
         known.phase = known.phase.loop_head(body);
         known.covered = 0;
@@ -176,6 +199,9 @@ impl<'a> Walk<'a> {
         let floor = outer.len();
         let mut inside = known.clone();
         self.block(body, &mut inside)?;
+        if let Some((start, length)) = kept.into_iter().find(|pair| !inside.spans.holds_loosely(pair.0, pair.1)) {
+            return Err(VerifyError { at, kind: VerifyErrorKind::NoSpan { start: start.0, length: length.0 } });
+        }
         if self.open.len() != floor {
             let table = outer.last().copied().unwrap_or(0);
             return Err(VerifyError { at, kind: VerifyErrorKind::Closed { table } });
@@ -213,6 +239,14 @@ impl<'a> Walk<'a> {
         }
         Ok(())
     }
+}
+
+/// Registers that hold texts a predicate asks for: first byte and length.
+fn texts(bound: &Bound) -> impl Iterator<Item = (Reg, Reg)> {
+    bound.operands.iter().filter_map(|operand| match *operand {
+        Operand::Text { start, length, .. } => Some((start, length)),
+        Operand::Number { .. } => None,
+    })
 }
 
 /// What is known of registers behind an operation.
