@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use super::{Arithmetic, Bitwise, InputClass, InputKind, Number, Pattern, Predicate, Test, Text};
+use super::{Arithmetic, Bitwise, InputClass, InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
 
 impl Display for Predicate {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -27,6 +27,20 @@ impl Display for InputClass {
 }
 
 impl Predicate {
+    /// The refusal of one of its tests.
+    #[must_use]
+    pub fn refusal(&self, test: &Test, why: &'static str) -> Refusal {
+        let part = fmt::from_fn(|f| self.write_simple(f, test)).to_string();
+        Refusal { part, why }
+    }
+
+    /// The refusal of one of its numbers.
+    #[must_use]
+    pub fn number_refusal(&self, number: &Number, why: &'static str) -> Refusal {
+        let part = fmt::from_fn(|f| self.write_number(f, number)).to_string();
+        Refusal { part, why }
+    }
+
     fn write_test(&self, f: &mut Formatter<'_>, test: &Test, depth: usize) -> fmt::Result {
         write!(f, "{:indent$}", "", indent = 2 * depth)?;
         let (word, inner) = match test {
