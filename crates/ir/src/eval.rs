@@ -86,10 +86,7 @@ pub fn scan_one(plan: &ScanPlan, window: Window<'_>, start: u64, state: &mut Sta
     let kept = match plan.class_test.get(class as usize).copied().unwrap_or_default() {
         ClassTest::Always => true,
         ClassTest::Never => false,
-        ClassTest::Test(test) => {
-            let from = if plan.tests_from_start { start } else { body };
-            keeps(&plan.tests[test as usize], window, from, state)?
-        }
+        ClassTest::Test(test) => keeps(&plan.tests[test as usize], window, position, state)?,
     };
     Ok(Found { class, position, end, kept })
 }

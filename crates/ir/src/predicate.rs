@@ -24,6 +24,7 @@ mod possible;
 mod range;
 mod show;
 mod verify;
+mod walk;
 
 use std::sync::Arc;
 

@@ -151,12 +151,11 @@ pub struct ScanPlan {
     /// Bodies need fields of the header: they run from the record's start and read the header again, and
     /// `Records::positions` are starts of records. Otherwise they run from, and positions are, the header's end.
     pub from_start: bool,
-    /// Programs that decide with [`crate::Op::Keep`] whether a record is found at all.
+    /// Programs that decide with [`crate::Op::Keep`] whether a record is found at all. They run at
+    /// `Records::positions`, with the clock behind the header.
     pub tests: Vec<Program>,
     /// For each class which of them; empty: every record is found.
     pub class_test: Vec<ClassTest>,
-    /// Tests run from the record's start, with the clock behind its header; otherwise from the header's end.
-    pub tests_from_start: bool,
 }
 
 /// Which records of a class are found.
