@@ -189,7 +189,10 @@ impl Predicate {
                 let (Some(of_left), Some(of_right)) = (left.range, right.range) else { return left.and(right) };
                 let shifts = matches!(operation, super::Bitwise::ShiftLeft | super::Bitwise::ShiftRight);
                 let may_fail = shifts && (of_right.lowest < 0 || of_right.highest > 63);
-                self.result(number, left.and(right), bits_range(*operation, of_left, of_right), may_fail)
+                // The bits are what they are; as a number of another sign they may be anything.
+                let (bits, class) = (bits_range(*operation, of_left, of_right), self.range(number));
+                let is_kept = class.lowest <= bits.lowest && bits.highest <= class.highest;
+                self.result(number, left.and(right), if is_kept { bits } else { class }, may_fail)
             }
             Number::Complement(value) => Estimate { range: Some(self.range(number)), ..self.estimate(value, facts) },
             Number::Scaled { value, multiply, divide, add } => {

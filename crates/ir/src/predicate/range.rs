@@ -40,12 +40,12 @@ impl Range {
         self.highest > SIGNED.highest
     }
 
-    /// What can be held of an exact result in this range.
+    /// What can be held of an exact result in this range; where nothing can, the value nearest to it.
     #[must_use]
     pub fn held(self) -> Self {
         let limits = if self.is_unsigned() { UNSIGNED } else { SIGNED };
-        let lowest = self.lowest.max(limits.lowest);
-        Self { lowest, highest: self.highest.min(limits.highest).max(lowest) }
+        let near = |value: i128| value.clamp(limits.lowest, limits.highest);
+        Self { lowest: near(self.lowest), highest: near(self.highest) }
     }
 
     /// Whether every exact result in this range can be held: nothing needs to be checked.
