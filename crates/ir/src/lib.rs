@@ -19,6 +19,8 @@ mod general;
 pub mod phase;
 pub mod predicate;
 pub mod program;
+#[cfg(feature = "testing")]
+pub mod random;
 pub mod run;
 pub mod text;
 pub mod verify;

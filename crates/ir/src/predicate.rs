@@ -23,6 +23,8 @@ mod eval;
 mod possible;
 mod range;
 mod show;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod verify;
 mod walk;
 

@@ -14,10 +14,11 @@ pub mod index;
 pub mod metadata;
 pub mod packets;
 pub mod programs;
-pub mod random;
 mod random_program;
 pub mod reading;
 mod shaped;
 pub mod starts;
 mod values;
 pub mod written;
+
+pub use kymo_ir::random;
