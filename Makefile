@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test check conformance mutants sanitize cross bench
+.PHONY: demo test check conformance mutants sanitize cross bench bench-filter
 
 demo:
 	@scripts/setup.sh build
@@ -44,3 +44,7 @@ cross:
 bench:
 	cargo build --release --package kymo-cli --features export
 	python3 bench/run.py $(CARGO_TARGET_DIR)/release/kymo
+
+bench-filter:
+	cargo build --release --package kymo-cli
+	python3 bench/filter.py --pipeline --kymo $(CARGO_TARGET_DIR)/release/kymo
