@@ -1,0 +1,414 @@
+//! Instructions as values, and as the sixteen bytes they are: who writes programs encodes, the validator and the
+//! disassembler decode, and the interpreter reads the bytes themselves.
+//!
+//! ```text
+//! byte  0   1  2     4      6      8              16
+//!       op  a  skip  b  c   needs  immediate
+//!                    offset
+//! ```
+//!
+//! Bytes that an instruction has no use for are 0, so that an instruction has one encoding alone.
+
+use crate::operands::{
+    Arithmetic, Bitwise, Condition, Field, INTEGERS, Kind, Literal, Operand, Orders, Pattern, Place, REALS,
+    RealArithmetic, Registers, Signs, TEXTS, arithmetic, bitwise, real_arithmetic,
+};
+
+/// Bytes of an instruction.
+pub const INSTRUCTION_BYTES: usize = 16;
+
+/// The numbers of opcodes; those that test or load an integer of the arguments are `FIELD | kind << 3 | action`.
+pub(crate) mod opcode {
+    pub(crate) const KEEP: u8 = 0x01;
+    pub(crate) const DROP: u8 = 0x02;
+    pub(crate) const JUMP: u8 = 0x03;
+    pub(crate) const CONSTANT: u8 = 0x10;
+    pub(crate) const REAL_CONSTANT: u8 = 0x11;
+    pub(crate) const TO_REAL: u8 = 0x12;
+    pub(crate) const SCALE: u8 = 0x13;
+    pub(crate) const LOAD_F32: u8 = 0x14;
+    pub(crate) const LOAD_F64: u8 = 0x15;
+    pub(crate) const LOAD_INLINE: u8 = 0x16;
+    pub(crate) const LOAD_POINTER: u8 = 0x17;
+    pub(crate) const COMPARE: u8 = 0x18;
+    pub(crate) const COMPARE_CONSTANT: u8 = 0x19;
+    pub(crate) const COMPARE_REALS: u8 = 0x1A;
+    pub(crate) const COMPARE_TEXTS: u8 = 0x1B;
+    pub(crate) const COMPARE_LITERAL: u8 = 0x1C;
+    pub(crate) const TEXT_IS: u8 = 0x1D;
+    pub(crate) const TEXT_BEGINS: u8 = 0x1E;
+    pub(crate) const TEXT_LIKE: u8 = 0x1F;
+    pub(crate) const ARITHMETIC: u8 = 0x20;
+    pub(crate) const ARITHMETIC_CONSTANT: u8 = 0x28;
+    pub(crate) const BITS: u8 = 0x30;
+    pub(crate) const BITS_CONSTANT: u8 = 0x38;
+    pub(crate) const REALS: u8 = 0x40;
+    pub(crate) const FIELD: u8 = 0x80;
+}
+
+/// An instruction. `skip` is how many instructions a jump leaves out: jumps go forward alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Instruction {
+    /// The event is kept.
+    Keep,
+    /// The event is not kept.
+    Drop,
+    /// Jumps.
+    Jump { skip: u16 },
+    /// Jumps if an integer of the arguments is as the condition says.
+    Test { field: Field, condition: Condition, skip: u16 },
+    /// Loads an integer of the arguments, extended to 64 bits.
+    Load { to: u8, field: Field },
+    /// Loads a constant.
+    Constant { to: u8, value: u64 },
+    /// Jumps if the result does not fit into 64 bits of its sign, or a divisor is 0.
+    Arithmetic { operation: Arithmetic, to: u8, left: u8, right: Operand, signs: Signs, skip: u16 },
+    /// Jumps if a shift count is above 63.
+    Bits { operation: Bitwise, to: u8, left: u8, right: Operand, skip: u16 },
+    /// `floor(from * multiply / divide) + add`, which stand among the constants as 8 bytes each; `left` and `result` of the
+    /// signs. Jumps as arithmetic does.
+    Scale { to: u8, from: u8, signs: Signs, offset: u32, skip: u16 },
+    /// Jumps if the order of two integers is one of the set; `left` and `right` of the signs.
+    Compare { left: u8, right: Operand, signs: Signs, orders: Orders, skip: u16 },
+    /// Loads a real of 4 or 8 bytes in the machine's byte order.
+    LoadReal { to: u8, is_double: bool, offset: u16 },
+    /// Loads the bits of a double.
+    RealConstant { to: u8, bits: u64 },
+    /// The real nearest to an integer.
+    ToReal { to: u8, from: u8, is_signed: bool },
+    /// Arithmetic of doubles.
+    Reals { operation: RealArithmetic, to: u8, left: u8, right: u8 },
+    /// Jumps if the order of two reals is one of the set.
+    CompareReals { left: u8, right: u8, orders: Orders, skip: u16 },
+    /// Loads where a text is and how long.
+    LoadText { to: u8, place: Place },
+    /// Jumps if the order of two texts is one of the set.
+    CompareTexts { left: u8, right: u8, orders: Orders, skip: u16 },
+    /// Jumps if the order of a text and a literal is one of the set.
+    CompareLiteral { left: u8, right: Literal, orders: Orders, skip: u16 },
+    /// Jumps if a text is of the pattern, or if it is not.
+    TestText { text: u8, pattern: Pattern, jumps_if: bool, skip: u16 },
+}
+
+/// The parts of an instruction's bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Parts {
+    op: u8,
+    a: u8,
+    skip: u16,
+    b: u8,
+    c: u8,
+    immediate: u64,
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn halves(immediate: u64) -> (u32, u32) {
+    (immediate as u32, (immediate >> 32) as u32)
+}
+
+impl Parts {
+    fn at(self, offset: u16) -> Self {
+        let [b, c] = offset.to_le_bytes();
+        Self { b, c, ..self }
+    }
+
+    fn offset(self) -> u16 {
+        u16::from_le_bytes([self.b, self.c])
+    }
+
+    /// With an operand: an opcode for registers and one for constants.
+    fn with(self, right: Operand, op: u8, op_constant: u8) -> Self {
+        match right {
+            Operand::Register(number) => Self { op, c: number, ..self },
+            Operand::Constant(immediate) => Self { op: op_constant, immediate, ..self },
+        }
+    }
+
+    /// Bit 3 of the opcode tells constants from registers.
+    fn right(self) -> Operand {
+        if self.op & 8 == 0 { Operand::Register(self.c % INTEGERS) } else { Operand::Constant(self.immediate) }
+    }
+
+    fn bytes(self, needs: Registers) -> [u8; INSTRUCTION_BYTES] {
+        let mut bytes = [0; INSTRUCTION_BYTES];
+        (bytes[0], bytes[1], bytes[4], bytes[5]) = (self.op, self.a, self.b, self.c);
+        bytes[2..4].copy_from_slice(&self.skip.to_le_bytes());
+        bytes[6..8].copy_from_slice(&needs.0.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.immediate.to_le_bytes());
+        bytes
+    }
+
+    fn of(bytes: &[u8; INSTRUCTION_BYTES]) -> Self {
+        let [op, a, s0, s1, b, c, _, _, i0, i1, i2, i3, i4, i5, i6, i7] = *bytes;
+        let immediate = u64::from_le_bytes([i0, i1, i2, i3, i4, i5, i6, i7]);
+        Self { op, a, skip: u16::from_le_bytes([s0, s1]), b, c, immediate }
+    }
+}
+
+/// The set of registers that an instruction's bytes name as needed.
+pub(crate) fn needs(bytes: &[u8; INSTRUCTION_BYTES]) -> Registers {
+    Registers(u16::from_le_bytes([bytes[6], bytes[7]]))
+}
+
+impl Instruction {
+    /// The bytes of the instruction. `needs` are the registers that it and what comes behind it read before they write
+    /// them.
+    #[must_use]
+    pub fn encode(&self, needs: Registers) -> [u8; INSTRUCTION_BYTES] {
+        self.parts().bytes(needs)
+    }
+
+    fn parts(&self) -> Parts {
+        let parts = Parts { skip: self.skip().unwrap_or(0), ..Parts::default() };
+        match *self {
+            Self::Keep => Parts { op: opcode::KEEP, ..parts },
+            Self::Drop => Parts { op: opcode::DROP, ..parts },
+            Self::Jump { .. } => Parts { op: opcode::JUMP, ..parts },
+            Self::Test { field, condition, .. } => test_parts(parts, field, condition),
+            Self::Load { to, field } => {
+                Parts { op: opcode::FIELD | field.kind.0 << 3 | 6, a: to, ..parts }.at(field.offset)
+            }
+            Self::Constant { to, value } => Parts { op: opcode::CONSTANT, a: to, immediate: value, ..parts },
+            Self::Arithmetic { operation, to, left, right, signs, .. } => {
+                let (op, op_constant) = (opcode::ARITHMETIC, opcode::ARITHMETIC_CONSTANT);
+                let parts = Parts { a: to | signs.bits() << 4, b: left, ..parts };
+                parts.with(right, op | operation as u8, op_constant | operation as u8)
+            }
+            Self::Bits { operation, to, left, right, .. } => {
+                let (op, op_constant) = (opcode::BITS, opcode::BITS_CONSTANT);
+                Parts { a: to, b: left, ..parts }.with(right, op | operation as u8, op_constant | operation as u8)
+            }
+            Self::Scale { to, from, signs, offset, .. } => {
+                Parts { op: opcode::SCALE, a: to | signs.bits() << 4, b: from, immediate: offset.into(), ..parts }
+            }
+            Self::Compare { left, right, signs, orders, .. } => {
+                Parts { a: orders.0 | signs.bits() << 4, b: left, ..parts }.with(
+                    right,
+                    opcode::COMPARE,
+                    opcode::COMPARE_CONSTANT,
+                )
+            }
+            _ => self.parts_of_reals_and_texts(parts),
+        }
+    }
+
+    fn parts_of_reals_and_texts(&self, parts: Parts) -> Parts {
+        match *self {
+            Self::LoadReal { to, is_double, offset } => {
+                let op = if is_double { opcode::LOAD_F64 } else { opcode::LOAD_F32 };
+                Parts { op, a: to, ..parts }.at(offset)
+            }
+            Self::RealConstant { to, bits } => Parts { op: opcode::REAL_CONSTANT, a: to, immediate: bits, ..parts },
+            Self::ToReal { to, from, is_signed } => {
+                Parts { op: opcode::TO_REAL, a: to | u8::from(is_signed) << 4, b: from, ..parts }
+            }
+            Self::Reals { operation, to, left, right } => {
+                Parts { op: opcode::REALS | operation as u8, a: to, b: left, c: right, ..parts }
+            }
+            Self::CompareReals { left, right, orders, .. } => {
+                Parts { op: opcode::COMPARE_REALS, a: orders.0, b: left, c: right, ..parts }
+            }
+            Self::LoadText { to, place: Place::Inline { offset, capacity } } => {
+                Parts { op: opcode::LOAD_INLINE, a: to, immediate: capacity.into(), ..parts }.at(offset)
+            }
+            Self::LoadText { to, place: Place::Pointer { offset } } => {
+                Parts { op: opcode::LOAD_POINTER, a: to, ..parts }.at(offset)
+            }
+            Self::CompareTexts { left, right, orders, .. } => {
+                Parts { op: opcode::COMPARE_TEXTS, a: orders.0, b: left, c: right, ..parts }
+            }
+            Self::CompareLiteral { left, right, orders, .. } => {
+                let immediate = pair(right.offset, right.length);
+                Parts { op: opcode::COMPARE_LITERAL, a: orders.0, b: left, immediate, ..parts }
+            }
+            Self::TestText { text, pattern, jumps_if, .. } => {
+                let (op, immediate) = match pattern {
+                    Pattern::Is(literal) => (opcode::TEXT_IS, pair(literal.offset, literal.length)),
+                    Pattern::Begins(literal) => (opcode::TEXT_BEGINS, pair(literal.offset, literal.length)),
+                    Pattern::Like { offset, parts } => (opcode::TEXT_LIKE, pair(offset, parts)),
+                };
+                Parts { op, a: u8::from(jumps_if), b: text, immediate, ..parts }
+            }
+            _ => parts,
+        }
+    }
+
+    /// What the bytes say, whatever stands where an instruction has nothing, and with numbers of registers cut to those
+    /// that there are: encoding it again shows both.
+    pub(crate) fn decode(bytes: &[u8; INSTRUCTION_BYTES]) -> Option<Self> {
+        let parts = Parts::of(bytes);
+        let Parts { op, a, skip, b, immediate, .. } = parts;
+        let (to, left, right, signs) = (a % INTEGERS, b % INTEGERS, parts.right(), Signs::of(a >> 4));
+        Some(match op {
+            opcode::KEEP => Self::Keep,
+            opcode::DROP => Self::Drop,
+            opcode::JUMP => Self::Jump { skip },
+            opcode::FIELD.. => return field_instruction(parts),
+            opcode::CONSTANT => Self::Constant { to, value: immediate },
+            0x20..0x30 => Self::Arithmetic { operation: arithmetic(op & 7)?, to, left, right, signs, skip },
+            0x30..0x40 => Self::Bits { operation: bitwise(op & 7)?, to, left, right, skip },
+            opcode::SCALE => Self::Scale { to, from: left, signs, offset: immediate as u32, skip },
+            opcode::COMPARE | opcode::COMPARE_CONSTANT => {
+                let right = if op == opcode::COMPARE { Operand::Register(parts.c % INTEGERS) } else { right };
+                Self::Compare { left, right, signs, orders: Orders(a & 15), skip }
+            }
+            opcode::TO_REAL => Self::ToReal { to: a % REALS, from: left, is_signed: a >> 4 != 0 },
+            _ => return real_instruction(parts).or_else(|| text_instruction(parts)),
+        })
+    }
+
+    /// How many instructions its jump leaves out; `None`: it never jumps.
+    #[must_use]
+    pub fn skip(&self) -> Option<u16> {
+        match *self {
+            Self::Jump { skip }
+            | Self::Test { skip, .. }
+            | Self::Arithmetic { skip, .. }
+            | Self::Bits { skip, .. }
+            | Self::Scale { skip, .. }
+            | Self::Compare { skip, .. }
+            | Self::CompareReals { skip, .. }
+            | Self::CompareTexts { skip, .. }
+            | Self::CompareLiteral { skip, .. }
+            | Self::TestText { skip, .. } => Some(skip),
+            _ => None,
+        }
+    }
+
+    /// Sets how many instructions its jump leaves out; does nothing if it never jumps.
+    pub fn set_skip(&mut self, count: u16) {
+        match self {
+            Self::Jump { skip }
+            | Self::Test { skip, .. }
+            | Self::Arithmetic { skip, .. }
+            | Self::Bits { skip, .. }
+            | Self::Scale { skip, .. }
+            | Self::Compare { skip, .. }
+            | Self::CompareReals { skip, .. }
+            | Self::CompareTexts { skip, .. }
+            | Self::CompareLiteral { skip, .. }
+            | Self::TestText { skip, .. } => *skip = count,
+            _ => {}
+        }
+    }
+
+    /// Whether the instruction behind it may be next.
+    #[must_use]
+    pub fn falls_through(&self) -> bool {
+        !matches!(self, Self::Keep | Self::Drop | Self::Jump { .. })
+    }
+
+    /// The registers that it reads.
+    #[must_use]
+    pub fn reads(&self) -> Registers {
+        let operand = |right: Operand| match right {
+            Operand::Register(number) => Registers::integer(number),
+            Operand::Constant(_) => Registers::default(),
+        };
+        match *self {
+            Self::Arithmetic { left, right, .. }
+            | Self::Bits { left, right, .. }
+            | Self::Compare { left, right, .. } => Registers::integer(left).or(operand(right)),
+            Self::Scale { from, .. } | Self::ToReal { from, .. } => Registers::integer(from),
+            Self::Reals { left, right, .. } | Self::CompareReals { left, right, .. } => {
+                Registers::real(left).or(Registers::real(right))
+            }
+            Self::CompareTexts { left, right, .. } => Registers::text(left).or(Registers::text(right)),
+            Self::CompareLiteral { left, .. } => Registers::text(left),
+            Self::TestText { text, .. } => Registers::text(text),
+            _ => Registers::default(),
+        }
+    }
+
+    /// The register that it writes if it does not jump.
+    #[must_use]
+    pub fn writes(&self) -> Registers {
+        match *self {
+            Self::Load { to, .. }
+            | Self::Constant { to, .. }
+            | Self::Arithmetic { to, .. }
+            | Self::Bits { to, .. }
+            | Self::Scale { to, .. } => Registers::integer(to),
+            Self::LoadReal { to, .. }
+            | Self::RealConstant { to, .. }
+            | Self::ToReal { to, .. }
+            | Self::Reals { to, .. } => Registers::real(to),
+            Self::LoadText { to, .. } => Registers::text(to),
+            _ => Registers::default(),
+        }
+    }
+}
+
+fn test_parts(parts: Parts, field: Field, condition: Condition) -> Parts {
+    let Field { kind, offset } = field;
+    let one = |value: i128| if kind.has_ranges() { u64::from(value as u32) } else { value as u64 };
+    let two = |lowest: i128, highest: i128| pair(lowest as u32, highest as u32);
+    let (action, immediate) = match condition {
+        Condition::Equal(value) => (0, one(value)),
+        Condition::NotEqual(value) => (1, one(value)),
+        Condition::Less(value) => (2, one(value)),
+        Condition::AtLeast(value) => (3, one(value)),
+        Condition::Within(lowest, highest) => (4, two(lowest, highest)),
+        Condition::Without(lowest, highest) => (5, two(lowest, highest)),
+    };
+    Parts { op: opcode::FIELD | kind.0 << 3 | action, immediate, ..parts }.at(offset)
+}
+
+fn field_instruction(parts: Parts) -> Option<Instruction> {
+    let kind = Kind((parts.op & 0x7F) >> 3);
+    if usize::from(kind.0) >= Kind::NAMES.len() {
+        return None;
+    }
+    let (first, second) = halves(parts.immediate);
+    let one = if kind.has_ranges() { kind.half(first) } else { kind.value(parts.immediate) };
+    let (lowest, highest) = (kind.half(first), kind.half(second));
+    let field = Field { kind, offset: parts.offset() };
+    let condition = match parts.op & 7 {
+        0 => Condition::Equal(one),
+        1 => Condition::NotEqual(one),
+        2 => Condition::Less(one),
+        3 => Condition::AtLeast(one),
+        4 if kind.has_ranges() => Condition::Within(lowest, highest),
+        5 if kind.has_ranges() => Condition::Without(lowest, highest),
+        6 => return Some(Instruction::Load { to: parts.a % INTEGERS, field }),
+        _ => return None,
+    };
+    Some(Instruction::Test { field, condition, skip: parts.skip })
+}
+
+fn real_instruction(parts: Parts) -> Option<Instruction> {
+    let Parts { op, a, skip, b, c, immediate } = parts;
+    let (to, left, right) = (a % REALS, b % REALS, c % REALS);
+    Some(match op {
+        opcode::LOAD_F32 => Instruction::LoadReal { to, is_double: false, offset: parts.offset() },
+        opcode::LOAD_F64 => Instruction::LoadReal { to, is_double: true, offset: parts.offset() },
+        opcode::REAL_CONSTANT => Instruction::RealConstant { to, bits: immediate },
+        0x40..0x44 => Instruction::Reals { operation: real_arithmetic(op & 7)?, to, left, right },
+        opcode::COMPARE_REALS => Instruction::CompareReals { left, right, orders: Orders(a & 15), skip },
+        _ => return None,
+    })
+}
+
+fn text_instruction(parts: Parts) -> Option<Instruction> {
+    let Parts { op, a, skip, b, c, immediate } = parts;
+    let (to, left, right, orders) = (a % TEXTS, b % TEXTS, c % TEXTS, Orders(a & 15));
+    let (first, second) = halves(immediate);
+    let literal = Literal { offset: first, length: second };
+    let test = |pattern| Instruction::TestText { text: left, pattern, jumps_if: a & 1 != 0, skip };
+    Some(match op {
+        opcode::LOAD_INLINE => {
+            Instruction::LoadText { to, place: Place::Inline { offset: parts.offset(), capacity: first } }
+        }
+        opcode::LOAD_POINTER => Instruction::LoadText { to, place: Place::Pointer { offset: parts.offset() } },
+        opcode::COMPARE_TEXTS => Instruction::CompareTexts { left, right, orders, skip },
+        opcode::COMPARE_LITERAL => Instruction::CompareLiteral { left, right: literal, orders, skip },
+        opcode::TEXT_IS => test(Pattern::Is(literal)),
+        opcode::TEXT_BEGINS => test(Pattern::Begins(literal)),
+        opcode::TEXT_LIKE => test(Pattern::Like { offset: first, parts: second }),
+        _ => return None,
+    })
+}

@@ -1,0 +1,305 @@
+//! What instructions work on: registers, integers of the arguments, constants, and how things compare.
+
+/// Registers of integers.
+pub const INTEGERS: u8 = 8;
+/// Registers of reals.
+pub const REALS: u8 = 4;
+/// Registers of texts.
+pub const TEXTS: u8 = 4;
+
+/// How an integer lies in the arguments: width, sign and byte order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind(pub(crate) u8);
+
+impl Kind {
+    /// All of them, by their numbers, as they are written in disassembly.
+    pub(crate) const NAMES: [&'static str; 14] = [
+        "u8", "i8", "u16le", "u16be", "i16le", "i16be", "u32le", "u32be", "i32le", "i32be", "u64le", "u64be", "i64le",
+        "i64be",
+    ];
+
+    /// The kind of an integer of 1, 2, 4 or 8 bytes; `None`: of another number of bytes.
+    #[must_use]
+    pub fn new(bytes: u8, is_signed: bool, is_big_endian: bool) -> Option<Self> {
+        let (sign, order) = (u8::from(is_signed), u8::from(is_big_endian));
+        match bytes {
+            1 => Some(Self(sign)),
+            2 => Some(Self(2 + 2 * sign + order)),
+            4 => Some(Self(6 + 2 * sign + order)),
+            8 => Some(Self(10 + 2 * sign + order)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of such an integer.
+    #[must_use]
+    pub fn bytes(self) -> u8 {
+        match self.0 {
+            0..2 => 1,
+            2..6 => 2,
+            6..10 => 4,
+            _ => 8,
+        }
+    }
+
+    /// It is in two's complement.
+    #[must_use]
+    pub fn is_signed(self) -> bool {
+        if self.0 < 2 { self.0 == 1 } else { (self.0 - 2) & 2 != 0 }
+    }
+
+    /// Its lowest value.
+    #[must_use]
+    pub fn lowest(self) -> i128 {
+        if self.is_signed() { -(1 << (8 * self.bytes() - 1)) } else { 0 }
+    }
+
+    /// Its highest value.
+    #[must_use]
+    pub fn highest(self) -> i128 {
+        (1 << (8 * self.bytes() - u8::from(self.is_signed()))) - 1
+    }
+
+    /// Whether an instruction can test for a range of such integers: both ends must fit into it.
+    #[must_use]
+    pub fn has_ranges(self) -> bool {
+        self.bytes() <= 4
+    }
+
+    /// As it is written.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES[usize::from(self.0)]
+    }
+
+    /// The number that bits stand for.
+    pub(crate) fn value(self, bits: u64) -> i128 {
+        if self.is_signed() { i128::from(bits as i64) } else { i128::from(bits) }
+    }
+
+    /// The number that 32 bits of an immediate stand for.
+    pub(crate) fn half(self, bits: u32) -> i128 {
+        if self.is_signed() { i128::from(bits as i32) } else { i128::from(bits) }
+    }
+}
+
+/// An integer of the arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Field {
+    /// How it lies there.
+    pub kind: Kind,
+    /// Its first byte.
+    pub offset: u16,
+}
+
+/// What an integer of the arguments is tested for. Constants are values of its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Condition {
+    Equal(i128),
+    NotEqual(i128),
+    Less(i128),
+    AtLeast(i128),
+    /// From the first to the second, both included. Not for integers of 8 bytes.
+    Within(i128, i128),
+    /// Not [`Condition::Within`].
+    Without(i128, i128),
+}
+
+impl Condition {
+    /// What holds exactly where this does not.
+    #[must_use]
+    pub fn inverted(self) -> Self {
+        match self {
+            Self::Equal(value) => Self::NotEqual(value),
+            Self::NotEqual(value) => Self::Equal(value),
+            Self::Less(value) => Self::AtLeast(value),
+            Self::AtLeast(value) => Self::Less(value),
+            Self::Within(lowest, highest) => Self::Without(lowest, highest),
+            Self::Without(lowest, highest) => Self::Within(lowest, highest),
+        }
+    }
+}
+
+/// A set of results of a comparison: bit 0 less, bit 1 equal, bit 2 greater, bit 3 none of them, as of what is not a
+/// number. The jump is taken if the result is one of the set, so that "not less" and "greater or equal" can differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Orders(pub u8);
+
+#[allow(missing_docs)]
+impl Orders {
+    pub const LESS: Self = Self(1);
+    pub const EQUAL: Self = Self(2);
+    pub const GREATER: Self = Self(4);
+    pub const NONE: Self = Self(8);
+
+    /// Those of both.
+    #[must_use]
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are not in it.
+    #[must_use]
+    pub const fn inverted(self) -> Self {
+        Self(!self.0 & 15)
+    }
+
+    /// Whether a result is in it; `None`: none of the three.
+    #[must_use]
+    pub fn has(self, order: Option<core::cmp::Ordering>) -> bool {
+        let bit = order.map_or(3, |order| order as i8 + 1);
+        self.0 >> bit & 1 != 0
+    }
+}
+
+/// Exact arithmetic of integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    /// Towards zero.
+    Divide,
+    /// Has the sign of the left one.
+    Remainder,
+}
+
+/// Operations on 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Bitwise {
+    And,
+    Or,
+    Xor,
+    /// Jumps, as the next one, if the count is above 63.
+    ShiftLeft,
+    /// Zeros come in.
+    ShiftRight,
+}
+
+/// Arithmetic of reals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum RealArithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+}
+
+/// A right operand: its 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operand {
+    /// A register.
+    Register(u8),
+    /// A constant.
+    Constant(u64),
+}
+
+/// Which integers are in two's complement; others are unsigned. They say what number 64 bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub struct Signs {
+    pub left: bool,
+    pub right: bool,
+    pub result: bool,
+}
+
+impl Signs {
+    pub(crate) fn bits(self) -> u8 {
+        u8::from(self.left) | u8::from(self.right) << 1 | u8::from(self.result) << 2
+    }
+
+    pub(crate) fn of(bits: u8) -> Self {
+        Self { left: bits & 1 != 0, right: bits & 2 != 0, result: bits & 4 != 0 }
+    }
+}
+
+/// Where a text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In the arguments, up to its first zero byte or to the end of its place.
+    Inline {
+        /// First byte.
+        offset: u16,
+        /// Bytes of the place.
+        capacity: u32,
+    },
+    /// Elsewhere: an address of 8 bytes and the length as 8 bytes, in the machine's byte order.
+    Pointer {
+        /// First byte of the address.
+        offset: u16,
+    },
+}
+
+/// Bytes among the constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Literal {
+    /// The first one, from the start of the constants.
+    pub offset: u32,
+    /// How many.
+    pub length: u32,
+}
+
+/// What a text is tested for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Pattern {
+    /// It is these bytes.
+    Is(Literal),
+    /// It begins with these bytes.
+    Begins(Literal),
+    /// It consists of parts with any bytes between them.
+    Like {
+        /// Where the first part is among the constants: its length as 2 bytes, then its bytes; then the next one.
+        offset: u32,
+        /// How many parts: the first one begins the text, the last one ends it. At least 2.
+        parts: u32,
+    },
+}
+
+/// A set of registers: bits 0 to 7 integers, 8 to 11 reals, 12 to 15 texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Registers(pub u16);
+
+impl Registers {
+    pub(crate) fn integer(number: u8) -> Self {
+        Self(1 << (number % INTEGERS))
+    }
+
+    pub(crate) fn real(number: u8) -> Self {
+        Self(1 << (8 + number % REALS))
+    }
+
+    pub(crate) fn text(number: u8) -> Self {
+        Self(1 << (12 + number % TEXTS))
+    }
+
+    /// Those of both.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Those that are not in the other one.
+    #[must_use]
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+}
+
+pub(crate) fn arithmetic(number: u8) -> Option<Arithmetic> {
+    use Arithmetic::{Add, Divide, Multiply, Remainder, Subtract};
+    [Add, Subtract, Multiply, Divide, Remainder].get(usize::from(number)).copied()
+}
+
+pub(crate) fn bitwise(number: u8) -> Option<Bitwise> {
+    use Bitwise::{And, Or, ShiftLeft, ShiftRight, Xor};
+    [And, Or, Xor, ShiftLeft, ShiftRight].get(usize::from(number)).copied()
+}
+
+pub(crate) fn real_arithmetic(number: u8) -> Option<RealArithmetic> {
+    use RealArithmetic::{Add, Divide, Multiply, Subtract};
+    [Add, Subtract, Multiply, Divide].get(usize::from(number)).copied()
+}

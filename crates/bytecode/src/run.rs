@@ -1,0 +1,240 @@
+//! Running a program on the arguments of one event.
+//!
+//! ```text
+//! run ──> fields: tests of integers in the arguments, jumps           most filters are nothing else
+//!           │ ^
+//!           v │ an instruction with registers
+//!         general: registers, arithmetic, reals, texts
+//! ```
+//!
+//! The first loop has no registers to prepare, and stays inside of an instruction as long as the next one is of the same
+//! operation: the processor then sees a loop of its own in place of one jump that goes everywhere. What that is worth
+//! stands in the documentation of the crate.
+//!
+//! Nothing here trusts the validator for safety: where it promises that something is there, its absence drops the event.
+
+use crate::Program;
+use crate::instruction::{INSTRUCTION_BYTES, opcode};
+use crate::machine::Machine;
+
+/// The texts that arguments point to. Whoever has the arguments knows what their addresses mean.
+pub trait Texts {
+    /// The bytes of a text; for an address of nothing whatever shall stand for it, as an empty text.
+    fn text(&self, address: u64, length: u64) -> &[u8];
+}
+
+/// No text is elsewhere: every one is empty.
+impl Texts for () {
+    fn text(&self, _: u64, _: u64) -> &[u8] {
+        &[]
+    }
+}
+
+/// The arguments have fewer bytes than the structure that the program is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    /// What there is.
+    pub found: usize,
+    /// What there must be.
+    pub expected: u32,
+}
+
+impl core::fmt::Display for Short {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "the arguments have {} bytes; the program is for {}", self.found, self.expected)
+    }
+}
+
+impl core::error::Error for Short {}
+
+pub(crate) type Bytes = [u8; INSTRUCTION_BYTES];
+
+impl Program<'_> {
+    /// Whether the event with these arguments is kept. Bytes of them behind the structure's size do not matter.
+    ///
+    /// # Errors
+    ///
+    /// There are fewer arguments than the program is for.
+    #[inline]
+    pub fn run<T: Texts + ?Sized>(&self, arguments: &[u8], texts: &T) -> Result<bool, Short> {
+        let short = Short { found: arguments.len(), expected: self.size };
+        let arguments = arguments.get(..self.size as usize).ok_or(short)?;
+        let rest = fields(self.code, arguments);
+        Ok(match operation(rest) {
+            opcode::KEEP => true,
+            opcode::DROP => false,
+            _ => self.general(rest, arguments, texts),
+        })
+    }
+
+    /// Runs from an instruction that has registers.
+    #[inline(never)]
+    fn general<T: Texts + ?Sized>(&self, mut code: &[Bytes], arguments: &[u8], texts: &T) -> bool {
+        let mut machine = Machine::new(*self, arguments);
+        while let Some((instruction, behind)) = code.split_first() {
+            let jumps = match instruction[0] {
+                opcode::KEEP => return true,
+                opcode::JUMP | opcode::FIELD.. if instruction[0] & 7 != LOAD => {
+                    let rest = fields(code, arguments);
+                    if rest.len() == code.len() {
+                        return false;
+                    }
+                    code = rest;
+                    continue;
+                }
+                opcode::FIELD.. => load(instruction, arguments).map(|value| machine.set(instruction[1], value)),
+                _ => machine.step(instruction, texts),
+            };
+            code = match jumps {
+                Some(false) => behind,
+                Some(true) => behind.get(skip(instruction)..).unwrap_or_default(),
+                None => return false,
+            };
+        }
+        false
+    }
+}
+
+/// The action of an operation on a field that loads it.
+const LOAD: u8 = 6;
+
+/// The operation of the first instruction; a program that went on behind its end would drop.
+fn operation(code: &[Bytes]) -> u8 {
+    code.first().map_or(opcode::DROP, |instruction| instruction[0])
+}
+
+fn skip(instruction: &Bytes) -> usize {
+    u16::from_le_bytes([instruction[2], instruction[3]]).into()
+}
+
+pub(crate) fn half<const AT: usize>(instruction: &Bytes) -> u32 {
+    u32::from_le_bytes([instruction[AT], instruction[AT + 1], instruction[AT + 2], instruction[AT + 3]])
+}
+
+pub(crate) fn immediate(instruction: &Bytes) -> u64 {
+    let [_, _, _, _, _, _, _, _, bytes @ ..] = *instruction;
+    u64::from_le_bytes(bytes)
+}
+
+/// The bytes at the instruction's offset.
+#[inline(always)]
+pub(crate) fn read<const N: usize>(instruction: &Bytes, arguments: &[u8]) -> Option<[u8; N]> {
+    let offset = usize::from(u16::from_le_bytes([instruction[4], instruction[5]]));
+    arguments.get(offset..)?.first_chunk().copied()
+}
+
+/// The opcodes of a kind of field.
+macro_rules! kinds {
+    ($($module:ident = $number:literal;)*) => {
+        $(mod $module {
+            use crate::instruction::opcode::FIELD;
+            pub(super) const EQUAL: u8 = FIELD | $number << 3;
+            pub(super) const NOT_EQUAL: u8 = EQUAL + 1;
+            pub(super) const LESS: u8 = EQUAL + 2;
+            pub(super) const AT_LEAST: u8 = EQUAL + 3;
+            #[allow(dead_code, reason = "wide kinds have none")]
+            pub(super) const WITHIN: u8 = EQUAL + 4;
+            #[allow(dead_code, reason = "wide kinds have none")]
+            pub(super) const WITHOUT: u8 = EQUAL + 5;
+            pub(super) const LOAD: u8 = EQUAL + 6;
+        })*
+    };
+}
+
+kinds! {
+    u8_ = 0; i8_ = 1; u16_le = 2; u16_be = 3; i16_le = 4; i16_be = 5; u32_le = 6; u32_be = 7; i32_le = 8; i32_be = 9;
+    u64_le = 10; u64_be = 11; i64_le = 12; i64_be = 13;
+}
+
+/// The match of [`fields`]: for each kind of field its type, how bytes become one, and for kinds with ranges its unsigned
+/// type.
+macro_rules! fields_match {
+    ($code:ident, $arguments:ident;
+     { $($narrow:ident $type:ident $unsigned:ident $from:ident;)* }
+     { $($wide:ident $wide_type:ident $wide_from:ident;)* }) => {
+        match operation($code) {
+            $($narrow::EQUAL => stay($code, $arguments, $type::$from, |v, i| v == half::<8>(i) as $type),
+            $narrow::NOT_EQUAL => stay($code, $arguments, $type::$from, |v, i| v != half::<8>(i) as $type),
+            $narrow::LESS => stay($code, $arguments, $type::$from, |v, i| v < half::<8>(i) as $type),
+            $narrow::AT_LEAST => stay($code, $arguments, $type::$from, |v, i| v >= half::<8>(i) as $type),
+            // An integer in two's complement minus the lowest one, as unsigned ones, is as far as it is above it.
+            $narrow::WITHIN => stay($code, $arguments, $unsigned::$from, |v, i| {
+                let (lowest, highest) = (half::<8>(i) as $unsigned, half::<12>(i) as $unsigned);
+                v.wrapping_sub(lowest) <= highest.wrapping_sub(lowest)
+            }),
+            $narrow::WITHOUT => stay($code, $arguments, $unsigned::$from, |v, i| {
+                let (lowest, highest) = (half::<8>(i) as $unsigned, half::<12>(i) as $unsigned);
+                v.wrapping_sub(lowest) > highest.wrapping_sub(lowest)
+            }),)*
+            $($wide::EQUAL => stay($code, $arguments, $wide_type::$wide_from, |v, i| v == immediate(i) as $wide_type),
+            $wide::NOT_EQUAL => stay($code, $arguments, $wide_type::$wide_from, |v, i| v != immediate(i) as $wide_type),
+            $wide::LESS => stay($code, $arguments, $wide_type::$wide_from, |v, i| v < immediate(i) as $wide_type),
+            $wide::AT_LEAST => stay($code, $arguments, $wide_type::$wide_from, |v, i| v >= immediate(i) as $wide_type),)*
+            opcode::JUMP => jump($code),
+            _ => return $code,
+        }
+    };
+}
+
+/// Runs tests of fields and jumps: returns what begins with another instruction.
+#[inline]
+fn fields<'p>(mut code: &'p [Bytes], arguments: &[u8]) -> &'p [Bytes] {
+    loop {
+        code = fields_match! { code, arguments; {
+            u8_ u8 u8 from_le_bytes; i8_ i8 u8 from_le_bytes;
+            u16_le u16 u16 from_le_bytes; u16_be u16 u16 from_be_bytes;
+            i16_le i16 u16 from_le_bytes; i16_be i16 u16 from_be_bytes;
+            u32_le u32 u32 from_le_bytes; u32_be u32 u32 from_be_bytes;
+            i32_le i32 u32 from_le_bytes; i32_be i32 u32 from_be_bytes;
+        } {
+            u64_le u64 from_le_bytes; u64_be u64 from_be_bytes; i64_le i64 from_le_bytes; i64_be i64 from_be_bytes;
+        } };
+    }
+}
+
+/// Runs a test, and those behind it while they are of the same operation and do not jump.
+#[inline(always)]
+fn stay<'p, const N: usize, V>(
+    mut code: &'p [Bytes],
+    arguments: &[u8],
+    value: fn([u8; N]) -> V,
+    holds: impl Fn(V, &Bytes) -> bool,
+) -> &'p [Bytes] {
+    let op = operation(code);
+    loop {
+        let Some((instruction, behind)) = code.split_first() else { return &[] };
+        let Some(bytes) = read(instruction, arguments) else { return &[] };
+        if holds(value(bytes), instruction) {
+            return behind.get(skip(instruction)..).unwrap_or_default();
+        }
+        if operation(behind) != op {
+            return behind;
+        }
+        code = behind;
+    }
+}
+
+fn jump(code: &[Bytes]) -> &[Bytes] {
+    let Some((instruction, behind)) = code.split_first() else { return &[] };
+    behind.get(skip(instruction)..).unwrap_or_default()
+}
+
+/// An integer of the arguments, extended to 64 bits.
+fn load(instruction: &Bytes, arguments: &[u8]) -> Option<u64> {
+    let (i, a) = (instruction, arguments);
+    Some(match instruction[0] {
+        u8_::LOAD => u8::from_le_bytes(read(i, a)?).into(),
+        i8_::LOAD => i64::from(i8::from_le_bytes(read(i, a)?)) as u64,
+        u16_le::LOAD => u16::from_le_bytes(read(i, a)?).into(),
+        u16_be::LOAD => u16::from_be_bytes(read(i, a)?).into(),
+        i16_le::LOAD => i64::from(i16::from_le_bytes(read(i, a)?)) as u64,
+        i16_be::LOAD => i64::from(i16::from_be_bytes(read(i, a)?)) as u64,
+        u32_le::LOAD => u32::from_le_bytes(read(i, a)?).into(),
+        u32_be::LOAD => u32::from_be_bytes(read(i, a)?).into(),
+        i32_le::LOAD => i64::from(i32::from_le_bytes(read(i, a)?)) as u64,
+        i32_be::LOAD => i64::from(i32::from_be_bytes(read(i, a)?)) as u64,
+        u64_le::LOAD | i64_le::LOAD => u64::from_le_bytes(read(i, a)?),
+        u64_be::LOAD | i64_be::LOAD => u64::from_be_bytes(read(i, a)?),
+        _ => return None,
+    })
+}

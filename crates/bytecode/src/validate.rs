@@ -1,0 +1,244 @@
+//! What bytes must keep so that running them can neither crash, nor loop, nor read outside.
+//!
+//! Jumps go forward by a count of instructions, so nothing loops and nobody lands inside of an instruction. What is left
+//! is that offsets, literals and targets are there, and that registers are written before they are read. The last one
+//! usually takes a state for each target of a jump; here each instruction carries what it *needs*: the registers that it
+//! and what comes behind it read before they write them. Then one look at an instruction and where it goes is enough:
+//!
+//! ```text
+//! needs(first) is nothing
+//! needs(i)  holds  what i reads,  needs(i + 1) but what i writes,  needs(target of i)
+//! ```
+//!
+//! By induction over the way that was taken, a register that is read was written. Registers of integers, reals and texts
+//! are apart, so that their types need no proof.
+
+use core::fmt;
+
+use crate::Program;
+use crate::instruction::{INSTRUCTION_BYTES, Instruction, needs};
+use crate::operands::{Condition, Literal, Pattern, Place, Registers};
+
+/// What the bytes begin with.
+pub const MAGIC: [u8; 4] = *b"kyBC";
+/// The version of the form.
+pub const VERSION: u16 = 1;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 16;
+/// Instructions of a program, at most.
+pub const INSTRUCTIONS_MAX: usize = 1 << 14;
+/// Bytes of constants, at most.
+pub const CONSTANTS_MAX: usize = 1 << 16;
+/// Parts of a pattern, at most.
+pub const PARTS_MAX: u32 = 255;
+/// Bytes of a structure of arguments, at most: what two bytes of an offset reach.
+pub const ARGUMENTS_MAX: u32 = 1 << 16;
+
+/// Why bytes are refused, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValidateError {
+    /// First byte of the header or instruction that is wrong.
+    pub at: usize,
+    /// What is wrong with it.
+    pub kind: ValidateErrorKind,
+}
+
+/// What is wrong with bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValidateErrorKind {
+    /// There are fewer bytes than a header has.
+    Header,
+    /// They do not begin with [`MAGIC`].
+    Magic([u8; 4]),
+    /// They are of another version.
+    Version(u16),
+    /// A count of the header is above its limit: found, limit.
+    Limit(u32, u32),
+    /// The header speaks of another number of bytes than there are: expected, found.
+    Length(usize, usize),
+    /// There is no such operation.
+    Opcode(u8),
+    /// A byte that the operation has no use for is not 0, or it names a register that is not there.
+    Operands,
+    /// A constant is not a value of the field's kind, or a range is upside down.
+    Constant,
+    /// It reads arguments up to this byte; there are fewer: end, size.
+    Arguments(u64, u32),
+    /// It reads constants up to this byte; there are fewer: end, count.
+    Constants(u64, usize),
+    /// A pattern with fewer than two parts or more than [`PARTS_MAX`].
+    Parts(u32),
+    /// The program goes on behind its last instruction.
+    End,
+    /// A register is read that is not written on every way there, as the instruction's needs have it: the set.
+    Registers(u16),
+}
+
+impl fmt::Display for ValidateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: ", self.at)?;
+        match self.kind {
+            ValidateErrorKind::Header => write!(f, "the header has {HEADER_BYTES} bytes; there are fewer"),
+            ValidateErrorKind::Magic(found) => write!(f, "found {found:02x?}; bytecode begins with {MAGIC:02x?}"),
+            ValidateErrorKind::Version(found) => write!(f, "version {found}; version {VERSION} is understood"),
+            ValidateErrorKind::Limit(found, limit) => write!(f, "{found} is above the limit, {limit}"),
+            ValidateErrorKind::Length(expected, found) => {
+                write!(f, "the header speaks of {expected} bytes; there are {found}")
+            }
+            ValidateErrorKind::Opcode(found) => write!(f, "there is no operation {found:#04x}"),
+            ValidateErrorKind::Operands => f.write_str("an operand is not one that the operation takes"),
+            ValidateErrorKind::Constant => f.write_str("a constant is not a value of the field's kind"),
+            ValidateErrorKind::Arguments(end, size) => {
+                write!(f, "reads arguments up to byte {end}; there are {size} bytes")
+            }
+            ValidateErrorKind::Constants(end, count) => {
+                write!(f, "reads constants up to byte {end}; there are {count} bytes")
+            }
+            ValidateErrorKind::Parts(found) => write!(f, "a pattern of {found} parts; it has 2 to {PARTS_MAX}"),
+            ValidateErrorKind::End => f.write_str("the program goes on behind its last instruction"),
+            ValidateErrorKind::Registers(set) => write!(f, "registers {set:#06x} are read before they are written"),
+        }
+    }
+}
+
+impl core::error::Error for ValidateError {}
+
+/// The header of a program for arguments of `size` bytes: its instructions follow, then its constants.
+#[must_use]
+pub fn header(size: u32, instructions: u16, constants: u32) -> [u8; HEADER_BYTES] {
+    let mut bytes = [0; HEADER_BYTES];
+    bytes[..4].copy_from_slice(&MAGIC);
+    bytes[4..6].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[6..8].copy_from_slice(&instructions.to_le_bytes());
+    bytes[8..12].copy_from_slice(&size.to_le_bytes());
+    bytes[12..].copy_from_slice(&constants.to_le_bytes());
+    bytes
+}
+
+/// The program that the bytes are, if it is sound: it can neither crash nor loop nor read outside of the arguments.
+///
+/// Whoever else can write to the bytes can still make it unsound afterwards: copy them first.
+///
+/// # Errors
+///
+/// The first thing that is wrong.
+pub fn validate(bytes: &[u8]) -> Result<Program<'_>, ValidateError> {
+    let program = parts(bytes).map_err(|kind| ValidateError { at: 0, kind })?;
+    for index in 0..program.code.len() {
+        let at = HEADER_BYTES + index * INSTRUCTION_BYTES;
+        check(&program, index).map_err(|kind| ValidateError { at, kind })?;
+    }
+    Ok(program)
+}
+
+/// What the header says, without a look at instructions.
+fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or(ValidateErrorKind::Header)?;
+    let [m0, m1, m2, m3, v0, v1, n0, n1, s0, s1, s2, s3, c0, c1, c2, c3] = *header;
+    if [m0, m1, m2, m3] != MAGIC {
+        return Err(ValidateErrorKind::Magic([m0, m1, m2, m3]));
+    }
+    let (version, count) = (u16::from_le_bytes([v0, v1]), u16::from_le_bytes([n0, n1]));
+    let (size, constants) = (u32::from_le_bytes([s0, s1, s2, s3]), u32::from_le_bytes([c0, c1, c2, c3]));
+    if version != VERSION {
+        return Err(ValidateErrorKind::Version(version));
+    }
+    let limits =
+        [(u32::from(count), INSTRUCTIONS_MAX as u32), (size, ARGUMENTS_MAX), (constants, CONSTANTS_MAX as u32)];
+    for (found, limit) in limits {
+        if found > limit {
+            return Err(ValidateErrorKind::Limit(found, limit));
+        }
+    }
+    let code_bytes = usize::from(count) * INSTRUCTION_BYTES;
+    let expected = code_bytes + constants as usize;
+    if rest.len() != expected {
+        return Err(ValidateErrorKind::Length(HEADER_BYTES + expected, bytes.len()));
+    }
+    let (code, constants) = rest.split_at(code_bytes);
+    let (code, _) = code.as_chunks::<INSTRUCTION_BYTES>();
+    if code.first().is_none_or(|first| needs(first) != Registers::default()) {
+        return Err(code.first().map_or(ValidateErrorKind::End, |first| ValidateErrorKind::Registers(needs(first).0)));
+    }
+    Ok(Program { size, code, constants })
+}
+
+/// Checks the instruction with this index; constant time but for the parts of a pattern.
+fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
+    let bytes = &program.code[index];
+    let needed = needs(bytes);
+    let instruction = Instruction::decode(bytes).ok_or(ValidateErrorKind::Opcode(bytes[0]))?;
+    if instruction.encode(needed) != *bytes {
+        return Err(ValidateErrorKind::Operands);
+    }
+    check_operands(program, &instruction)?;
+    let behind = |skip: usize| program.code.get(index + 1 + skip).map(needs).ok_or(ValidateErrorKind::End);
+    let mut wanted = instruction.reads();
+    if instruction.falls_through() {
+        wanted = wanted.or(behind(0)?.without(instruction.writes()));
+    }
+    if let Some(skip) = instruction.skip() {
+        wanted = wanted.or(behind(usize::from(skip))?);
+    }
+    match wanted.without(needed) {
+        Registers(0) => Ok(()),
+        Registers(missing) => Err(ValidateErrorKind::Registers(missing)),
+    }
+}
+
+fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<(), ValidateErrorKind> {
+    let arguments = |offset: u16, bytes: u32| {
+        let end = u64::from(offset) + u64::from(bytes);
+        if end <= u64::from(program.size) { Ok(()) } else { Err(ValidateErrorKind::Arguments(end, program.size)) }
+    };
+    match *instruction {
+        Instruction::Test { field, condition, .. } => {
+            let (lowest, highest) = match condition {
+                Condition::Equal(value)
+                | Condition::NotEqual(value)
+                | Condition::Less(value)
+                | Condition::AtLeast(value) => (value, value),
+                Condition::Within(lowest, highest) | Condition::Without(lowest, highest) => (lowest, highest),
+            };
+            if lowest < field.kind.lowest() || highest > field.kind.highest() || lowest > highest {
+                return Err(ValidateErrorKind::Constant);
+            }
+            arguments(field.offset, field.kind.bytes().into())
+        }
+        Instruction::Load { field, .. } => arguments(field.offset, field.kind.bytes().into()),
+        Instruction::LoadReal { is_double, offset, .. } => arguments(offset, if is_double { 8 } else { 4 }),
+        Instruction::LoadText { place: Place::Inline { offset, capacity }, .. } => arguments(offset, capacity),
+        Instruction::LoadText { place: Place::Pointer { offset }, .. } => arguments(offset, 16),
+        Instruction::Scale { offset, .. } => match program.scale(offset) {
+            Some((_, 0, _)) => Err(ValidateErrorKind::Constant),
+            Some(_) => Ok(()),
+            None => Err(ValidateErrorKind::Constants(u64::from(offset) + 24, program.constants.len())),
+        },
+        Instruction::CompareLiteral { right: literal, .. }
+        | Instruction::TestText { pattern: Pattern::Is(literal) | Pattern::Begins(literal), .. } => {
+            constants(program, literal)
+        }
+        Instruction::TestText { pattern: Pattern::Like { offset, parts }, .. } => check_parts(program, offset, parts),
+        _ => Ok(()),
+    }
+}
+
+fn constants(program: &Program<'_>, literal: Literal) -> Result<(), ValidateErrorKind> {
+    let end = u64::from(literal.offset) + u64::from(literal.length);
+    let count = program.constants.len();
+    if end <= count as u64 { Ok(()) } else { Err(ValidateErrorKind::Constants(end, count)) }
+}
+
+fn check_parts(program: &Program<'_>, offset: u32, parts: u32) -> Result<(), ValidateErrorKind> {
+    if !(2..=PARTS_MAX).contains(&parts) {
+        return Err(ValidateErrorKind::Parts(parts));
+    }
+    let mut at = offset;
+    for _ in 0..parts {
+        constants(program, Literal { offset: at, length: 2 })?;
+        let part = program.part(&mut at).ok_or(ValidateErrorKind::Constants(at.into(), program.constants.len()))?;
+        debug_assert!(part.len() <= program.constants.len(), "a part lies among the constants");
+    }
+    Ok(())
+}
