@@ -9,6 +9,7 @@
 //!                                                                 └── (decode, jit: machine code)
 //! ```
 
+pub mod bpf;
 mod fields;
 
 pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};

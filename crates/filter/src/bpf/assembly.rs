@@ -1,0 +1,142 @@
+//! A list of instructions with labels to jump to, and what the kernel demands of the finished list.
+//!
+//! The kernel refuses instructions that no path leads to, and jumps reach 32767 instructions far. So the list is shorter
+//! than that, and what is never reached is left out at the end:
+//!
+//! ```text
+//!    goto drop          goto drop +1
+//!    r2 = 5        ->
+//! drop:                 r0 = 0
+//!    r0 = 0
+//! ```
+
+use super::instruction::{Condition, Instruction, Operand, Operation, Register};
+
+/// Instructions of a program, at most: every jump inside of it can be said.
+pub const INSTRUCTIONS_MAX: usize = 1 << 15;
+
+/// A place to jump to. Jumps go forward only: a label is placed behind all jumps to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(u32);
+
+/// Where a label is that has not been placed.
+const NOWHERE: u32 = u32::MAX;
+
+#[derive(Default)]
+pub(super) struct Assembly {
+    instructions: Vec<Instruction>,
+    /// For each label the instruction that it stands before.
+    labels: Vec<u32>,
+    /// Jumps in rising order, and where they go.
+    jumps: Vec<(u32, Label)>,
+}
+
+impl Assembly {
+    pub(super) fn label(&mut self) -> Label {
+        self.labels.push(NOWHERE);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    /// What is pushed next stands at the label.
+    pub(super) fn place(&mut self, label: Label) {
+        self.labels[label.0 as usize] = self.instructions.len() as u32;
+    }
+
+    pub(super) fn push(&mut self, instruction: Instruction) {
+        self.instructions.push(instruction);
+    }
+
+    /// It has become too long; what is pushed from now on is of no use.
+    pub(super) fn is_full(&self) -> bool {
+        self.instructions.len() > INSTRUCTIONS_MAX
+    }
+
+    pub(super) fn operation(&mut self, operation: Operation, destination: Register, operand: Operand) {
+        self.push(Instruction::operation(operation, destination, operand));
+    }
+
+    pub(super) fn copy(&mut self, destination: Register, source: Register) {
+        if destination != source {
+            self.operation(Operation::Move, destination, Operand::Register(source));
+        }
+    }
+
+    pub(super) fn constant(&mut self, destination: Register, value: u64) {
+        match i32::try_from(value as i64) {
+            Ok(value) => self.operation(Operation::Move, destination, Operand::Constant(value)),
+            Err(_) => self.instructions.extend(Instruction::constant(destination, value)),
+        }
+    }
+
+    pub(super) fn jump_if(&mut self, condition: Condition, left: Register, right: Operand, target: Label) {
+        self.jumps.push((self.instructions.len() as u32, target));
+        self.push(Instruction::jump_if(condition, left, right));
+    }
+
+    pub(super) fn jump(&mut self, target: Label) {
+        self.jumps.push((self.instructions.len() as u32, target));
+        self.push(Instruction::jump());
+    }
+
+    /// The program, without what is never reached; `None` if it is too long.
+    pub(super) fn finish(self) -> Option<Vec<Instruction>> {
+        if self.is_full() {
+            return None;
+        }
+        let targets = self.targets();
+        let is_reached = self.reached(&targets);
+        let mut places = Vec::with_capacity(is_reached.len() + 1);
+        let mut count = 0;
+        for index in 0..is_reached.len() {
+            places.push(count);
+            count += i32::from(is_reached[index] && !is_idle(index, &targets, &is_reached));
+        }
+        places.push(count);
+        let mut program = Vec::with_capacity(count as usize);
+        for (index, instruction) in self.instructions.iter().enumerate() {
+            if places[index] == places[index + 1] {
+                continue;
+            }
+            let offset = targets[index].map_or(instruction.offset, |target| {
+                let distance = places[target] - places[index] - 1;
+                i16::try_from(distance).expect("the program is shorter than jumps are far")
+            });
+            program.push(Instruction { offset, ..*instruction });
+        }
+        Some(program)
+    }
+
+    /// For each instruction the one that it may jump to.
+    fn targets(&self) -> Vec<Option<usize>> {
+        let mut targets = vec![None; self.instructions.len()];
+        for &(from, label) in &self.jumps {
+            let target = self.labels[label.0 as usize];
+            assert!(target != NOWHERE && target > from, "labels are placed behind the jumps to them");
+            targets[from as usize] = Some(target as usize);
+        }
+        targets
+    }
+
+    /// Whether a path leads to an instruction. As jumps go forward one pass finds out.
+    fn reached(&self, targets: &[Option<usize>]) -> Vec<bool> {
+        let mut is_reached = vec![false; self.instructions.len()];
+        is_reached[0] = true;
+        for (index, instruction) in self.instructions.iter().enumerate() {
+            if !is_reached[index] {
+                continue;
+            }
+            if let Some(target) = targets[index] {
+                is_reached[target] = true;
+            }
+            if !instruction.is_end() {
+                is_reached[index + 1] = true;
+            }
+        }
+        is_reached
+    }
+}
+
+/// A jump to what follows anyway.
+fn is_idle(index: usize, targets: &[Option<usize>], is_reached: &[bool]) -> bool {
+    targets[index].is_some_and(|target| is_reached[index + 1..target].iter().all(|reached| !reached))
+}
