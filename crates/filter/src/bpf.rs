@@ -226,13 +226,7 @@ impl Compiler<'_> {
     }
 
     /// The same where unknown leads to a place of its own: a register remembers that a test was unknown.
-    fn list_with_flag(
-        &mut self,
-        tests: &[Test],
-        decisive: bool,
-        targets: Targets,
-        depth: u8,
-    ) -> Result<(), Refusal> {
+    fn list_with_flag(&mut self, tests: &[Test], decisive: bool, targets: Targets, depth: u8) -> Result<(), Refusal> {
         let (decided, passed) = (targets.of(decisive), targets.of(!decisive));
         let flag = value_register(depth).ok_or_else(|| self.predicate.refusal(&tests[0], TOO_WIDE))?;
         self.code.operation(Operation::Move, flag, Operand::Constant(0));
@@ -282,13 +276,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    fn among(
-        &mut self,
-        value: &Number,
-        ranges: &[(i128, i128)],
-        targets: Targets,
-        depth: u8,
-    ) -> Result<(), Refusal> {
+    fn among(&mut self, value: &Number, ranges: &[(i128, i128)], targets: Targets, depth: u8) -> Result<(), Refusal> {
         self.number(value, depth, targets.unknown)?;
         let register = value_register(depth).expect("the value is in it");
         let of_value = self.predicate.range(value);

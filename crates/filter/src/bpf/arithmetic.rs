@@ -192,7 +192,7 @@ impl Compiler<'_> {
         }
         let is_positive = self.code.label();
         self.code.jump_if(Condition::GreaterOrEqualSigned, value, Operand::Constant(0), is_positive);
-        self.code.operation(Operation::Negate, value, Operand::Constant(0));
+        self.code.operation(Operation::Multiply, value, Operand::Constant(-1));
         if counts {
             self.code.operation(Operation::Xor, ANSWER, Operand::Constant(1));
         }
@@ -209,7 +209,7 @@ impl Compiler<'_> {
             let operand = self.constant_operand(-INTEGER_LOWEST, SCRATCH);
             self.code.jump_if(Condition::Greater, left, operand, unknown);
         }
-        self.code.operation(Operation::Negate, left, Operand::Constant(0));
+        self.code.operation(Operation::Multiply, left, Operand::Constant(-1));
         self.code.jump(done);
         self.code.place(is_positive);
         if is_checked {

@@ -10,6 +10,7 @@
 //!    r0 = 0
 //! ```
 
+use super::SCRATCH;
 use super::instruction::{Condition, Instruction, Operand, Operation, Register};
 
 /// Instructions of a program, at most: every jump inside of it can be said.
@@ -68,7 +69,17 @@ impl Assembly {
         }
     }
 
+    /// Goes to the target if the condition holds. May use the scratch register.
     pub(super) fn jump_if(&mut self, condition: Condition, left: Register, right: Operand, target: Label) {
+        let right = match right {
+            // The kernel sign-extends the constants of all jumps; virtual machines do not agree on unsigned ones.
+            Operand::Constant(value) if value < 0 && !condition.is_signed() => {
+                assert!(left != SCRATCH, "what is compared is still needed");
+                self.operation(Operation::Move, SCRATCH, right);
+                Operand::Register(SCRATCH)
+            }
+            same => same,
+        };
         self.jumps.push((self.instructions.len() as u32, target));
         self.push(Instruction::jump_if(condition, left, right));
     }
@@ -84,12 +95,12 @@ impl Assembly {
             return None;
         }
         let targets = self.targets();
-        let is_reached = self.reached(&targets);
-        let mut places = Vec::with_capacity(is_reached.len() + 1);
+        let is_kept = kept(&targets, self.reached(&targets));
+        let mut places = Vec::with_capacity(is_kept.len() + 1);
         let mut count = 0;
-        for index in 0..is_reached.len() {
+        for is_kept in is_kept {
             places.push(count);
-            count += i32::from(is_reached[index] && !is_idle(index, &targets, &is_reached));
+            count += i32::from(is_kept);
         }
         places.push(count);
         let mut program = Vec::with_capacity(count as usize);
@@ -136,7 +147,15 @@ impl Assembly {
     }
 }
 
-/// A jump to what follows anyway.
-fn is_idle(index: usize, targets: &[Option<usize>], is_reached: &[bool]) -> bool {
-    targets[index].is_some_and(|target| is_reached[index + 1..target].iter().all(|reached| !reached))
+/// Leaves out jumps to what follows anyway, from the last one to the first, of what is reached.
+fn kept(targets: &[Option<usize>], is_reached: Vec<bool>) -> Vec<bool> {
+    let mut is_kept = is_reached;
+    // For each instruction the first one from there on that is kept.
+    let mut following = vec![is_kept.len(); is_kept.len() + 1];
+    for index in (0..is_kept.len()).rev() {
+        let is_idle = targets[index].is_some_and(|target| following[index + 1] == following[target]);
+        is_kept[index] &= !is_idle;
+        following[index] = if is_kept[index] { index } else { following[index + 1] };
+    }
+    is_kept
 }

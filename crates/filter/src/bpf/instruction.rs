@@ -51,7 +51,6 @@ pub(super) enum Operation {
     And = 0x50,
     ShiftLeft = 0x60,
     ShiftRight = 0x70,
-    Negate = 0x80,
     /// Unsigned.
     Remainder = 0x90,
     Xor = 0xa0,
@@ -89,6 +88,11 @@ const BYTE_SWAP: u8 = 0xd0;
 const EXIT: u8 = 0x95;
 
 impl Condition {
+    pub(super) fn is_signed(self) -> bool {
+        use Condition::{GreaterOrEqualSigned, GreaterSigned, LessOrEqualSigned, LessSigned};
+        matches!(self, GreaterSigned | GreaterOrEqualSigned | LessSigned | LessOrEqualSigned)
+    }
+
     /// The condition that holds exactly where this one does not.
     pub(super) fn inverted(self) -> Self {
         match self {
@@ -200,7 +204,6 @@ impl Display for Instruction {
                 self.write_operand(f)?;
                 write!(f, " goto {offset:+}")
             }
-            _ if opcode & 0xf0 == Operation::Negate as u8 => write!(f, "r{destination} = -r{destination}"),
             _ => {
                 write!(f, "r{destination} {} ", operation_symbol(opcode & 0xf0))?;
                 self.write_operand(f)

@@ -9,7 +9,7 @@ use kymo_units::ByteOrder;
 
 use super::assembly::Label;
 use super::instruction::{Condition, Instruction, Operand, Operation, Register};
-use super::{ANSWER, ARGUMENTS, Compiler, Targets, TOO_WIDE, VALUES_MAX, value_register};
+use super::{ANSWER, ARGUMENTS, Compiler, TOO_WIDE, Targets, VALUES_MAX, value_register};
 
 const MACHINE_ORDER: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 

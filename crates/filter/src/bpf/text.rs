@@ -57,7 +57,9 @@ impl Compiler<'_> {
         }
         match self.places[usize::from(input.0)] {
             Place::Inline { offset, capacity } => Ok(Located::Inline(Inline { offset, capacity })),
-            _ => Err(self.predicate.refusal(test, "eBPF takes text inside of the arguments only, not behind a pointer")),
+            _ => {
+                Err(self.predicate.refusal(test, "eBPF takes text inside of the arguments only, not behind a pointer"))
+            }
         }
     }
 
