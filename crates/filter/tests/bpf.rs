@@ -20,7 +20,7 @@ fn bytes(program: &[Instruction]) -> Vec<u8> {
 }
 
 fn text(program: &[Instruction]) -> String {
-    let lines = program.iter().enumerate().map(|(index, instruction)| format!("{index:4}  {instruction}\n"));
+    let lines = program.iter().enumerate().map(|(index, instruction)| format!("{index:<4}{instruction}\n"));
     lines.collect()
 }
 
@@ -127,20 +127,20 @@ fn a_conjunction_drops_as_soon_as_it_can() {
     show(
         Test::All(vec![low, named]),
         &expect![[r#"
-               0  r2 = *(u32 *)(r1 + 0)
-               1  r2 <<= 32
-               2  r2 s>>= 32
-               3  if r2 s>= 100 goto +8
-               4  r0 = *(u64 *)(r1 + 16)
-               5  r9 = 0x70617773 ll
-               6       0x2f726570 above
-               7  if r0 != r9 goto +4
-               8  r0 = *(u16 *)(r1 + 24)
-               9  if r0 != 48 goto +2
-              10  r0 = 1
-              11  exit
-              12  r0 = 0
-              13  exit
+            0   r2 = *(u32 *)(r1 + 0)
+            1   r2 <<= 32
+            2   r2 s>>= 32
+            3   if r2 s>= 100 goto +8
+            4   r0 = *(u64 *)(r1 + 16)
+            5   r9 = 0x70617773 ll
+            6        0x2f726570 above
+            7   if r0 != r9 goto +4
+            8   r0 = *(u16 *)(r1 + 24)
+            9   if r0 != 48 goto +2
+            10  r0 = 1
+            11  exit
+            12  r0 = 0
+            13  exit
         "#]],
     );
 }
@@ -151,17 +151,17 @@ fn a_number_that_is_not_aligned_is_loaded_in_pieces() {
     show(
         compare(Relation::Less, input(1), Number::Integer(5)),
         &expect![[r#"
-               0  r2 = *(u32 *)(r1 + 4)
-               1  r2 = be32 r2
-               2  r2 <<= 32
-               3  r0 = *(u32 *)(r1 + 8)
-               4  r0 = be32 r0
-               5  r2 |= r0
-               6  if r2 >= 5 goto +2
-               7  r0 = 1
-               8  exit
-               9  r0 = 0
-              10  exit
+            0   r2 = *(u32 *)(r1 + 4)
+            1   r2 = be32 r2
+            2   r2 <<= 32
+            3   r0 = *(u32 *)(r1 + 8)
+            4   r0 = be32 r0
+            5   r2 |= r0
+            6   if r2 >= 5 goto +2
+            7   r0 = 1
+            8   exit
+            9   r0 = 0
+            10  exit
         "#]],
     );
 }
@@ -177,20 +177,20 @@ fn a_sum_beyond_what_can_be_held_is_dropped() {
     show(
         compare(Relation::Greater, sum, Number::Integer(2000)),
         &expect![[r#"
-               0  r2 = *(u32 *)(r1 + 4)
-               1  r2 = be32 r2
-               2  r2 <<= 32
-               3  r0 = *(u32 *)(r1 + 8)
-               4  r0 = be32 r0
-               5  r2 |= r0
-               6  r9 = -1001
-               7  if r2 > r9 goto +4
-               8  r2 += 1000
-               9  if r2 <= 2000 goto +2
-              10  r0 = 1
-              11  exit
-              12  r0 = 0
-              13  exit
+            0   r2 = *(u32 *)(r1 + 4)
+            1   r2 = be32 r2
+            2   r2 <<= 32
+            3   r0 = *(u32 *)(r1 + 8)
+            4   r0 = be32 r0
+            5   r2 |= r0
+            6   r9 = -1001
+            7   if r2 > r9 goto +4
+            8   r2 += 1000
+            9   if r2 <= 2000 goto +2
+            10  r0 = 1
+            11  exit
+            12  r0 = 0
+            13  exit
         "#]],
     );
 }
@@ -202,11 +202,11 @@ fn what_is_missing_leaves_no_code() {
     show(
         Test::All(vec![there, Test::Any(vec![gone, Test::Has(Input(5))])]),
         &expect![[r#"
-               0  r2 = *(u32 *)(r1 + 0)
-               1  r2 <<= 32
-               2  r2 s>>= 32
-               3  r0 = 0
-               4  exit
+            0   r2 = *(u32 *)(r1 + 0)
+            1   r2 <<= 32
+            2   r2 s>>= 32
+            3   r0 = 0
+            4   exit
         "#]],
     );
 }
