@@ -7,6 +7,7 @@
 //! ScanPlan ──Scan──> one loop: header inlined, bodies called through a table, filled as classes occur
 //! Program ──Rows───> one loop over positions that fills columns
 //! Program ──Text───> one call per record that prints it
+//! Predicate ──NativeFilter──> code for other programs: one call per event that says whether to keep it
 //! ```
 //!
 //! Machine code never says *why* it stopped. It gives back the record it is stuck at, and the evaluator
@@ -14,7 +15,9 @@
 
 mod body;
 mod engine;
+mod native;
 mod pieces;
+mod predicate;
 mod rows;
 mod scan;
 mod sound;
@@ -22,6 +25,7 @@ mod text;
 mod translate;
 
 pub use engine::Engine;
+pub use native::{LoadedFilter, NativeFilter, Target};
 pub use rows::Rows;
 pub use scan::{COMPILE_AFTER, Scan};
 pub use text::Text;

@@ -1,0 +1,309 @@
+//! Filters as machine code for traced programs: bytes that somebody else puts into executable memory, anywhere.
+//!
+//! ```text
+//! Predicate + Layout ──NativeFilter──> bytes   extern "C" fn(arguments: *const u8) -> u64     1: keep, 0: drop
+//!                                        │
+//!                                        └─load──> LoadedFilter, which runs them here
+//! ```
+//!
+//! The code calls nothing, refers to nothing outside of itself, reads the structure of arguments and the texts that
+//! pointers in it lead to, and writes to its own stack alone. Putting it into another program is the recorder's duty.
+
+use std::sync::Arc;
+
+use cranelift_codegen::Context;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{AbiParam, Function, InstBuilder, MemFlagsData, Signature, UserFuncName, Value, types};
+use cranelift_codegen::isa::{self, Builder, CallConv, TargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider, SystemMemoryProvider};
+use kymo_ir::predicate::{Input, InputKind, Layout, Place, Predicate, Refusal};
+use kymo_units::ByteOrder;
+
+use crate::predicate::{self, Operands, Presence, Span, little};
+
+/// Bytes of an argument structure, at most: offsets stand in instructions.
+const LAYOUT_BYTES_MAX: u32 = 1 << 20;
+/// Where code begins in memory.
+const CODE_ALIGNMENT: u64 = 64;
+
+/// A machine that filters are compiled for.
+#[derive(Clone)]
+pub struct Target {
+    isa: Arc<dyn TargetIsa>,
+    is_host: bool,
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Target({})", self.isa.triple())
+    }
+}
+
+impl Target {
+    /// This machine, with what its processor can do; `None` where there is no machine code for it.
+    #[must_use]
+    pub fn host() -> Option<Self> {
+        if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
+            return None;
+        }
+        Self::of(cranelift_native::builder().ok()?, true)
+    }
+
+    /// A machine of x86-64 or aarch64 by its triple; `None` where this program was built without it (see the feature
+    /// `every-target`).
+    #[must_use]
+    pub fn named(triple: &str) -> Option<Self> {
+        let is_known = ["x86_64-", "aarch64-"].iter().any(|name| triple.starts_with(name));
+        Self::of(isa::lookup_by_name(triple).ok().filter(|_| is_known)?, false)
+    }
+
+    fn of(builder: Builder, is_host: bool) -> Option<Self> {
+        let mut flags = settings::builder();
+        for (name, value) in [
+            ("is_pic", "true"),
+            ("opt_level", "speed"),
+            ("enable_verifier", "false"),
+            ("enable_probestack", "false"),
+            ("unwind_info", "false"),
+        ] {
+            flags.set(name, value).ok()?;
+        }
+        let isa = builder.finish(settings::Flags::new(flags)).ok()?;
+        Some(Self { isa, is_host })
+    }
+}
+
+/// A filter as machine code.
+#[derive(Clone, Debug)]
+pub struct NativeFilter {
+    code: Box<[u8]>,
+    arguments_bytes: usize,
+    has_pointers: bool,
+    is_host: bool,
+}
+
+impl NativeFilter {
+    /// Compiles a predicate for argument structures of a layout.
+    ///
+    /// # Errors
+    ///
+    /// The part of it that machine code does not say, or a layout that is not one for its inputs.
+    pub fn new(target: &Target, predicate: &Predicate, layout: &Layout) -> Result<Self, Refusal> {
+        predicate::refuse(predicate)?;
+        check_layout(predicate, layout)?;
+        let code = compile(&*target.isa, predicate, layout)
+            .ok_or(Refusal { part: "all of it".to_owned(), why: "the compiler takes no more" })?;
+        Ok(Self {
+            code,
+            arguments_bytes: layout.size as usize,
+            has_pointers: layout.places.iter().any(|place| matches!(place, Place::Pointer { .. })),
+            is_host: target.is_host,
+        })
+    }
+
+    /// The code: it may be copied anywhere, and begins with its first instruction.
+    #[must_use]
+    pub fn code(&self) -> &[u8] {
+        &self.code
+    }
+
+    /// Puts the code into this program's memory; `None` if it is another machine's, or executable memory is not allowed.
+    #[must_use]
+    pub fn load(&self) -> Option<LoadedFilter> {
+        if !self.is_host {
+            return None;
+        }
+        let mut memory = SystemMemoryProvider::new();
+        let address = memory.allocate(self.code.len(), CODE_ALIGNMENT, JITMemoryKind::Executable).ok()?;
+        // SAFETY: `address` begins as many bytes as were asked for, which nobody else has.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.code.as_ptr(), address, self.code.len());
+        }
+        let address = address as usize;
+        let &Self { arguments_bytes, has_pointers, .. } = self;
+        let mut loaded = LoadedFilter { memory, address, arguments_bytes, has_pointers };
+        loaded.memory.finalize(BranchProtection::None).ok()?;
+        Some(loaded)
+    }
+}
+
+/// A filter in executable memory. May be used by several threads at once.
+pub struct LoadedFilter {
+    memory: SystemMemoryProvider,
+    address: usize,
+    arguments_bytes: usize,
+    has_pointers: bool,
+}
+
+// SAFETY: the provider's raw pointers lead to memory that it alone owns; after loading it is only looked at, by code that
+// writes to its own stack alone.
+#[allow(unsafe_code)]
+unsafe impl Send for LoadedFilter {}
+// SAFETY: as above.
+#[allow(unsafe_code)]
+unsafe impl Sync for LoadedFilter {}
+
+impl std::fmt::Debug for LoadedFilter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LoadedFilter(at {:#x})", self.address)
+    }
+}
+
+impl Drop for LoadedFilter {
+    fn drop(&mut self) {
+        // SAFETY: the code is only run through a borrow of this.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.memory.free_memory();
+        }
+    }
+}
+
+impl LoadedFilter {
+    /// Whether the event with these arguments is kept.
+    ///
+    /// # Panics
+    ///
+    /// If the arguments are fewer bytes than the layout says, or have text behind pointers: for those see
+    /// [`Self::run_raw`].
+    #[must_use]
+    pub fn run(&self, arguments: &[u8]) -> bool {
+        assert!(arguments.len() >= self.arguments_bytes, "the arguments are shorter than their layout");
+        assert!(!self.has_pointers, "nobody made sure of the texts behind pointers");
+        // SAFETY: the bytes that the code reads are there; it follows no pointers.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.run_raw(arguments.as_ptr())
+        }
+    }
+
+    /// Whether the event with these arguments is kept.
+    ///
+    /// # Safety
+    ///
+    /// At `arguments` there must be as many bytes as the layout's size, and at each [`Place::Pointer`] an address and a
+    /// length of bytes that can be read. Whoever wrote the structure makes that true.
+    #[must_use]
+    #[allow(unsafe_code)]
+    pub unsafe fn run_raw(&self, arguments: *const u8) -> bool {
+        // SAFETY: at `address` is a function of this type, which `compile` wrote for this machine; it reads what the
+        // caller made sure of.
+        let function: extern "C" fn(*const u8) -> u64 = unsafe { std::mem::transmute(self.address) };
+        function(arguments) != 0
+    }
+}
+
+fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
+    let refusal = |part: String, why| Err(Refusal { part, why });
+    if layout.places.len() != predicate.inputs.len() || layout.size > LAYOUT_BYTES_MAX {
+        let part = format!("{} places in {} bytes", layout.places.len(), layout.size);
+        return refusal(part, "the layout is not one of this predicate");
+    }
+    for (place, input) in layout.places.iter().zip(&predicate.inputs) {
+        let fits = match (place, input.kind) {
+            (Place::Missing, _) => true,
+            (Place::Integer { bytes, .. }, InputKind::Integer { .. }) => matches!(bytes, 1 | 2 | 4 | 8),
+            (Place::Real { bytes, .. }, InputKind::Real) => matches!(bytes, 4 | 8),
+            (Place::Inline { .. } | Place::Pointer { .. }, InputKind::Text(_)) => true,
+            _ => false,
+        };
+        if !fits || place.end() > u64::from(layout.size) {
+            return refusal(format!("{input} at {place:?}"), "the layout has no such place for the input");
+        }
+    }
+    Ok(())
+}
+
+fn compile(isa: &dyn TargetIsa, predicate: &Predicate, layout: &Layout) -> Option<Box<[u8]>> {
+    let mut signature = Signature::new(CallConv::triple_default(isa.triple()));
+    signature.params.push(AbiParam::new(types::I64));
+    signature.returns.push(AbiParam::new(types::I64));
+    let mut context = Context::for_function(Function::with_name_signature(UserFuncName::user(0, 0), signature));
+    let mut function_context = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut function_context);
+    write(&mut builder, predicate, layout);
+    builder.seal_all_blocks();
+    builder.finalize(isa.frontend_config());
+    let compiled = context.compile(isa, &mut ControlPlane::default()).ok()?;
+    // What refers to something outside could not be copied anywhere.
+    let is_whole = compiled.buffer.relocs().is_empty();
+    is_whole.then(|| compiled.code_buffer().into())
+}
+
+fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &Layout) {
+    let entry = builder.create_block();
+    let (kept, dropped) = (builder.create_block(), builder.create_block());
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let arguments = builder.block_params(entry)[0];
+    predicate::branch(builder, predicate, &mut Structure { arguments, predicate, layout }, kept, dropped);
+    for (block, answer) in [(kept, 1), (dropped, 0)] {
+        builder.switch_to_block(block);
+        let answer = builder.ins().iconst(types::I64, answer);
+        builder.ins().return_(&[answer]);
+    }
+}
+
+/// Inputs in a structure of arguments.
+struct Structure<'p> {
+    arguments: Value,
+    predicate: &'p Predicate,
+    layout: &'p Layout,
+}
+
+impl Structure<'_> {
+    fn place(&self, input: Input) -> Place {
+        self.layout.places[usize::from(input.0)]
+    }
+}
+
+impl Operands for Structure<'_> {
+    fn presence(&mut self, _: &mut FunctionBuilder<'_>, input: Input) -> Presence {
+        if self.place(input) == Place::Missing { Presence::Never } else { Presence::Always }
+    }
+
+    fn number(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Value {
+        match self.place(input) {
+            Place::Integer { offset, bytes, order } => {
+                let is_signed = matches!(self.predicate.kind(input), InputKind::Integer { signed: true, .. });
+                let value =
+                    builder.ins().load(predicate::integer(usize::from(bytes)), little(), self.arguments, offset as i32);
+                let swaps = order == ByteOrder::Big && bytes > 1;
+                let value = if swaps { builder.ins().bswap(value) } else { value };
+                match (bytes, is_signed) {
+                    (8, _) => value,
+                    (_, true) => builder.ins().sextend(types::I64, value),
+                    (_, false) => builder.ins().uextend(types::I64, value),
+                }
+            }
+            Place::Real { offset, bytes: 4 } => {
+                let single = builder.ins().load(types::F32, little(), self.arguments, offset as i32);
+                let double = builder.ins().fpromote(types::F64, single);
+                builder.ins().bitcast(types::I64, MemFlagsData::new(), double)
+            }
+            Place::Real { offset, .. } => builder.ins().load(types::I64, little(), self.arguments, offset as i32),
+            Place::Missing | Place::Inline { .. } | Place::Pointer { .. } => builder.ins().iconst(types::I64, 0),
+        }
+    }
+
+    fn text(&mut self, builder: &mut FunctionBuilder<'_>, input: Input) -> Span {
+        match self.place(input) {
+            Place::Inline { offset, capacity } => {
+                let address = builder.ins().iadd_imm_s(self.arguments, i64::from(offset));
+                Span::Ended { address, capacity }
+            }
+            Place::Pointer { offset } => {
+                let [address, length] = [offset, offset + 8]
+                    .map(|offset| builder.ins().load(types::I64, little(), self.arguments, offset as i32));
+                Span::Sized { address, length }
+            }
+            Place::Missing | Place::Integer { .. } | Place::Real { .. } => {
+                let zero = builder.ins().iconst(types::I64, 0);
+                Span::Sized { address: zero, length: zero }
+            }
+        }
+    }
+}

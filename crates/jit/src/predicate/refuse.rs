@@ -1,0 +1,122 @@
+//! What machine code does not say: regular expressions, text that is not UTF-8, scales whose products need more than 64
+//! bits, and predicates so large that compiling them would take long. The evaluator says all of it.
+
+use kymo_ir::Encoding;
+use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
+
+/// Parts, and words of text, of a predicate that is worth compiling.
+const SIZE_MAX: usize = 4096;
+/// Bytes of a part between stars: it is compared at each place of the text.
+const MIDDLE_MAX: usize = 64;
+/// Bytes of a text that another one is ordered by: it is put on the stack.
+pub(super) const ORDERED_MAX: usize = 256;
+
+/// Whether the predicate can be said.
+///
+/// # Errors
+///
+/// The first part that cannot.
+pub(crate) fn refuse(predicate: &Predicate) -> Result<(), Refusal> {
+    if let Err(error) = predicate.verify() {
+        return Err(Refusal { part: error.to_string(), why: "the predicate is not sound" });
+    }
+    let mut walk = Walk { predicate, size: 0 };
+    walk.test(&predicate.root)?;
+    if walk.size > SIZE_MAX {
+        return Err(Refusal {
+            part: format!("{} parts", walk.size),
+            why: "the predicate is too large for machine code",
+        });
+    }
+    Ok(())
+}
+
+/// The scale without the factors that both sides have.
+pub(super) fn factors(multiply: u64, divide: u64) -> (u64, u64) {
+    let (mut common, mut rest) = (multiply, divide);
+    while rest != 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    (multiply / common, divide / common)
+}
+
+struct Walk<'p> {
+    predicate: &'p Predicate,
+    size: usize,
+}
+
+impl Walk<'_> {
+    fn test(&mut self, test: &Test) -> Result<(), Refusal> {
+        self.size += 1;
+        match test {
+            Test::Constant(_) | Test::Has(_) => Ok(()),
+            Test::Not(test) => self.test(test),
+            Test::All(tests) | Test::Any(tests) => tests.iter().try_for_each(|test| self.test(test)),
+            Test::Compare { left, right, .. } => {
+                self.number(left)?;
+                self.number(right)
+            }
+            Test::Among { value, ranges } => {
+                self.size += ranges.len();
+                self.number(value)
+            }
+            Test::CompareText { left, right, .. } => {
+                for text in [left, right] {
+                    self.text(text, test)?;
+                    if matches!(text, Text::Literal(bytes) if bytes.len() > ORDERED_MAX) {
+                        return Err(self.predicate.refusal(test, "machine code orders by short texts alone"));
+                    }
+                }
+                Ok(())
+            }
+            Test::Matches { text, pattern } => {
+                self.text(text, test)?;
+                self.pattern(pattern, test)
+            }
+        }
+    }
+
+    fn text(&mut self, text: &Text, test: &Test) -> Result<(), Refusal> {
+        match text {
+            Text::Literal(bytes) => self.size += bytes.len() / 8,
+            Text::Input(input) if self.predicate.kind(*input) == InputKind::Text(Encoding::Utf8) => {}
+            Text::Input(_) => return Err(self.predicate.refusal(test, "machine code reads no text but UTF-8")),
+        }
+        Ok(())
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, test: &Test) -> Result<(), Refusal> {
+        match pattern {
+            Pattern::Exactly(bytes) | Pattern::Prefix(bytes) => self.size += bytes.len() / 8,
+            Pattern::Glob(parts) => {
+                self.size += parts.iter().map(|part| 1 + part.len() / 8).sum::<usize>();
+                let middle = parts.get(1..parts.len() - 1).unwrap_or_default();
+                if middle.iter().any(|part| part.len() > MIDDLE_MAX) {
+                    return Err(self.predicate.refusal(test, "machine code looks for short texts alone"));
+                }
+            }
+            Pattern::Regex(_) => return Err(self.predicate.refusal(test, "machine code has no regular expressions")),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, number: &Number) -> Result<(), Refusal> {
+        self.size += 1;
+        match number {
+            Number::Integer(_) | Number::Real(_) | Number::Input(_) => Ok(()),
+            Number::Truth(test) => self.test(test),
+            Number::Arithmetic { left, right, .. } | Number::Bits { left, right, .. } => {
+                self.number(left)?;
+                self.number(right)
+            }
+            Number::Complement(value) => self.number(value),
+            Number::Scaled { value, multiply, divide, .. } => {
+                let (multiply, divide) = factors(*multiply, *divide);
+                if (divide - 1).checked_mul(multiply).is_none() {
+                    return Err(self.predicate.number_refusal(number, "machine code scales with 64 bits"));
+                }
+                self.number(value)
+            }
+        }
+    }
+}
