@@ -91,6 +91,16 @@ impl Predicate {
         }
     }
 
+    /// The value of a number that has no inputs, as a number again; `None`: unknown.
+    #[must_use]
+    pub fn computed(&self, number: &Number) -> Option<Number> {
+        let nothing: &[Datum] = &[];
+        Some(match self.number(number, nothing)? {
+            Known::Integer(value) => Number::Integer(value),
+            Known::Real(value) => Number::Real(value.into()),
+        })
+    }
+
     /// `decisive` decides, whatever the others are; otherwise one that is unknown makes it unknown.
     fn combined<I: Inputs + ?Sized>(&self, tests: &[Test], inputs: &I, decisive: bool) -> Option<bool> {
         let mut is_known = true;
