@@ -21,6 +21,25 @@ pub enum Step {
     Index(u64),
 }
 
+impl std::fmt::Display for Path {
+    /// As it is written in an expression.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.is_global { "$" } else { "" })?;
+        for (number, step) in self.steps.iter().enumerate() {
+            match step {
+                Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Name(name) => {
+                    f.write_str(if number > 0 { "." } else { "" })?;
+                    let is_letter = |next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | ':');
+                    let is_plain = name.chars().all(is_letter) && !name.starts_with(|first: char| first.is_ascii_digit());
+                    if is_plain && !name.is_empty() { f.write_str(name)? } else { write!(f, "`{name}`")? }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What one class of events has. An implementation answers for one class at a time.
 pub trait Fields {
     /// What a path means there.

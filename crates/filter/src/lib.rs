@@ -8,8 +8,32 @@
 //!                                                                 ├── eBPF: for the kernel
 //!                                                                 └── (decode, jit: machine code)
 //! ```
+//!
+//! ```text
+//! lexer ──> parser ──> ast ──> check         types that no class of events can make right
+//!             literal   │
+//!                       └────> bind ──> fold ──> order ──> Binding
+//!                              compare, measure
+//! ```
 
+mod ast;
+mod bind;
 pub mod bpf;
+mod check;
+mod compare;
 mod fields;
+mod filter;
+mod fold;
+mod lexer;
+mod literal;
+mod measure;
+mod near;
+mod order;
+mod parser;
+mod problem;
+mod ranges;
 
 pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
+pub use filter::{Binding, Filter, Verdict};
+pub use near::nearest;
+pub use problem::{Missing, Note, Problem, ProblemKind};

@@ -1,0 +1,476 @@
+//! What an expression means for one class of events: names become inputs, values get types.
+//!
+//! Nodes of a tree stand behind their operands, so one pass from the first to the last does it. Whatever needs no event
+//! is computed here, so that the meaning of what is left does not depend on how it is simplified later.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use kymo_ir::Predicate;
+use kymo_ir::predicate::{
+    Arithmetic, Bitwise, INTEGER_HIGHEST, INTEGER_LOWEST, Input, InputClass, InputKind, NODES_MAX, Number,
+    PredicateError, RealBits, Relation, Test, Text,
+};
+
+use crate::ast::{Binary, Id, Kind, Node, Tree, Unary};
+use crate::check::PROBLEMS_MAX;
+use crate::fields::{Constant, Dimension, Field, Fields, Found, Path, Unit};
+use crate::filter::Binding;
+use crate::literal::Literal;
+use crate::problem::{Missing, Note, Problem, ProblemKind, Span, quoted};
+use crate::{fold, order};
+
+/// A predicate before it is simplified.
+pub(crate) struct Bound {
+    pub(crate) predicate: Predicate,
+    keys: Vec<u32>,
+    missing: Vec<Missing>,
+    notes: Vec<Note>,
+}
+
+/// Binds the names of a tree.
+pub(crate) fn bind(tree: &Tree, text: &str, fields: &dyn Fields) -> Result<Bound, Vec<Problem>> {
+    let mut binder = Binder {
+        tree,
+        text,
+        fields,
+        predicate: Predicate { inputs: Vec::new(), root: Test::Constant(None) },
+        keys: Vec::new(),
+        by_key: HashMap::new(),
+        values: HashMap::new(),
+        missing_by_path: HashMap::new(),
+        missing: Vec::new(),
+        notes: Vec::new(),
+        problems: Vec::new(),
+        copied: 0,
+    };
+    let root = binder.root();
+    binder.problems.truncate(PROBLEMS_MAX);
+    if !binder.problems.is_empty() {
+        return Err(binder.problems);
+    }
+    let predicate = Predicate { root, ..binder.predicate };
+    Ok(Bound { predicate, keys: binder.keys, missing: binder.missing, notes: binder.notes })
+}
+
+impl Bound {
+    /// Simplified and put in order.
+    pub(crate) fn finished(self, text_bytes: usize) -> Result<Binding, Vec<Problem>> {
+        let refused = |error: PredicateError| vec![Problem::new(0..text_bytes, error.into())];
+        self.predicate.verify().map_err(refused)?;
+        let predicate = order::ordered(fold::folded(self.predicate));
+        let (predicate, kept) = order::pruned(predicate);
+        predicate.verify().map_err(refused)?;
+        let keys = kept.into_iter().map(|input| self.keys[usize::from(input.0)]).collect();
+        Ok(Binding { predicate, keys, missing: self.missing, notes: self.notes })
+    }
+}
+
+/// What a node is worth.
+#[derive(Clone, Debug)]
+pub(crate) enum Value<'t> {
+    /// Nothing will ever be known of it: it is missing, or cannot be computed.
+    Unknown,
+    Test(Test),
+    Number(Measured),
+    /// An input, or text that every event has.
+    Text(Text),
+    /// A text of the expression.
+    Literal(&'t Literal),
+}
+
+/// A number and what it counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Measured {
+    pub(crate) number: Number,
+    pub(crate) unit: Option<Unit>,
+    /// The field that it is, if that has labels.
+    pub(crate) labelled: Option<Rc<Field>>,
+}
+
+impl Measured {
+    pub(crate) fn plain(number: Number) -> Self {
+        Self { number, unit: None, labelled: None }
+    }
+
+    pub(crate) fn new(number: Number, unit: Option<Unit>) -> Self {
+        Self { number, unit, labelled: None }
+    }
+}
+
+/// Whether it is the same for all events.
+pub(crate) fn is_constant(number: &Number) -> bool {
+    matches!(number, Number::Integer(_) | Number::Real(_))
+}
+
+/// The unit of quantities in the text.
+pub(crate) fn base(dimension: Dimension) -> Unit {
+    Unit { dimension, multiply: 1, divide: 1 }
+}
+
+pub(crate) struct Binder<'t> {
+    pub(crate) tree: &'t Tree,
+    pub(crate) text: &'t str,
+    fields: &'t dyn Fields,
+    /// The inputs so far; the root is of no use.
+    pub(crate) predicate: Predicate,
+    keys: Vec<u32>,
+    by_key: HashMap<u32, Input>,
+    /// Of names that were met.
+    values: HashMap<&'t Path, Value<'t>>,
+    missing_by_path: HashMap<&'t Path, usize>,
+    missing: Vec<Missing>,
+    notes: Vec<Note>,
+    problems: Vec<Problem>,
+    /// Parts of predicates that were copied.
+    copied: usize,
+}
+
+impl<'t> Binder<'t> {
+    fn root(&mut self) -> Test {
+        let tree = self.tree;
+        let mut values: Vec<Value> = Vec::with_capacity(tree.nodes.len());
+        for node in &tree.nodes {
+            let value = self.node(node, &mut values);
+            values.push(value);
+        }
+        let id = tree.nodes.len() - 1;
+        self.truth(id, std::mem::replace(&mut values[id], Value::Unknown))
+    }
+
+    pub(crate) fn span(&self, id: Id) -> Span {
+        self.tree.nodes[id].span.clone()
+    }
+
+    pub(crate) fn written(&self, id: Id) -> String {
+        quoted(self.text, &self.tree.nodes[id].span)
+    }
+
+    pub(crate) fn problem(&mut self, problem: Problem) {
+        if self.problems.len() < PROBLEMS_MAX {
+            self.problems.push(problem);
+        }
+    }
+
+    pub(crate) fn note(&mut self, span: Span, text: String) {
+        if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text == text) {
+            self.notes.push(Note { span, text });
+        }
+    }
+
+    /// The value of a node; those of its operands are taken away.
+    fn node(&mut self, node: &'t Node, values: &mut [Value<'t>]) -> Value<'t> {
+        let mut take = |id: Id| std::mem::replace(&mut values[id], Value::Unknown);
+        match &node.kind {
+            Kind::Integer(value) => Value::Number(Measured::plain(Number::Integer(i128::from(*value)))),
+            Kind::Real(value) => Value::Number(Measured::plain(Number::Real(RealBits::from(*value)))),
+            Kind::Quantity { value, dimension } => {
+                Value::Number(Measured::new(Number::Integer(i128::from(*value)), Some(base(*dimension))))
+            }
+            Kind::Instant(text) => self.instant(text, &node.span),
+            Kind::Text(literal) => Value::Literal(literal),
+            Kind::Path(path) => self.path(path, &node.span),
+            Kind::Has(path) => Value::Test(self.has(path, &node.span)),
+            Kind::Unary { operator, operand } => self.unary(*operator, *operand, take(*operand)),
+            Kind::Binary { operator: Binary::Relation(relation), left, right } => {
+                Value::Test(self.compare(*relation, (*left, take(*left)), (*right, take(*right))))
+            }
+            Kind::Binary { operator: Binary::Arithmetic(operation), left, right } => {
+                self.arithmetic(*operation, (*left, take(*left)), (*right, take(*right)))
+            }
+            Kind::Binary { operator: Binary::Bits(operation), left, right } => {
+                self.bits(*operation, (*left, take(*left)), (*right, take(*right)))
+            }
+            Kind::All(list) | Kind::Any(list) => {
+                let tests = list.iter().map(|&id| self.truth(id, take(id))).collect();
+                let is_all = matches!(node.kind, Kind::All(_));
+                Value::Test(settled(if is_all { Test::All(tests) } else { Test::Any(tests) }))
+            }
+            Kind::In { value, items } => {
+                let of_value = take(*value);
+                let tests = items.iter().map(|&item| self.item((*value, &of_value), item, &mut take)).collect();
+                Value::Test(settled(Test::Any(tests)))
+            }
+            Kind::Like { value, regex, is_negated } => {
+                let test = self.like(*value, take(*value), regex);
+                Value::Test(if *is_negated { inverted(test) } else { test })
+            }
+        }
+    }
+
+    fn instant(&mut self, text: &str, span: &Span) -> Value<'t> {
+        match self.fields.instant(text) {
+            Some(nanoseconds) => {
+                let number = Number::Integer(i128::from(nanoseconds));
+                Value::Number(Measured::new(number, Some(base(Dimension::Time))))
+            }
+            None => {
+                let problem = Problem::new(span.clone(), ProblemKind::Instant(text.to_owned()));
+                self.problem(problem.help("times are `12:18:50.43`, `2016-03-04T17:46:22.5` or seconds"));
+                Value::Unknown
+            }
+        }
+    }
+
+    fn path(&mut self, path: &'t Path, span: &Span) -> Value<'t> {
+        if let Some(&number) = self.missing_by_path.get(path) {
+            self.missing[number].is_asked_for = false;
+        }
+        if let Some(value) = self.values.get(path) {
+            return value.clone();
+        }
+        let value = match self.fields.find(path) {
+            Found::Field(field) => self.field(field, None),
+            Found::Scaled { field, multiply, divide, add } => self.field(field, Some((multiply, divide, add))),
+            Found::Constant(constant) => of_constant(constant),
+            Found::Missing { near } => {
+                self.missing(path, span, near, false);
+                Value::Unknown
+            }
+            Found::Compound { what } => {
+                let name = path.to_string();
+                let help = format!("name one of its members, as in `{name}.member` or `{name}[0]`");
+                self.problem(Problem::new(span.clone(), ProblemKind::Compound { name, what }).help(help));
+                Value::Unknown
+            }
+        };
+        self.values.insert(path, value.clone());
+        value
+    }
+
+    fn missing(&mut self, path: &'t Path, span: &Span, near: Vec<String>, is_asked_for: bool) {
+        if self.missing_by_path.contains_key(path) {
+            return;
+        }
+        self.missing_by_path.insert(path, self.missing.len());
+        self.missing.push(Missing { path: path.to_string(), span: span.clone(), near, is_asked_for });
+    }
+
+    fn field(&mut self, field: Field, scale: Option<(u64, u64, i64)>) -> Value<'t> {
+        let Some(input) = self.input(&field) else { return Value::Unknown };
+        if matches!(field.kind, InputKind::Text(_)) {
+            return Value::Text(Text::Input(input));
+        }
+        let value = Number::Input(input);
+        let number = match scale {
+            None => value,
+            Some((multiply, divide, add)) => Number::Scaled { value: Box::new(value), multiply, divide, add },
+        };
+        let unit = field.unit;
+        let labelled = (!field.labels.is_empty() && scale.is_none()).then(|| Rc::new(field));
+        Value::Number(Measured { number, unit, labelled })
+    }
+
+    /// The same field is the same input wherever it stands.
+    fn input(&mut self, field: &Field) -> Option<Input> {
+        if let Some(&input) = self.by_key.get(&field.key) {
+            return Some(input);
+        }
+        let Ok(number) = u16::try_from(self.keys.len()) else {
+            self.problem(Problem::new(0..self.text.len(), PredicateError::Nodes.into()));
+            return None;
+        };
+        let class = InputClass { name: field.name.as_str().into(), kind: field.kind, optional: field.optional };
+        self.predicate.inputs.push(class);
+        self.keys.push(field.key);
+        self.by_key.insert(field.key, Input(number));
+        Some(Input(number))
+    }
+
+    fn has(&mut self, path: &'t Path, span: &Span) -> Test {
+        match self.fields.find(path) {
+            Found::Field(field) | Found::Scaled { field, .. } => self.input(&field).map_or(Test::Constant(None), Test::Has),
+            Found::Constant(_) | Found::Compound { .. } => Test::Constant(Some(true)),
+            Found::Missing { near } => {
+                self.missing(path, span, near, true);
+                Test::Constant(Some(false))
+            }
+        }
+    }
+
+    /// A value as a statement: of numbers, whether they are not 0.
+    pub(crate) fn truth(&mut self, id: Id, value: Value) -> Test {
+        match value {
+            Value::Unknown => Test::Constant(None),
+            Value::Test(test) => test,
+            Value::Number(Measured { number, .. }) => {
+                self.settled_comparison(Relation::NotEqual, number, Number::Integer(0))
+            }
+            Value::Text(_) | Value::Literal(_) => {
+                let written = self.written(id);
+                let help = format!("compare it, as in `{written} == \"...\"`");
+                self.problem(Problem::new(self.span(id), ProblemKind::TextAsTruth(written)).help(help));
+                Test::Constant(None)
+            }
+        }
+    }
+
+    /// A comparison of numbers, computed if they are constants.
+    pub(crate) fn settled_comparison(&self, relation: Relation, left: Number, right: Number) -> Test {
+        let is_settled = is_constant(&left) && is_constant(&right);
+        let test = Test::Compare { relation, left, right };
+        if is_settled { Test::Constant(self.predicate.test(&test, NOTHING)) } else { test }
+    }
+
+    /// A value as a number; `None`: it is unknown, or not one, which is a problem.
+    pub(crate) fn number(&mut self, operator: &'static str, id: Id, value: Value) -> Option<Measured> {
+        match value {
+            Value::Unknown | Value::Test(Test::Constant(None)) => None,
+            Value::Test(Test::Constant(Some(truth))) => Some(Measured::plain(Number::Integer(i128::from(truth)))),
+            Value::Test(test) => Some(Measured::plain(Number::Truth(Box::new(test)))),
+            Value::Number(measured) => Some(measured),
+            Value::Text(_) | Value::Literal(_) => {
+                let kind = ProblemKind::TextOperand { operator, operand: self.written(id) };
+                self.problem(Problem::new(self.span(id), kind));
+                None
+            }
+        }
+    }
+
+    /// A value as an integer.
+    fn integer(&mut self, operator: &'static str, id: Id, value: Value) -> Option<Measured> {
+        let measured = self.number(operator, id, value)?;
+        if self.predicate.is_real(&measured.number) {
+            let kind = ProblemKind::RealOperand { operator, operand: self.written(id) };
+            self.problem(Problem::new(self.span(id), kind));
+            return None;
+        }
+        Some(measured)
+    }
+
+    fn unary(&mut self, operator: Unary, id: Id, value: Value) -> Value<'t> {
+        let symbol = operator.symbol();
+        match operator {
+            Unary::Not => Value::Test(inverted(self.truth(id, value))),
+            Unary::Plus => match self.number(symbol, id, value) {
+                Some(measured) => Value::Number(Measured { labelled: None, ..measured }),
+                None => Value::Unknown,
+            },
+            Unary::Minus => {
+                let Some(Measured { number, unit, .. }) = self.number(symbol, id, value) else { return Value::Unknown };
+                let zero = Number::Integer(0);
+                // 0 - 0.0 is not the negative zero.
+                let negated = if self.predicate.is_real(&number) {
+                    pair(Arithmetic::Multiply, Number::Real(RealBits::from(-1.0)), number)
+                } else {
+                    pair(Arithmetic::Subtract, zero, number)
+                };
+                self.computed(negated, unit)
+            }
+            Unary::Complement => match self.integer(symbol, id, value) {
+                Some(Measured { number, .. }) => self.computed(Number::Complement(Box::new(number)), None),
+                None => Value::Unknown,
+            },
+        }
+    }
+
+    /// Both sides are looked at before one is found to be unknown: all problems are to be told.
+    fn bits(&mut self, operation: Bitwise, left: (Id, Value), right: (Id, Value)) -> Value<'t> {
+        let left = self.integer(operation.symbol(), left.0, left.1);
+        let right = self.integer(operation.symbol(), right.0, right.1);
+        let (Some(left), Some(right)) = (left, right) else { return Value::Unknown };
+        self.computed(Number::Bits { operation, left: left.number.into(), right: right.number.into() }, None)
+    }
+
+    fn arithmetic(&mut self, operation: Arithmetic, left: (Id, Value), right: (Id, Value)) -> Value<'t> {
+        let symbol = operation.symbol();
+        let takes_reals = operation != Arithmetic::Remainder;
+        let ids = (left.0, right.0);
+        let mut operand =
+            |(id, value)| if takes_reals { self.number(symbol, id, value) } else { self.integer(symbol, id, value) };
+        let (left, right) = (operand(left), operand(right));
+        let (Some(left), Some(right)) = (left, right) else { return Value::Unknown };
+        let same = left.unit.zip(right.unit).is_some_and(|(left, right)| left.dimension == right.dimension);
+        let (left, right, unit) = match operation {
+            Arithmetic::Multiply if left.unit.is_some() && right.unit.is_some() => (left.number, right.number, None),
+            Arithmetic::Multiply => (left.number, right.number, left.unit.or(right.unit)),
+            // How often one goes into the other is a plain number.
+            Arithmetic::Divide if !same => {
+                let unit = if right.unit.is_none() { left.unit } else { None };
+                (left.number, right.number, unit)
+            }
+            _ => {
+                let Some((left, right, unit)) = self.aligned((ids.0, left), (ids.1, right)) else {
+                    return Value::Unknown;
+                };
+                (left, right, if operation == Arithmetic::Divide { None } else { unit })
+            }
+        };
+        self.computed(pair(operation, left, right), unit)
+    }
+
+    /// An expression, as one number if it needs no event.
+    pub(crate) fn computed(&self, number: Number, unit: Option<Unit>) -> Value<'t> {
+        let is_settled = match &number {
+            Number::Arithmetic { left, right, .. } | Number::Bits { left, right, .. } => {
+                is_constant(left) && is_constant(right)
+            }
+            Number::Complement(value) | Number::Scaled { value, .. } => is_constant(value),
+            _ => false,
+        };
+        if !is_settled {
+            return Value::Number(Measured::new(number, unit));
+        }
+        match self.predicate.computed(&number) {
+            Some(number) => Value::Number(Measured::new(number, unit)),
+            None => Value::Unknown,
+        }
+    }
+
+    /// A copy of a value; there is a limit, as copies of copies would be many.
+    pub(crate) fn copy(&mut self, id: Id, value: &Value<'t>) -> Value<'t> {
+        self.copied += match value {
+            Value::Number(measured) => order::size_of_number(&measured.number),
+            Value::Test(test) => order::size_of_test(test),
+            _ => 1,
+        };
+        if self.copied > NODES_MAX {
+            self.problem(Problem::new(self.span(id), PredicateError::Nodes.into()));
+            return Value::Unknown;
+        }
+        value.clone()
+    }
+}
+
+/// An event without anything.
+const NOTHING: &[kymo_ir::predicate::Datum] = &[];
+
+fn pair(operation: Arithmetic, left: Number, right: Number) -> Number {
+    Number::Arithmetic { operation, left: Box::new(left), right: Box::new(right) }
+}
+
+fn of_constant<'t>(constant: Constant) -> Value<'t> {
+    match constant {
+        Constant::Integer(value) if (INTEGER_LOWEST..=INTEGER_HIGHEST).contains(&value) => {
+            Value::Number(Measured::plain(Number::Integer(value)))
+        }
+        Constant::Integer(_) => Value::Unknown,
+        Constant::Real(value) => Value::Number(Measured::plain(Number::Real(RealBits::from(value)))),
+        Constant::Text(text) => Value::Text(Text::Literal(text.into_bytes().into())),
+    }
+}
+
+/// The opposite of a test.
+pub(crate) fn inverted(test: Test) -> Test {
+    match test {
+        Test::Constant(value) => Test::Constant(value.map(|value| !value)),
+        test => Test::Not(Box::new(test)),
+    }
+}
+
+/// A conjunction or disjunction, as a constant if the constants in it decide.
+fn settled(test: Test) -> Test {
+    let (tests, decisive) = match &test {
+        Test::All(tests) => (tests, false),
+        Test::Any(tests) => (tests, true),
+        _ => return test,
+    };
+    if tests.contains(&Test::Constant(Some(decisive))) {
+        return Test::Constant(Some(decisive));
+    }
+    if !tests.iter().all(|test| matches!(test, Test::Constant(_))) {
+        return test;
+    }
+    let is_unknown = tests.contains(&Test::Constant(None));
+    Test::Constant((!is_unknown).then_some(!decisive))
+}

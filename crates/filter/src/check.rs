@@ -1,0 +1,207 @@
+//! What cannot be right for any class of events: texts where numbers belong, patterns that are compared with patterns.
+
+use kymo_ir::predicate::{Arithmetic, Relation};
+
+use crate::ast::{Binary, Id, Item, Kind, Tree, Unary};
+use crate::literal::Literal;
+use crate::problem::{Problem, ProblemKind, quoted};
+
+/// More problems than this help nobody.
+pub(crate) const PROBLEMS_MAX: usize = 20;
+
+/// What is known of a value before its names are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    /// An integer, or the truth of a statement.
+    Integer,
+    Real,
+    Text,
+    /// A text with one star, its end.
+    Prefix,
+    /// A text with other stars.
+    Pattern,
+    /// A name decides.
+    Any,
+}
+
+impl Type {
+    fn is_text(self) -> bool {
+        matches!(self, Self::Text | Self::Prefix | Self::Pattern)
+    }
+
+    fn is_number(self) -> bool {
+        matches!(self, Self::Integer | Self::Real)
+    }
+
+    fn has_stars(self) -> bool {
+        matches!(self, Self::Prefix | Self::Pattern)
+    }
+
+    fn of_text(literal: &Literal) -> Self {
+        match literal {
+            _ if literal.plain().is_some() => Self::Text,
+            _ if literal.prefix().is_some() => Self::Prefix,
+            _ => Self::Pattern,
+        }
+    }
+}
+
+/// Everything that is wrong whatever the names are.
+pub(crate) fn check(tree: &Tree, text: &str) -> Vec<Problem> {
+    let mut checker = Checker { tree, text, types: Vec::with_capacity(tree.nodes.len()), problems: Vec::new() };
+    for node in &tree.nodes {
+        let of_node = checker.of(&node.kind);
+        checker.types.push(of_node);
+    }
+    checker.root();
+    checker.problems.truncate(PROBLEMS_MAX);
+    checker.problems
+}
+
+struct Checker<'t> {
+    tree: &'t Tree,
+    text: &'t str,
+    /// Of the nodes so far.
+    types: Vec<Type>,
+    problems: Vec<Problem>,
+}
+
+impl Checker<'_> {
+    fn written(&self, id: Id) -> String {
+        quoted(self.text, &self.tree.nodes[id].span)
+    }
+
+    fn problem(&mut self, id: Id, kind: ProblemKind) {
+        self.problems.push(Problem::new(self.tree.nodes[id].span.clone(), kind));
+    }
+
+    fn root(&mut self) {
+        let id = self.tree.nodes.len() - 1;
+        match self.types[id] {
+            Type::Real => self.problem(id, ProblemKind::RootReal),
+            of_root if of_root.is_text() => self.problem(id, ProblemKind::RootText),
+            _ => {}
+        }
+    }
+
+    fn of(&mut self, kind: &Kind) -> Type {
+        match kind {
+            Kind::Integer(_) | Kind::Quantity { .. } | Kind::Instant(_) | Kind::Has(_) => Type::Integer,
+            Kind::Real(_) => Type::Real,
+            Kind::Text(literal) => Type::of_text(literal),
+            Kind::Path(_) => Type::Any,
+            Kind::Unary { operator, operand } => self.of_unary(*operator, *operand),
+            Kind::Binary { operator: Binary::Relation(relation), left, right } => {
+                self.compare(*relation, *left, *right);
+                Type::Integer
+            }
+            Kind::Binary { operator, left, right } => self.of_binary(*operator, *left, *right),
+            Kind::All(list) | Kind::Any(list) => {
+                for &id in list {
+                    self.truth(id);
+                }
+                Type::Integer
+            }
+            Kind::In { value, items } => {
+                for item in items {
+                    self.item(*value, *item);
+                }
+                Type::Integer
+            }
+            Kind::Like { value, is_negated, .. } => {
+                self.like(*value, if *is_negated { "!~" } else { "=~" });
+                Type::Integer
+            }
+        }
+    }
+
+    fn truth(&mut self, id: Id) {
+        if self.types[id].is_text() {
+            let written = self.written(id);
+            self.problem(id, ProblemKind::TextAsTruth(written));
+        }
+    }
+
+    fn no_text(&mut self, operator: &'static str, id: Id) {
+        if self.types[id].is_text() {
+            let operand = self.written(id);
+            self.problem(id, ProblemKind::TextOperand { operator, operand });
+        }
+    }
+
+    fn no_real(&mut self, operator: &'static str, id: Id) {
+        if self.types[id] == Type::Real {
+            let operand = self.written(id);
+            self.problem(id, ProblemKind::RealOperand { operator, operand });
+        }
+    }
+
+    fn of_unary(&mut self, operator: Unary, operand: Id) -> Type {
+        self.no_text(operator.symbol(), operand);
+        match operator {
+            Unary::Plus | Unary::Minus if self.types[operand].is_text() => Type::Any,
+            Unary::Plus | Unary::Minus => self.types[operand],
+            Unary::Not => Type::Integer,
+            Unary::Complement => {
+                self.no_real("~", operand);
+                Type::Integer
+            }
+        }
+    }
+
+    fn of_binary(&mut self, operator: Binary, left: Id, right: Id) -> Type {
+        let takes_reals = matches!(operator, Binary::Arithmetic(operation) if operation != Arithmetic::Remainder);
+        for id in [left, right] {
+            self.no_text(operator.symbol(), id);
+            if !takes_reals {
+                self.no_real(operator.symbol(), id);
+            }
+        }
+        match (self.types[left], self.types[right]) {
+            _ if !takes_reals => Type::Integer,
+            (Type::Real, _) | (_, Type::Real) => Type::Real,
+            (Type::Integer, Type::Integer) => Type::Integer,
+            _ => Type::Any,
+        }
+    }
+
+    fn compare(&mut self, relation: Relation, left: Id, right: Id) {
+        let (of_left, of_right) = (self.types[left], self.types[right]);
+        let span = self.tree.nodes[left].span.start..self.tree.nodes[right].span.end;
+        let has_order = !matches!(relation, Relation::Equal | Relation::NotEqual);
+        if of_left.is_text() && of_right.is_number() || of_left.is_number() && of_right.is_text() {
+            let (text, number) = if of_left.is_text() { (left, right) } else { (right, left) };
+            let kind = ProblemKind::Mixed { text: self.written(text), number: self.written(number) };
+            self.problems.push(Problem::new(span, kind));
+        } else if has_order && (of_left.has_stars() || of_right.has_stars()) {
+            let pattern = if of_left.has_stars() { left } else { right };
+            let written = self.written(pattern);
+            let problem = Problem::new(self.tree.nodes[pattern].span.clone(), ProblemKind::PatternOrder(written));
+            self.problems.push(problem.help("a star that is meant itself is written `\\*`"));
+        } else if of_left.has_stars() && of_right.has_stars() && (of_left, of_right) != (Type::Prefix, Type::Prefix) {
+            let problem = Problem::new(span, ProblemKind::TwoPatterns);
+            self.problems.push(problem.help("a star that is meant itself is written `\\*`"));
+        }
+    }
+
+    fn item(&mut self, value: Id, item: Item) {
+        match item {
+            Item::One(id) => self.compare(Relation::Equal, value, id),
+            Item::Range { lowest, highest, .. } => {
+                self.compare(Relation::GreaterOrEqual, value, lowest);
+                self.compare(Relation::LessOrEqual, value, highest);
+            }
+        }
+    }
+
+    fn like(&mut self, value: Id, operator: &'static str) {
+        if self.types[value].is_number() {
+            let operand = self.written(value);
+            self.problem(value, ProblemKind::NumberOperand { operator, operand });
+        }
+        if self.types[value].has_stars() {
+            let span = self.tree.nodes[value].span.clone();
+            self.problems.push(Problem::new(span, ProblemKind::TwoPatterns));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! A filter and what it becomes for a class of events.
+
+use std::ops::Range;
+
+use kymo_ir::Predicate;
+use kymo_ir::predicate::Test;
+
+use crate::ast::{Kind, Tree};
+use crate::bind::bind;
+use crate::fields::{Fields, Path};
+use crate::problem::{Missing, Note, Problem};
+use crate::{check, parser};
+
+/// An expression that may be asked of events.
+#[derive(Clone, Debug)]
+pub struct Filter {
+    text: Box<str>,
+    tree: Tree,
+}
+
+/// What a filter means for one class of events.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// What is to be asked of each event: without what is known before, the cheap tests first. It is sound
+    /// ([`Predicate::verify`]).
+    pub predicate: Predicate,
+    /// The key that [`Fields`] gave, for each input of the predicate.
+    pub keys: Vec<u32>,
+    /// Names that this class does not have.
+    pub missing: Vec<Missing>,
+    /// How the expression was understood.
+    pub notes: Vec<Note>,
+}
+
+/// What a filter says of all events of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It keeps all of them.
+    AlwaysTrue,
+    /// It keeps none.
+    NeverTrue,
+    /// It depends on the event.
+    Depends,
+}
+
+impl Filter {
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, whatever events have: the first error of syntax, or all errors of types.
+    ///
+    /// ```
+    /// use kymo_filter::Filter;
+    /// assert!(Filter::parse("next_prio < 100 && next_comm == \"kw*\"").is_ok());
+    /// let problems = Filter::parse("next_prio < ").unwrap_err();
+    /// assert!(problems[0].render("next_prio < ").starts_with("found the end, expected a value"));
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
+        let tree = parser::parse(text).map_err(|problem| vec![problem])?;
+        let problems = check::check(&tree, text);
+        if problems.is_empty() { Ok(Self { text: text.into(), tree }) } else { Err(problems) }
+    }
+
+    /// As it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What it means for a class of events. A name that the class does not have is no error: what is asked of it is
+    /// unknown, see [`Binding::missing`].
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be asked of this class: operands of types that do not go together, labels that a field does not
+    /// have, a size.
+    pub fn bind(&self, fields: &dyn Fields) -> Result<Binding, Vec<Problem>> {
+        bind(&self.tree, &self.text, fields)?.finished(self.text.len())
+    }
+
+    /// The syntax tree as indented text, one line a node.
+    #[must_use]
+    pub fn tree(&self) -> String {
+        self.tree.show()
+    }
+
+    /// Every name in it, as often as it stands there, and its bytes of the text.
+    #[must_use]
+    pub fn paths(&self) -> Vec<(Path, Range<usize>)> {
+        let named = self.tree.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::Path(path) | Kind::Has(path) => Some((path.clone(), node.span.clone())),
+            _ => None,
+        });
+        named.collect()
+    }
+}
+
+impl Binding {
+    /// What it says of all events of the class.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match self.predicate.root {
+            Test::Constant(Some(true)) => Verdict::AlwaysTrue,
+            Test::Constant(_) => Verdict::NeverTrue,
+            _ => {
+                let outcomes = self.predicate.outcomes(&[]);
+                match (outcomes.is_true, outcomes.is_false || outcomes.is_unknown) {
+                    (true, false) => Verdict::AlwaysTrue,
+                    (false, _) => Verdict::NeverTrue,
+                    (true, true) => Verdict::Depends,
+                }
+            }
+        }
+    }
+}
