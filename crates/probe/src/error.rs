@@ -1,0 +1,76 @@
+//! What the kernel says against a program.
+
+use std::fmt::{self, Display, Formatter};
+
+/// Why a program was not loaded or not run.
+#[derive(Debug, thiserror::Error)]
+#[error("{act}: {kind}")]
+pub struct ProbeError {
+    /// During what.
+    pub act: Act,
+    /// What happened.
+    pub kind: ProbeErrorKind,
+}
+
+/// What the kernel was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// To verify and compile a program.
+    Load,
+    /// To run it.
+    Run,
+}
+
+/// What happened.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeErrorKind {
+    /// The kernel returned an error.
+    #[error("{}{}{}", std::io::Error::from_raw_os_error(*errno), if log.is_empty() { "" } else { "\n" }, log)]
+    Kernel {
+        /// Its number.
+        errno: i32,
+        /// What the verifier said; empty if it was not asked.
+        log: String,
+    },
+    /// More bytes than the kernel's numbers can say.
+    #[error("{bytes} bytes are more than the kernel takes")]
+    Size {
+        /// How many.
+        bytes: usize,
+    },
+    /// There are no such programs on this system.
+    #[error("eBPF programs run on Linux only")]
+    NotLinux,
+}
+
+impl ProbeError {
+    /// Whoever asks may not load programs, or the kernel has no such programs: not a fault of the program.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        match &self.kind {
+            ProbeErrorKind::NotLinux => true,
+            ProbeErrorKind::Kernel { errno, log } => kernel_is_unavailable(*errno, log),
+            ProbeErrorKind::Size { .. } => false,
+        }
+    }
+}
+
+/// A program that is refused for what it does has a log.
+#[cfg(target_os = "linux")]
+fn kernel_is_unavailable(errno: i32, log: &str) -> bool {
+    matches!(errno, libc::EPERM | libc::ENOSYS) || errno == libc::EINVAL && log.is_empty()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kernel_is_unavailable(_errno: i32, _log: &str) -> bool {
+    true
+}
+
+impl Display for Act {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Load => "the kernel did not load the program",
+            Self::Run => "the kernel did not run the program",
+        })
+    }
+}
