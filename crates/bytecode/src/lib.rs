@@ -7,6 +7,7 @@ mod instruction;
 mod machine;
 mod operands;
 mod run;
+mod show;
 mod validate;
 
 pub use instruction::{INSTRUCTION_BYTES, Instruction};
