@@ -64,7 +64,7 @@ pub enum Instruction {
     Constant { to: u8, value: u64 },
     /// Jumps if the result does not fit into 64 bits of its sign, or a divisor is 0.
     Arithmetic { operation: Arithmetic, to: u8, left: u8, right: Operand, signs: Signs, skip: u16 },
-    /// Jumps if a shift count is above 63.
+    /// Jumps if the count of a shift is above 63; other operations on bits never jump.
     Bits { operation: Bitwise, to: u8, left: u8, right: Operand, skip: u16 },
     /// `floor(from * multiply / divide) + add`, which stand among the constants as 8 bytes each; `left` and `result` of the
     /// signs. Jumps as arithmetic does.
@@ -268,7 +268,7 @@ impl Instruction {
             Self::Jump { skip }
             | Self::Test { skip, .. }
             | Self::Arithmetic { skip, .. }
-            | Self::Bits { skip, .. }
+            | Self::Bits { operation: Bitwise::ShiftLeft | Bitwise::ShiftRight, skip, .. }
             | Self::Scale { skip, .. }
             | Self::Compare { skip, .. }
             | Self::CompareReals { skip, .. }

@@ -173,7 +173,7 @@ pub enum Bitwise {
     And,
     Or,
     Xor,
-    /// Jumps, as the next one, if the count is above 63.
+    /// Counts above 63 have no result, here and to the right.
     ShiftLeft,
     /// Zeros come in.
     ShiftRight,

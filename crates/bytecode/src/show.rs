@@ -51,16 +51,23 @@ impl Program<'_> {
             Instruction::Bits { operation, to, left, right, .. } => {
                 write!(f, "r{to} = r{left} {} ", operation.symbol())?;
                 match right {
-                    Operand::Register(number) => write!(f, "r{number} or"),
-                    Operand::Constant(value) => write!(f, "{value:#x} or"),
+                    Operand::Register(number) => write!(f, "r{number}")?,
+                    Operand::Constant(value) => write!(f, "{value:#x}")?,
                 }
+                f.write_str(if instruction.skip().is_some() { " or" } else { "" })
             }
             Instruction::Scale { to, from, signs, offset, .. } => {
                 let (multiply, divide, add) = self.scale(offset).unwrap_or_default();
                 let from = Register(from, signs.left);
                 write!(f, "r{to}:{} = {from} * {multiply} / {divide} + {add} or", name(signs.result))
             }
-            Instruction::Compare { left, right, signs: Signs { left: left_sign, right: right_sign, .. }, orders, .. } => {
+            Instruction::Compare {
+                left,
+                right,
+                signs: Signs { left: left_sign, right: right_sign, .. },
+                orders,
+                ..
+            } => {
                 write!(f, "{} {} ", Register(left, left_sign), orders.symbol_of_ordered())?;
                 show_operand(f, right, right_sign)
             }
@@ -82,7 +89,9 @@ impl Program<'_> {
             Instruction::LoadText { to, place: Place::Inline { offset, capacity } } => {
                 write!(f, "t{to} = text[{offset}..{}]", u64::from(offset) + u64::from(capacity))
             }
-            Instruction::LoadText { to, place: Place::Pointer { offset } } => write!(f, "t{to} = text behind [{offset}]"),
+            Instruction::LoadText { to, place: Place::Pointer { offset } } => {
+                write!(f, "t{to} = text behind [{offset}]")
+            }
             Instruction::CompareTexts { left, right, orders, .. } => {
                 write!(f, "t{left} {} t{right}", orders.symbol_of_ordered())
             }
@@ -174,8 +183,22 @@ impl Orders {
     /// As it is written of reals.
     fn symbol(self) -> &'static str {
         const SYMBOLS: [&str; 16] = [
-            "never", "<", "==", "<=", ">", "<>", ">=", "ordered with", "unordered with", "not >=", "not <>", "not >",
-            "not <=", "!=", "not <", "whatever",
+            "never",
+            "<",
+            "==",
+            "<=",
+            ">",
+            "<>",
+            ">=",
+            "ordered with",
+            "unordered with",
+            "not >=",
+            "not <>",
+            "not >",
+            "not <=",
+            "!=",
+            "not <",
+            "whatever",
         ];
         SYMBOLS[usize::from(self.0 & 15)]
     }

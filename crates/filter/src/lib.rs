@@ -19,6 +19,7 @@
 mod ast;
 mod bind;
 pub mod bpf;
+pub mod bytecode;
 mod check;
 mod compare;
 mod fields;

@@ -1,0 +1,216 @@
+//! Instructions with labels in place of counts, and what becomes of them.
+//!
+//! ```text
+//! emitted     3  jump -> L2          4  r0 = 1        L1, L2:  5  jump -> drop
+//! finished    jumps lead past jumps, what nobody reaches and jumps to what is next are gone, labels are counts,
+//!             and each instruction says which registers it and those behind it need
+//! ```
+//!
+//! Labels are placed behind all jumps to them, so that one look from the end to the beginning is enough.
+
+use std::collections::HashMap;
+
+use kymo_bytecode::{
+    CONSTANTS_MAX, HEADER_BYTES, INSTRUCTION_BYTES, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS, header,
+};
+use kymo_ir::predicate::Input;
+
+/// A place in the code that jumps lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(usize);
+
+/// Which text each register of texts holds.
+type Held = [Option<Input>; TEXTS as usize];
+
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    instructions: Vec<(Instruction, Option<Label>)>,
+    /// For each label: where it is, and what texts registers hold on all the ways there; `None`: no way is known.
+    labels: Vec<(usize, Option<Held>)>,
+    constants: Vec<u8>,
+    known: HashMap<Box<[u8]>, u32>,
+    /// What texts registers hold here; `None`: nothing leads here.
+    held: Option<Held>,
+    /// The register of texts that is written next.
+    next_text: u8,
+}
+
+impl Code {
+    pub(super) fn new() -> Self {
+        Self { held: Some(Held::default()), ..Self::default() }
+    }
+
+    /// Whether it has more than fits, so that one may as well stop.
+    pub(super) fn is_full(&self) -> bool {
+        self.instructions.len() > 4 * INSTRUCTIONS_MAX || self.constants.len() > CONSTANTS_MAX
+    }
+
+    pub(super) fn label(&mut self) -> Label {
+        self.labels.push((0, None));
+        Label(self.labels.len() - 1)
+    }
+
+    /// An instruction that does not jump. What nothing leads to is not written.
+    pub(super) fn push(&mut self, instruction: Instruction) {
+        if self.held.is_some() {
+            self.instructions.push((instruction, None));
+        }
+        if !instruction.falls_through() {
+            self.held = None;
+        }
+    }
+
+    /// An instruction that may jump to a label, if it is one that jumps at all.
+    pub(super) fn push_to(&mut self, instruction: Instruction, label: Label) {
+        let Some(here) = self.held else { return };
+        if instruction.skip().is_none() {
+            return self.push(instruction);
+        }
+        self.instructions.push((instruction, Some(label)));
+        let there = &mut self.labels[label.0].1;
+        *there = Some(there.map_or(here, |there| common(there, here)));
+        if !instruction.falls_through() {
+            self.held = None;
+        }
+    }
+
+    pub(super) fn jump(&mut self, label: Label) {
+        self.push_to(Instruction::Jump { skip: 0 }, label);
+    }
+
+    /// The label stands here. It was not placed before.
+    pub(super) fn place(&mut self, label: Label) {
+        let (position, there) = &mut self.labels[label.0];
+        *position = self.instructions.len();
+        self.held = match (self.held, *there) {
+            (Some(here), Some(there)) => Some(common(here, there)),
+            (here, there) => here.or(there),
+        };
+    }
+
+    /// The register that holds a text on all ways here.
+    pub(super) fn text(&self, input: Input) -> Option<u8> {
+        let held = self.held?;
+        (0..TEXTS).find(|&register| held[usize::from(register)] == Some(input))
+    }
+
+    /// A register for a text, that keeps what another one has.
+    pub(super) fn new_text(&mut self, input: Input, keep: Option<u8>) -> u8 {
+        if Some(self.next_text) == keep {
+            self.next_text = (self.next_text + 1) % TEXTS;
+        }
+        let register = self.next_text;
+        self.next_text = (register + 1) % TEXTS;
+        if let Some(held) = &mut self.held {
+            held[usize::from(register)] = Some(input);
+        }
+        register
+    }
+
+    /// Bytes among the constants; `None`: there is no room for them.
+    pub(super) fn constant(&mut self, bytes: &[u8]) -> Option<Literal> {
+        let length = u32::try_from(bytes.len()).ok()?;
+        if let Some(&offset) = self.known.get(bytes) {
+            return Some(Literal { offset, length });
+        }
+        if self.constants.len() + bytes.len() > CONSTANTS_MAX {
+            return None;
+        }
+        let offset = self.constants.len() as u32;
+        self.constants.extend_from_slice(bytes);
+        self.known.insert(bytes.into(), offset);
+        Some(Literal { offset, length })
+    }
+
+    /// The program for arguments of `size` bytes; `None`: it has too many instructions.
+    pub(super) fn finish(self, size: u32) -> Option<Vec<u8>> {
+        let targets = self.targets();
+        let kept = self.kept(&targets);
+        // The new number of each instruction is how many are kept before it.
+        let mut numbers = Vec::with_capacity(kept.len() + 1);
+        numbers.push(0_usize);
+        for (index, is_kept) in kept.iter().enumerate() {
+            numbers.push(numbers[index] + usize::from(*is_kept));
+        }
+        let count = numbers[kept.len()];
+        if count > INSTRUCTIONS_MAX {
+            return None;
+        }
+        let mut instructions = Vec::with_capacity(count);
+        for (index, (mut instruction, _)) in
+            self.instructions.iter().copied().enumerate().filter(|(index, _)| kept[*index])
+        {
+            if let Some(target) = targets[index] {
+                instruction.set_skip((numbers[target] - numbers[index] - 1) as u16);
+            }
+            instructions.push(instruction);
+        }
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + count * INSTRUCTION_BYTES + self.constants.len());
+        bytes.extend(header(size, count as u16, self.constants.len() as u32));
+        for (instruction, needs) in instructions.iter().zip(needs(&instructions)) {
+            bytes.extend(instruction.encode(needs));
+        }
+        bytes.extend(self.constants);
+        Some(bytes)
+    }
+
+    /// Where each instruction jumps to: past other jumps.
+    fn targets(&self) -> Vec<Option<usize>> {
+        let mut targets: Vec<Option<usize>> = vec![None; self.instructions.len()];
+        for (index, (_, label)) in self.instructions.iter().enumerate().rev() {
+            let Some(label) = label else { continue };
+            let target = self.labels[label.0].0;
+            let is_jump = |target: usize| matches!(self.instructions[target].0, Instruction::Jump { .. });
+            targets[index] = Some(if is_jump(target) { targets[target].unwrap_or(target) } else { target });
+        }
+        targets
+    }
+
+    /// Which instructions are reached, and do not just lead to what is next.
+    fn kept(&self, targets: &[Option<usize>]) -> Vec<bool> {
+        let count = self.instructions.len();
+        let mut kept = vec![false; count];
+        kept[0] = true;
+        for (index, (instruction, _)) in self.instructions.iter().enumerate() {
+            if !kept[index] {
+                continue;
+            }
+            if instruction.falls_through() {
+                kept[index + 1] = true;
+            }
+            if let Some(target) = targets[index] {
+                kept[target] = true;
+            }
+        }
+        // The first one that is kept at or behind each index.
+        let mut first_kept: Vec<usize> = vec![count; count + 1];
+        for index in (0..count).rev() {
+            let is_idle = self.instructions[index].0.writes() == Registers::default()
+                && targets[index].is_some_and(|target| first_kept[target] == first_kept[index + 1]);
+            kept[index] &= !is_idle;
+            first_kept[index] = if kept[index] { index } else { first_kept[index + 1] };
+        }
+        kept
+    }
+}
+
+/// What both ways hold.
+fn common(one: Held, other: Held) -> Held {
+    std::array::from_fn(|register| one[register].filter(|input| other[register] == Some(*input)))
+}
+
+/// The registers that each instruction and those behind it read before they write them.
+fn needs(instructions: &[Instruction]) -> Vec<Registers> {
+    let mut needs = vec![Registers::default(); instructions.len()];
+    for (index, instruction) in instructions.iter().enumerate().rev() {
+        let mut needed = instruction.reads();
+        if instruction.falls_through() {
+            needed = needed.or(needs[index + 1].without(instruction.writes()));
+        }
+        if let Some(skip) = instruction.skip() {
+            needed = needed.or(needs[index + 1 + usize::from(skip)]);
+        }
+        needs[index] = needed;
+    }
+    needs
+}
