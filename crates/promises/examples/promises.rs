@@ -1,7 +1,7 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, programs, written
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, written
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{metadata, packets, programs, starts, written};
+use kymo_promises::{filters, metadata, packets, programs, starts, written};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        [target @ ("metadata" | "index" | "packets" | "programs" | "written"), seconds, ref seed @ ..] => {
+        [target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "written"), seconds, ref seed @ ..] => {
             let seed = seed.first().map_or(Ok(0), |seed| seed.parse());
             let (Ok(seconds), Ok(seed)) = (seconds.parse(), seed) else { return usage() };
             run(target, Duration::from_secs(seconds), seed);
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("promises metadata|index|packets|programs|written SECONDS [SEED]\npromises seeds FOLDER");
+    eprintln!("promises metadata|index|filters|packets|programs|written SECONDS [SEED]\npromises seeds FOLDER");
     ExitCode::from(2)
 }
 
@@ -44,6 +44,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
     let all = [
         ("metadata", starts::metadata()),
         ("index", Indexed::new().seeds().to_vec()),
+        ("filters", (0..200).map(|seed| filters::text(&mut Random::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
     ];
@@ -69,6 +70,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
             "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
+            "filters" => drop(filters::hold(&filters::text(&mut random), &mut random)),
             "programs" => drop(programs::hold(&mut random)),
             "written" => {
                 let choices = (0..random.below(500)).map(|_| random.any() as u32).collect();

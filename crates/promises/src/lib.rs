@@ -6,10 +6,13 @@
 //! bytes ── metadata ── parsing says what is wrong, and what it accepts can be written and read again
 //!       ├─ index ───── index files of LTTng and of ours are read or refused
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
+//!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
 //!       └─ written ─── what the writer writes, every engine reads
 //! ```
 
+mod filter_text;
+pub mod filters;
 pub mod index;
 pub mod metadata;
 pub mod packets;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{metadata, packets, programs, starts};
+use kymo_promises::{filters, metadata, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -57,4 +57,27 @@ fn index() {
         let seed = &seeds[random.below(seeds.len())];
         indexed.hold(&random.damaged(seed));
     });
+}
+
+#[test]
+fn filters() {
+    let (mut tried, mut bound, mut kept) = (0, 0, 0);
+    smoke(4000, |random| {
+        let outcome = filters::hold(&filters::text(random), random);
+        tried += 1;
+        bound += outcome.bound;
+        kept += outcome.kept;
+    });
+    println!("{tried} texts were bound {bound} times and kept {kept} events");
+    assert!(bound > tried / 2 && kept > tried / 2, "{tried} texts were bound {bound} times and kept {kept} events");
+}
+
+/// Test threads have stacks of 2 MiB, as most threads that are started have.
+#[test]
+fn filters_of_any_size() {
+    for count in [63, 64, 65, 127, 128, 255, 256, 257, 1000, 10_000, 70_000] {
+        for text in filters::extremes(count) {
+            filters::hold(&text, &mut Random::new(count as u64));
+        }
+    }
 }
