@@ -159,7 +159,7 @@ pub struct ScanPlan {
 }
 
 /// Which records of a class are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ClassTest {
     /// All.
     #[default]

@@ -1,6 +1,11 @@
-//! Bodies of records: functions that move a position behind the rest of a record.
+//! Bodies of records: functions that move a position behind the rest of a record, and say whether it is kept.
+//!
+//! ```text
+//! scans without tests   body(base, position, end, slots)           position behind, or -1
+//! scans with tests      body(base, position, end, slots, clock)    position behind << 1 | kept, or -1
+//! ```
 
-use cranelift_codegen::ir::{InstBuilder, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::FunctionBuilder;
 use kymo_ir::{Op, Program};
 
@@ -8,58 +13,138 @@ use crate::engine::Engine;
 use crate::sound;
 use crate::translate::{Frame, Translator};
 
-/// What a scan does with the rest of a record, in one word: 0 is not known yet, an odd word a fixed number of bits,
-/// an even one the address of a function.
+/// What a scan does with the rest of a record, in one word: 0 is not known yet; an odd word a fixed number of bits, and
+/// whether such records are dropped; an even one the address of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) u64);
 
 impl Entry {
     pub(crate) const COLD: Self = Self(0);
+    /// In an odd word: records are dropped.
+    pub(crate) const DROPPED: u32 = 1;
+    /// In an odd word: where the number of bits begins.
+    pub(crate) const BITS: u32 = 2;
 
-    fn fixed(bits: u64) -> Self {
-        Self(bits << 1 | 1)
+    fn fixed(bits: u64, is_kept: bool) -> Self {
+        Self(bits << Self::BITS | u64::from(!is_kept) << Self::DROPPED | 1)
     }
+}
+
+/// Which records a function keeps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kept<'p> {
+    All,
+    None,
+    Test(&'p Program),
 }
 
 /// What a body function returns when it is stuck.
 pub(crate) const STUCK: i64 = -1;
 /// base, position, end, slots
 pub(crate) const PARAMETERS: usize = 4;
+/// base, position, end, slots, clock
+pub(crate) const PARAMETERS_TESTED: usize = 5;
+/// Positions stay below, so that they can be shifted.
+pub(crate) const POSITION_MAX: u64 = 1 << 61;
 
 /// A body that always takes the same number of bits needs no code.
-pub(crate) fn fixed(program: &Program) -> Option<Entry> {
+pub(crate) fn fixed(program: &Program, is_kept: bool) -> Option<Entry> {
     match program.body[..] {
-        [] => Some(Entry::fixed(0)),
-        [Op::Need { bits: needed }, Op::Advance { bits }] if needed == bits && bits < 1 << 62 => {
-            Some(Entry::fixed(bits))
+        [] => Some(Entry::fixed(0, is_kept)),
+        [Op::Need { bits: needed }, Op::Advance { bits }] if needed == bits && bits < POSITION_MAX => {
+            Some(Entry::fixed(bits, is_kept))
         }
         _ => None,
     }
 }
 
-/// Compiles a body; `None` if it is left to the evaluator.
+/// Compiles a body for scans without tests; `None` if it is left to the evaluator.
 pub(crate) fn compile(engine: &Engine, program: &Program) -> Option<Entry> {
     sound::slots(program)?;
-    let address = engine.compile(PARAMETERS, |builder| write(builder, program))?;
+    let address = engine.compile(PARAMETERS, |builder| {
+        let (parameters, stuck) = begin(builder);
+        let behind = body(builder, program, &parameters, stuck)?;
+        builder.ins().return_(&[behind]);
+        end(builder, stuck);
+        Some(())
+    })?;
     Some(Entry(address as u64))
 }
 
-fn write(builder: &mut FunctionBuilder<'_>, program: &Program) -> Option<()> {
+/// Compiles a body and what decides whether a record is kept, for scans with tests.
+pub(crate) fn compile_tested(engine: &Engine, program: &Program, kept: Kept<'_>) -> Option<Entry> {
+    sound::slots(program)?;
+    if let Kept::Test(test) = kept {
+        sound::slots(test)?;
+    }
+    let address = engine.compile(PARAMETERS_TESTED, |builder| {
+        let (parameters, stuck) = begin(builder);
+        // The body comes first: what it cannot read is said first.
+        let behind = body(builder, program, &parameters, stuck)?;
+        match kept {
+            Kept::All => answer(builder, behind, true),
+            Kept::None => answer(builder, behind, false),
+            Kept::Test(test) => {
+                let dropped = builder.create_block();
+                tested(builder, test, &parameters, stuck, dropped)?;
+                answer(builder, behind, true);
+                builder.switch_to_block(dropped);
+                answer(builder, behind, false);
+            }
+        }
+        end(builder, stuck);
+        Some(())
+    })?;
+    Some(Entry(address as u64))
+}
+
+/// The function's parameters, and where it is stuck.
+fn begin(builder: &mut FunctionBuilder<'_>) -> (Vec<Value>, Block) {
     let entry = builder.create_block();
     let stuck = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.set_cold_block(stuck);
     builder.switch_to_block(entry);
-    let &[base, start, end, slots] = builder.block_params(entry) else { return None };
-    let position = builder.declare_var(types::I64);
-    builder.def_var(position, start);
-    let frame = Frame { base, end, slots, stuck, position };
-    let mut translator = Translator::new(builder, program, &frame);
-    translator.block(&program.body)?;
-    let behind = translator.position();
-    builder.ins().return_(&[behind]);
+    (builder.block_params(entry).to_vec(), stuck)
+}
+
+fn end(builder: &mut FunctionBuilder<'_>, stuck: Block) {
     builder.switch_to_block(stuck);
     let nothing = builder.ins().iconst(types::I64, STUCK);
     builder.ins().return_(&[nothing]);
-    Some(())
+}
+
+fn answer(builder: &mut FunctionBuilder<'_>, behind: Value, is_kept: bool) {
+    let doubled = builder.ins().ishl_imm_u(behind, 1);
+    let answer = if is_kept { builder.ins().bor_imm_u(doubled, 1) } else { doubled };
+    builder.ins().return_(&[answer]);
+}
+
+fn frame(builder: &mut FunctionBuilder<'_>, parameters: &[Value], stuck: Block) -> Frame {
+    let position = builder.declare_var(types::I64);
+    builder.def_var(position, parameters[1]);
+    Frame { base: parameters[0], end: parameters[2], slots: parameters[3], stuck, position }
+}
+
+/// The position behind the body.
+fn body(builder: &mut FunctionBuilder<'_>, program: &Program, parameters: &[Value], stuck: Block) -> Option<Value> {
+    let frame = frame(builder, parameters, stuck);
+    let mut translator = Translator::new(builder, program, &frame);
+    translator.block(&program.body)?;
+    Some(translator.position())
+}
+
+/// Goes on where the test keeps the record.
+fn tested(
+    builder: &mut FunctionBuilder<'_>,
+    test: &Program,
+    parameters: &[Value],
+    stuck: Block,
+    dropped: Block,
+) -> Option<()> {
+    let frame = frame(builder, parameters, stuck);
+    let mut translator = Translator::new(builder, test, &frame);
+    translator.cycles = Some(parameters[4]);
+    translator.dropped = Some(dropped);
+    translator.block(&test.body)
 }

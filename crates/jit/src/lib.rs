@@ -15,6 +15,7 @@
 
 mod body;
 mod engine;
+mod keep;
 mod native;
 mod pieces;
 mod predicate;

@@ -42,7 +42,6 @@ pub(crate) enum Presence {
     Always,
     Never,
     /// If this is not 0.
-    #[allow(dead_code, reason = "read programs will say so")]
     If(Value),
 }
 

@@ -6,17 +6,22 @@
 //!     class = ids[id]                     a table
 //!     cycles[count], classes[count], positions[count] = ...
 //!     position += entry of the class      a constant, or a call
+//!     count += 1                          with tests: if that call says so
 //! ```
+//!
+//! A record is written to the arrays before anybody knows whether it is kept: one that is dropped is overwritten by the
+//! next one, and no branch has to be guessed.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
-use kymo_ir::{Fault, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{ClassTest, Fault, Records, ScanPlan, ScanStop, State, Window, eval};
 
-use crate::body::{self, Entry};
+use crate::body::{self, Entry, Kept};
 use crate::engine::Engine;
 use crate::sound;
 use crate::translate::{Frame, Translator, trusted};
@@ -37,8 +42,11 @@ pub struct Scan {
     slots: usize,
     /// For each class, an [`Entry`].
     entries: Vec<AtomicU64>,
-    /// For each layout, how often the evaluator read it.
+    /// For each class, which of `used`.
+    class_unit: Vec<usize>,
+    /// For each pair of a layout and a test, how often the evaluator read it.
     used: Vec<AtomicU32>,
+    has_tests: bool,
     compile_after: u32,
     ids: Vec<u32>,
 }
@@ -74,32 +82,45 @@ impl Scan {
     /// Compiles the loop; `None` if the header has something that is left to the evaluator.
     #[must_use]
     pub fn new(engine: &Engine, plan: &Arc<ScanPlan>, compile_after: u32) -> Option<Self> {
-        // Tests of records are left to the evaluator.
-        if !plan.class_test.is_empty() {
-            return None;
-        }
         let header = sound::slots(&plan.header)?;
-        let slots = plan.bodies.iter().map(sound::slots_used).fold(header, usize::max);
+        let slots = plan.bodies.iter().chain(&plan.tests).map(sound::slots_used).fold(header, usize::max);
         let bodies_are_there = plan.class_body.iter().all(|&body| (body as usize) < plan.bodies.len());
+        let test_is_there =
+            |test: &ClassTest| !matches!(*test, ClassTest::Test(test) if test as usize >= plan.tests.len());
         let classes = plan.class_body.len();
         let mut named = plan.ids.iter().map(|(_, class)| *class).chain(plan.only_class);
-        if !bodies_are_there || named.any(|class| class as usize >= classes) {
+        if !bodies_are_there
+            || !plan.class_test.iter().all(test_is_there)
+            || named.any(|class| class as usize >= classes)
+        {
             return None;
         }
-        let address = engine.compile(1, |builder| Loop::write(engine, builder, plan))?;
+        let has_tests = plan.class_test.iter().any(|test| *test != ClassTest::Always);
+        let address = engine.compile(1, |builder| Loop::write(engine, builder, plan, has_tests))?;
         let mut ids = Vec::new();
         for &(id, class) in plan.ids.iter().filter(|(id, _)| *id < IDS_MAX) {
             ids.resize((id as usize + 1).max(ids.len()), NO_CLASS);
             ids[id as usize] = class;
         }
-        let entry = |body: &u32| body::fixed(&plan.bodies[*body as usize]).unwrap_or(Entry::COLD);
+        let (class_unit, units) = units(plan);
+        let entry = |class: usize| {
+            let body = &plan.bodies[plan.class_body[class] as usize];
+            match class_test(plan, class) {
+                ClassTest::Always => body::fixed(body, true),
+                ClassTest::Never => body::fixed(body, false),
+                ClassTest::Test(_) => None,
+            }
+        };
+        let entries = (0..classes).map(|class| AtomicU64::new(entry(class).unwrap_or(Entry::COLD).0)).collect();
         let scan = Self {
             engine: engine.clone(),
             address,
             plan: Arc::clone(plan),
             slots,
-            entries: plan.class_body.iter().map(|body| AtomicU64::new(entry(body).0)).collect(),
-            used: plan.bodies.iter().map(|_| AtomicU32::new(0)).collect(),
+            entries,
+            class_unit,
+            used: (0..units).map(|_| AtomicU32::new(0)).collect(),
+            has_tests,
             compile_after,
             ids,
         };
@@ -121,6 +142,9 @@ impl Scan {
     ) -> ScanStop {
         if *position >= window.end() {
             return ScanStop::End;
+        }
+        if window.end() >= body::POSITION_MAX {
+            return eval::scan(&self.plan, window, position, state, records, limit);
         }
         sound::check(window, &[*position], &state.slots, self.slots);
         loop {
@@ -146,24 +170,40 @@ impl Scan {
         let plan = &*self.plan;
         let clock = state.clock;
         let found = eval::scan_one(plan, window, *position, state).inspect_err(|_| state.clock = clock)?;
-        records.cycles.push(state.clock);
-        records.classes.push(found.class);
-        records.positions.push(found.position);
+        if found.kept {
+            records.cycles.push(state.clock);
+            records.classes.push(found.class);
+            records.positions.push(found.position);
+        }
         *position = found.end;
-        self.heat(plan.class_body[found.class as usize]);
+        self.heat(found.class as usize);
         Ok(())
     }
 
-    /// Compiles a layout when it was needed often enough.
-    fn heat(&self, body: u32) {
-        let plan = &*self.plan;
-        if self.used[body as usize].fetch_add(1, Ordering::Relaxed) != self.compile_after {
+    /// Compiles a layout with its test when they were needed often enough.
+    fn heat(&self, class: usize) {
+        let unit = self.class_unit[class];
+        if self.used[unit].fetch_add(1, Ordering::Relaxed) != self.compile_after {
             return;
         }
-        let Some(entry) = body::compile(&self.engine, &plan.bodies[body as usize]) else { return };
-        for (class, _) in plan.class_body.iter().enumerate().filter(|(_, of_class)| **of_class == body) {
+        let Some(entry) = self.compile(class) else { return };
+        for (class, _) in self.class_unit.iter().enumerate().filter(|(_, of_class)| **of_class == unit) {
             self.entries[class].store(entry.0, Ordering::Release);
         }
+    }
+
+    fn compile(&self, class: usize) -> Option<Entry> {
+        let plan = &*self.plan;
+        let body = &plan.bodies[plan.class_body[class] as usize];
+        if !self.has_tests {
+            return body::compile(&self.engine, body);
+        }
+        let kept = match class_test(plan, class) {
+            ClassTest::Always => Kept::All,
+            ClassTest::Never => Kept::None,
+            ClassTest::Test(test) => Kept::Test(&plan.tests[test as usize]),
+        };
+        body::compile_tested(&self.engine, body, kept)
     }
 
     fn machine(
@@ -218,6 +258,21 @@ impl Scan {
     }
 }
 
+fn class_test(plan: &ScanPlan, class: usize) -> ClassTest {
+    plan.class_test.get(class).copied().unwrap_or_default()
+}
+
+/// For each class the number of its pair of layout and test, and how many such pairs there are.
+fn units(plan: &ScanPlan) -> (Vec<usize>, usize) {
+    let mut known = HashMap::new();
+    let pairs = plan.class_body.iter().enumerate().map(|(class, &body)| (body, class_test(plan, class)));
+    let units = pairs.map(|pair| {
+        let next = known.len();
+        *known.entry(pair).or_insert(next)
+    });
+    (units.collect(), known.len())
+}
+
 /// The loop being written.
 struct Loop<'b, 'f> {
     builder: &'b mut FunctionBuilder<'f>,
@@ -230,12 +285,14 @@ struct Loop<'b, 'f> {
     /// The clock before the current record.
     clock_before: Variable,
     stuck: Block,
+    /// Calls say whether the record is kept.
+    has_tests: bool,
 }
 
 const STUCK: i64 = 2;
 
 impl<'b, 'f> Loop<'b, 'f> {
-    fn write(engine: &Engine, builder: &'b mut FunctionBuilder<'f>, plan: &ScanPlan) -> Option<()> {
+    fn write(engine: &Engine, builder: &'b mut FunctionBuilder<'f>, plan: &ScanPlan, has_tests: bool) -> Option<()> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
         builder.switch_to_block(entry);
@@ -251,7 +308,7 @@ impl<'b, 'f> Loop<'b, 'f> {
         let (position, clock, count) =
             (variable(offset!(position)), variable(offset!(clock)), variable(offset!(count)));
         let (start, clock_before) = (variable(offset!(position)), variable(offset!(clock)));
-        let this = Self { builder, arguments, position, clock, count, start, clock_before, stuck };
+        let this = Self { builder, arguments, position, clock, count, start, clock_before, stuck, has_tests };
         this.body(engine, plan)
     }
 
@@ -280,8 +337,11 @@ impl<'b, 'f> Loop<'b, 'f> {
         let id = self.header(plan, &Frame { base, end, slots, stuck: self.stuck, position: self.position })?;
         let class = self.class(plan, id);
         self.append(plan, class, count);
-        self.skip(engine, plan, class, [base, end, slots]);
-        let next = self.builder.ins().iadd_imm_s(count, 1);
+        let kept = self.skip(engine, plan, class, [base, end, slots]);
+        let next = match kept {
+            Some(kept) => self.builder.ins().iadd(count, kept),
+            None => self.builder.ins().iadd_imm_s(count, 1),
+        };
         self.builder.def_var(self.count, next);
         self.builder.ins().jump(head, &[]);
         self.exit(done, END);
@@ -346,7 +406,14 @@ impl<'b, 'f> Loop<'b, 'f> {
         }
     }
 
-    fn skip(&mut self, engine: &Engine, plan: &ScanPlan, class: Value, [base, end, slots]: [Value; 3]) {
+    /// Moves the position behind the record; 1 if it is kept and 0 if not, where there are tests.
+    fn skip(
+        &mut self,
+        engine: &Engine,
+        plan: &ScanPlan,
+        class: Value,
+        [base, end, slots]: [Value; 3],
+    ) -> Option<Value> {
         let entries = self.argument(offset!(entries));
         let at = self.builder.ins().ishl_imm_u(class, 3);
         let address = self.builder.ins().iadd(entries, at);
@@ -355,29 +422,58 @@ impl<'b, 'f> Loop<'b, 'f> {
         let (fixed, call, behind) =
             (self.builder.create_block(), self.builder.create_block(), self.builder.create_block());
         let next = self.builder.append_block_param(behind, types::I64);
+        let kept = self.has_tests.then(|| self.builder.append_block_param(behind, types::I64));
         let is_fixed = self.builder.ins().band_imm_s(entry, 1);
         self.builder.ins().brif(is_fixed, fixed, &[], call, &[]);
         self.builder.switch_to_block(fixed);
-        let bits = self.builder.ins().ushr_imm_u(entry, 1);
-        let left = self.builder.ins().isub(end, from);
-        let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
-        self.leave_if(short, self.stuck);
-        let position = self.builder.ins().iadd(from, bits);
-        self.builder.ins().jump(behind, &[position.into()]);
+        let found = self.fixed(entry, from, end);
+        self.builder.ins().jump(behind, &found);
         self.builder.switch_to_block(call);
         let cold = self.builder.ins().icmp_imm_s(IntCC::Equal, entry, 0);
         self.leave_if(cold, self.stuck);
-        let signature = self.builder.import_signature(engine.signature(body::PARAMETERS));
-        let call = self.builder.ins().call_indirect(signature, entry, &[base, from, end, slots]);
-        let position = self.builder.inst_results(call)[0];
-        let failed = self.builder.ins().icmp_imm_s(IntCC::Equal, position, body::STUCK);
-        self.leave_if(failed, self.stuck);
-        self.builder.ins().jump(behind, &[position.into()]);
+        let found = self.called(engine, entry, [base, from, end, slots]);
+        self.builder.ins().jump(behind, &found);
         self.builder.switch_to_block(behind);
         let start = self.builder.use_var(self.start);
         let empty = self.builder.ins().icmp(IntCC::Equal, next, start);
         self.leave_if(empty, self.stuck);
         self.builder.def_var(self.position, next);
+        kept
+    }
+
+    /// The position behind a record of a fixed size, and whether it is kept.
+    fn fixed(&mut self, entry: Value, from: Value, end: Value) -> Vec<BlockArg> {
+        let bits = self.builder.ins().ushr_imm_u(entry, i64::from(Entry::BITS));
+        let left = self.builder.ins().isub(end, from);
+        let short = self.builder.ins().icmp(IntCC::UnsignedGreaterThan, bits, left);
+        self.leave_if(short, self.stuck);
+        let position = self.builder.ins().iadd(from, bits);
+        if !self.has_tests {
+            return vec![position.into()];
+        }
+        let flag = self.builder.ins().ushr_imm_u(entry, i64::from(Entry::DROPPED));
+        let dropped = self.builder.ins().band_imm_s(flag, 1);
+        let kept = self.builder.ins().bxor_imm_s(dropped, 1);
+        vec![position.into(), kept.into()]
+    }
+
+    /// The position behind a record that a function reads, and whether it is kept.
+    fn called(&mut self, engine: &Engine, entry: Value, [base, from, end, slots]: [Value; 4]) -> Vec<BlockArg> {
+        let mut arguments = vec![base, from, end, slots];
+        if self.has_tests {
+            arguments.push(self.builder.use_var(self.clock));
+        }
+        let signature = self.builder.import_signature(engine.signature(arguments.len()));
+        let call = self.builder.ins().call_indirect(signature, entry, &arguments);
+        let answer = self.builder.inst_results(call)[0];
+        let failed = self.builder.ins().icmp_imm_s(IntCC::Equal, answer, body::STUCK);
+        self.leave_if(failed, self.stuck);
+        if !self.has_tests {
+            return vec![answer.into()];
+        }
+        let position = self.builder.ins().ushr_imm_u(answer, 1);
+        let kept = self.builder.ins().band_imm_s(answer, 1);
+        vec![position.into(), kept.into()]
     }
 
     fn exit(&mut self, block: Block, code: i64) {

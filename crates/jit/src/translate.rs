@@ -6,6 +6,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::cells::Rows;
+use kymo_ir::predicate::Bound;
 use kymo_ir::{
     Arm, Cell, EMPTY_ELEMENTS_MAX, Emit, Encoding, IntegerStyle, Op, Phase, Program, SLOT_EVENT_CLASS, Source,
     TextStyle,
@@ -13,7 +14,8 @@ use kymo_ir::{
 use kymo_units::ByteOrder;
 
 use crate::engine::Engine;
-use crate::pieces;
+use crate::keep::Registers;
+use crate::{pieces, predicate};
 
 /// A program being translated into a function.
 pub(crate) struct Translator<'b, 'f> {
@@ -27,6 +29,11 @@ pub(crate) struct Translator<'b, 'f> {
     stuck: Block,
     pub(crate) position: Variable,
     pub(crate) clock: Option<Variable>,
+    /// The clock's value, in programs that do not update it.
+    pub(crate) cycles: Option<Value>,
+    /// Where records go that a predicate drops, in programs that ask.
+    pub(crate) dropped: Option<Block>,
+    predicates: &'b [Bound],
     /// The id that a header leaves.
     pub(crate) event_class: Option<Variable>,
     /// Where text goes, in programs that print.
@@ -80,7 +87,7 @@ pub(crate) struct Frame {
 }
 
 impl<'b, 'f> Translator<'b, 'f> {
-    pub(crate) fn new(builder: &'b mut FunctionBuilder<'f>, program: &Program, frame: &Frame) -> Self {
+    pub(crate) fn new(builder: &'b mut FunctionBuilder<'f>, program: &'b Program, frame: &Frame) -> Self {
         let zero = builder.ins().iconst(types::I64, 0);
         let registers = (0..program.registers)
             .map(|_| {
@@ -103,6 +110,9 @@ impl<'b, 'f> Translator<'b, 'f> {
             stuck,
             position,
             clock: None,
+            cycles: None,
+            dropped: None,
+            predicates: &program.predicates,
             event_class: None,
             out: None,
             table: None,
@@ -164,6 +174,12 @@ impl<'b, 'f> Translator<'b, 'f> {
             Op::Clock { from, bits: Source::Constant(bits) } => self.update_clock(from.0, *bits)?,
             Op::Repeat { count, index, body } => self.repeat(*count, index.map(|index| index.0), body)?,
             Op::Switch { on, signed, arms, default } => self.switch(on.0, *signed, arms, default.as_deref())?,
+            Op::Cycles { to } => {
+                let value = self.clock.map(|clock| self.builder.use_var(clock)).or(self.cycles)?;
+                self.builder.def_var(self.registers[usize::from(to.0)], value);
+            }
+            Op::Double { to, from, width } => self.double(to.0, from.0, *width)?,
+            Op::Keep { predicate } => self.keep(usize::from(*predicate))?,
             _ => return None,
         }
         Some(())
@@ -611,6 +627,29 @@ impl<'b, 'f> Translator<'b, 'f> {
                 self.builder.ins().store(trusted(), value, self.slots, i32::from(slot) * 8);
             }
         }
+    }
+
+    fn double(&mut self, to: u16, from: u16, width: u8) -> Option<()> {
+        let mut value = self.register(from);
+        if width == 32 {
+            let bits = self.builder.ins().ireduce(types::I32, value);
+            let single = self.builder.ins().bitcast(types::F32, MemFlagsData::new(), bits);
+            let double = self.builder.ins().fpromote(types::F64, single);
+            value = self.builder.ins().bitcast(types::I64, MemFlagsData::new(), double);
+        }
+        self.builder.def_var(self.registers[usize::from(to)], value);
+        (width >= 32).then_some(())
+    }
+
+    /// Goes on only where the predicate is true.
+    fn keep(&mut self, predicate: usize) -> Option<()> {
+        let (dropped, bound) = (self.dropped?, &self.predicates[predicate]);
+        predicate::refuse(&bound.predicate).ok()?;
+        let next = self.builder.create_block();
+        let mut registers = Registers { registers: &self.registers, base: self.base, bound };
+        predicate::branch(self.builder, &bound.predicate, &mut registers, next, dropped);
+        self.builder.switch_to_block(next);
+        Some(())
     }
 
     fn update_clock(&mut self, from: u16, bits: u64) -> Option<()> {

@@ -18,6 +18,7 @@ pub mod metadata;
 pub mod packets;
 pub mod programs;
 mod random_program;
+mod random_test;
 pub mod reading;
 mod shaped;
 pub mod starts;

@@ -13,12 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kymo_ir::{
-    Block, Cells, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval, verify,
+    Block, Cells, ClassTest, Fault, Op, Program, Records, RowFault, SLACK, ScanPlan, ScanStop, State, Window, eval,
+    verify,
 };
 use kymo_jit::{Engine, Rows, Scan, Text};
 
 use crate::random::Random;
 use crate::random_program::random_program;
+use crate::random_test::random_test;
 
 /// Records that are looked at.
 pub const RECORDS_MAX: usize = 100;
@@ -36,10 +38,16 @@ pub fn hold(random: &mut Random) -> Option<usize> {
     if refused(&body) || header.as_ref().is_some_and(refused) {
         return None;
     }
+    let test = random_test(random);
+    let class_test = [ClassTest::Always, ClassTest::Never, ClassTest::Test(0)][random.below(8).min(2)];
     let count = random.below(60);
     let bytes = random.bytes(count);
     let bits = (count as u64 * 8).saturating_sub(random.below(9) as u64);
-    let (found, _) = Programs::new(header, std::iter::once((0, &body))).same_by_both(&bytes, bits);
+    let mut programs = Programs::new(header, std::iter::once((0, &body)));
+    if random.below(2) == 0 && !refused(&test) {
+        programs = programs.tested(vec![test], vec![class_test]);
+    }
+    let (found, _) = programs.same_by_both(&bytes, bits);
     Some(found.records.len())
 }
 
@@ -93,6 +101,12 @@ fn without(block: &Block, drop: fn(&Op) -> bool) -> Block {
     block.iter().filter(|op| !drop(op)).map(of).collect()
 }
 
+/// The program without what prints and stores: it only moves the position, and reads.
+pub(crate) fn bare(whole: &Program) -> Program {
+    let body = without(&whole.body, |op| prints(op) || stores(op));
+    Program { body, tables: Vec::new(), columns: Vec::new(), ..whole.clone() }
+}
+
 impl Programs {
     /// A plan of these programs; `bodies` are those of event record classes with ids. Without a header every record
     /// has the first class.
@@ -103,14 +117,24 @@ impl Programs {
         let mut all = Vec::new();
         for (class, (id, whole)) in (0..).zip(bodies) {
             let keep = |drop: fn(&Op) -> bool| Program { body: without(&whole.body, drop), ..whole.clone() };
-            let bare = |program| Program { tables: Vec::new(), columns: Vec::new(), ..program };
             plan.ids.push((id, class));
             plan.class_body.push(class);
-            plan.bodies.push(bare(keep(|op| prints(op) || stores(op))));
-            all.push(Body { rows: Arc::new(keep(prints)), text: bare(keep(stores)) });
+            plan.bodies.push(bare(whole));
+            all.push(Body {
+                rows: Arc::new(keep(prints)),
+                text: Program { tables: Vec::new(), columns: Vec::new(), ..keep(stores) },
+            });
         }
         plan.ids.sort_unstable();
         Self { plan: Arc::new(plan), bodies: all }
+    }
+
+    /// The same, with tests of records.
+    #[must_use]
+    pub fn tested(mut self, tests: Vec<Program>, class_test: Vec<ClassTest>) -> Self {
+        let plan = Arc::make_mut(&mut self.plan);
+        (plan.tests, plan.class_test) = (tests, class_test);
+        self
     }
 
     /// What both engines find in a window of `bits` bits, and which programs machine code left to the evaluator.
@@ -181,6 +205,10 @@ impl Programs {
 impl std::fmt::Display for Programs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "header:\n{}", self.plan.header)?;
+        for test in &self.plan.tests {
+            write!(f, "test, {:?}:\n{test}", self.plan.class_test)?;
+            test.predicates.iter().try_for_each(|bound| write!(f, "{}{:?}\n", bound.predicate, bound.operands))?;
+        }
         self.bodies.iter().try_for_each(|body| write!(f, "columns:\n{}text:\n{}", body.rows, body.text))
     }
 }
