@@ -23,7 +23,7 @@ use crate::{fold, order};
 /// A predicate before it is simplified.
 pub(crate) struct Bound {
     pub(crate) predicate: Predicate,
-    keys: Vec<u32>,
+    pub(crate) keys: Vec<u32>,
     missing: Vec<Missing>,
     notes: Vec<Note>,
 }
@@ -59,7 +59,7 @@ impl Bound {
         let refused = |error: PredicateError| vec![Problem::new(0..text_bytes, error.into())];
         self.predicate.verify().map_err(refused)?;
         let predicate = order::ordered(fold::folded(self.predicate));
-        let (predicate, kept) = order::pruned(predicate);
+        let (predicate, kept) = predicate.part(predicate.root.clone());
         predicate.verify().map_err(refused)?;
         let keys = kept.into_iter().map(|input| self.keys[usize::from(input.0)]).collect();
         Ok(Binding { predicate, keys, missing: self.missing, notes: self.notes })

@@ -18,7 +18,8 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text};
+use kymo_ir::predicate::{
+    Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text};
 
 use crate::bind::is_constant;
 use crate::ranges::{self, EVERYTHING, Ranges};
@@ -134,6 +135,10 @@ impl Folder<'_> {
             Number::Real(constant) if is_integer => {
                 let range = self.predicate.range(&left);
                 self.within(left, of_real(relation, constant.value(), range))
+            }
+            right if is_constant(&left) => {
+                let nothing: &[Datum] = &[];
+                Test::Constant(self.predicate.test(&Test::Compare { relation, left, right }, nothing))
             }
             right => {
                 let test = Test::Compare { relation, left, right };

@@ -253,6 +253,8 @@ impl<'t> Lexer<'t> {
         let end = rest.find(|next: char| !next.is_ascii_digit() && !matches!(next, ':' | '.' | '-' | 'T'));
         let instant = &rest[..end.unwrap_or(rest.len())];
         let instant = &instant[..instant.find("..").unwrap_or(instant.len())];
+        // A minus that belongs to nothing is the operator's.
+        let instant = instant.trim_end_matches([':', '.', '-', 'T']);
         if !instant.starts_with(|first: char| first.is_ascii_digit()) {
             return Err(Problem::new(self.at..self.at + 1, ProblemKind::NoInstant));
         }

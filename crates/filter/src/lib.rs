@@ -38,3 +38,6 @@ pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
 pub use filter::{Binding, Filter, Verdict};
 pub use near::nearest;
 pub use problem::{Missing, Note, Problem, ProblemKind};
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! Puts the tests of a predicate in the order in which they are best asked, and leaves out inputs that nobody asks for.
+//! Puts the tests of a predicate in the order in which they are best asked.
 //!
 //! ```text
 //! comm =~ "^kw" && flags & 4 && prio != 3 && cpu == 1
@@ -132,53 +132,6 @@ fn likelihood(test: &Test) -> u8 {
         Test::Compare { relation: Relation::NotEqual, .. } | Test::CompareText { relation: Relation::NotEqual, .. } => 2,
         Test::Not(_) => 2,
         _ => 1,
-    }
-}
-
-/// The same predicate with the inputs alone that it asks for, and what their numbers were.
-pub(crate) fn pruned(mut predicate: Predicate) -> (Predicate, Vec<Input>) {
-    let mut numbers: Vec<Option<Input>> = vec![None; predicate.inputs.len()];
-    let mut kept: Vec<Input> = Vec::new();
-    each_input(&mut predicate.root, &mut |input| {
-        let number = numbers[usize::from(input.0)].get_or_insert_with(|| {
-            kept.push(*input);
-            Input(u16::try_from(kept.len() - 1).expect("there are no more inputs than there were"))
-        });
-        *input = *number;
-    });
-    predicate.inputs = kept.iter().map(|input| predicate.inputs[usize::from(input.0)].clone()).collect();
-    (predicate, kept)
-}
-
-fn each_input(test: &mut Test, visit: &mut impl FnMut(&mut Input)) {
-    match test {
-        Test::Constant(_) => {}
-        Test::Not(test) => each_input(test, visit),
-        Test::All(tests) | Test::Any(tests) => tests.iter_mut().for_each(|test| each_input(test, visit)),
-        Test::Has(input) => visit(input),
-        Test::Compare { left, right, .. } => [left, right].into_iter().for_each(|number| each_of_number(number, visit)),
-        Test::Among { value, .. } => each_of_number(value, visit),
-        Test::CompareText { left, right, .. } => [left, right].into_iter().for_each(|text| each_of_text(text, visit)),
-        Test::Matches { text, .. } => each_of_text(text, visit),
-    }
-}
-
-fn each_of_text(text: &mut Text, visit: &mut impl FnMut(&mut Input)) {
-    if let Text::Input(input) = text {
-        visit(input);
-    }
-}
-
-fn each_of_number(number: &mut Number, visit: &mut impl FnMut(&mut Input)) {
-    match number {
-        Number::Integer(_) | Number::Real(_) => {}
-        Number::Input(input) => visit(input),
-        Number::Truth(test) => each_input(test, visit),
-        Number::Arithmetic { left, right, .. } | Number::Bits { left, right, .. } => {
-            each_of_number(left, visit);
-            each_of_number(right, visit);
-        }
-        Number::Complement(value) | Number::Scaled { value, .. } => each_of_number(value, visit),
     }
 }
 
