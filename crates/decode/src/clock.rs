@@ -45,6 +45,18 @@ impl ClockConverter {
         Self { frequency_hz, offset_ns, addend }
     }
 
+    /// Cycles in a second.
+    #[must_use]
+    pub fn frequency_hz(&self) -> u64 {
+        self.frequency_hz
+    }
+
+    /// Nanoseconds from the origin to cycle 0.
+    #[must_use]
+    pub fn offset_ns(&self) -> i128 {
+        self.offset_ns
+    }
+
     /// Nanoseconds since the clock's origin, rounded down, however large.
     #[must_use]
     pub fn nanos_wide(&self, cycles: u64) -> i128 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use kymo_format::model::{DataStreamClass, TraceClass};
-use kymo_ir::{Program, Records, ScanStop, State, Window, eval};
+use kymo_ir::{Program, Records, ScanPlan, ScanStop, State, Window, eval};
 use kymo_jit::{COMPILE_AFTER, Engine, Scan};
 
 use crate::head::{self, HeadError, PacketHead};
@@ -26,7 +26,7 @@ pub struct Decoder {
 
 /// The scan of a data stream class: machine code as soon as it was used enough to be worth compiling.
 #[derive(Debug, Default)]
-struct LazyScan {
+pub(crate) struct LazyScan {
     /// Records that the evaluator found.
     evaluated: AtomicUsize,
     compiled: OnceLock<Option<Scan>>,
@@ -117,10 +117,24 @@ impl Decoder {
         limit: usize,
     ) -> ScanStop {
         let plan = &self.plan.streams[stream_class].scan;
+        self.scan_plan(plan, &self.scans[stream_class], window, position, state, records, limit)
+    }
+
+    /// Finds event records by a plan, with machine code once it was used enough.
+    #[allow(clippy::too_many_arguments, reason = "what a scan takes, and the plan with its code")]
+    pub(crate) fn scan_plan(
+        &self,
+        plan: &Arc<ScanPlan>,
+        lazy: &LazyScan,
+        window: Window<'_>,
+        position: &mut u64,
+        state: &mut State,
+        records: &mut Records,
+        limit: usize,
+    ) -> ScanStop {
         let Some(engine) = &self.engine else {
             return eval::scan(plan, window, position, state, records, limit);
         };
-        let lazy = &self.scans[stream_class];
         if lazy.evaluated.load(Ordering::Relaxed) < self.compile.after() {
             let before = records.len();
             let some = limit.min(before + self.compile.after());

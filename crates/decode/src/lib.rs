@@ -8,6 +8,7 @@ pub mod cases;
 mod clock;
 pub mod columns;
 mod decoder;
+pub mod filter;
 mod head;
 mod hot;
 mod lower;

@@ -152,10 +152,9 @@ impl<'t> Binder<'t> {
         }
     }
 
-    /// Says how something was understood, once.
-    pub(crate) fn note(&mut self, span: Span, what: &str, how: &str) {
-        if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text.starts_with(what)) {
-            self.notes.push(Note { span, text: format!("{what}{how}") });
+    pub(crate) fn note(&mut self, span: Span, text: String) {
+        if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text == text) {
+            self.notes.push(Note { span, text });
         }
     }
 
@@ -280,7 +279,9 @@ impl<'t> Binder<'t> {
 
     fn has(&mut self, path: &'t Path, span: &Span) -> Test {
         match self.fields.find(path) {
-            Found::Field(field) | Found::Scaled { field, .. } => self.input(&field).map_or(Test::Constant(None), Test::Has),
+            Found::Field(field) | Found::Scaled { field, .. } => {
+                self.input(&field).map_or(Test::Constant(None), Test::Has)
+            }
             Found::Constant(_) | Found::Compound { .. } => Test::Constant(Some(true)),
             Found::Missing { near } => {
                 self.missing(path, span, near, true);

@@ -31,7 +31,8 @@ impl std::fmt::Display for Path {
                 Step::Name(name) => {
                     f.write_str(if number > 0 { "." } else { "" })?;
                     let is_letter = |next: char| next.is_ascii_alphanumeric() || matches!(next, '_' | ':');
-                    let is_plain = name.chars().all(is_letter) && !name.starts_with(|first: char| first.is_ascii_digit());
+                    let is_plain =
+                        name.chars().all(is_letter) && !name.starts_with(|first: char| first.is_ascii_digit());
                     if is_plain && !name.is_empty() { f.write_str(name)? } else { write!(f, "`{name}`")? }
                 }
             }

@@ -8,7 +8,7 @@ use kymo_ir::predicate::Test;
 use crate::ast::{Kind, Tree};
 use crate::bind::bind;
 use crate::fields::{Fields, Path};
-use crate::problem::{Missing, Note, Problem};
+use crate::problem::{Missing, Note, Problem, ProblemKind};
 use crate::{check, parser};
 
 /// An expression that may be asked of events.
@@ -77,6 +77,14 @@ impl Filter {
     /// have, a size.
     pub fn bind(&self, fields: &dyn Fields) -> Result<Binding, Vec<Problem>> {
         bind(&self.tree, &self.text, fields)?.finished(self.text.len())
+    }
+
+    /// What is wrong with a name in it that no class of events has; `near`: names like it that there are.
+    #[must_use]
+    pub fn unknown_name(&self, span: Range<usize>, near: &[String]) -> Problem {
+        let name = self.text.get(span.clone()).unwrap_or_default().to_owned();
+        let help = (!near.is_empty()).then(|| format!("there is `{}`", near.join("`, `")));
+        Problem { span, kind: ProblemKind::UnknownName(name), help }
     }
 
     /// The syntax tree as indented text, one line a node.

@@ -6,7 +6,6 @@
 //! x == 1 || x == 2 || x == 7  x in (1..=2, 7)
 //! x > 4 && x < 9              x in (5..=8)
 //! scaled(x) < 5000            x < 5                    time: from nanoseconds back to cycles
-//! x - 100 < 20                x < 120                  if every difference can be held
 //! x < 42.5                    x <= 42                  integers with real constants
 //! x > 0  for unsigned ones    x != 0
 //! ```
@@ -19,8 +18,7 @@
 use std::collections::{HashMap, HashSet};
 
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{
-    Arithmetic, Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text};
+use kymo_ir::predicate::{Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text};
 
 use crate::bind::is_constant;
 use crate::ranges::{self, EVERYTHING, Ranges};
@@ -123,7 +121,15 @@ impl Folder<'_> {
         match right {
             Number::Integer(constant) if is_integer => {
                 let set = ranges::of_relation(relation, constant);
-                as_written(relation, self.within(left, set))
+                match self.within(left.clone(), set) {
+                    // People know their own comparison better than one that is as good.
+                    Test::Compare { left: same, relation: other, .. }
+                        if same == left && !matches!(other, Relation::Equal | Relation::NotEqual) =>
+                    {
+                        Test::Compare { relation, left, right: Number::Integer(constant) }
+                    }
+                    other => other,
+                }
             }
             Number::Real(constant) if is_integer => {
                 let range = self.predicate.range(&left);
@@ -143,8 +149,9 @@ impl Folder<'_> {
     /// Whether an integer lies in a set.
     fn within(&self, value: Number, set: Ranges) -> Test {
         let (mut value, mut set) = (value, set);
-        while let Some((inner, of_inner)) = self.undone(&value, &set) {
-            (value, set) = (inner, of_inner);
+        while let Number::Scaled { value: inner, multiply, divide, add } = value {
+            set = unscaled(&set, multiply, divide, add);
+            value = *inner;
         }
         let test = match value {
             Number::Integer(constant) => return Test::Constant(Some(ranges::contains(&set, constant))),
@@ -161,35 +168,6 @@ impl Folder<'_> {
         let inside = ranges::clip(&set, range);
         let outside = ranges::complement(&inside, range);
         self.in_words(test, range, inside, outside)
-    }
-
-    /// What a value is computed from, and for which of its values the result is in the set. Sums are left as they are
-    /// where some cannot be held.
-    fn undone(&self, value: &Number, set: &[(i128, i128)]) -> Option<(Number, Ranges)> {
-        let (operation, left, right) = match value {
-            Number::Scaled { value, multiply, divide, add } => {
-                return Some(((**value).clone(), unscaled(set, *multiply, *divide, *add)));
-            }
-            Number::Arithmetic { operation, left, right } => (operation, &**left, &**right),
-            _ => return None,
-        };
-        let exact = self.predicate.exact_range(value);
-        if !exact.is_held() {
-            return None;
-        }
-        let set = ranges::clip(set, exact);
-        let moved = |by: i128| set.iter().map(|&(lowest, highest)| (lowest + by, highest + by)).collect();
-        match (operation, left, right) {
-            (Arithmetic::Add, Number::Integer(constant), inner) | (Arithmetic::Add, inner, Number::Integer(constant)) => {
-                Some((inner.clone(), moved(-constant)))
-            }
-            (Arithmetic::Subtract, inner, Number::Integer(constant)) => Some((inner.clone(), moved(*constant))),
-            (Arithmetic::Subtract, Number::Integer(constant), inner) => {
-                let mirrored = set.iter().rev().map(|&(lowest, highest)| (constant - highest, constant - lowest));
-                Some((inner.clone(), mirrored.collect()))
-            }
-            _ => None,
-        }
     }
 
     /// The plainest test for a set within the range of a value, given what is outside, too.
@@ -294,17 +272,6 @@ impl Folder<'_> {
             test => test,
         }
     }
-}
-
-/// A comparison with the relation that people wrote, where that says the same.
-fn as_written(written: Relation, test: Test) -> Test {
-    let Test::Compare { relation, left, right: Number::Integer(constant) } = test else { return test };
-    let (relation, constant) = match (relation, written) {
-        (Relation::LessOrEqual, Relation::Less) if constant < INTEGER_HIGHEST => (written, constant + 1),
-        (Relation::GreaterOrEqual, Relation::Greater) if constant > INTEGER_LOWEST => (written, constant - 1),
-        _ => (relation, constant),
-    };
-    Test::Compare { relation, left, right: Number::Integer(constant) }
 }
 
 fn takes_all(pattern: &Pattern) -> bool {

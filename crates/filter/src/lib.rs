@@ -36,6 +36,7 @@ mod ranges;
 
 pub use fields::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit};
 pub use filter::{Binding, Filter, Verdict};
+pub use literal::unit;
 pub use near::nearest;
 pub use problem::{Missing, Note, Problem, ProblemKind};
 

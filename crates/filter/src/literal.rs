@@ -7,7 +7,7 @@
 //! "a*b\*c"                                   parts between stars: `a`, `b*c`
 //! ```
 
-use crate::fields::Dimension;
+use crate::fields::{Dimension, Unit};
 use crate::problem::{Problem, ProblemKind, Span};
 
 /// A number.
@@ -84,6 +84,13 @@ const UNITS: [(&str, Dimension, u64); 20] = [
     ("TiB", Dimension::Size, 1 << 40),
     ("PiB", Dimension::Size, 1 << 50),
 ];
+
+/// The unit of that name, as it stands behind numbers.
+#[must_use]
+pub fn unit(name: &str) -> Option<Unit> {
+    let known = UNITS.iter().find(|unit| unit.0 == name);
+    known.map(|&(_, dimension, multiply)| Unit { dimension, multiply, divide: 1 })
+}
 
 /// What help says of suffixes.
 const SUFFIXES: &str =

@@ -45,8 +45,7 @@ impl Binder<'_> {
             return None;
         }
         let wide = |one: u64, other: u64| u128::from(one) * u128::from(other);
-        let factors =
-            (wide(left_unit.multiply, right_unit.divide), wide(right_unit.multiply, left_unit.divide));
+        let factors = (wide(left_unit.multiply, right_unit.divide), wide(right_unit.multiply, left_unit.divide));
         let divisor = greatest_common_divisor(factors.0, factors.1);
         let unit = finer(left_unit, factors.0 / divisor);
         let left = self.scaled(left_id, left.number, factors.0 / divisor);
@@ -60,10 +59,13 @@ impl Binder<'_> {
         if is_constant(&number.number) {
             return;
         }
-        // Once for each number is enough.
-        let what = format!("`{}` has no unit: ", self.written(number_id));
-        let how = format!("`{}` is taken as {value}, in {}", self.written(quantity_id), unit.dimension.base());
-        self.note(self.span(number_id), &what, &how);
+        let text = format!(
+            "`{}` has no unit: `{}` is taken as {value}, in {}",
+            self.written(number_id),
+            self.written(quantity_id),
+            unit.dimension.base()
+        );
+        self.note(self.span(number_id), text);
     }
 
     fn scaled(&mut self, id: Id, number: Number, factor: u128) -> Option<Number> {
@@ -73,7 +75,8 @@ impl Binder<'_> {
         let scaled = match number {
             _ if self.predicate.is_real(&number) => {
                 let factor = Box::new(Number::Real(RealBits::from(factor as f64)));
-                let product = Number::Arithmetic { operation: Arithmetic::Multiply, left: Box::new(number), right: factor };
+                let product =
+                    Number::Arithmetic { operation: Arithmetic::Multiply, left: Box::new(number), right: factor };
                 return match self.computed(product, None) {
                     crate::bind::Value::Number(measured) => Some(measured.number),
                     _ => None,
@@ -83,9 +86,12 @@ impl Binder<'_> {
                 let product = i128::try_from(factor).ok().and_then(|factor| value.checked_mul(factor));
                 product.filter(|product| (INTEGER_LOWEST..=INTEGER_HIGHEST).contains(product)).map(Number::Integer)
             }
-            number => u64::try_from(factor)
-                .ok()
-                .map(|multiply| Number::Scaled { value: Box::new(number), multiply, divide: 1, add: 0 }),
+            number => u64::try_from(factor).ok().map(|multiply| Number::Scaled {
+                value: Box::new(number),
+                multiply,
+                divide: 1,
+                add: 0,
+            }),
         };
         if scaled.is_none() {
             let problem = Problem::new(self.span(id), ProblemKind::UnitRange(self.written(id)));

@@ -70,7 +70,8 @@ impl Costs<'_> {
 
     fn number(&self, number: Number) -> (Number, u32) {
         match number {
-            Number::Integer(_) | Number::Real(_) => (number, 0),
+            Number::Integer(_) => (number, 0),
+            Number::Real(_) => (number, 1),
             Number::Input(input) => (number, u32::from(self.kind(input) == InputKind::Real)),
             Number::Truth(test) => {
                 let (test, cost) = self.test(*test);
@@ -128,7 +129,9 @@ fn likelihood(test: &Test) -> u8 {
     match test {
         Test::Compare { relation: Relation::Equal, .. } | Test::CompareText { relation: Relation::Equal, .. } => 0,
         Test::Among { .. } | Test::Matches { .. } => 0,
-        Test::Compare { relation: Relation::NotEqual, .. } | Test::CompareText { relation: Relation::NotEqual, .. } => 2,
+        Test::Compare { relation: Relation::NotEqual, .. } | Test::CompareText { relation: Relation::NotEqual, .. } => {
+            2
+        }
         Test::Not(_) => 2,
         _ => 1,
     }

@@ -42,8 +42,6 @@ pub enum ProblemKind {
     Character(char),
     #[error("the text that begins here has no closing {0}")]
     UnclosedText(char),
-    #[error("the name that begins here has no closing `")]
-    UnclosedName,
     #[error("the comment that begins here has no closing `*/`")]
     UnclosedComment,
     #[error("`\\{0}` is not an escape")]
@@ -116,6 +114,8 @@ pub enum ProblemKind {
     Label { name: String, label: String },
     #[error("`@{0}` is not a time of this trace")]
     Instant(String),
+    #[error("no class of events has `{0}`")]
+    UnknownName(String),
     #[error("{0}")]
     Predicate(#[from] PredicateError),
 }
@@ -172,9 +172,7 @@ impl Missing {
     /// For people, as problems are.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
-        let is_quoted = self.path.contains('`');
-        let message =
-            if is_quoted { format!("there is no {}", self.path) } else { format!("there is no `{}`", self.path) };
+        let message = format!("there is no `{}`", self.path);
         rendered(&message, text, &self.span, did_you_mean(&self.near).as_deref())
     }
 }

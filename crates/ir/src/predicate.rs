@@ -453,6 +453,34 @@ pub struct Refusal {
     pub why: &'static str,
 }
 
+impl Layout {
+    /// A structure that holds the inputs of a predicate one behind the other, in little-endian order, each at a
+    /// multiple of its own size up to 8 bytes. Texts lie inside of it with so many bytes, or behind pointers.
+    #[must_use]
+    pub fn packed(predicate: &Predicate, text_bytes: Option<u32>) -> Self {
+        let mut size = 0_u32;
+        let mut places = Vec::new();
+        for input in &predicate.inputs {
+            let (bytes, alignment) = match (input.kind, text_bytes) {
+                (InputKind::Integer { bits, .. }, _) => (u32::from(bits).div_ceil(8).next_power_of_two(), None),
+                (InputKind::Real, _) => (8, None),
+                (InputKind::Text(_), Some(bytes)) => (bytes, Some(8)),
+                (InputKind::Text(_), None) => (16, Some(8)),
+            };
+            let offset = size.next_multiple_of(alignment.unwrap_or(bytes));
+            let order = kymo_units::ByteOrder::Little;
+            places.push(match (input.kind, text_bytes) {
+                (InputKind::Integer { .. }, _) => Place::Integer { offset, bytes: bytes as u8, order },
+                (InputKind::Real, _) => Place::Real { offset, bytes: bytes as u8 },
+                (InputKind::Text(_), Some(capacity)) => Place::Inline { offset, capacity },
+                (InputKind::Text(_), None) => Place::Pointer { offset },
+            });
+            size = offset + bytes;
+        }
+        Self { size: size.next_multiple_of(8), places }
+    }
+}
+
 impl Place {
     /// The first byte behind it; 0 where it is missing.
     #[must_use]

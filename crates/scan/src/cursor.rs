@@ -11,6 +11,7 @@
 
 use std::sync::Arc;
 
+use kymo_decode::filter::StreamFilter;
 use kymo_decode::{Decoder, PacketHead};
 use kymo_ir::{Records, ScanStop, State, Window};
 use kymo_source::{Buffer, BufferPool, Stream};
@@ -54,8 +55,8 @@ pub struct CursorSetup {
     pub chunk_bytes: usize,
     /// Deliver marks too.
     pub marks: bool,
-    /// For each event record class, whether its events are delivered; `None`: all are.
-    pub selected: Option<Arc<[bool]>>,
+    /// Which events are delivered; `None`: all are.
+    pub filter: Option<Arc<StreamFilter>>,
 }
 
 /// The walk over one data stream.
@@ -260,6 +261,7 @@ impl Cursor {
         self.clock = row.begin_cycles.unwrap_or(self.clock);
         let state = self.setup.decoder.state(&head, self.clock);
         let packet = Arc::new(Packet { number: number as u64, row, head, head_bytes });
+        let (state, position) = self.enter_filter(&packet, state, body);
         if self.bounds.is_none_or(|bounds| bounds.contain(begin)) {
             self.losses(before, &packet);
         }
@@ -271,7 +273,18 @@ impl Cursor {
         if !owes_begin {
             self.begin_packet(&packet, row.begin_cycles);
         }
-        self.current = Some(Current { packet, state, position: body, owes_begin });
+        self.current = Some(Current { packet, state, position, owes_begin });
+    }
+
+    /// Prepares the state for the filter. A packet without wanted events is at its end.
+    fn enter_filter(&self, packet: &Packet, mut state: State, body: u64) -> (State, u64) {
+        let Some(filter) = &self.setup.filter else { return (state, body) };
+        // Where packets may begin after their first event, their times say nothing.
+        let times = packet.row.begin_cycles.zip(packet.row.end_cycles).filter(|_| !self.begins_are_doubtful);
+        if filter.enter(&packet.head, packet.head_window(), &mut state, times) {
+            return (state, body);
+        }
+        (state, packet.row.content_bits)
     }
 
     /// Bytes of a chunk that begins there.
@@ -355,7 +368,13 @@ impl Cursor {
             let decoder = &self.setup.decoder;
             let class = row.stream_class as usize;
             let Current { state, position, .. } = &mut current;
-            let stop = decoder.scan(class, window, position, state, &mut records, self.batch_rows);
+            let before = *position;
+            let stop = match &self.setup.filter {
+                Some(filter) => filter.scan(window, position, state, &mut records, self.batch_rows),
+                None => decoder.scan(class, window, position, state, &mut records, self.batch_rows),
+            };
+            // Records that the filter drops are behind too.
+            let moved = *position != before;
             let found = !records.is_empty();
             let mut is_over = false;
             if found {
@@ -364,19 +383,28 @@ impl Cursor {
                 is_over = self.deliver(&mut current, events, std::mem::take(&mut keys));
             }
             self.clock = current.state.clock;
+            // What was dropped may be behind the slice too.
+            let now = self.setup.keys.time(Some(self.clock));
+            is_over |= moved && self.bounds.is_some_and(|bounds| bounds.are_before(now));
             match stop {
                 _ if is_over => {
                     self.next_packet = self.setup.wanted.end;
                     return;
                 }
                 ScanStop::End | ScanStop::Full => {
+                    if !found {
+                        self.spare.push((records, keys));
+                    }
                     self.batch_rows = (self.batch_rows * GROWTH).min(BATCH_ROWS);
                     self.current = Some(current);
                     return;
                 }
                 ScanStop::Fault(fault) if fault.kind.wants_more() && end < row.content_bits => {
                     self.chunk = None;
-                    if found {
+                    if moved {
+                        if !found {
+                            self.spare.push((records, keys));
+                        }
                         self.current = Some(current);
                         return;
                     }
@@ -407,9 +435,6 @@ impl Cursor {
         }
         self.setup.keys.events(&records.cycles, &mut keys);
         let is_over = self.keep_slice(&row, records, &mut keys);
-        if let Some(selected) = &self.setup.selected {
-            keep(records, &mut keys, selected);
-        }
         if records.is_empty() {
             self.spare.push((events.records, keys));
         } else {
@@ -481,24 +506,6 @@ impl Cursor {
         }
         length
     }
-}
-
-/// Keeps the events of selected classes.
-fn keep(records: &mut Records, keys: &mut Vec<i64>, selected: &[bool]) {
-    let mut kept = 0;
-    for row in 0..records.len() {
-        if selected[records.classes[row] as usize] {
-            records.cycles[kept] = records.cycles[row];
-            records.classes[kept] = records.classes[row];
-            records.positions[kept] = records.positions[row];
-            keys[kept] = keys[row];
-            kept += 1;
-        }
-    }
-    records.cycles.truncate(kept);
-    records.classes.truncate(kept);
-    records.positions.truncate(kept);
-    keys.truncate(kept);
 }
 
 fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {

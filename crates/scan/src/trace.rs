@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, Compile, Decoder, LowerError};
 use kymo_format::{Metadata, TraceClass};
 use kymo_source::TraceFolder;
@@ -95,6 +96,27 @@ impl DataStream {
             start -= 1;
         }
         start.min(end)..end
+    }
+
+    /// As [`Self::packets_between`], without the first and the last packets in which the filter finds nothing at their
+    /// time.
+    #[must_use]
+    pub fn packets_for(
+        &self,
+        begin_ns: Option<i64>,
+        end_ns: Option<i64>,
+        filter: Option<&StreamFilter>,
+    ) -> Range<usize> {
+        let wanted = self.packets_between(begin_ns, end_ns);
+        let says_when = |filter: &&StreamFilter| !quirks::begins_are_doubtful(filter.decoder().trace_class());
+        let Some(filter) = filter.filter(says_when) else { return wanted };
+        let may_match = |number: &usize| {
+            let packet = self.packets.get(*number);
+            packet.begin_cycles.zip(packet.end_cycles).is_none_or(|times| filter.may_match_between(times))
+        };
+        let start = wanted.clone().find(may_match).unwrap_or(wanted.end);
+        let end = (start..wanted.end).rev().find(may_match).map_or(start, |last| last + 1);
+        start..end
     }
 }
 

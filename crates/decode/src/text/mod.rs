@@ -12,4 +12,5 @@ mod stamp;
 pub use paint::{Paint, Tone};
 pub use pretty::{PrettyFields, PrettyOptions};
 pub use printer::{Event, LineFormat, PacketText, Printer};
+pub(crate) use script::encoding;
 pub use stamp::{Moment, Stamp, StampOptions, ZoneOffset};

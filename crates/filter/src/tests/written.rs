@@ -112,7 +112,8 @@ fn binary(random: &mut Random, depth: usize) -> Written {
     let (left, right) = (expression(random, depth - 1), expression(random, depth - 1));
     let space = ["", " ", "\n", " /* - */ "][random.below(4)];
     // `a.` and `.5` would be numbers or members, `in` a longer name: the operator keeps them apart in any case.
-    let text = format!("{}{space}{symbol} {}", operand(random, &left, precedence), operand(random, &right, precedence + 1));
+    let text =
+        format!("{}{space}{symbol} {}", operand(random, &left, precedence), operand(random, &right, precedence + 1));
     let tree = format!("{symbol}\n{}", indented(&[&left.tree, &right.tree]));
     Written { text, tree, precedence, unary: None }
 }

@@ -49,6 +49,12 @@ impl Text {
 }
 
 impl Predicate {
+    /// The same predicate with only the inputs that it asks for, and which of them those are.
+    #[must_use]
+    pub fn part_of_root(&self) -> (Self, Vec<Input>) {
+        self.part(self.root.clone())
+    }
+
     /// A test over some of these inputs as a predicate over those alone, and which they are.
     #[must_use]
     pub fn part(&self, mut test: Test) -> (Self, Vec<Input>) {

@@ -71,6 +71,12 @@ impl HeadReader {
         }
     }
 
+    /// The head that was read last, in memory.
+    #[must_use]
+    pub fn window(&self, head: &PacketHead) -> Window<'_> {
+        Window::new(&self.buffer, 0, head.body_start)
+    }
+
     /// The bytes of the head that was read last.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

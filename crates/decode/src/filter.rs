@@ -1,0 +1,230 @@
+//! Filters in the read program: which records of a data stream class are found at all.
+//!
+//! ```text
+//! expression ── for each event record class ──> never, always, or a test: a program that reads the fields it
+//!                                               needs and asks as soon as it has them
+//!            ── for each packet ──────────────> may one of its records be found? else it is not read
+//! ```
+//!
+//! The tests become part of the scan, so that a record that is dropped costs no more than what decides it.
+
+mod face;
+mod fields;
+mod packet;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kymo_filter::{Binding, Filter, Problem, Verdict};
+use kymo_format::model::EventRecordClass;
+use kymo_ir::predicate::Bound;
+use kymo_ir::{ClassTest, Op, Program, Records, ScanPlan, ScanStop, State, Window, eval};
+
+use crate::clock::ClockConverter;
+use crate::decoder::{Decoder, LazyScan};
+use crate::lower::LowerError;
+
+use self::face::TestFace;
+use self::fields::ClassFields;
+use self::packet::PacketPart;
+
+/// What is known of a data stream beside its classes.
+pub struct FilterFacts<'a> {
+    /// Its clock, with the shift that its times are shown with.
+    pub clock: Option<ClockConverter>,
+    /// Name of its trace.
+    pub trace_name: &'a str,
+    /// The point in time that the text behind an `@` means: see [`kymo_filter::Fields::instant`].
+    pub instant: &'a dyn Fn(&str) -> Option<i64>,
+}
+
+/// The events of a data stream class that somebody wants.
+#[derive(Debug)]
+pub struct StreamFilter {
+    decoder: Arc<Decoder>,
+    stream_class: usize,
+    plan: Arc<ScanPlan>,
+    scan: LazyScan,
+    packet: PacketPart,
+    outcomes: Vec<ClassOutcome>,
+}
+
+/// What a filter means for one event record class.
+#[derive(Clone, Debug)]
+pub enum ClassOutcome {
+    /// Its name is not among the wanted ones.
+    NotSelected,
+    /// There is no expression, or it is asked, always true, or never: see [`Binding::verdict`].
+    Bound(Option<Box<Binding>>),
+    /// The expression cannot be typed there: no event is kept.
+    Untyped(Vec<Problem>),
+}
+
+impl StreamFilter {
+    /// Binds an expression to every event record class of a data stream class for which `selected` says so.
+    ///
+    /// # Errors
+    ///
+    /// A field class that cannot be decoded.
+    pub fn new(
+        decoder: &Arc<Decoder>,
+        stream_class: usize,
+        filter: Option<&Filter>,
+        selected: &dyn Fn(&EventRecordClass) -> bool,
+        facts: &FilterFacts<'_>,
+    ) -> Result<Self, LowerError> {
+        let stream = decoder.stream_class(stream_class);
+        let trace = decoder.trace_class();
+        let mut plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
+        let mut packet = PacketPart::new(decoder.slot_count());
+        let mut known: HashMap<Program, u32> = HashMap::new();
+        let mut outcomes = Vec::with_capacity(stream.event_classes.len());
+        for (number, event) in stream.event_classes.iter().enumerate() {
+            let (outcome, test) = match filter {
+                _ if !selected(event) => (ClassOutcome::NotSelected, ClassTest::Never),
+                None => (ClassOutcome::Bound(None), ClassTest::Always),
+                Some(filter) => {
+                    let fields = ClassFields::new(trace, stream, event, facts);
+                    match filter.bind(&fields) {
+                        Err(problems) => (ClassOutcome::Untyped(problems), ClassTest::Never),
+                        Ok(binding) => {
+                            let sources = fields.sources(&binding.keys);
+                            let test = match binding.verdict() {
+                                Verdict::AlwaysTrue => ClassTest::Always,
+                                Verdict::NeverTrue => ClassTest::Never,
+                                Verdict::Depends => {
+                                    packet.add(&binding.predicate, &sources);
+                                    let mut face = TestFace::new(&binding.predicate, &sources, &mut packet);
+                                    let program = decoder.body(stream_class, number, &mut face)?;
+                                    let next = plan.tests.len() as u32;
+                                    ClassTest::Test(*known.entry(trimmed(program)).or_insert_with_key(|program| {
+                                        plan.tests.push(program.clone());
+                                        next
+                                    }))
+                                }
+                            };
+                            if test == ClassTest::Always {
+                                packet.add_always();
+                            }
+                            (ClassOutcome::Bound(Some(Box::new(binding))), test)
+                        }
+                    }
+                }
+            };
+            if filter.is_none() && test == ClassTest::Always {
+                packet.add_always();
+            }
+            outcomes.push(outcome);
+            plan.class_test.push(test);
+        }
+        packet.write(decoder, stream_class)?;
+        let decoder = Arc::clone(decoder);
+        Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
+    }
+
+    /// What it means for each event record class.
+    #[must_use]
+    pub fn outcomes(&self) -> &[ClassOutcome] {
+        &self.outcomes
+    }
+
+    /// Which events of each class are found.
+    #[must_use]
+    pub fn class_tests(&self) -> &[ClassTest] {
+        &self.plan.class_test
+    }
+
+    /// The program that asks, for a class that has one.
+    #[must_use]
+    pub fn test(&self, event_class: usize) -> Option<&Program> {
+        match self.plan.class_test.get(event_class)? {
+            ClassTest::Test(test) => self.plan.tests.get(*test as usize),
+            ClassTest::Always | ClassTest::Never => None,
+        }
+    }
+
+    /// No event is found, whatever the packets hold.
+    #[must_use]
+    pub fn is_never(&self) -> bool {
+        self.plan.class_test.iter().all(|test| *test == ClassTest::Never)
+    }
+
+    /// Prepares a packet's state: leaves what tests ask of the packet. Whether any of its events may be found;
+    /// `times`: the cycles of its first and last event are not outside of these.
+    pub fn enter(
+        &self,
+        head: &crate::PacketHead,
+        window: Window<'_>,
+        state: &mut State,
+        times: Option<(u64, u64)>,
+    ) -> bool {
+        self.packet.enter(head, window, state);
+        self.packet.may_match(&state.slots, times)
+    }
+
+    /// Whether events may be found in a packet of which no more is known than its times.
+    #[must_use]
+    pub fn may_match_between(&self, times: (u64, u64)) -> bool {
+        self.packet.may_match_between(times)
+    }
+
+    /// As [`Decoder::scan`], for the events that are wanted.
+    pub fn scan(
+        &self,
+        window: Window<'_>,
+        position: &mut u64,
+        state: &mut State,
+        records: &mut Records,
+        limit: usize,
+    ) -> ScanStop {
+        self.decoder.scan_plan(&self.plan, &self.scan, window, position, state, records, limit)
+    }
+
+    /// Whether a record that was found without the filter is wanted. `state` was prepared by [`StreamFilter::enter`].
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn keeps(
+        &self,
+        event_class: usize,
+        window: Window<'_>,
+        position: u64,
+        cycles: u64,
+        state: &mut State,
+    ) -> Result<bool, kymo_ir::Fault> {
+        match self.plan.class_test[event_class] {
+            ClassTest::Always => Ok(true),
+            ClassTest::Never => Ok(false),
+            ClassTest::Test(test) => {
+                state.clock = cycles;
+                eval::keeps(&self.plan.tests[test as usize], window, position, state)
+            }
+        }
+    }
+
+    /// What reads the packets.
+    #[must_use]
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// The data stream class that it is made for.
+    #[must_use]
+    pub fn stream_class(&self) -> usize {
+        self.stream_class
+    }
+}
+
+/// Without what is read behind the last question.
+fn trimmed(mut program: Program) -> Program {
+    let last = program.body.iter().rposition(|op| matches!(op, Op::Keep { .. }));
+    program.body.truncate(last.map_or(0, |last| last + 1));
+    program
+}
+
+/// Adds a question to a program.
+fn ask(program: &mut Program, bound: Bound) -> Op {
+    program.predicates.push(bound);
+    Op::Keep { predicate: (program.predicates.len() - 1) as u16 }
+}

@@ -1,0 +1,385 @@
+//! What names in an expression mean for the events of one class.
+//!
+//! ```text
+//! next_tid          payload, then specific context, common context, packet context; then words of the language
+//! $ctx.vtid         contexts alone          $payload.time    the payload alone
+//! event.name        event.id, event.log_level, event.emf_uri, event.namespace, event.uid
+//! time  cycles      the event's time in nanoseconds, its clock in cycles
+//! packet.cpu_id     stream.id, stream.class_id, stream.name     trace.name     env.hostname, trace.env.hostname
+//! ```
+
+use std::cell::RefCell;
+
+use kymo_filter::{Constant, Dimension, Field, Fields, Found, Path, Step, Unit, nearest};
+use kymo_format::model::{
+    self, DataStreamClass, EnvironmentValue, EventRecordClass, FieldClass, FieldKind, IntegerMeaning, Scope, TraceClass,
+};
+use kymo_ir::predicate::InputKind;
+
+use super::FilterFacts;
+use super::packet;
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The event's clock.
+    Cycles,
+    /// The data stream's id, which packets tell.
+    StreamId,
+    /// A field of the packet's context, or of the event.
+    Field(Place),
+}
+
+/// A field, from the structure of its scope downwards.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) scope: Scope,
+    pub(super) parts: Vec<Part>,
+}
+
+/// One step down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Member(usize),
+    Option(usize),
+    Content,
+    Element(u64),
+}
+
+/// One class of events.
+pub(super) struct ClassFields<'a> {
+    trace: &'a TraceClass,
+    stream: &'a DataStreamClass,
+    event: &'a EventRecordClass,
+    facts: &'a FilterFacts<'a>,
+    /// What was asked for, by key.
+    known: RefCell<Vec<Source>>,
+}
+
+/// A field that was found.
+struct Target<'a> {
+    class: &'a FieldClass,
+    place: Place,
+    optional: bool,
+}
+
+impl Target<'_> {
+    /// What may be there instead of nothing.
+    fn content(mut self) -> Self {
+        while let FieldKind::Optional(optional) = &self.class.kind {
+            self.place.parts.push(Part::Content);
+            (self.class, self.optional) = (&optional.content, true);
+        }
+        self
+    }
+}
+
+/// Contexts, from the innermost outwards.
+const CONTEXTS: [Scope; 3] = [Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
+const PLACES: [Scope; 4] =
+    [Scope::EventPayload, Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
+
+impl<'a> ClassFields<'a> {
+    pub(super) fn new(
+        trace: &'a TraceClass,
+        stream: &'a DataStreamClass,
+        event: &'a EventRecordClass,
+        facts: &'a FilterFacts<'a>,
+    ) -> Self {
+        Self { trace, stream, event, facts, known: RefCell::default() }
+    }
+
+    /// Where the values with these keys come from.
+    pub(super) fn sources(&self, keys: &[u32]) -> Vec<Source> {
+        let known = self.known.borrow();
+        keys.iter().map(|&key| known[key as usize].clone()).collect()
+    }
+
+    fn key(&self, source: Source) -> u32 {
+        let mut known = self.known.borrow_mut();
+        let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
+            known.push(source);
+            known.len() - 1
+        });
+        place as u32
+    }
+
+    fn scope(&self, scope: Scope) -> Option<&'a FieldClass> {
+        match scope {
+            Scope::PacketContext => self.stream.packet_context.as_ref(),
+            Scope::EventCommonContext => self.stream.event_common_context.as_ref(),
+            Scope::EventSpecificContext => self.event.specific_context.as_ref(),
+            Scope::EventPayload => self.event.payload.as_ref(),
+            Scope::PacketHeader | Scope::EventHeader => None,
+        }
+    }
+
+    /// The field in the first of these scopes that has it.
+    fn field_in(&self, scopes: &[Scope], steps: &[Step], name: &str) -> Option<Found> {
+        scopes.iter().find_map(|&scope| {
+            let start =
+                Target { class: self.scope(scope)?, place: Place { scope, parts: Vec::new() }, optional: false };
+            self.descend(start, steps).map(|found| match found {
+                Ok(target) => self.found(target, name),
+                Err(what) => Found::Compound { what },
+            })
+        })
+    }
+
+    /// Goes down some steps. `None`: there is no such field; `Err`: it is there, but cannot be asked that way.
+    fn descend(&self, mut target: Target<'a>, steps: &[Step]) -> Option<Result<Target<'a>, &'static str>> {
+        for step in steps {
+            target = target.content();
+            target = match (&target.class.kind, step) {
+                (FieldKind::Structure(structure), Step::Name(name)) => {
+                    let index = structure.members.iter().position(|member| self.is_named(&member.name, name))?;
+                    target.place.parts.push(Part::Member(index));
+                    Target { class: &structure.members[index].class, ..target }
+                }
+                (FieldKind::Variant(variant), Step::Name(name)) => {
+                    let is_named = |option: &model::VariantOption| {
+                        option.name.as_ref().is_some_and(|own| self.is_named(own, name))
+                    };
+                    let index = variant.options.iter().position(is_named)?;
+                    target.place.parts.push(Part::Option(index));
+                    Target { class: &variant.options[index].class, optional: true, ..target }
+                }
+                (FieldKind::StaticArray(array), Step::Index(index)) => {
+                    if *index >= array.length {
+                        return None;
+                    }
+                    target.place.parts.push(Part::Element(*index));
+                    Target { class: &array.element, ..target }
+                }
+                (FieldKind::DynamicArray(array), Step::Index(index)) => {
+                    target.place.parts.push(Part::Element(*index));
+                    Target { class: &array.element, optional: true, ..target }
+                }
+                (
+                    FieldKind::StaticText(_) | FieldKind::DynamicText(_) | FieldKind::NullTerminatedText(_),
+                    Step::Index(_),
+                ) => return Some(Err("a character of text")),
+                (FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_), Step::Index(_)) => {
+                    return Some(Err("a byte of a blob"));
+                }
+                _ => return None,
+            };
+        }
+        Some(Ok(target))
+    }
+
+    fn is_named(&self, own: &str, name: &str) -> bool {
+        model::display_name(self.trace.dialect, own) == name
+    }
+
+    fn found(&self, target: Target<'a>, name: &str) -> Found {
+        let Target { class, place, optional } = target.content();
+        let in_packet = place.scope == Scope::PacketContext;
+        let kind = match kind(&class.kind) {
+            Ok(InputKind::Text(_)) if in_packet => {
+                return Found::Compound { what: "text of a packet's context" };
+            }
+            Ok(kind) => kind,
+            Err(what) => return Found::Compound { what },
+        };
+        let labels = class.integer_meaning().map(labels).unwrap_or_default();
+        let unit = class.attributes.as_deref().and_then(unit);
+        let key = self.key(Source::Field(place));
+        Found::Field(Field { key, name: name.to_owned(), kind, optional, labels, unit })
+    }
+
+    /// One of the language's own words.
+    fn word(&self, word: &str, rest: &[Step], name: &str) -> Found {
+        let only = |found: Option<Found>| match rest {
+            [] => found.unwrap_or_else(|| self.missing(name)),
+            _ => self.missing(name),
+        };
+        match (word, rest) {
+            ("time", _) => only(self.time(name)),
+            ("cycles", _) => only(self.stream.default_clock.map(|_| Found::Field(self.cycles(name)))),
+            ("payload", [_, ..]) => self.or_missing(self.field_in(&[Scope::EventPayload], rest, name), name),
+            ("ctx", [Step::Name(first), further @ ..]) => {
+                let written = [&[Step::Name(plain(first))], further].concat();
+                let found = self.field_in(&CONTEXTS, rest, name);
+                self.or_missing(found.or_else(|| self.field_in(&CONTEXTS, &written, name)), name)
+            }
+            ("app", [Step::Name(first), further @ ..]) => {
+                let written = [&[Step::Name(plain(&format!("app.{first}")))], further].concat();
+                self.or_missing(self.field_in(&CONTEXTS, &written, name), name)
+            }
+            ("packet", [Step::Name(context), further @ ..]) if context == "context" && !further.is_empty() => {
+                self.or_missing(self.field_in(&[Scope::PacketContext], further, name), name)
+            }
+            ("packet", [_, ..]) => self.or_missing(self.field_in(&[Scope::PacketContext], rest, name), name),
+            ("trace", [Step::Name(env), Step::Name(entry)]) if env == "env" => self.environment(entry, name),
+            ("env", [Step::Name(entry)]) => self.environment(entry, name),
+            ("event", [Step::Name(what)]) => self.of_event(what, name),
+            ("stream", [Step::Name(what)]) => self.of_stream(what, name),
+            ("trace", [Step::Name(what)]) => self.of_trace(what, name),
+            _ => self.missing(name),
+        }
+    }
+
+    fn or_missing(&self, found: Option<Found>, name: &str) -> Found {
+        found.unwrap_or_else(|| self.missing(name))
+    }
+
+    fn cycles(&self, name: &str) -> Field {
+        let kind = InputKind::Integer { signed: false, bits: 64 };
+        let key = self.key(Source::Cycles);
+        Field { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None }
+    }
+
+    fn time(&self, name: &str) -> Option<Found> {
+        let clock = self.facts.clock?;
+        let add = i64::try_from(clock.offset_ns()).ok()?;
+        let mut field = self.cycles(name);
+        field.unit = Some(Unit { dimension: Dimension::Time, multiply: 1, divide: 1 });
+        Some(Found::Scaled { field, multiply: 1_000_000_000, divide: clock.frequency_hz(), add })
+    }
+
+    fn environment(&self, entry: &str, name: &str) -> Found {
+        match self.trace.environment(entry) {
+            Some(EnvironmentValue::Integer(value)) => Found::Constant(Constant::Integer(*value)),
+            Some(EnvironmentValue::Text(text)) => Found::Constant(Constant::Text(text.clone())),
+            None => {
+                let entries: Vec<String> =
+                    self.trace.environment.iter().map(|(entry, _)| format!("env.{entry}")).collect();
+                Found::Missing { near: near(name, &entries) }
+            }
+        }
+    }
+
+    fn of_event(&self, what: &str, name: &str) -> Found {
+        let event = self.event;
+        let text = |text: &Option<String>| text.clone().map(Constant::Text);
+        let constant = match what {
+            "name" => text(&event.name),
+            "id" => Some(Constant::Integer(i128::from(event.id))),
+            "log_level" | "loglevel" => event.log_level.map(|level| Constant::Integer(i128::from(level))),
+            "emf_uri" => text(&event.emf_uri),
+            "namespace" => text(&event.namespace),
+            "uid" => text(&event.uid),
+            _ => {
+                let words =
+                    ["event.name", "event.id", "event.log_level", "event.emf_uri", "event.namespace", "event.uid"];
+                return Found::Missing { near: nearest(name, words) };
+            }
+        };
+        constant.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+    }
+
+    fn of_stream(&self, what: &str, name: &str) -> Found {
+        match what {
+            "class_id" => Found::Constant(Constant::Integer(i128::from(self.stream.id))),
+            "name" => {
+                let name = self.stream.name.clone().map(Constant::Text);
+                name.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+            }
+            "id" => {
+                let kind = InputKind::Integer { signed: false, bits: 64 };
+                let key = self.key(Source::StreamId);
+                Found::Field(Field { key, name: name.to_owned(), kind, optional: true, labels: Vec::new(), unit: None })
+            }
+            _ => Found::Missing { near: nearest(name, ["stream.id", "stream.class_id", "stream.name"]) },
+        }
+    }
+
+    fn of_trace(&self, what: &str, name: &str) -> Found {
+        match what {
+            "name" => Found::Constant(Constant::Text(self.facts.trace_name.to_owned())),
+            "uuid" => match &self.trace.uuid {
+                Some(uuid) => Found::Constant(Constant::Text(uuid.to_string())),
+                None => Found::Missing { near: Vec::new() },
+            },
+            _ => Found::Missing { near: nearest(name, ["trace.name", "trace.uuid", "trace.env"]) },
+        }
+    }
+
+    fn missing(&self, name: &str) -> Found {
+        let mut names = Vec::new();
+        for scope in PLACES {
+            if let Some(class) = self.scope(scope) {
+                self.names(class, "", &mut names);
+            }
+        }
+        Found::Missing { near: near(name.trim_start_matches('$'), &names) }
+    }
+
+    /// Names of the fields below a structure.
+    fn names(&self, class: &FieldClass, before: &str, into: &mut Vec<String>) {
+        let FieldKind::Structure(structure) = &class.kind else { return };
+        for member in &structure.members {
+            if into.len() >= NAMES_MAX {
+                return;
+            }
+            let name = format!("{before}{}", model::display_name(self.trace.dialect, &member.name));
+            self.names(&member.class, &format!("{name}."), into);
+            into.push(name);
+        }
+    }
+}
+
+fn near(name: &str, candidates: &[String]) -> Vec<String> {
+    nearest(name, candidates.iter().map(String::as_str))
+}
+
+/// Names that are compared with one that is missing.
+const NAMES_MAX: usize = 1000;
+
+/// As LTTng writes names of contexts into metadata.
+fn plain(name: &str) -> String {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' }).collect()
+}
+
+impl Fields for ClassFields<'_> {
+    fn find(&self, path: &Path) -> Found {
+        let name = packet::written(path);
+        let Some((Step::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
+        if path.is_global {
+            return self.word(word, rest, &name);
+        }
+        match self.field_in(&PLACES, &path.steps, &name) {
+            Some(found) => found,
+            None if matches!(word.as_str(), "ctx" | "app" | "payload" | "header") => self.missing(&name),
+            None => self.word(word, rest, &name),
+        }
+    }
+
+    fn instant(&self, text: &str) -> Option<i64> {
+        (self.facts.instant)(text)
+    }
+}
+
+/// The type of a field's values.
+fn kind(kind: &FieldKind) -> Result<InputKind, &'static str> {
+    Ok(match kind {
+        FieldKind::Integer(integer) => {
+            InputKind::Integer { signed: integer.meaning.signed, bits: integer.bits.length.min(64) as u8 }
+        }
+        FieldKind::VariableInteger(integer) => InputKind::Integer { signed: integer.meaning.signed, bits: 64 },
+        FieldKind::Boolean(_) => InputKind::Integer { signed: false, bits: 1 },
+        FieldKind::BitArray(bits) => InputKind::Integer { signed: false, bits: bits.length.min(64) as u8 },
+        FieldKind::BitMap(map) => InputKind::Integer { signed: false, bits: map.bits.length.min(64) as u8 },
+        FieldKind::Real(_) => InputKind::Real,
+        FieldKind::NullTerminatedText(encoding) => InputKind::Text(crate::text::encoding(*encoding)),
+        FieldKind::StaticText(text) => InputKind::Text(crate::text::encoding(text.encoding)),
+        FieldKind::DynamicText(text) => InputKind::Text(crate::text::encoding(text.encoding)),
+        FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_) => return Err("a blob"),
+        FieldKind::Structure(_) => return Err("a structure"),
+        FieldKind::StaticArray(_) | FieldKind::DynamicArray(_) => return Err("an array"),
+        FieldKind::Variant(_) => return Err("a variant"),
+        FieldKind::Optional(_) => return Err("an optional"),
+    })
+}
+
+fn labels(meaning: &IntegerMeaning) -> Vec<(String, Vec<(i128, i128)>)> {
+    let ranges = |mapping: &model::Mapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
+    meaning.mappings.iter().map(|mapping| (mapping.label.clone(), ranges(mapping))).collect()
+}
+
+/// What `{"kymograph": {"unit": "ms"}}` among the attributes of a field class says.
+fn unit(attributes: &model::Attributes) -> Option<Unit> {
+    let name = attributes.get("kymograph")?.get("unit")?.as_str()?;
+    kymo_filter::unit(name)
+}
