@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use kymo_session::When;
 
-use crate::when::{TimeRange, When};
+use crate::when::TimeRange;
 
 /// Records, reads and shows traces.
 #[derive(Parser)]
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     /// Writes events as tables for pandas, DuckDB, Polars and their like
     #[cfg(feature = "export")]
     Export(ExportArguments),
+    /// Says what a filter expression means, and what is wrong with it
+    Filter(FilterArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
     /// Writes shell completions to standard output
@@ -114,6 +117,7 @@ Examples:
   kymo count my-trace
   kymo count --by trace,class my-traces
   kymo count --by stream --sizes my-trace
+  kymo count --filter 'ret < 0' my-trace
   kymo count --sizes --json my-trace | jq '.groups[0]'
 
 Rates are events over the time from the first packet to the end of the last, of all traces.
@@ -128,6 +132,13 @@ pub(crate) struct CountArguments {
     /// What to count apart
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', default_value = "class")]
     pub(crate) by: Vec<By>,
+    /// Counts only events with such a name; `*` is any text, `?` any character; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) event: Vec<String>,
+    /// Counts only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// `kymo filter --help`
+    #[arg(short = 'F', long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
     /// Says how large events are too; takes longer
     #[arg(long)]
     pub(crate) sizes: bool,
@@ -215,12 +226,54 @@ pub(crate) struct CutArguments {
     /// Keeps only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,
+    /// Keeps only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// `kymo filter --help`
+    #[arg(short = 'F', long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
     /// Writes the metadata in this dialect instead of as it is
     #[arg(long = "as", value_enum, value_name = "DIALECT")]
     pub(crate) dialect: Option<Dialect>,
     /// The folder to make
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
+}
+
+const FILTER_HELP: &str = "\
+Examples:
+  kymo filter 'next_prio < 100 && next_comm == \"kworker*\"' my-trace
+  kymo filter --explain 'ret < 0 && event.name == \"syscall_exit_*\"' my-trace
+  kymo count --filter 'time >= @12:18:50.43 && cpu_id in (1, 3)' my-trace
+
+Fields        next_tid   msg.header.id   stack[0]   $ctx.vtid   packet.cpu_id
+Of the event  event.name  event.id  event.log_level  time  cycles
+Of its trace  stream.id  stream.name  trace.name  env.hostname
+Operators     || && == != < <= > >= in(...) =~ | ^ & << >> + - * / % ! ~   has(field)
+Literals      12  0xff  1.5  5ms  10MiB  @12:18:50.43  \"text\"  \"kworker*\" (a pattern with == and !=)
+
+`&`, `|` and `^` bind tighter than comparisons. What is asked of a field that an event does
+not have is unknown; an event is kept only if the whole is true. The whole language stands
+in docs/filter.md.
+
+Exit status: 0 it may keep events, 1 it keeps none, 2 it is wrong.";
+
+#[derive(Args)]
+#[command(after_help = FILTER_HELP)]
+pub(crate) struct FilterArguments {
+    /// The expression
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub(crate) expression: String,
+    /// Traces to ask for their classes of events; without any, only the expression is looked at
+    #[arg(value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Shows what becomes of it: tree, typed predicate, read program, bytecode
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Only classes of events with such a name; `*` is any text, `?` any character; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) event: Vec<String>,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// A file format of tables.
@@ -257,6 +310,10 @@ pub(crate) struct ExportArguments {
     /// Writes only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,
+    /// Writes only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// `kymo filter --help`
+    #[arg(short = 'F', long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
     /// The folder to write to
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
@@ -285,6 +342,7 @@ Examples:
   kymo print --color always my-trace | less -R
   kymo print --event 'sched_*' --format json my-trace | jq .payload
   kymo print --event sched_switch --format csv my-trace > switches.csv
+  kymo print --filter 'next_tid == 4297' my-trace
   kymo print --begin 12:18:50 --end 12:18:50.5 my-trace
   kymo print --format details my-trace       classes, packets and losses too
   kymo print --stream-intersection my-trace  only while all data streams are active
@@ -310,6 +368,10 @@ pub(crate) struct PrintArguments {
     /// Prints only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,
+    /// Prints only events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// `kymo filter --help`
+    #[arg(short = 'F', long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
     /// Stops after so many events
     #[arg(long, value_name = "EVENTS")]
     pub(crate) limit: Option<u64>,

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
-use kymo_session::{ClassCount, CountOptions, Counts, Progress, Session};
+use kymo_session::{ClassCount, CountOptions, Counts, Progress, Session, Zone};
 use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::{By, CountArguments};
 use crate::progress::watched;
+use crate::select::selection;
 use crate::show::{self, bytes, grouped};
 
 /// Characters of the longest bar.
@@ -17,7 +18,9 @@ const BAR: usize = 30;
 /// Shows how often each class occurs.
 pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
-    let counts = watched(&progress, || session.count(CountOptions { sizes: arguments.sizes }, &progress));
+    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local);
+    let options = CountOptions { selection, sizes: arguments.sizes };
+    let counts = watched(&progress, || session.count(&options, &progress));
     let table = Table::new(&counts, &arguments.by);
     let mut out = io::stdout().lock();
     if arguments.json {

@@ -2,23 +2,23 @@
 
 use std::io::{self, Write};
 
-use jiff::tz::TimeZone;
-use kymo_session::{CutOptions, Progress, Session};
+use kymo_session::{CutOptions, Progress, Session, Zone};
 
 use crate::Outcome;
 use crate::arguments::CutArguments;
 use crate::metadata::form;
 use crate::progress::watched;
+use crate::select::selection;
 use crate::show::{self, grouped};
 use crate::when::span;
 
 /// Writes a part of a trace.
 pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system());
-    let options = CutOptions { begin_ns, end_ns, events: arguments.event.clone(), form: form(arguments.dialect) };
+    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), Zone::Local);
+    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local);
+    let options = CutOptions { begin_ns, end_ns, selection, form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;
     writeln!(io::stdout(), "{} events written to {}", grouped(cut.events), arguments.output.display())?;
-    show::unmatched(session, &arguments.event);
     Ok(show::report(&cut.report, arguments.common.strict))
 }

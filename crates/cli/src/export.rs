@@ -2,25 +2,25 @@
 
 use std::io::{self, Write};
 
-use jiff::tz::TimeZone;
-use kymo_session::{ExportOptions, FileFormat, Progress, Session};
+use kymo_session::{ExportOptions, FileFormat, Progress, Session, Zone};
 
 use crate::Outcome;
 use crate::arguments::{ExportArguments, TableFormat};
 use crate::progress::watched;
+use crate::select::selection;
 use crate::show;
 use crate::when::span;
 
 /// Writes tables and says which.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), &TimeZone::system());
+    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), Zone::Local);
     let options = ExportOptions {
         output: arguments.output.clone(),
         format: match arguments.format {
             TableFormat::Arrow => FileFormat::Arrow,
             TableFormat::Parquet => FileFormat::Parquet,
         },
-        events: arguments.event.clone(),
+        selection: selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local),
         begin_ns,
         end_ns,
         keep_bytes: arguments.keep_bytes,
@@ -36,6 +36,5 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
             eprintln!("warning: {file}: {count} texts are not valid and have U+FFFD there; --keep-bytes keeps them");
         }
     }
-    show::unmatched(session, &arguments.event);
     Ok(show::report(&exported.report, arguments.common.strict))
 }

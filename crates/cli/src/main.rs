@@ -8,11 +8,13 @@ mod count;
 mod cut;
 #[cfg(feature = "export")]
 mod export;
+mod filter;
 mod index;
 mod info;
 mod metadata;
 mod print;
 mod progress;
+mod select;
 mod show;
 mod when;
 
@@ -85,6 +87,11 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             Some(session) => export::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
+        Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
+            Some(session) => filter::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
         Command::Index(arguments) => index::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Metadata(arguments) => metadata::run(arguments),
@@ -113,13 +120,16 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
 
 /// Opens the traces, or says why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
+    open_paths(&common.traces, common.threads, clock_shift_ns)
+}
+
+fn open_paths(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Option<Session> {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    let options = OpenOptions { clock_shift_ns, threads: common.threads, compile, cache: kymo_session::cache_folder() };
-    let paths: &[PathBuf] = &common.traces;
+    let options = OpenOptions { clock_shift_ns, threads, compile, cache: kymo_session::cache_folder() };
     match Session::open(paths, &options) {
         Ok(session) => Some(session),
         Err(failure) => {

@@ -6,12 +6,14 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use kymo_session::{
-    DetailsOptions, Paint, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Progress, Session, StampOptions,
+    DetailsOptions, Paint, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Progress, Selection, Session,
+    StampOptions, Zone,
 };
 
 use crate::Outcome;
 use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
 use crate::progress::watched;
+use crate::select::selection;
 use crate::show;
 use crate::when::span;
 
@@ -22,12 +24,13 @@ const ORIGINS: &str = "warning: the clocks count from different origins, so that
 /// Prints what the arguments ask for.
 pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
     let mut options = options(arguments);
-    let zone = if arguments.clock_gmt { TimeZone::UTC } else { TimeZone::system() };
+    let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
+    options.selection = selection(session, &arguments.event, arguments.filter.as_deref(), zone);
     let (begin, end) = match &arguments.timerange {
         Some(range) => (Some(&range.begin), Some(&range.end)),
         None => (arguments.begin.as_ref(), arguments.end.as_ref()),
     };
-    (options.begin_ns, options.end_ns) = span(session, begin, end, &zone);
+    (options.begin_ns, options.end_ns) = span(session, begin, end, zone);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);
@@ -36,7 +39,6 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     if !options.force_correlate && !session.times_are_comparable() {
         eprintln!("{ORIGINS}");
     }
-    show::unmatched(session, &arguments.event);
     if arguments.verbose {
         eprintln!("{} events", show::grouped(printed.events));
     }
@@ -87,7 +89,7 @@ fn options(arguments: &PrintArguments) -> PrintOptions {
         details: DetailsOptions { trace_name: !arguments.no_trace_name, stream_name: !arguments.no_stream_name },
         force_correlate: arguments.clock_force_correlate,
         stream_intersection: arguments.stream_intersection,
-        events: arguments.event.clone(),
+        selection: Selection::default(),
         limit: arguments.limit,
         begin_ns: None,
         end_ns: None,

@@ -294,7 +294,7 @@ fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, S
 /// Reads every event record.
 fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress) {
     let session = Session::of_trace(Arc::clone(trace));
-    for (mut cursor, stream) in session.cursors(true).into_iter().zip(&trace.streams) {
+    for (mut cursor, stream) in session.cursors(true, &[]).into_iter().zip(&trace.streams) {
         let (mut last, mut steps) = (None, Steps::default());
         while let Some(item) = cursor.next_item() {
             let batch = match item {

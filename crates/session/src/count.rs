@@ -11,6 +11,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kymo_decode::filter::StreamFilter;
 use kymo_ir::Records;
 use kymo_scan::{Content, Cursor, Events, Item, Mark};
 
@@ -18,10 +19,13 @@ use crate::info::losses;
 use crate::open::{Origin, Session, trace_name};
 use crate::progress::{Progress, Steps};
 use crate::report::{Problem, Report};
+use crate::select::Selection;
 
 /// What to count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CountOptions {
+    /// Only these events.
+    pub selection: Selection,
     /// Bits of event records too.
     pub sizes: bool,
 }
@@ -75,17 +79,24 @@ pub struct ClassCount {
 impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
     #[must_use]
-    pub fn count(&self, options: CountOptions, progress: &Progress) -> Counts {
+    pub fn count(&self, options: &CountOptions, progress: &Progress) -> Counts {
         self.expect(progress, None, None);
-        let cursors: Vec<Mutex<Option<Cursor>>> =
-            self.cursors(options.sizes).into_iter().map(|cursor| Mutex::new(Some(cursor))).collect();
+        let filters = self.filters(&options.selection);
+        // A record's size is known from where the one before it ends, be that wanted or not.
+        let early = if options.sizes { &[] } else { &filters[..] };
+        let cursors: Vec<Mutex<Option<Cursor>>> = self
+            .cursors(options.sizes || !options.selection.is_all(), early)
+            .into_iter()
+            .map(|cursor| Mutex::new(Some(cursor)))
+            .collect();
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let work = || {
             while let Some(slot) = cursors.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let cursor = slot.lock().ok().and_then(|mut cursor| cursor.take());
                 let Some(cursor) = cursor else { continue };
-                let counted = count_stream(self, cursor, options, progress);
+                let filter = filters[cursor.stream()].as_deref();
+                let counted = count_stream(self, cursor, filter, options, progress);
                 if let Ok(mut results) = results.lock() {
                     results.push(counted);
                 }
@@ -100,7 +111,7 @@ impl Session {
         self.counts(options, results.into_inner().unwrap_or_default())
     }
 
-    fn counts(&self, options: CountOptions, mut streams: Vec<StreamCounts>) -> Counts {
+    fn counts(&self, options: &CountOptions, mut streams: Vec<StreamCounts>) -> Counts {
         streams.sort_by_key(|stream| stream.stream);
         let mut counts = Counts { report: self.opening_report().clone(), ..Counts::default() };
         let (mut sizes, mut events_ns) = (Sizes::default(), None);
@@ -122,7 +133,7 @@ impl Session {
         counts
     }
 
-    fn add_stream(&self, counted: &StreamCounts, options: CountOptions, counts: &mut Counts) {
+    fn add_stream(&self, counted: &StreamCounts, options: &CountOptions, counts: &mut Counts) {
         let (trace, stream) = self.streams()[counted.stream];
         let first = stream.files.first().map(|&file| trace_name(trace.folder.stream(file as usize).path()));
         let classes = &trace.class.stream_classes[stream.class].event_classes;
@@ -155,7 +166,13 @@ struct StreamCounts {
     assumptions: Vec<Problem>,
 }
 
-fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, progress: &Progress) -> StreamCounts {
+fn count_stream(
+    session: &Session,
+    mut cursor: Cursor,
+    filter: Option<&StreamFilter>,
+    options: &CountOptions,
+    progress: &Progress,
+) -> StreamCounts {
     let mut counts = StreamCounts { stream: cursor.stream(), ..StreamCounts::default() };
     let (mut ruler, mut steps) = (Ruler::default(), Steps::default());
     while let Some(item) = cursor.next_item() {
@@ -165,9 +182,10 @@ fn count_stream(session: &Session, mut cursor: Cursor, options: CountOptions, pr
                 steps.behind(progress, &batch, batch.keys.len());
                 match &batch.content {
                     Content::Events(events) => {
-                        counts.add(events, &batch.keys);
                         if options.sizes {
-                            ruler.measure(session, &mut counts, events);
+                            ruler.measure(session, &mut counts, events, &batch.keys, filter);
+                        } else {
+                            counts.add(events, &batch.keys);
                         }
                     }
                     Content::Mark(Mark::PacketBegin { packet, .. }) => counts.heads_bits += packet.head.body_start,
@@ -187,12 +205,15 @@ impl StreamCounts {
         let times = keys.first().copied().zip(keys.last().copied());
         self.span_ns = join(self.span_ns, times.filter(|(first, _)| *first != i64::MIN));
         for &class in &events.records.classes {
-            let class = class as usize;
-            if class >= self.events.len() {
-                self.events.resize(class + 1, 0);
-            }
-            self.events[class] += 1;
+            self.add_one(class as usize);
         }
+    }
+
+    fn add_one(&mut self, class: usize) {
+        if class >= self.events.len() {
+            self.events.resize(class + 1, 0);
+        }
+        self.events[class] += 1;
     }
 }
 
@@ -214,20 +235,42 @@ struct Ruler {
 }
 
 impl Ruler {
-    fn measure(&mut self, session: &Session, counts: &mut StreamCounts, events: &Events) {
-        let (trace, _) = session.streams()[counts.stream];
+    fn measure(
+        &mut self,
+        session: &Session,
+        counts: &mut StreamCounts,
+        events: &Events,
+        keys: &[i64],
+        filter: Option<&StreamFilter>,
+    ) {
+        let (trace, stream) = session.streams()[counts.stream];
         if self.packet.replace(events.packet.number) != Some(events.packet.number) {
             self.position = events.packet.head.body_start;
         }
-        counts.bits.resize(counts.events.len(), 0);
+        let classes = trace.class.stream_classes[stream.class].event_classes.len();
+        counts.bits.resize(classes, 0);
         let (mut state, window) = (events.state(), events.window());
+        let mut asked = events.state();
+        if let Some(filter) = filter {
+            filter.enter(&events.packet.head, events.packet.head_window(), &mut asked, None);
+        }
         let stream_class = events.packet.row.stream_class as usize;
-        for &class in &events.records.classes {
+        let records = &events.records;
+        for (row, &class) in records.classes.iter().enumerate() {
             let begin = self.position;
             self.record.clear();
             // It was read before, so it can be read again.
             trace.decoder.scan(stream_class, window, &mut self.position, &mut state, &mut self.record, 1);
-            counts.bits[class as usize] += self.position - begin;
+            let class = class as usize;
+            let keeps = |filter: &StreamFilter| {
+                filter.keeps(class, window, records.positions[row], records.cycles[row], &mut asked).unwrap_or(false)
+            };
+            if filter.is_none_or(keeps) {
+                counts.bits[class] += self.position - begin;
+                counts.add_one(class);
+                let time = Some(keys[row]).filter(|time| *time != i64::MIN);
+                counts.span_ns = join(counts.span_ns, time.zip(time));
+            }
         }
     }
 }

@@ -7,32 +7,34 @@
 //! The metadata stays as it is, or says the same in another dialect. Packets stay packets, with the events that are wanted and times of their own;
 //! those without any are left out. What was lost in the span stays told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use kymo_decode::filter::StreamFilter;
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
 use kymo_format::Dialect;
+use kymo_ir::run::SLACK;
+use kymo_ir::{Records, ScanStop, Window};
 use kymo_scan::{DataStream, PacketRow, Trace};
 use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceWriter};
 
-use crate::glob;
 use crate::info::losses;
 use crate::metadata::MetadataForm;
 use crate::open::{Session, trace_name};
 use crate::progress::Progress;
 use crate::report::{Problem, Report};
+use crate::select::Selection;
 
 /// What to keep.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct CutOptions {
     /// Nothing before this time.
     pub begin_ns: Option<i64>,
     /// Nothing after this time.
     pub end_ns: Option<i64>,
-    /// Only event record classes whose name matches one of these patterns, if there are any; `*` is any text and `?`
-    /// any character.
-    pub events: Vec<String>,
+    /// Only these events.
+    pub selection: Selection,
     /// In which dialect the metadata are written; the bytes of packets mean the same in each.
     pub form: MetadataForm,
 }
@@ -94,36 +96,40 @@ impl Session {
                 1 => output.to_owned(),
                 _ => output.join(names.unlike(&trace_name(trace.folder.path()))),
             };
-            cut_trace(trace, options, &path, &mut cut, progress).map_err(|problem| CutFailure { path, problem })?;
+            self.cut_trace(trace, options, &path, &mut cut, progress)
+                .map_err(|problem| CutFailure { path, problem })?;
         }
         Ok(cut)
     }
-}
 
-fn cut_trace(
-    trace: &Trace,
-    options: &CutOptions,
-    path: &Path,
-    cut: &mut Cut,
-    progress: &Progress,
-) -> Result<(), CutProblem> {
-    let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
-    let text = match options.form {
-        MetadataForm::AsIs => as_it_is(trace),
-        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
-        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
-    };
-    let metadata = Metadata::Text(text);
-    let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
-    let writer = TraceWriter::create(path, &trace.class, writing)?;
-    let mut names = Names::default();
-    for stream in &trace.streams {
-        let Some(&file) = stream.files.first() else { continue };
-        let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
-        let into = writer.stream(stream.class, stream.id, &name)?;
-        StreamCut { trace, stream, options, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
+    fn cut_trace(
+        &self,
+        trace: &Trace,
+        options: &CutOptions,
+        path: &Path,
+        cut: &mut Cut,
+        progress: &Progress,
+    ) -> Result<(), CutProblem> {
+        let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
+        let text = match options.form {
+            MetadataForm::AsIs => as_it_is(trace),
+            MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
+            MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
+        };
+        let metadata = Metadata::Text(text);
+        let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
+        let writer = TraceWriter::create(path, &trace.class, writing)?;
+        let mut names = Names::default();
+        for stream in &trace.streams {
+            let Some(&file) = stream.files.first() else { continue };
+            let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
+            let into = writer.stream(stream.class, stream.id, &name)?;
+            let is_chosen = !options.selection.is_all();
+            let filter = is_chosen.then(|| self.stream_filter(trace, stream, &options.selection));
+            StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The text of the metadata. Metadata packets do without the signature, by which text on its own is known.
@@ -151,6 +157,9 @@ impl Names {
 /// Packets are cut as a whole: their values take some fifty times as much memory.
 const PACKET_BYTES_MAX: u64 = 128 << 20;
 
+/// Records that are found in one go.
+const ROWS: usize = 4096;
+
 /// Why nothing of a packet is read.
 #[derive(Debug, thiserror::Error)]
 enum Unread {
@@ -164,6 +173,7 @@ struct StreamCut<'a> {
     trace: &'a Trace,
     stream: &'a DataStream,
     options: &'a CutOptions,
+    filter: Option<StreamFilter>,
     into: StreamWriter,
     clock: u64,
     /// Time of the last event that was written or of the last losses, in cycles.
@@ -181,8 +191,8 @@ impl StreamCut<'_> {
             let before = number.checked_sub(1).map(|before| self.stream.packets.get(before));
             self.losses(before, &row)?;
             match self.read(&row) {
-                Ok((packet, fault)) => {
-                    cut.events += self.write(&packet)?;
+                Ok((packet, fault, chosen)) => {
+                    cut.events += self.write(&packet, chosen.as_ref())?;
                     if let Some(fault) = fault {
                         cut.report.unreadable.push(self.problem(&row, &fault));
                     }
@@ -218,8 +228,8 @@ impl StreamCut<'_> {
         }
     }
 
-    /// The packet as far as it can be read, and what ended it early.
-    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>), Unread> {
+    /// The packet as far as it can be read, what ended it early, and where the chosen events begin.
+    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>, Option<HashSet<usize>>), Unread> {
         let size = row.total_bits / 8;
         if size > PACKET_BYTES_MAX {
             return Err(Unread::Large(size));
@@ -228,7 +238,35 @@ impl StreamCut<'_> {
         let got = self.trace.folder.stream(row.file as usize).read_at(row.offset_bytes, &mut bytes)?;
         bytes.truncate(got);
         self.clock = row.begin_cycles.unwrap_or(self.clock);
-        Ok(read_packet_at(&self.trace.class, &bytes, &mut self.clock))
+        let clock = self.clock;
+        let (packet, fault) = read_packet_at(&self.trace.class, &bytes, &mut self.clock);
+        let chosen = self.filter.as_ref().map(|filter| self.chosen(filter, row, bytes, clock));
+        Ok((packet, fault, chosen))
+    }
+
+    /// The numbers of the events in a packet that the filter keeps.
+    fn chosen(&self, filter: &StreamFilter, row: &PacketRow, mut bytes: Vec<u8>, clock: u64) -> HashSet<usize> {
+        let end = row.content_bits.min(bytes.len() as u64 * 8);
+        bytes.resize(bytes.len() + SLACK, 0);
+        let window = Window::new(&bytes, 0, end);
+        let decoder = &self.trace.decoder;
+        let Ok(head) = decoder.head(window, clock) else { return HashSet::new() };
+        let mut state = decoder.state(&head, clock);
+        let mut asked = decoder.state(&head, clock);
+        filter.enter(&head, window, &mut asked, None);
+        let (mut position, mut records) = (head.body_start, Records::default());
+        loop {
+            let limit = records.len() + ROWS;
+            let stop = decoder.scan(head.stream_class, window, &mut position, &mut state, &mut records, limit);
+            if stop != ScanStop::Full {
+                break;
+            }
+        }
+        let mut keeps = |record: &usize| {
+            let (class, at) = (records.classes[*record] as usize, records.positions[*record]);
+            filter.keeps(class, window, at, records.cycles[*record], &mut asked).unwrap_or(false)
+        };
+        (0..records.len()).filter(|record| keeps(record)).collect()
     }
 
     fn problem(&self, row: &PacketRow, what: &dyn std::fmt::Display) -> Problem {
@@ -236,7 +274,7 @@ impl StreamCut<'_> {
         Problem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
     }
 
-    fn write(&mut self, packet: &Packet) -> Result<u64, kymo_writer::Error> {
+    fn write(&mut self, packet: &Packet, chosen: Option<&HashSet<usize>>) -> Result<u64, kymo_writer::Error> {
         if let Some(header) = &packet.header {
             self.into.packet_header(header);
         }
@@ -244,8 +282,8 @@ impl StreamCut<'_> {
             self.into.packet_context(context);
         }
         let mut events = 0;
-        for record in &packet.events {
-            if !self.keeps(record) {
+        for (number, record) in packet.events.iter().enumerate() {
+            if !self.is_in_span(record) || chosen.is_some_and(|chosen| !chosen.contains(&number)) {
                 continue;
             }
             let event = Event {
@@ -270,14 +308,11 @@ impl StreamCut<'_> {
         Ok(events)
     }
 
-    fn keeps(&self, record: &Record) -> bool {
-        let name = || self.trace.class.stream_classes[self.stream.class].event_classes[record.class].name.as_deref();
+    fn is_in_span(&self, record: &Record) -> bool {
         let time = self.stream.clock.map(|clock| clock.nanos_saturating(record.cycles));
         let begins = || self.options.begin_ns.zip(time).is_none_or(|(begin, time)| time >= begin);
         let ends = || self.options.end_ns.zip(time).is_none_or(|(end, time)| time <= end);
-        let globs = &self.options.events;
-        let named = || globs.is_empty() || globs.iter().any(|glob| glob::matches(glob, name().unwrap_or_default()));
-        begins() && ends() && named()
+        begins() && ends()
     }
 }
 

@@ -21,6 +21,7 @@ use crate::engine::{self, Sink, Work};
 use crate::open::{Session, is_unix, trace_name};
 use crate::progress::{Follower, Progress};
 use crate::report::Report;
+use crate::select::Selection;
 
 /// Rows of a class that are written together.
 const ROWS_TOGETHER: usize = 64 << 10;
@@ -40,8 +41,8 @@ pub struct ExportOptions {
     pub output: PathBuf,
     /// What files.
     pub format: FileFormat,
-    /// Only events whose names match one of these patterns, if there are any.
-    pub events: Vec<String>,
+    /// Only these events.
+    pub selection: Selection,
     /// Not before, in nanoseconds since the clock's origin.
     pub begin_ns: Option<i64>,
     /// Not after.
@@ -94,7 +95,7 @@ impl Session {
         self.expect(progress, options.begin_ns, options.end_ns);
         let (follower, files) = (Follower::new(self, progress), BTreeMap::new());
         let mut sink = ExportSink { session: self, work: &work, waiting: 0, files, exported, follower, error: None };
-        let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &options.events);
+        let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &self.filters(&options.selection));
         let cursors = engine::run(cursors, self.threads, &work, &mut sink);
         let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
         sink.exported.report.assumptions.extend(notes);

@@ -119,7 +119,7 @@ impl Session {
     /// What the open traces hold, with every event counted: reads all of them.
     #[must_use]
     pub fn info_exact(&self, progress: &Progress) -> Info {
-        let (mut info, counts) = (self.info(), self.count(CountOptions::default(), progress));
+        let (mut info, counts) = (self.info(), self.count(&CountOptions::default(), progress));
         info.events = Estimate { value: counts.total, is_exact: true };
         let mut events: HashMap<String, u64> = HashMap::new();
         for class in counts.classes {

@@ -7,6 +7,7 @@ mod check;
 mod count;
 mod cut;
 mod engine;
+mod explain;
 #[cfg(feature = "export")]
 mod export;
 mod glob;
@@ -17,19 +18,25 @@ mod open;
 mod print;
 mod progress;
 mod report;
+mod select;
+mod when;
 
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
+pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
+pub use kymo_filter::{Filter, Missing, Note, Problem as FilterProblem, Verdict};
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
 pub use progress::Progress;
 pub use report::{Problem, Report};
+pub use select::{Meaning, Selection, UnknownName, Untyped};
+pub use when::{NotATime, When, Zone};

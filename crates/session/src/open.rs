@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kymo_decode::Compile;
+use kymo_decode::filter::StreamFilter;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{
@@ -156,8 +157,8 @@ impl Session {
     }
 
     /// A cursor over each data stream.
-    pub(crate) fn cursors(&self, marks: bool) -> Vec<Cursor> {
-        self.cursors_between(marks, None, None, &[])
+    pub(crate) fn cursors(&self, marks: bool, filters: &[Option<Arc<StreamFilter>>]) -> Vec<Cursor> {
+        self.cursors_between(marks, None, None, filters)
     }
 
     /// When the first packet of any stream begins, if packets say so.
@@ -186,23 +187,14 @@ impl Session {
         Origin::all_same(&self.origins())
     }
 
-    /// For each event record class of a stream, whether its name matches one of the patterns; `None` without any.
-    pub(crate) fn selected(trace: &Trace, stream_class: usize, patterns: &[String]) -> Option<Arc<[bool]>> {
-        let classes = &trace.class.stream_classes[stream_class].event_classes;
-        let matches = |class: &kymo_format::model::EventRecordClass| {
-            patterns.iter().any(|pattern| glob::matches(pattern, class.name.as_deref().unwrap_or_default()))
-        };
-        (!patterns.is_empty()).then(|| classes.iter().map(matches).collect())
-    }
-
-    /// A cursor over the packets of each data stream that may have events between two times; with patterns, it
-    /// delivers only events whose names match one.
+    /// A cursor over the packets of each data stream that may have events between two times; it delivers those that
+    /// are wanted.
     pub(crate) fn cursors_between(
         &self,
         marks: bool,
         begin_ns: Option<i64>,
         end_ns: Option<i64>,
-        patterns: &[String],
+        filters: &[Option<Arc<StreamFilter>>],
     ) -> Vec<Cursor> {
         let streams = self.streams();
         let chunk_bytes = chunk_bytes(streams.len());
@@ -213,12 +205,12 @@ impl Session {
                 decoder: Arc::clone(&trace.decoder),
                 files,
                 packets: Arc::clone(&stream.packets),
-                wanted: stream.packets_between(begin_ns, end_ns),
+                wanted: stream.packets_for(begin_ns, end_ns, filters.get(rank).and_then(Option::as_deref)),
                 stream: rank,
                 keys: KeyMaker::new(stream.clock),
                 chunk_bytes,
                 marks,
-                selected: Self::selected(trace, stream.class, patterns),
+                filter: filters.get(rank).cloned().flatten(),
             };
             Cursor::new(setup, pool.clone())
         };

@@ -10,9 +10,10 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
 use kymo_decode::columns::{ColumnReader, Projection};
+use kymo_decode::filter::StreamFilter;
 use kymo_decode::text::{Event, LineFormat, Moment, PacketText, Printer, Stamp, StampOptions, ZoneOffset};
 use kymo_ir::emit::{decimal, decimal_signed};
-use kymo_ir::{Cells, Encoding, TextStyle};
+use kymo_ir::{Cells, ClassTest, Encoding, TextStyle};
 use kymo_scan::batch::State;
 use kymo_scan::groups::Groups;
 use kymo_scan::{Batch, Content, Events, Place, Round, StreamFault};
@@ -26,6 +27,7 @@ use crate::engine::{self, Sink, Work};
 use crate::open::{Session, trace_name};
 use crate::progress::{Follower, Progress};
 use crate::report::Report;
+use crate::select::Selection;
 
 /// Bytes of a block of lines, about. Rounds differ by far in length; blocks of one size can be used again by any of them.
 const BLOCK_BYTES: usize = 256 << 10;
@@ -47,8 +49,8 @@ pub struct PrintOptions {
     pub force_correlate: bool,
     /// Of each trace only the time in which all its data streams are active.
     pub stream_intersection: bool,
-    /// Only events whose names match one of these patterns, if there are any.
-    pub events: Vec<String>,
+    /// Only these events.
+    pub selection: Selection,
     /// Stop after so many events.
     pub limit: Option<u64>,
     /// Not before, in nanoseconds since the clock's origin.
@@ -68,7 +70,7 @@ impl Default for PrintOptions {
             details: DetailsOptions { trace_name: true, stream_name: true },
             force_correlate: false,
             stream_intersection: false,
-            events: Vec::new(),
+            selection: Selection::default(),
             limit: None,
             begin_ns: None,
             end_ns: None,
@@ -108,14 +110,15 @@ impl Session {
     ///
     /// `out` does not take the text.
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
-        let columns = if options.format == PrintFormat::Csv { self.common_columns(options) } else { None };
+        let filters = self.filters(&options.selection);
+        let columns = if options.format == PrintFormat::Csv { self.common_columns(&filters) } else { None };
         if options.format == PrintFormat::Csv {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
             write_names(out, &names)?;
         }
         let spans = self.spans(options)?;
         let streams: Vec<StreamFacts> = self.stream_facts(options, &spans, columns.is_some());
-        let work = PrintWork { streams: &streams, options, spare: Mutex::default() };
+        let work = PrintWork { streams: &streams, options, filters: &filters, spare: Mutex::default() };
         let report = self.opening_report().clone();
         let printed = Printed { events: 0, report };
         let left = options.limit.unwrap_or(u64::MAX);
@@ -142,7 +145,7 @@ impl Session {
             }
             if sliced::print((begin, end), &mut sink, progress).is_err() {
                 sink.begin_again();
-                let cursors = self.cursors_between(true, begin, end, &options.events);
+                let cursors = self.cursors_between(true, begin, end, &filters);
                 let cursors = engine::run(cursors, self.threads, &work, &mut sink);
                 let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
                 sink.printed.report.assumptions.extend(notes);
@@ -155,13 +158,14 @@ impl Session {
     }
 
     /// The names of the fields of all events, where those are the same for all.
-    fn common_columns(&self, options: &PrintOptions) -> Option<Vec<String>> {
+    fn common_columns(&self, filters: &[Option<Arc<StreamFilter>>]) -> Option<Vec<String>> {
         let mut common: Option<Vec<String>> = None;
-        for (trace, stream) in self.streams() {
-            let selected = Self::selected(trace, stream.class, &options.events);
-            let count = trace.class.stream_classes[stream.class].event_classes.len();
-            let is_selected = |class: &usize| selected.as_ref().is_none_or(|selected| selected[*class]);
-            for class in (0..count).filter(is_selected) {
+        for (rank, (trace, stream)) in self.streams().into_iter().enumerate() {
+            let classes = &trace.class.stream_classes[stream.class].event_classes;
+            let filter = &filters[rank];
+            let may_occur =
+                |class: &usize| filter.as_ref().is_none_or(|filter| filter.class_tests()[*class] != ClassTest::Never);
+            for class in (0..classes.len()).filter(may_occur) {
                 let columns = Printer::columns(&trace.decoder, stream.class, class);
                 if common.get_or_insert_with(|| columns.clone()) != &columns {
                     return None;
@@ -294,6 +298,8 @@ impl StreamFacts {
 }
 
 struct PrintWork<'a> {
+    /// For each data stream, which of its events are wanted.
+    filters: &'a [Option<Arc<StreamFilter>>],
     streams: &'a [StreamFacts],
     options: &'a PrintOptions,
     /// Memory for blocks, to be used again: fresh memory would cost more in page faults than text does.

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::ipc::reader::FileReader;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
-use kymo_session::{ExportOptions, Exported, FileFormat, OpenOptions, PrintFormat, PrintOptions, Progress, Session};
+use kymo_session::{
+    ExportOptions, Exported, FileFormat, OpenOptions, PrintFormat, PrintOptions, Progress, Selection, Session,
+};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
@@ -19,7 +21,10 @@ fn export(format: FileFormat, events: &[&str], folder: &Path) -> Exported {
     let options = ExportOptions {
         output: folder.to_owned(),
         format,
-        events: events.iter().map(|event| (*event).to_owned()).collect(),
+        selection: Selection {
+            events: events.iter().map(|event| (*event).to_owned()).collect(),
+            ..Selection::default()
+        },
         begin_ns: None,
         end_ns: None,
         keep_bytes: false,
@@ -40,7 +45,11 @@ fn read(path: &Path) -> Vec<RecordBatch> {
 }
 
 fn json(event: &str) -> Vec<Value> {
-    let options = PrintOptions { format: PrintFormat::Json, events: vec![event.to_owned()], ..PrintOptions::default() };
+    let options = PrintOptions {
+        format: PrintFormat::Json,
+        selection: Selection { events: vec![event.to_owned()], ..Selection::default() },
+        ..PrintOptions::default()
+    };
     let mut text = Vec::new();
     demo().print(&options, &mut text, &Progress::default()).expect("memory takes everything");
     let text = String::from_utf8(text).expect("JSON is UTF-8");
@@ -114,7 +123,7 @@ fn a_folder_that_cannot_be_made_is_an_error_with_its_name() {
     let options = ExportOptions {
         output: file.clone(),
         format: FileFormat::Arrow,
-        events: Vec::new(),
+        selection: Selection::default(),
         begin_ns: None,
         end_ns: None,
         keep_bytes: false,
@@ -136,7 +145,7 @@ fn texts_that_are_not_valid_are_counted_and_their_bytes_kept_on_demand() {
     let options = ExportOptions {
         output: folder.path().join("tables"),
         format: FileFormat::Arrow,
-        events: Vec::new(),
+        selection: Selection::default(),
         begin_ns: None,
         end_ns: None,
         keep_bytes: true,

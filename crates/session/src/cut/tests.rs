@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CutOptions;
+use crate::select::Selection;
 use crate::{OpenOptions, PrettyOptions, PrintOptions, Progress, Session, StampOptions};
 
 const BEGIN_NS: i64 = 1_795_219_372_270_000_000;
@@ -25,7 +26,7 @@ fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String
         details: crate::DetailsOptions { trace_name: false, stream_name: false },
         force_correlate: false,
         stream_intersection: false,
-        events: Vec::new(),
+        selection: Selection::default(),
         limit: None,
         begin_ns,
         end_ns,
@@ -60,7 +61,13 @@ fn a_class_prints_as_in_the_original() {
     // Between two of the last the clock leaps, so that headers need their longer form.
     for (glob, name) in [("jobs:c*", " jobs:chunk: "), ("jobs:e?d", " jobs:end: "), ("jobs:b*", " jobs:begin: ")] {
         let expected: String = all.split_inclusive('\n').filter(|line| line.contains(name)).collect();
-        assert_eq!(cut(&CutOptions { events: vec![glob.to_owned()], ..CutOptions::default() }), expected);
+        assert_eq!(
+            cut(&CutOptions {
+                selection: Selection { events: vec![glob.to_owned()], ..Selection::default() },
+                ..CutOptions::default()
+            }),
+            expected
+        );
     }
 }
 

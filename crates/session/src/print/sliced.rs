@@ -51,7 +51,7 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     if session.threads <= 1 || !is_plain {
         return Err(Unsliceable);
     }
-    let desk = Desk::new(session, work.options.format, span)?;
+    let desk = Desk::new(session, work, span)?;
     std::thread::scope(|scope| {
         for _ in 1..session.threads {
             scope.spawn(|| desk.serve(Reader::new(session, work)));
@@ -79,7 +79,7 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(session: &Session, work: &'a PrintWork<'a>) -> Self {
         // Each slice says which packets to read.
-        let cursors = session.cursors_between(true, None, None, &work.options.events);
+        let cursors = session.cursors_between(true, None, None, work.filters);
         let merger = Merger::new(cursors.len());
         Self { work, cursors, merger }
     }
@@ -253,13 +253,15 @@ impl State {
 }
 
 impl Desk {
-    fn new(session: &Session, format: PrintFormat, (begin, end): Span) -> Result<Self, Unsliceable> {
+    fn new(session: &Session, work: &PrintWork<'_>, (begin, end): Span) -> Result<Self, Unsliceable> {
         let streams = session.streams();
-        let wanted = streams.iter().map(|(_, stream)| (*stream, stream.packets_between(begin, end)));
+        let filters = work.filters.iter().map(Option::as_deref);
+        let wanted = streams.iter().zip(filters);
+        let wanted = wanted.map(|((_, stream), filter)| (*stream, stream.packets_for(begin, end, filter)));
         let wanted: Vec<(&DataStream, Range<usize>)> = wanted.collect();
         let readers = session.threads as u64;
         let state = State {
-            slices: Slices::new(wanted.iter().cloned(), lengths(&wanted, format, session)?)?,
+            slices: Slices::new(wanted.iter().cloned(), lengths(&wanted, work.options.format, session)?)?,
             slices_max: readers * 2,
             text_bytes: 0,
             next: 0,
