@@ -8,10 +8,12 @@
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
-//!       └─ written ─── what the writer writes, every engine reads
+//!       ├─ written ─── what the writer writes, every engine reads
+//!       └─ filtering ─ a filter in the scan finds what it is true for
 //! ```
 
 mod filter_text;
+pub mod filtering;
 pub mod filters;
 pub mod index;
 pub mod metadata;

@@ -10,8 +10,10 @@
 use std::sync::Arc;
 
 use kymo_decode::columns::{ColumnReader, Projection};
+use kymo_decode::filter::{FilterFacts, StreamFilter};
 use kymo_decode::text::{Event as Line, LineFormat, Paint, PrettyOptions, Printer};
 use kymo_decode::{Compile, Decoder, HeadError, LowerError, PacketHead};
+use kymo_filter::Filter;
 use kymo_format::TraceClass;
 use kymo_format::model::Scope;
 use kymo_format::value::Value;
@@ -89,6 +91,8 @@ pub struct Reader {
     printer: Printer,
     /// What stands behind the end of a file: it must not matter, so the engines get different bytes.
     slack: u8,
+    /// Which events are found, by data stream class; empty: all.
+    filters: Vec<StreamFilter>,
 }
 
 impl Reader {
@@ -103,7 +107,19 @@ impl Reader {
         let columns = (0..trace.stream_classes.len()).map(columns).collect();
         let printer = Printer::new(Arc::clone(&decoder), self::format(format));
         let slack = if compile == Compile::Never { 0xFF } else { 0 };
-        Ok(Self { decoder, columns, printer, slack })
+        Ok(Self { decoder, columns, printer, slack, filters: Vec::new() })
+    }
+
+    /// The same, but it finds only events for which an expression is true.
+    #[must_use]
+    pub fn filtered(mut self, filter: &Filter) -> Self {
+        let facts = FilterFacts { clock: None, trace_name: "", instant: &|_| None };
+        let of_class = |class| {
+            let filter = StreamFilter::new(&self.decoder, class, Some(filter), &|_| true, &facts);
+            filter.expect("every class was lowered when the decoder was made")
+        };
+        self.filters = (0..self.columns.len()).map(of_class).collect();
+        self
     }
 
     /// Reads a whole stream file, `chunk_bytes` of a packet at once, more where a record needs more.
@@ -141,7 +157,10 @@ impl Reader {
         }
         let line = self.printer.packet(&head, whole);
         let text = line.clone().unwrap_or_default();
-        let state = self.decoder.state(&head, head.begin_cycles.unwrap_or(clock));
+        let mut state = self.decoder.state(&head, head.begin_cycles.unwrap_or(clock));
+        if let Some(filter) = self.filters.get(head.stream_class) {
+            filter.enter(&head, whole, &mut state, None);
+        }
         let mut walk =
             Walk { reader: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };
         let mut position = head.body_start;
@@ -178,11 +197,15 @@ impl Walk<'_> {
             let limit = (RECORDS_MAX - self.events.len()).min(chunk_bytes);
             let decoder = &self.reader.decoder;
             let class = self.head.stream_class;
-            let stop = decoder.scan(class, window, position, &mut self.state, &mut records, limit);
+            let before = *position;
+            let stop = match self.reader.filters.get(class) {
+                Some(filter) => filter.scan(window, position, &mut self.state, &mut records, limit),
+                None => decoder.scan(class, window, position, &mut self.state, &mut records, limit),
+            };
             self.append(&records, window);
             match stop {
                 ScanStop::Fault(fault) if fault.kind.wants_more() && end < self.content => {
-                    chunk_bytes *= if records.is_empty() { 4 } else { 1 };
+                    chunk_bytes *= if *position == before { 4 } else { 1 };
                 }
                 ScanStop::Fault(_) => return stop,
                 _ if self.events.len() >= RECORDS_MAX => return ScanStop::Full,

@@ -16,6 +16,7 @@ use kymo_format::value::Value;
 use kymo_format::{EventRecordClass, TraceClass};
 use kymo_writer::{Event, Metadata, Options, StreamWriter, TraceWriter};
 
+use crate::filtering;
 use crate::packets::same_by_all;
 use crate::random::Random;
 use crate::reading::Reader;
@@ -145,4 +146,5 @@ fn found_again(trace: &Arc<TraceClass>, path: &Path, class: usize, written: &[Wr
         }
     }
     same_by_all(trace, &random.damaged(&bytes), number).expect("it was decoded just now");
+    filtering::hold(trace, &bytes, random);
 }

@@ -49,7 +49,7 @@ fn by_cursor(trace: &Path, compile: Compile, chunk_bytes: usize) -> Walked {
             keys: KeyMaker::new(stream.clock),
             chunk_bytes,
             marks: false,
-            selected: None,
+            filter: None,
         };
         let mut cursor = Cursor::new(setup, BufferPool::default());
         while let Some(item) = cursor.next_item() {

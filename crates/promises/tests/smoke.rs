@@ -1,10 +1,11 @@
 //! A few seconds of what `fuzz/` does for long: seeded bytes, and damaged copies of small files of ours.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{filters, metadata, packets, programs, starts};
+use kymo_promises::{filtering, filters, metadata, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -36,6 +37,19 @@ fn programs() {
     });
     println!("{tried} programs read {records} records");
     assert!(records > tried / 3, "{tried} programs read {records} records");
+}
+
+#[test]
+fn filtering() {
+    let (mut events, mut kept) = (0, 0);
+    smoke(1500, |random| {
+        let data = starts::packet(random);
+        let (trace, packet, _) = packets::split(&data);
+        let (tried, found) = filtering::hold(&Arc::new(trace), packet, random);
+        (events, kept) = (events + tried, kept + found);
+    });
+    println!("{kept} of {events} events were kept");
+    assert!(kept > events / 20 && kept < events * 19 / 20, "{kept} of {events} events were kept");
 }
 
 #[test]
