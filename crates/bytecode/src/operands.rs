@@ -48,6 +48,12 @@ impl Kind {
         if self.0 < 2 { self.0 == 1 } else { (self.0 - 2) & 2 != 0 }
     }
 
+    /// Its most significant byte comes first.
+    #[must_use]
+    pub fn is_big_endian(self) -> bool {
+        self.0 >= 2 && self.0 & 1 != 0
+    }
+
     /// Its lowest value.
     #[must_use]
     pub fn lowest(self) -> i128 {

@@ -116,6 +116,23 @@ pub fn header(size: u32, instructions: u16, constants: u32) -> [u8; HEADER_BYTES
     bytes
 }
 
+/// Finds what each instruction needs, as [`Instruction::encode`] wants it, for as many as there is room for. A jump behind
+/// the end needs nothing.
+pub fn find_needs(instructions: &[Instruction], needs: &mut [Registers]) {
+    let of = |needs: &[Registers], index: usize| needs.get(index).copied().unwrap_or_default();
+    for index in (0..instructions.len().min(needs.len())).rev() {
+        let instruction = &instructions[index];
+        let mut needed = instruction.reads();
+        if instruction.falls_through() {
+            needed = needed.or(of(needs, index + 1).without(instruction.writes()));
+        }
+        if let Some(skip) = instruction.skip() {
+            needed = needed.or(of(needs, index + 1 + usize::from(skip)));
+        }
+        needs[index] = needed;
+    }
+}
+
 /// The program that the bytes are, if it is sound: it can neither crash nor loop nor read outside of the arguments.
 ///
 /// Whoever else can write to the bytes can still make it unsound afterwards: copy them first.

@@ -8,17 +8,21 @@
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
+//!       ├─ bytecode ── what the validator accepts runs to its end, inside of its arguments, as its instructions say
 //!       ├─ written ─── what the writer writes, every engine reads
 //!       └─ filtering ─ a filter in the scan finds what it is true for
 //! ```
 
+pub mod bytecode;
 mod filter_text;
 pub mod filtering;
 pub mod filters;
 pub mod index;
 pub mod metadata;
 pub mod packets;
+mod plain_machine;
 pub mod programs;
+mod random_bytecode;
 mod random_program;
 mod random_test;
 pub mod reading;

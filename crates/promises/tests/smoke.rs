@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{filtering, filters, metadata, packets, programs, starts};
+use kymo_promises::{bytecode, filtering, filters, metadata, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -94,4 +94,15 @@ fn filters_of_any_size() {
             filters::hold(&text, &mut Random::new(count as u64));
         }
     }
+}
+
+#[test]
+fn bytecode() {
+    let (mut tried, mut accepted) = (0, 0);
+    smoke(6000, |random| {
+        tried += 1;
+        accepted += usize::from(bytecode::hold(random));
+    });
+    println!("{accepted} of {tried} programs were accepted");
+    assert!(accepted > tried / 5, "{accepted} of {tried} programs were accepted");
 }

@@ -11,7 +11,8 @@
 use std::collections::HashMap;
 
 use kymo_bytecode::{
-    CONSTANTS_MAX, HEADER_BYTES, INSTRUCTION_BYTES, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS, header,
+    CONSTANTS_MAX, HEADER_BYTES, INSTRUCTION_BYTES, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS,
+    find_needs, header,
 };
 use kymo_ir::predicate::Input;
 
@@ -147,7 +148,9 @@ impl Code {
         }
         let mut bytes = Vec::with_capacity(HEADER_BYTES + count * INSTRUCTION_BYTES + self.constants.len());
         bytes.extend(header(size, count as u16, self.constants.len() as u32));
-        for (instruction, needs) in instructions.iter().zip(needs(&instructions)) {
+        let mut needs = vec![Registers::default(); count];
+        find_needs(&instructions, &mut needs);
+        for (instruction, needs) in instructions.iter().zip(needs) {
             bytes.extend(instruction.encode(needs));
         }
         bytes.extend(self.constants);
@@ -197,20 +200,4 @@ impl Code {
 /// What both ways hold.
 fn common(one: Held, other: Held) -> Held {
     std::array::from_fn(|register| one[register].filter(|input| other[register] == Some(*input)))
-}
-
-/// The registers that each instruction and those behind it read before they write them.
-fn needs(instructions: &[Instruction]) -> Vec<Registers> {
-    let mut needs = vec![Registers::default(); instructions.len()];
-    for (index, instruction) in instructions.iter().enumerate().rev() {
-        let mut needed = instruction.reads();
-        if instruction.falls_through() {
-            needed = needed.or(needs[index + 1].without(instruction.writes()));
-        }
-        if let Some(skip) = instruction.skip() {
-            needed = needed.or(needs[index + 1 + usize::from(skip)]);
-        }
-        needs[index] = needed;
-    }
-    needs
 }

@@ -1,0 +1,130 @@
+//! Whatever the validator of bytecode accepts runs to its end inside of its arguments, and does what its instructions say.
+//!
+//! ```text
+//! predicate ──> bytes ────────────┬── as they are: what the evaluator keeps is kept
+//! random instructions ──> bytes ──┴── some bytes damaged ── validate ── refused, with a byte inside of them
+//!                                                              └── accepted ──┬── run on arguments of the very size
+//!                                                                             └── a plain machine that looks for
+//!                                                                                 registers read before they are written
+//! ```
+//!
+//! All of it is safe code: a read outside of a slice would be a panic, and a loop would not be over.
+
+use kymo_bytecode::{INSTRUCTION_BYTES, Instruction, Registers, Texts, find_needs, header, validate};
+use kymo_ir::predicate::Place;
+use kymo_ir::predicate::testing::{self, Options};
+
+use crate::plain_machine::PlainMachine;
+use crate::random::Random;
+use crate::random_bytecode::{random_constants, random_instructions};
+
+/// Texts behind any pointers.
+#[derive(Debug)]
+pub(crate) struct Memory(pub(crate) Vec<u8>);
+
+impl Texts for Memory {
+    fn text(&self, address: u64, length: u64) -> &[u8] {
+        let start = address as usize % (self.0.len() + 1);
+        let rest = &self.0[start..];
+        &rest[..length as usize % (rest.len() + 1)]
+    }
+}
+
+/// The promise for random bytes, damaged programs and sound ones: whether they were accepted.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold(random: &mut Random) -> bool {
+    let mut bytes = match random.below(8) {
+        0 => {
+            let count = random.below(100);
+            return refused_or_run(&random.bytes(count), random);
+        }
+        1..=3 => compiled(random),
+        _ => instructions(random),
+    };
+    match random.below(4) {
+        0 => {}
+        1 => bytes = random.damaged(&bytes),
+        // The header stays as it is, so that the validator looks further.
+        _ => {
+            for _ in 0..=random.below(3) {
+                let at = INSTRUCTION_BYTES + random.below(bytes.len() - INSTRUCTION_BYTES);
+                bytes[at] = if random.below(2) == 0 { bytes[at] ^ 1 << random.below(8) } else { random.bytes(1)[0] };
+            }
+        }
+    }
+    refused_or_run(&bytes, random)
+}
+
+fn refused_or_run(bytes: &[u8], random: &mut Random) -> bool {
+    let program = match validate(bytes) {
+        Ok(program) => program,
+        Err(error) => {
+            assert!(error.at <= bytes.len(), "{error} is behind the last of {} bytes", bytes.len());
+            return false;
+        }
+    };
+    assert!(!program.to_string().is_empty(), "every program can be shown");
+    for _ in 0..4 {
+        let arguments = random.bytes(program.size() as usize);
+        let count = random.below(40);
+        let memory = Memory(random.bytes(count));
+        let expected = PlainMachine::new(&program, &arguments, &memory).run();
+        assert_eq!(program.run(&arguments, &memory), Ok(expected), "{program}{arguments:x?}\n{memory:x?}");
+    }
+    if let Some(short) = program.size().checked_sub(1) {
+        let arguments = random.bytes(short as usize);
+        assert!(program.run(&arguments, &()).is_err(), "too few arguments are told");
+    }
+    true
+}
+
+/// The bytes of a random predicate, which keeps what the evaluator keeps.
+fn compiled(random: &mut Random) -> Vec<u8> {
+    let nodes = 1 + random.below(40);
+    let options = Options { nodes, pointers: false, ..Options::PLAIN };
+    let (predicate, layout) = testing::predicate(random, &options);
+    let Ok(bytes) = kymo_filter::bytecode::compile(&predicate, &layout) else {
+        return [&header(0, 1, 0)[..], &Instruction::Keep.encode(Registers::default())].concat();
+    };
+    let program = validate(&bytes).unwrap_or_else(|error| panic!("{error}\n{predicate}{layout:?}"));
+    assert!(!layout.places.iter().any(|place| matches!(place, Place::Pointer { .. })), "they were not asked for");
+    for _ in 0..4 {
+        let arguments = testing::arguments(random, &predicate, &layout);
+        let expected = predicate.keeps(&testing::data(&predicate, &layout, &arguments)[..]);
+        assert_eq!(program.run(&arguments, &()), Ok(expected), "{predicate}{layout:?}\n{arguments:x?}\n{program}");
+    }
+    bytes
+}
+
+/// The bytes of random instructions, whose needs are true.
+fn instructions(random: &mut Random) -> Vec<u8> {
+    let size = 16 + random.below(60) as u32;
+    let constants = random_constants(random);
+    let instructions = random_instructions(random, size, constants.len() as u32);
+    let mut bytes = header(size, instructions.len() as u16, constants.len() as u32).to_vec();
+    let mut needs = vec![Registers::default(); instructions.len()];
+    find_needs(&instructions, &mut needs);
+    for (instruction, needs) in instructions.iter().zip(needs) {
+        bytes.extend(instruction.encode(needs));
+    }
+    bytes.extend(constants);
+    bytes
+}
+
+/// The promise for bytes as they are: whether they were accepted.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold_as_they_are(bytes: &[u8]) -> bool {
+    refused_or_run(bytes, &mut Random::new(bytes.len() as u64))
+}
+
+/// Sound programs, for a fuzzer to begin with.
+#[must_use]
+pub fn seeds() -> Vec<Vec<u8>> {
+    (0..20).map(|seed| compiled(&mut Random::new(seed))).collect()
+}
