@@ -21,7 +21,7 @@ use cranelift_jit::{BranchProtection, JITMemoryKind, JITMemoryProvider, SystemMe
 use kymo_ir::predicate::{Input, InputKind, Layout, Place, Predicate, Refusal};
 use kymo_units::ByteOrder;
 
-use crate::predicate::{self, Operands, Presence, Span, little};
+use crate::predicate::{self, Operands, Presence, Span, Ways, little};
 
 /// Bytes of an argument structure, at most: offsets stand in instructions.
 const LAYOUT_BYTES_MAX: u32 = 1 << 20;
@@ -239,7 +239,8 @@ fn write(builder: &mut FunctionBuilder<'_>, predicate: &Predicate, layout: &Layo
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     let arguments = builder.block_params(entry)[0];
-    predicate::branch(builder, predicate, &mut Structure { arguments, predicate, layout }, kept, dropped);
+    let ways = Ways { kept, dropped, undecided: None };
+    predicate::branch(builder, predicate, &mut Structure { arguments, predicate, layout }, ways);
     for (block, answer) in [(kept, 1), (dropped, 0)] {
         builder.switch_to_block(block);
         let answer = builder.ins().iconst(types::I64, answer);

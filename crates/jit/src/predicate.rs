@@ -24,7 +24,8 @@ use cranelift_frontend::FunctionBuilder;
 use kymo_ir::Predicate;
 use kymo_ir::predicate::{Input, Relation, Test};
 
-pub(crate) use refuse::refuse;
+use refuse::refuse_test;
+pub(crate) use refuse::{refuse, refuse_whole};
 
 /// Where the inputs of a predicate come from: these write the code that gets them.
 pub(crate) trait Operands {
@@ -54,17 +55,27 @@ pub(crate) enum Span {
     Ended { address: Value, capacity: u32 },
 }
 
-/// Writes code that goes to `kept` if the predicate is true, and otherwise to `dropped`. The block in which it begins is
-/// the current one; afterwards there is none. The predicate must not be one that [`refuse`] refuses.
+/// Where a predicate leads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    /// If it is true.
+    pub(crate) kept: Block,
+    /// If it is not.
+    pub(crate) dropped: Block,
+    /// If a test decides that machine code does not say; without such a place, [`refuse`] must have been asked.
+    pub(crate) undecided: Option<Block>,
+}
+
+/// Writes code that goes one of the ways. The block in which it begins is the current one; afterwards there is none. The
+/// predicate must not be one that [`refuse_whole`] refuses.
 pub(crate) fn branch(
     builder: &mut FunctionBuilder<'_>,
     predicate: &Predicate,
     operands: &mut impl Operands,
-    kept: Block,
-    dropped: Block,
+    ways: Ways,
 ) {
-    let mut writer = Writer { builder, predicate, operands, reached: EntitySet::new() };
-    writer.test(&predicate.root, Exits { is_true: kept, is_false: dropped, unknown: dropped });
+    let mut writer = Writer { builder, predicate, operands, undecided: ways.undecided, reached: EntitySet::new() };
+    writer.test(&predicate.root, Exits { is_true: ways.kept, is_false: ways.dropped, unknown: ways.dropped });
 }
 
 /// Where a test leads.
@@ -85,6 +96,7 @@ struct Writer<'w, 'f, O> {
     builder: &'w mut FunctionBuilder<'f>,
     predicate: &'w Predicate,
     operands: &'w mut O,
+    undecided: Option<Block>,
     /// Blocks that a jump of this writer leads to.
     reached: EntitySet<Block>,
 }
@@ -113,6 +125,10 @@ impl<O: Operands> Writer<'_, '_, O> {
     }
 
     fn test(&mut self, test: &Test, exits: Exits) {
+        let combines = matches!(test, Test::Not(_) | Test::All(_) | Test::Any(_));
+        if let Some(undecided) = self.undecided.filter(|_| !combines && refuse_test(self.predicate, test).is_err()) {
+            return self.jump(undecided);
+        }
         match test {
             Test::Constant(value) => self.jump(value.map_or(exits.unknown, |value| exits.of(value))),
             Test::Not(test) => {

@@ -15,6 +15,7 @@ use kymo_units::ByteOrder;
 
 use crate::engine::Engine;
 use crate::keep::Registers;
+use crate::predicate::Ways;
 use crate::{pieces, predicate};
 
 /// A program being translated into a function.
@@ -644,10 +645,11 @@ impl<'b, 'f> Translator<'b, 'f> {
     /// Goes on only where the predicate is true.
     fn keep(&mut self, predicate: usize) -> Option<()> {
         let (dropped, bound) = (self.dropped?, &self.predicates[predicate]);
-        predicate::refuse(&bound.predicate).ok()?;
+        predicate::refuse_whole(&bound.predicate).ok()?;
         let next = self.builder.create_block();
         let mut registers = Registers { registers: &self.registers, base: self.base, bound };
-        predicate::branch(self.builder, &bound.predicate, &mut registers, next, dropped);
+        let ways = Ways { kept: next, dropped, undecided: Some(self.stuck) };
+        predicate::branch(self.builder, &bound.predicate, &mut registers, ways);
         self.builder.switch_to_block(next);
         Some(())
     }

@@ -207,7 +207,7 @@ impl std::fmt::Display for Programs {
         write!(f, "header:\n{}", self.plan.header)?;
         for test in &self.plan.tests {
             write!(f, "test, {:?}:\n{test}", self.plan.class_test)?;
-            test.predicates.iter().try_for_each(|bound| write!(f, "{}{:?}\n", bound.predicate, bound.operands))?;
+            test.predicates.iter().try_for_each(|bound| writeln!(f, "{}{:?}", bound.predicate, bound.operands))?;
         }
         self.bodies.iter().try_for_each(|body| write!(f, "columns:\n{}text:\n{}", body.rows, body.text))
     }

@@ -166,7 +166,7 @@ fn edge(random: &mut Random) -> i128 {
 /// Reals that are special, integral, or any.
 fn real(random: &mut Random) -> f64 {
     const SPECIAL: [f64; 8] =
-        [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 9.223_372_036_854_775_8e18, f64::MIN_POSITIVE, 0.5];
+        [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, i64::MAX as f64, f64::MIN_POSITIVE, 0.5];
     match random.below(4) {
         0 => SPECIAL[random.below(SPECIAL.len())],
         1 => f64::from_bits(random.any()),

@@ -1,5 +1,8 @@
 //! What machine code does not say: regular expressions, text that is not UTF-8, scales whose products need more than 64
 //! bits, and predicates so large that compiling them would take long. The evaluator says all of it.
+//!
+//! Where the evaluator is at hand, in scans, only whole predicates are refused: a test that machine code does not say
+//! leaves the record to the evaluator, and what stands before it may have dropped the record by then.
 
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
@@ -11,24 +14,39 @@ const MIDDLE_MAX: usize = 64;
 /// Bytes of a text that another one is ordered by: it is put on the stack.
 pub(super) const ORDERED_MAX: usize = 256;
 
-/// Whether the predicate can be said.
+/// Whether the predicate can be said as a whole.
 ///
 /// # Errors
 ///
 /// The first part that cannot.
 pub(crate) fn refuse(predicate: &Predicate) -> Result<(), Refusal> {
+    refuse_whole(predicate)?;
+    refuse_test(predicate, &predicate.root)
+}
+
+/// Whether code can be written for the predicate, be it that some of its tests are not said.
+///
+/// # Errors
+///
+/// It is not sound, or too large.
+pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<(), Refusal> {
     if let Err(error) = predicate.verify() {
         return Err(Refusal { part: error.to_string(), why: "the predicate is not sound" });
     }
-    let mut walk = Walk { predicate, size: 0 };
-    walk.test(&predicate.root)?;
+    let mut walk = Walk { predicate, size: 0, refused: None };
+    walk.test(&predicate.root);
     if walk.size > SIZE_MAX {
-        return Err(Refusal {
-            part: format!("{} parts", walk.size),
-            why: "the predicate is too large for machine code",
-        });
+        let part = format!("{} parts", walk.size);
+        return Err(Refusal { part, why: "the predicate is too large for machine code" });
     }
     Ok(())
+}
+
+/// Whether a test can be said.
+pub(super) fn refuse_test(predicate: &Predicate, test: &Test) -> Result<(), Refusal> {
+    let mut walk = Walk { predicate, size: 0, refused: None };
+    walk.test(test);
+    walk.refused.map_or(Ok(()), Err)
 }
 
 /// The scale without the factors that both sides have.
@@ -43,79 +61,85 @@ pub(super) fn factors(multiply: u64, divide: u64) -> (u64, u64) {
 struct Walk<'p> {
     predicate: &'p Predicate,
     size: usize,
+    /// The first part that cannot be said.
+    refused: Option<Refusal>,
 }
 
 impl Walk<'_> {
-    fn test(&mut self, test: &Test) -> Result<(), Refusal> {
+    fn refuse(&mut self, test: &Test, why: &'static str) {
+        let predicate = self.predicate;
+        self.refused.get_or_insert_with(|| predicate.refusal(test, why));
+    }
+
+    fn test(&mut self, test: &Test) {
         self.size += 1;
         match test {
-            Test::Constant(_) | Test::Has(_) => Ok(()),
+            Test::Constant(_) | Test::Has(_) => {}
             Test::Not(test) => self.test(test),
-            Test::All(tests) | Test::Any(tests) => tests.iter().try_for_each(|test| self.test(test)),
+            Test::All(tests) | Test::Any(tests) => tests.iter().for_each(|test| self.test(test)),
             Test::Compare { left, right, .. } => {
-                self.number(left)?;
-                self.number(right)
+                self.number(left);
+                self.number(right);
             }
             Test::Among { value, ranges } => {
                 self.size += ranges.len();
-                self.number(value)
+                self.number(value);
             }
             Test::CompareText { left, right, .. } => {
                 for text in [left, right] {
-                    self.text(text, test)?;
+                    self.text(text, test);
                     if matches!(text, Text::Literal(bytes) if bytes.len() > ORDERED_MAX) {
-                        return Err(self.predicate.refusal(test, "machine code orders by short texts alone"));
+                        self.refuse(test, "machine code orders by short texts alone");
                     }
                 }
-                Ok(())
             }
             Test::Matches { text, pattern } => {
-                self.text(text, test)?;
-                self.pattern(pattern, test)
+                self.text(text, test);
+                self.pattern(pattern, test);
             }
         }
     }
 
-    fn text(&mut self, text: &Text, test: &Test) -> Result<(), Refusal> {
+    fn text(&mut self, text: &Text, test: &Test) {
         match text {
             Text::Literal(bytes) => self.size += bytes.len() / 8,
             Text::Input(input) if self.predicate.kind(*input) == InputKind::Text(Encoding::Utf8) => {}
-            Text::Input(_) => return Err(self.predicate.refusal(test, "machine code reads no text but UTF-8")),
+            Text::Input(_) => self.refuse(test, "machine code reads no text but UTF-8"),
         }
-        Ok(())
     }
 
-    fn pattern(&mut self, pattern: &Pattern, test: &Test) -> Result<(), Refusal> {
+    fn pattern(&mut self, pattern: &Pattern, test: &Test) {
         match pattern {
             Pattern::Exactly(bytes) | Pattern::Prefix(bytes) => self.size += bytes.len() / 8,
             Pattern::Glob(parts) => {
                 self.size += parts.iter().map(|part| 1 + part.len() / 8).sum::<usize>();
                 let middle = parts.get(1..parts.len() - 1).unwrap_or_default();
                 if middle.iter().any(|part| part.len() > MIDDLE_MAX) {
-                    return Err(self.predicate.refusal(test, "machine code looks for short texts alone"));
+                    self.refuse(test, "machine code looks for short texts alone");
                 }
             }
-            Pattern::Regex(_) => return Err(self.predicate.refusal(test, "machine code has no regular expressions")),
+            Pattern::Regex(_) => self.refuse(test, "machine code has no regular expressions"),
         }
-        Ok(())
     }
 
-    fn number(&mut self, number: &Number) -> Result<(), Refusal> {
+    fn number(&mut self, number: &Number) {
         self.size += 1;
         match number {
-            Number::Integer(_) | Number::Real(_) | Number::Input(_) => Ok(()),
+            Number::Integer(_) | Number::Real(_) | Number::Input(_) => {}
             Number::Truth(test) => self.test(test),
             Number::Arithmetic { left, right, .. } | Number::Bits { left, right, .. } => {
-                self.number(left)?;
-                self.number(right)
+                self.number(left);
+                self.number(right);
             }
             Number::Complement(value) => self.number(value),
             Number::Scaled { value, multiply, divide, .. } => {
                 let (multiply, divide) = factors(*multiply, *divide);
                 if (divide - 1).checked_mul(multiply).is_none() {
-                    return Err(self.predicate.number_refusal(number, "machine code scales with 64 bits"));
+                    let predicate = self.predicate;
+                    let refusal = || predicate.number_refusal(number, "machine code scales with 64 bits");
+                    self.refused.get_or_insert_with(refusal);
                 }
-                self.number(value)
+                self.number(value);
             }
         }
     }

@@ -201,9 +201,9 @@ impl Maker<'_> {
     }
 
     fn glob(&mut self) -> Pattern {
-        let mut parts = vec![Box::from(piece(self.random))];
-        let middle = (0..self.below(4)).map(|_| Box::from(piece(self.random)));
-        parts.extend(middle.filter(|part: &Box<[u8]>| !part.is_empty()));
+        let mut parts: Vec<Box<[u8]>> = vec![piece(self.random).into()];
+        let middle = (0..self.below(4)).map(|_| piece(self.random));
+        parts.extend(middle.filter(|part| !part.is_empty()).map(Box::from));
         parts.push(Box::from(piece(self.random)));
         let last = parts.len() - 1;
         for end in [0, last] {
