@@ -152,9 +152,10 @@ impl<'t> Binder<'t> {
         }
     }
 
-    pub(crate) fn note(&mut self, span: Span, text: String) {
-        if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text == text) {
-            self.notes.push(Note { span, text });
+    /// Says how something was understood, once.
+    pub(crate) fn note(&mut self, span: Span, what: &str, how: &str) {
+        if self.notes.len() < PROBLEMS_MAX && !self.notes.iter().any(|note| note.text.starts_with(what)) {
+            self.notes.push(Note { span, text: format!("{what}{how}") });
         }
     }
 

@@ -29,6 +29,7 @@ impl<'t> Binder<'t> {
             ((text_id, Value::Text(_) | Value::Literal(_)), (number_id, _))
             | ((number_id, _), (text_id, Value::Text(_) | Value::Literal(_))) => self.mixed(text_id, number_id),
             ((left_id, left), (right_id, right)) => {
+                self.note_chain(relation, left_id, &left);
                 let symbol = relation.symbol();
                 let (left, right) = (self.number(symbol, left_id, left), self.number(symbol, right_id, right));
                 let (Some(left), Some(right)) = (left, right) else { return Test::Constant(None) };
@@ -37,6 +38,16 @@ impl<'t> Binder<'t> {
                 };
                 self.settled_comparison(relation, left, right)
             }
+        }
+    }
+
+    /// `1 < x < 3` is no range, though it looks like one.
+    fn note_chain(&mut self, relation: Relation, left: Id, value: &Value<'t>) {
+        let is_order = |relation: &Relation| !matches!(relation, Relation::Equal | Relation::NotEqual);
+        let is_chain = matches!(value, Value::Test(Test::Compare { relation, .. }) if is_order(relation));
+        if is_chain && is_order(&relation) {
+            let what = format!("`{}` is 0 or 1 where it is compared: ", self.written(left));
+            self.note(self.span(left), &what, "what lies between two values is asked with `&&` or `in (..)`");
         }
     }
 
@@ -81,7 +92,8 @@ impl<'t> Binder<'t> {
             let near: Vec<String> =
                 nearest(wanted.trim_matches('"'), names).iter().map(|name| format!("\"{name}\"")).collect();
             let kind = ProblemKind::Label { name: field.name.clone(), label: wanted };
-            self.problem(Problem::new(self.span(at), kind).near(&near));
+            let problem = Problem::new(self.span(at), kind).help(some_labels(field));
+            self.problem(problem.near(&near));
             return Test::Constant(None);
         }
         Test::Among { value, ranges: ranges::clip(&ranges::union(ranges), ranges::EVERYTHING) }
@@ -127,6 +139,17 @@ impl<'t> Binder<'t> {
             }
         }
     }
+}
+
+/// More labels than this are not listed.
+const LABELS_SHOWN_MAX: usize = 8;
+
+fn some_labels(field: &Field) -> String {
+    let names: Vec<String> =
+        field.labels.iter().take(LABELS_SHOWN_MAX).map(|(name, _)| format!("\"{name}\"")).collect();
+    let more = field.labels.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("the labels are {}{more}", names.join(" "))
 }
 
 /// What a text of the expression stands for.

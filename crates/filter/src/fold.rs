@@ -6,6 +6,7 @@
 //! x == 1 || x == 2 || x == 7  x in (1..=2, 7)
 //! x > 4 && x < 9              x in (5..=8)
 //! scaled(x) < 5000            x < 5                    time: from nanoseconds back to cycles
+//! x - 100 < 20                x < 120                  if every difference can be held
 //! x < 42.5                    x <= 42                  integers with real constants
 //! x > 0  for unsigned ones    x != 0
 //! ```
@@ -15,10 +16,13 @@
 //! exception: a comparison of a scaled input with a constant was unknown where the scaled value could not be held, and
 //! becomes known. Numbers keep their form, since the range of a form decides how its value is held.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use kymo_ir::Predicate;
-use kymo_ir::predicate::{Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text};
+use kymo_ir::predicate::{
+    Arithmetic, Datum, INTEGER_HIGHEST, INTEGER_LOWEST, Input, Number, Pattern, Range, Relation, Test, Text,
+};
 
 use crate::bind::is_constant;
 use crate::ranges::{self, EVERYTHING, Ranges};
@@ -36,6 +40,52 @@ pub(crate) fn folded(mut predicate: Predicate) -> Predicate {
 #[cfg(test)]
 pub(crate) fn folded_test(predicate: &Predicate) -> Test {
     Folder { predicate }.test(predicate.root.clone())
+}
+
+/// Tests in their order, each once: the same once more says nothing more.
+#[derive(Default)]
+struct Distinct {
+    tests: Vec<Test>,
+    /// Places of tests by their hash.
+    places: HashMap<u64, Vec<usize>>,
+}
+
+impl Distinct {
+    fn push(&mut self, test: Test) {
+        let places = self.places.entry(hash_of(&test)).or_default();
+        if places.iter().all(|&place| self.tests[place] != test) {
+            places.push(self.tests.len());
+            self.tests.push(test);
+        }
+    }
+}
+
+/// Integers of which tests ask whether they are in a set, each with the places of those tests.
+#[derive(Default)]
+struct Groups<'t> {
+    groups: Vec<(&'t Number, Vec<usize>)>,
+    /// Places of groups by the hash of their number.
+    places: HashMap<u64, Vec<usize>>,
+}
+
+impl<'t> Groups<'t> {
+    fn push(&mut self, number: &'t Number, test: usize) {
+        let places = self.places.entry(hash_of(number)).or_default();
+        match places.iter().find(|&&place| self.groups[place].0 == number) {
+            Some(&place) => self.groups[place].1.push(test),
+            None => {
+                places.push(self.groups.len());
+                self.groups.push((number, vec![test]));
+            }
+        }
+    }
+}
+
+/// Regular expressions have memory of their own, so tests are no keys of maps: their hashes are.
+fn hash_of(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A set of everything, for tests that are true wherever they are known.
@@ -121,15 +171,7 @@ impl Folder<'_> {
         match right {
             Number::Integer(constant) if is_integer => {
                 let set = ranges::of_relation(relation, constant);
-                match self.within(left.clone(), set) {
-                    // People know their own comparison better than one that is as good.
-                    Test::Compare { left: same, relation: other, .. }
-                        if same == left && !matches!(other, Relation::Equal | Relation::NotEqual) =>
-                    {
-                        Test::Compare { relation, left, right: Number::Integer(constant) }
-                    }
-                    other => other,
-                }
+                as_written(relation, self.within(left, set))
             }
             Number::Real(constant) if is_integer => {
                 let range = self.predicate.range(&left);
@@ -149,9 +191,8 @@ impl Folder<'_> {
     /// Whether an integer lies in a set.
     fn within(&self, value: Number, set: Ranges) -> Test {
         let (mut value, mut set) = (value, set);
-        while let Number::Scaled { value: inner, multiply, divide, add } = value {
-            set = unscaled(&set, multiply, divide, add);
-            value = *inner;
+        while let Some((inner, of_inner)) = self.undone(&value, &set) {
+            (value, set) = (inner, of_inner);
         }
         let test = match value {
             Number::Integer(constant) => return Test::Constant(Some(ranges::contains(&set, constant))),
@@ -168,6 +209,34 @@ impl Folder<'_> {
         let inside = ranges::clip(&set, range);
         let outside = ranges::complement(&inside, range);
         self.in_words(test, range, inside, outside)
+    }
+
+    /// What a value is computed from, and for which of its values the result is in the set. Sums are left as they are
+    /// where some cannot be held.
+    fn undone(&self, value: &Number, set: &[(i128, i128)]) -> Option<(Number, Ranges)> {
+        let (operation, left, right) = match value {
+            Number::Scaled { value, multiply, divide, add } => {
+                return Some(((**value).clone(), unscaled(set, *multiply, *divide, *add)));
+            }
+            Number::Arithmetic { operation, left, right } => (operation, &**left, &**right),
+            _ => return None,
+        };
+        let exact = self.predicate.exact_range(value);
+        if !exact.is_held() {
+            return None;
+        }
+        let set = ranges::clip(set, exact);
+        let moved = |by: i128| set.iter().map(|&(lowest, highest)| (lowest + by, highest + by)).collect();
+        match (operation, left, right) {
+            (Arithmetic::Add, Number::Integer(constant), inner)
+            | (Arithmetic::Add, inner, Number::Integer(constant)) => Some((inner.clone(), moved(-constant))),
+            (Arithmetic::Subtract, inner, Number::Integer(constant)) => Some((inner.clone(), moved(*constant))),
+            (Arithmetic::Subtract, Number::Integer(constant), inner) => {
+                let mirrored = set.iter().rev().map(|&(lowest, highest)| (constant - highest, constant - lowest));
+                Some((inner.clone(), mirrored.collect()))
+            }
+            _ => None,
+        }
     }
 
     /// The plainest test for a set within the range of a value, given what is outside, too.
@@ -193,18 +262,15 @@ impl Folder<'_> {
 
     /// All or any of tests that are simplified.
     fn combined(&self, tests: impl Iterator<Item = Test>, is_all: bool) -> Test {
-        let mut flat: Vec<Test> = Vec::new();
-        let mut known: HashSet<Test> = HashSet::new();
+        let mut distinct = Distinct::default();
         for test in tests {
-            let inner = match test {
-                Test::All(inner) if is_all => inner,
-                Test::Any(inner) if !is_all => inner,
-                test => vec![test],
-            };
-            // The same once more says nothing more.
-            flat.extend(inner.into_iter().filter(|test| known.insert(test.clone())));
+            match test {
+                Test::All(inner) if is_all => inner.into_iter().for_each(|test| distinct.push(test)),
+                Test::Any(inner) if !is_all => inner.into_iter().for_each(|test| distinct.push(test)),
+                test => distinct.push(test),
+            }
         }
-        let mut tests = self.merged(flat, is_all);
+        let mut tests = self.merged(distinct.tests, is_all);
         if tests.contains(&Test::Constant(Some(!is_all))) {
             return Test::Constant(Some(!is_all));
         }
@@ -219,14 +285,14 @@ impl Folder<'_> {
 
     /// Several tests of one integer become one, where that is simpler.
     fn merged(&self, tests: Vec<Test>, is_all: bool) -> Vec<Test> {
-        let mut groups: HashMap<&Number, Vec<usize>> = HashMap::new();
+        let mut groups = Groups::default();
         for (index, test) in tests.iter().enumerate() {
             if let Some(value) = self.asked(test) {
-                groups.entry(value).or_default().push(index);
+                groups.push(value, index);
             }
         }
         let mut replaced: Vec<(usize, Option<Test>)> = Vec::new();
-        for (value, members) in groups.into_iter().filter(|(_, members)| members.len() > 1) {
+        for (value, members) in groups.groups.into_iter().filter(|(_, members)| members.len() > 1) {
             let sets = members.iter().flat_map(|&index| set(&tests[index], is_all));
             let joined = ranges::union(sets.collect());
             let joined = if is_all { ranges::complement(&joined, EVERYTHING) } else { joined };
@@ -272,6 +338,17 @@ impl Folder<'_> {
             test => test,
         }
     }
+}
+
+/// A comparison with the relation that people wrote, where that says the same.
+fn as_written(written: Relation, test: Test) -> Test {
+    let Test::Compare { relation, left, right: Number::Integer(constant) } = test else { return test };
+    let (relation, constant) = match (relation, written) {
+        (Relation::LessOrEqual, Relation::Less) if constant < INTEGER_HIGHEST => (written, constant + 1),
+        (Relation::GreaterOrEqual, Relation::Greater) if constant > INTEGER_LOWEST => (written, constant - 1),
+        _ => (relation, constant),
+    };
+    Test::Compare { relation, left, right: Number::Integer(constant) }
 }
 
 fn takes_all(pattern: &Pattern) -> bool {

@@ -242,7 +242,7 @@ impl<'t> Lexer<'t> {
     /// A name between backticks: any characters.
     fn raw_name(&mut self) -> Result<String, Problem> {
         let inside = self.rest()[1..].split_once('`').map(|(inside, _)| inside);
-        let unclosed = || Problem::new(self.at..self.at + 1, ProblemKind::UnclosedText('`'));
+        let unclosed = || Problem::new(self.at..self.at + 1, ProblemKind::UnclosedName);
         let name = inside.filter(|name| !name.is_empty()).ok_or_else(unclosed)?;
         self.at += 2 + name.len();
         Ok(name.to_owned())

@@ -59,13 +59,10 @@ impl Binder<'_> {
         if is_constant(&number.number) {
             return;
         }
-        let text = format!(
-            "`{}` has no unit: `{}` is taken as {value}, in {}",
-            self.written(number_id),
-            self.written(quantity_id),
-            unit.dimension.base()
-        );
-        self.note(self.span(number_id), text);
+        // Once for each number is enough.
+        let what = format!("`{}` has no unit: ", self.written(number_id));
+        let how = format!("`{}` is taken as {value}, in {}", self.written(quantity_id), unit.dimension.base());
+        self.note(self.span(number_id), &what, &how);
     }
 
     fn scaled(&mut self, id: Id, number: Number, factor: u128) -> Option<Number> {

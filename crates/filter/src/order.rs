@@ -70,8 +70,7 @@ impl Costs<'_> {
 
     fn number(&self, number: Number) -> (Number, u32) {
         match number {
-            Number::Integer(_) => (number, 0),
-            Number::Real(_) => (number, 1),
+            Number::Integer(_) | Number::Real(_) => (number, 0),
             Number::Input(input) => (number, u32::from(self.kind(input) == InputKind::Real)),
             Number::Truth(test) => {
                 let (test, cost) = self.test(*test);

@@ -42,6 +42,8 @@ pub enum ProblemKind {
     Character(char),
     #[error("the text that begins here has no closing {0}")]
     UnclosedText(char),
+    #[error("the name that begins here has no closing `")]
+    UnclosedName,
     #[error("the comment that begins here has no closing `*/`")]
     UnclosedComment,
     #[error("`\\{0}` is not an escape")]
@@ -172,7 +174,9 @@ impl Missing {
     /// For people, as problems are.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
-        let message = format!("there is no `{}`", self.path);
+        let is_quoted = self.path.contains('`');
+        let message =
+            if is_quoted { format!("there is no {}", self.path) } else { format!("there is no `{}`", self.path) };
         rendered(&message, text, &self.span, did_you_mean(&self.near).as_deref())
     }
 }
