@@ -71,7 +71,10 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
             "metadata" => metadata::hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
             "index" => indexed.hold(&random.damaged(&inputs[random.clone().below(inputs.len())])),
-            "filters" => drop(filters::hold(&filters::text(&mut random), &mut random)),
+            "filters" => {
+                filters::hold(&filters::text(&mut random), &mut random);
+                filters::hold_alike(&mut random);
+            }
             "programs" => drop(programs::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
             "written" => {

@@ -112,6 +112,21 @@ fn soup(random: &mut Random) -> String {
     words.join(spaces)
 }
 
+/// Statements that say the same in two ways, whatever their parts are: unknown, false and true alike.
+pub(crate) fn alike(random: &mut Random) -> [String; 2] {
+    let [a, b, c] = [(); 3].map(|()| expression(random, 2));
+    match random.below(8) {
+        0 => [format!("!(!({a}))"), a],
+        1 => [format!("({a}) && ({b})"), format!("({b}) && ({a})")],
+        2 => [format!("({a}) || ({b})"), format!("({b}) || ({a})")],
+        3 => [format!("({a}) && ({b})"), format!("!(!({a}) || !({b}))")],
+        4 => [format!("({a}) || ({b})"), format!("!(!({a}) && !({b}))")],
+        5 => [format!("({a}) && (({b}) || ({c}))"), format!("({a}) && ({b}) || ({a}) && ({c})")],
+        6 => [format!("({a}) || ({b}) && ({c})"), format!("(({a}) || ({b})) && (({a}) || ({c}))")],
+        _ => [format!("({a}) == 1"), a],
+    }
+}
+
 /// A statement that the grammar accepts.
 fn expression(random: &mut Random, depth: usize) -> String {
     const RELATIONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];

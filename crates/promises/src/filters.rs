@@ -2,12 +2,14 @@
 //! that can be evaluated on any event, and that keeps what the binding says it keeps.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use kymo_filter::{Binding, Constant, Dimension, Field, Fields, Filter, Found, Path, Problem, Step, Unit, Verdict};
-use kymo_ir::predicate::{InputKind, testing};
+use kymo_ir::predicate::{Datum, InputKind, testing};
 use kymo_ir::program::Encoding;
 
+use crate::filter_text;
 use crate::random::Random;
 
 pub use crate::filter_text::{extremes, text};
@@ -59,6 +61,33 @@ pub fn hold(text: &str, random: &mut Random) -> Outcome {
         }
     }
     outcome
+}
+
+/// Two ways to say the same keep the same events: folding, merging and the order of tests change nothing. `None`: the
+/// statements cannot be bound for the class that was tried.
+///
+/// # Panics
+///
+/// If they do not, or one of them is refused and the other is not.
+pub fn hold_alike(random: &mut Random) -> Option<Outcome> {
+    let texts = filter_text::alike(random);
+    let class = Class::new(random.any());
+    let [one, other] = texts.each_ref().map(|text| Filter::parse(text).and_then(|filter| filter.bind(&class)));
+    assert_eq!(one.is_ok(), other.is_ok(), "only one is refused: {texts:#?} {one:#?} {other:#?}");
+    let (one, other) = (one.ok()?, other.ok()?);
+    let mut outcome = Outcome { parsed: true, bound: 2, kept: 0 };
+    for _ in 0..EVENTS {
+        let mut values = HashMap::new();
+        let [one, other] = [&one, &other].map(|binding| {
+            let event = testing::event(random, &binding.predicate);
+            let known = binding.keys.iter().zip(event).map(|(key, datum)| values.entry(*key).or_insert(datum).clone());
+            let known: Vec<Datum> = known.collect();
+            binding.predicate.keeps(&known[..])
+        });
+        assert_eq!(one, other, "{texts:#?} with {values:?}");
+        outcome.kept += usize::from(one);
+    }
+    Some(outcome)
 }
 
 /// Something is wrong, each problem is about a part of the text, and can be shown.

@@ -86,6 +86,18 @@ fn filters() {
     assert!(bound > tried / 2 && kept > tried / 2, "{tried} texts were bound {bound} times and kept {kept} events");
 }
 
+#[test]
+fn filters_that_say_the_same() {
+    let (mut bound, mut kept) = (0, 0);
+    smoke(4000, |random| {
+        let outcome = filters::hold_alike(random).unwrap_or_default();
+        bound += outcome.bound;
+        kept += outcome.kept;
+    });
+    println!("{bound} were bound, {kept} events kept");
+    assert!(bound > 200 && kept > bound / 8, "{bound} were bound, {kept} events kept");
+}
+
 /// Test threads have stacks of 2 MiB, as most threads that are started have.
 #[test]
 fn filters_of_any_size() {
