@@ -296,6 +296,21 @@ impl Instruction {
         }
     }
 
+    /// The test that jumps exactly where this one does not; `None`: it is no test.
+    #[must_use]
+    pub fn inverted(mut self) -> Option<Self> {
+        match &mut self {
+            Self::Test { condition, .. } => *condition = condition.inverted(),
+            Self::Compare { orders, .. }
+            | Self::CompareReals { orders, .. }
+            | Self::CompareTexts { orders, .. }
+            | Self::CompareLiteral { orders, .. } => *orders = orders.inverted(),
+            Self::TestText { jumps_if, .. } => *jumps_if = !*jumps_if,
+            _ => return None,
+        }
+        Some(self)
+    }
+
     /// Whether the instruction behind it may be next.
     #[must_use]
     pub fn falls_through(&self) -> bool {

@@ -57,6 +57,28 @@
 //! - *orders*: bit 0 less, bit 1 equal, bit 2 greater, bit 3 none of the three.
 //! - Reals, addresses and lengths are in the byte order of the machine that runs the program, integers as their kind says.
 //!
+//! ```
+//! use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header, validate};
+//!
+//! let field = Field { kind: Kind::new(2, false, true).expect("16 bits"), offset: 4 };
+//! let mut bytes = header(6, 3, 0).to_vec();
+//! for instruction in [
+//!     Instruction::Test { field, condition: Condition::NotEqual(443), skip: 1 },
+//!     Instruction::Keep,
+//!     Instruction::Drop,
+//! ] {
+//!     bytes.extend(instruction.encode(Registers::default()));
+//! }
+//! let program = validate(&bytes).expect("it is sound");
+//! assert_eq!(program.run(&[0, 0, 0, 0, 0x01, 0xBB], &()), Ok(true));
+//! assert_eq!(program.to_string(), "\
+//! for 6 bytes of arguments
+//!   0  u16be[4] != 443 -> 2
+//!   1  keep
+//!   2  drop
+//! ");
+//! ```
+//!
 //! Nothing has three values: a compiler gives each test a place to go for true, false and unknown. Text is a text's bytes,
 //! compared as unsigned ones.
 //!

@@ -14,7 +14,7 @@ use core::fmt::{self, Display, Formatter, Write};
 use crate::Program;
 use crate::instruction::Instruction;
 use crate::operands::{
-    Arithmetic, Bitwise, Condition, Field, Literal, Operand, Orders, Pattern, Place, RealArithmetic, Signs,
+    Arithmetic, Bitwise, Condition, Field, Literal, Operand, Orders, Pattern, Place, RealArithmetic, Registers, Signs,
 };
 
 impl Display for Program<'_> {
@@ -128,6 +128,22 @@ impl Program<'_> {
             write!(f, "{}{}", if number > 0 { "*" } else { "" }, part.escape_ascii())?;
         }
         f.write_char('"')
+    }
+}
+
+impl Display for Registers {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut space = "";
+        for bit in (0..16_u8).filter(|bit| self.0 >> bit & 1 != 0) {
+            let (bank, number) = match bit {
+                0..8 => ('r', bit),
+                8..12 => ('f', bit - 8),
+                _ => ('t', bit - 12),
+            };
+            write!(f, "{space}{bank}{number}")?;
+            space = " ";
+        }
+        Ok(())
     }
 }
 

@@ -71,8 +71,8 @@ pub enum ValidateErrorKind {
     Parts(u32),
     /// The program goes on behind its last instruction.
     End,
-    /// A register is read that is not written on every way there, as the instruction's needs have it: the set.
-    Registers(u16),
+    /// Registers that are not written on every way there are read, as the instruction's needs have it.
+    Registers(Registers),
 }
 
 impl fmt::Display for ValidateError {
@@ -97,7 +97,7 @@ impl fmt::Display for ValidateError {
             }
             ValidateErrorKind::Parts(found) => write!(f, "a pattern of {found} parts; it has 2 to {PARTS_MAX}"),
             ValidateErrorKind::End => f.write_str("the program goes on behind its last instruction"),
-            ValidateErrorKind::Registers(set) => write!(f, "registers {set:#06x} are read before they are written"),
+            ValidateErrorKind::Registers(set) => write!(f, "read before written: {set}"),
         }
     }
 }
@@ -175,8 +175,8 @@ fn parts(bytes: &[u8]) -> Result<Program<'_>, ValidateErrorKind> {
     }
     let (code, constants) = rest.split_at(code_bytes);
     let (code, _) = code.as_chunks::<INSTRUCTION_BYTES>();
-    if code.first().is_none_or(|first| needs(first) != Registers::default()) {
-        return Err(code.first().map_or(ValidateErrorKind::End, |first| ValidateErrorKind::Registers(needs(first).0)));
+    if code.is_empty() {
+        return Err(ValidateErrorKind::End);
     }
     Ok(Program { size, code, constants })
 }
@@ -198,10 +198,9 @@ fn check(program: &Program<'_>, index: usize) -> Result<(), ValidateErrorKind> {
     if let Some(skip) = instruction.skip() {
         wanted = wanted.or(behind(usize::from(skip))?);
     }
-    match wanted.without(needed) {
-        Registers(0) => Ok(()),
-        Registers(missing) => Err(ValidateErrorKind::Registers(missing)),
-    }
+    // Nothing is written before the first one.
+    let missing = if index == 0 { needed.or(wanted) } else { wanted.without(needed) };
+    if missing == Registers::default() { Ok(()) } else { Err(ValidateErrorKind::Registers(missing)) }
 }
 
 fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<(), ValidateErrorKind> {

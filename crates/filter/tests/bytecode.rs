@@ -392,12 +392,11 @@ fn what_is_missing_is_decided() {
     show(
         Test::Any(vec![equal(GONE, 1), equal(CPU, 2), Test::Has(Input(GONE))]),
         &expect![[r#"
-        for 64 bytes of arguments
-          0  u8[4] == 2 -> 2
-          1  jump -> 3
-          2  keep
-          3  drop
-    "#]],
+            for 64 bytes of arguments
+              0  u8[4] != 2 -> 2
+              1  keep
+              2  drop
+        "#]],
     );
     show(
         Test::Not(Box::new(equal(GONE, 1))),

@@ -1,19 +1,18 @@
 //! Instructions with labels in place of counts, and what becomes of them.
 //!
 //! ```text
-//! emitted     3  jump -> L2          4  r0 = 1        L1, L2:  5  jump -> drop
-//! finished    jumps lead past jumps, what nobody reaches and jumps to what is next are gone, labels are counts,
-//!             and each instruction says which registers it and those behind it need
+//! emitted     1  cpu == 2 -> L1      2  jump -> L2    L1: 3  keep     L2: 4  jump -> L3     L3: 5  drop
+//! finished    1  cpu != 2 -> 3       2  keep                          3  drop
+//!
+//! Jumps lead past jumps, a test that jumps around a jump is inverted, what nobody reaches and jumps to what is next are gone,
+//! labels are counts, and each instruction says which registers it and those behind it need.
 //! ```
 //!
 //! Labels are placed behind all jumps to them, so that one look from the end to the beginning is enough.
 
 use std::collections::HashMap;
 
-use kymo_bytecode::{
-    CONSTANTS_MAX, HEADER_BYTES, INSTRUCTION_BYTES, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS,
-    find_needs, header,
-};
+use kymo_bytecode::{CONSTANTS_MAX, INSTRUCTIONS_MAX, Instruction, Literal, Registers, TEXTS, find_needs, header};
 use kymo_ir::predicate::Input;
 
 /// A place in the code that jumps lead to.
@@ -125,31 +124,24 @@ impl Code {
 
     /// The program for arguments of `size` bytes; `None`: it has too many instructions.
     pub(super) fn finish(self, size: u32) -> Option<Vec<u8>> {
-        let targets = self.targets();
-        let kept = self.kept(&targets);
-        // The new number of each instruction is how many are kept before it.
-        let mut numbers = Vec::with_capacity(kept.len() + 1);
-        numbers.push(0_usize);
-        for (index, is_kept) in kept.iter().enumerate() {
-            numbers.push(numbers[index] + usize::from(*is_kept));
-        }
-        let count = numbers[kept.len()];
-        if count > INSTRUCTIONS_MAX {
+        let mut linked = compacted(&self.linked());
+        straighten(&mut linked);
+        let linked = compacted(&linked);
+        if linked.len() > INSTRUCTIONS_MAX {
             return None;
         }
-        let mut instructions = Vec::with_capacity(count);
-        for (index, (mut instruction, _)) in
-            self.instructions.iter().copied().enumerate().filter(|(index, _)| kept[*index])
-        {
-            if let Some(target) = targets[index] {
-                instruction.set_skip((numbers[target] - numbers[index] - 1) as u16);
-            }
-            instructions.push(instruction);
-        }
-        let mut bytes = Vec::with_capacity(HEADER_BYTES + count * INSTRUCTION_BYTES + self.constants.len());
-        bytes.extend(header(size, count as u16, self.constants.len() as u32));
-        let mut needs = vec![Registers::default(); count];
+        let skip = |index: usize, target: usize| (target - index - 1) as u16;
+        let instructions: Vec<Instruction> = linked
+            .into_iter()
+            .enumerate()
+            .map(|(index, (mut instruction, target))| {
+                instruction.set_skip(target.map_or(0, |target| skip(index, target)));
+                instruction
+            })
+            .collect();
+        let mut needs = vec![Registers::default(); instructions.len()];
         find_needs(&instructions, &mut needs);
+        let mut bytes = header(size, instructions.len() as u16, self.constants.len() as u32).to_vec();
         for (instruction, needs) in instructions.iter().zip(needs) {
             bytes.extend(instruction.encode(needs));
         }
@@ -157,44 +149,71 @@ impl Code {
         Some(bytes)
     }
 
-    /// Where each instruction jumps to: past other jumps.
-    fn targets(&self) -> Vec<Option<usize>> {
+    /// Instructions with numbers in place of labels; jumps lead past other jumps.
+    fn linked(&self) -> Linked {
         let mut targets: Vec<Option<usize>> = vec![None; self.instructions.len()];
         for (index, (_, label)) in self.instructions.iter().enumerate().rev() {
             let Some(label) = label else { continue };
             let target = self.labels[label.0].0;
-            let is_jump = |target: usize| matches!(self.instructions[target].0, Instruction::Jump { .. });
-            targets[index] = Some(if is_jump(target) { targets[target].unwrap_or(target) } else { target });
+            let past = targets[target].filter(|_| is_jump(&self.instructions[target].0));
+            targets[index] = Some(past.unwrap_or(target));
         }
-        targets
+        self.instructions.iter().zip(targets).map(|((instruction, _), target)| (*instruction, target)).collect()
     }
+}
 
-    /// Which instructions are reached, and do not just lead to what is next.
-    fn kept(&self, targets: &[Option<usize>]) -> Vec<bool> {
-        let count = self.instructions.len();
-        let mut kept = vec![false; count];
-        kept[0] = true;
-        for (index, (instruction, _)) in self.instructions.iter().enumerate() {
-            if !kept[index] {
-                continue;
-            }
+/// Instructions, and the numbers of those that they jump to.
+type Linked = Vec<(Instruction, Option<usize>)>;
+
+fn is_jump(instruction: &Instruction) -> bool {
+    matches!(instruction, Instruction::Jump { .. })
+}
+
+/// Inverts tests that jump around a jump, which then jumps to what is next.
+fn straighten(linked: &mut Linked) {
+    let mut is_target = vec![false; linked.len()];
+    linked.iter().filter_map(|(_, target)| *target).for_each(|target| is_target[target] = true);
+    for index in 0..linked.len().saturating_sub(2) {
+        let (around, behind) = (index + 1, index + 2);
+        if linked[index].1 != Some(behind) || is_target[around] || !is_jump(&linked[around].0) {
+            continue;
+        }
+        if let Some(inverted) = linked[index].0.inverted() {
+            linked[index] = (inverted, linked[around].1);
+            linked[around].1 = Some(behind);
+        }
+    }
+}
+
+/// Without instructions that nobody reaches, and without those that just lead to what is next.
+fn compacted(linked: &Linked) -> Linked {
+    let count = linked.len();
+    let mut kept = vec![false; count];
+    kept[0] = true;
+    for (index, (instruction, target)) in linked.iter().enumerate() {
+        if kept[index] {
             if instruction.falls_through() {
                 kept[index + 1] = true;
             }
-            if let Some(target) = targets[index] {
-                kept[target] = true;
-            }
+            target.iter().for_each(|&target| kept[target] = true);
         }
-        // The first one that is kept at or behind each index.
-        let mut first_kept: Vec<usize> = vec![count; count + 1];
-        for index in (0..count).rev() {
-            let is_idle = self.instructions[index].0.writes() == Registers::default()
-                && targets[index].is_some_and(|target| first_kept[target] == first_kept[index + 1]);
-            kept[index] &= !is_idle;
-            first_kept[index] = if kept[index] { index } else { first_kept[index + 1] };
-        }
-        kept
     }
+    // The first one that is kept at or behind each index.
+    let mut first_kept = vec![count; count + 1];
+    for (index, (instruction, target)) in linked.iter().enumerate().rev() {
+        let is_idle = instruction.writes() == Registers::default()
+            && target.is_some_and(|target| first_kept[target] == first_kept[index + 1]);
+        kept[index] &= !is_idle;
+        first_kept[index] = if kept[index] { index } else { first_kept[index + 1] };
+    }
+    // The new number of each one is how many are kept before it.
+    let mut numbers = Vec::with_capacity(count + 1);
+    numbers.push(0);
+    for is_kept in &kept {
+        numbers.push(numbers[numbers.len() - 1] + usize::from(*is_kept));
+    }
+    let kept_ones = linked.iter().zip(kept).filter(|(_, is_kept)| *is_kept);
+    kept_ones.map(|((instruction, target), _)| (*instruction, target.map(|target| numbers[target]))).collect()
 }
 
 /// What both ways hold.
