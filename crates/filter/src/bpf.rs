@@ -29,7 +29,7 @@ mod instruction;
 mod number;
 mod text;
 
-use kymo_ir::predicate::{Fact, InputKind, Layout, Number, Place, Predicate, Refusal, Relation, Test};
+use kymo_ir::predicate::{Input, InputKind, Layout, Number, Place, Predicate, Refusal, Relation, Test};
 
 pub use assembly::INSTRUCTIONS_MAX;
 pub use instruction::Instruction;
@@ -87,9 +87,7 @@ pub fn compile(predicate: &Predicate, layout: &Layout) -> Result<Vec<Instruction
         return Err(predicate.refusal(&predicate.root, "this is not a sound predicate"));
     }
     check_layout(predicate, layout)?;
-    let fact = |place: &Place| if *place == Place::Missing { Fact::Missing } else { Fact::Present };
-    let facts = layout.places.iter().map(fact).collect();
-    let mut compiler = Compiler { predicate, places: &layout.places, facts, code: Assembly::default() };
+    let mut compiler = Compiler { predicate, places: &layout.places, code: Assembly::default() };
     let [yes, no] = [compiler.code.label(), compiler.code.label()];
     compiler.test(&predicate.root, Targets { yes, no, unknown: no, next: yes }, 0)?;
     for (label, value) in [(yes, 1), (no, 0)] {
@@ -127,8 +125,6 @@ fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
 struct Compiler<'p> {
     predicate: &'p Predicate,
     places: &'p [Place],
-    /// Which inputs are missing: by this the predicate itself tells what is decided already.
-    facts: Vec<Fact>,
     code: Assembly,
 }
 
@@ -171,64 +167,77 @@ impl Compiler<'_> {
         if self.code.is_full() {
             return Err(self.predicate.refusal(test, TOO_LONG));
         }
-        let outcomes = self.predicate.may_be(test, &self.facts);
-        if let Some(value) = outcomes.constant() {
-            self.jump(value.map_or(targets.unknown, |value| targets.of(value)), targets);
-            return Ok(());
-        }
         match test {
-            Test::Constant(_) | Test::Has(_) => unreachable!("what is there is known from the layout"),
+            Test::Constant(value) => self.jump(value.map_or(targets.unknown, |value| targets.of(value)), targets),
+            Test::Has(input) => self.jump(targets.of(!self.is_missing(*input)), targets),
             Test::Not(test) => {
                 let swapped = Targets { yes: targets.no, no: targets.yes, ..targets };
-                self.test(test, swapped, depth)
+                return self.test(test, swapped, depth);
             }
-            Test::All(tests) => self.list(tests, false, outcomes.is_unknown, targets, depth),
-            Test::Any(tests) => self.list(tests, true, outcomes.is_unknown, targets, depth),
-            Test::Compare { relation, left, right } => {
-                if self.predicate.is_real(left) || self.predicate.is_real(right) {
-                    return Err(self.predicate.refusal(test, "eBPF has no real numbers"));
-                }
-                self.compare(*relation, left, right, targets, depth)
+            Test::All(tests) => return self.list(tests, false, targets, depth),
+            Test::Any(tests) => return self.list(tests, true, targets, depth),
+            Test::Compare { left, right, .. } if self.lacks(left) || self.lacks(right) => {
+                self.jump(targets.unknown, targets);
             }
-            Test::Among { value, ranges } => self.among(value, ranges, targets, depth),
-            Test::CompareText { relation, left, right } => self.compare_text(test, *relation, left, right, targets),
-            Test::Matches { text, pattern } => self.matches(test, text, pattern, targets),
+            Test::Among { value, .. } if self.lacks(value) => self.jump(targets.unknown, targets),
+            Test::Compare { left, right, .. } if self.predicate.is_real(left) || self.predicate.is_real(right) => {
+                return Err(self.predicate.refusal(test, "eBPF has no real numbers"));
+            }
+            Test::Compare { relation, left, right } => return self.compare(*relation, left, right, targets, depth),
+            Test::Among { value, ranges } => return self.among(value, ranges, targets, depth),
+            Test::CompareText { relation, left, right } => {
+                return self.compare_text(test, *relation, left, right, targets);
+            }
+            Test::Matches { text, pattern } => return self.matches(test, text, pattern, targets),
+        }
+        Ok(())
+    }
+
+    fn is_missing(&self, input: Input) -> bool {
+        self.places[usize::from(input.0)] == Place::Missing
+    }
+
+    /// A number is always unknown, because an input is missing in this layout.
+    fn lacks(&self, number: &Number) -> bool {
+        match number {
+            Number::Integer(_) | Number::Real(_) | Number::Truth(_) => false,
+            Number::Input(input) => self.is_missing(*input),
+            Number::Arithmetic { left, right, .. } | Number::Bits { left, right, .. } => {
+                self.lacks(left) || self.lacks(right)
+            }
+            Number::Complement(value) | Number::Scaled { value, .. } => self.lacks(value),
         }
     }
 
     /// All (`decisive` is false) or any (it is true) of the tests.
-    fn list(
-        &mut self,
-        tests: &[Test],
-        decisive: bool,
-        may_be_unknown: bool,
-        targets: Targets,
-        depth: u8,
-    ) -> Result<(), Refusal> {
+    fn list(&mut self, tests: &[Test], decisive: bool, targets: Targets, depth: u8) -> Result<(), Refusal> {
         let (decided, passed) = (targets.of(decisive), targets.of(!decisive));
-        if may_be_unknown && targets.unknown != decided && targets.unknown != passed {
+        if targets.unknown != decided && targets.unknown != passed {
             return self.list_with_flag(tests, decisive, targets, depth);
         }
-        for (index, test) in tests.iter().enumerate() {
-            let is_last = index + 1 == tests.len();
-            let next = if is_last { passed } else { self.code.label() };
+        let Some((last, tests)) = tests.split_last() else {
+            self.jump(passed, targets);
+            return Ok(());
+        };
+        for test in tests {
+            let next = self.code.label();
             // What is unknown leaves it open whether a later test decides, unless both lead to the same place.
             let unknown = if targets.unknown == decided { decided } else { next };
-            let unknown = if is_last { targets.unknown } else { unknown };
             let [yes, no] = if decisive { [decided, next] } else { [next, decided] };
-            let behind = if is_last { targets.next } else { next };
-            self.test(test, Targets { yes, no, unknown, next: behind }, depth)?;
-            if !is_last {
-                self.code.place(next);
-            }
+            self.test(test, Targets { yes, no, unknown, next }, depth)?;
+            self.code.place(next);
         }
-        Ok(())
+        self.test(last, targets, depth)
     }
 
     /// The same where unknown leads to a place of its own: a register remembers that a test was unknown.
     fn list_with_flag(&mut self, tests: &[Test], decisive: bool, targets: Targets, depth: u8) -> Result<(), Refusal> {
         let (decided, passed) = (targets.of(decisive), targets.of(!decisive));
-        let flag = value_register(depth).ok_or_else(|| self.predicate.refusal(&tests[0], TOO_WIDE))?;
+        let Some(first) = tests.first() else {
+            self.jump(passed, targets);
+            return Ok(());
+        };
+        let flag = value_register(depth).ok_or_else(|| self.predicate.refusal(first, TOO_WIDE))?;
         self.code.operation(Operation::Move, flag, Operand::Constant(0));
         for test in tests {
             let [unknown, next] = [self.code.label(), self.code.label()];
@@ -251,8 +260,13 @@ impl Compiler<'_> {
         targets: Targets,
         depth: u8,
     ) -> Result<(), Refusal> {
-        if matches!(left, Number::Integer(_)) {
-            return self.compare(relation.mirrored(), right, left, targets, depth);
+        match (left, right) {
+            (Number::Integer(left), Number::Integer(right)) => {
+                self.jump(targets.of(relation.holds(left.cmp(right))), targets);
+                return Ok(());
+            }
+            (Number::Integer(_), _) => return self.compare(relation.mirrored(), right, left, targets, depth),
+            _ => {}
         }
         let (of_left, of_right) = (self.predicate.range(left), self.predicate.range(right));
         let (left, right) = self.pair(left, right, targets.unknown, depth)?;

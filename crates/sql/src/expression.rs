@@ -68,7 +68,7 @@ impl Mapping<'_> {
             Test::All(tests) => self.list(tests, Operator::And, true)?,
             Test::Any(tests) => self.list(tests, Operator::Or, false)?,
             Test::Has(input) => match self.column(*input) {
-                Some(column) => column.is_not_null(),
+                Some(column) => column.known(),
                 None => Part::literal(ScalarValue::Boolean(Some(false))),
             },
             Test::Compare { relation, left, right } => {

@@ -24,6 +24,7 @@ use super::{ANSWER, ARGUMENTS, Compiler, SCRATCH, Targets};
 pub(super) enum Located<'t> {
     Literal(&'t [u8]),
     Inline(Inline),
+    Missing,
 }
 
 #[derive(Clone, Copy)]
@@ -52,6 +53,9 @@ impl Compiler<'_> {
             Text::Literal(bytes) => return Ok(Located::Literal(bytes)),
             Text::Input(input) => *input,
         };
+        if self.is_missing(input) {
+            return Ok(Located::Missing);
+        }
         if self.predicate.kind(input) != InputKind::Text(Encoding::Utf8) {
             return Err(self.predicate.refusal(test, "eBPF takes text as UTF-8 only"));
         }
@@ -74,6 +78,10 @@ impl Compiler<'_> {
             Located::Inline(place) => place,
             Located::Literal(bytes) => {
                 self.jump(targets.of(pattern.matches(bytes)), targets);
+                return Ok(());
+            }
+            Located::Missing => {
+                self.jump(targets.unknown, targets);
                 return Ok(());
             }
         };
@@ -125,6 +133,7 @@ impl Compiler<'_> {
         targets: Targets,
     ) -> Result<(), Refusal> {
         match (self.located(test, left)?, self.located(test, right)?) {
+            (Located::Missing, _) | (_, Located::Missing) => self.jump(targets.unknown, targets),
             (Located::Literal(left), Located::Literal(right)) => {
                 self.jump(targets.of(relation.holds(left.cmp(right))), targets);
             }

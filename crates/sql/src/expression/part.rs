@@ -43,7 +43,8 @@ impl Part {
         self.around(Expr::Not)
     }
 
-    pub(super) fn is_not_null(self) -> Self {
+    /// Whether it is not NULL.
+    pub(super) fn known(self) -> Self {
         self.around(Expr::IsNotNull)
     }
 
