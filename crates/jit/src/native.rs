@@ -56,7 +56,8 @@ impl Target {
     #[must_use]
     pub fn named(triple: &str) -> Option<Self> {
         let is_known = ["x86_64-", "aarch64-"].iter().any(|name| triple.starts_with(name));
-        Self::of(isa::lookup_by_name(triple).ok().filter(|_| is_known)?, false)
+        let builder = isa::lookup(triple.parse().ok().filter(|_| is_known)?).ok()?;
+        Self::of(builder, false)
     }
 
     fn of(builder: Builder, is_host: bool) -> Option<Self> {
