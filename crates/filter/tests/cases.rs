@@ -17,7 +17,9 @@
 //!   problems, or the predicate, notes, names that are missing, the verdict, and what becomes of each event
 //! ```
 //!
-//! `UPDATE=1` writes what is said into the files.
+//! `UPDATE=1` writes what is said into the files. Events are asked of all forms of code that tracers take.
+
+mod forms;
 
 use std::fmt::Write;
 use std::fs;
@@ -168,7 +170,7 @@ fn said(case: &Case) -> String {
     for event in &case.events {
         let values = values(event);
         let data: Vec<Datum> = binding.keys.iter().map(|&key| datum(&case.class, key, &values)).collect();
-        let keeps = if binding.predicate.keeps(&data[..]) { "kept" } else { "not kept" };
+        let keeps = if forms::keeps(&binding.predicate, &data) { "kept" } else { "not kept" };
         let _ = writeln!(said, "{event}: {keeps}");
     }
     said

@@ -5,6 +5,8 @@
 //! The table of LTTng's answers is `filter_conformance.tsv` in the corpus: `KYMO_CORPUS`, else `../shared/corpus` beside
 //! the repository.
 
+mod forms;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -101,7 +103,7 @@ fn kept(filter: &Filter) -> usize {
     };
     let keeps = |number: &u64| {
         let data: Vec<Datum> = binding.keys.iter().map(|&key| datum(&names[key as usize], *number)).collect();
-        binding.predicate.keeps(&data[..])
+        forms::keeps(&binding.predicate, &data)
     };
     (0..100).filter(keeps).count()
 }
