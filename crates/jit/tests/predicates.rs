@@ -1,7 +1,10 @@
 //! Native code of predicates says what the evaluator says.
 
+use kymo_ir::Encoding;
 use kymo_ir::predicate::testing::{Options, arguments, data, predicate};
-use kymo_ir::predicate::{Input, Layout, Pattern, Predicate, Refusal, Test, Text};
+use kymo_ir::predicate::{
+    Input, InputClass, InputKind, Layout, Number, Pattern, Place, Predicate, Refusal, Regex, Relation, Test, Text,
+};
 use kymo_ir::random::Random;
 use kymo_jit::{LoadedFilter, NativeFilter, Target};
 use proptest::prelude::*;
@@ -91,4 +94,94 @@ fn random_predicates_are_compiled_and_turn_out_both_ways() {
         both += usize::from(kept > 0 && kept < 20);
     }
     assert!(compiled > 400 && both > 50, "{compiled} were compiled, {both} turned out both ways");
+}
+
+fn text(encoding: Encoding) -> Vec<InputClass> {
+    vec![InputClass { name: "comm".into(), kind: InputKind::Text(encoding), optional: false }]
+}
+
+fn is(pattern: Pattern) -> Test {
+    Test::Matches { text: Text::Input(Input(0)), pattern }
+}
+
+const COMM: Place = Place::Inline { offset: 0, capacity: 16 };
+
+fn comm() -> Layout {
+    Layout { size: 16, places: vec![COMM] }
+}
+
+/// What is refused, and the part that people are shown.
+fn refused(inputs: Vec<InputClass>, root: Test, layout: &Layout) -> String {
+    let Some(target) = target() else { return String::new() };
+    let refusal = NativeFilter::new(&target, &Predicate { inputs, root }, layout).expect_err("it is refused");
+    refusal.to_string()
+}
+
+#[test]
+fn what_is_refused_is_named() {
+    if target().is_none() {
+        return;
+    }
+    let utf8 = || text(Encoding::Utf8);
+    let exactly = || Pattern::Exactly(b"cat".as_slice().into());
+    let regex = Pattern::Regex(Regex::new("a+").expect("a regular expression"));
+    let both = Test::Any(vec![is(exactly()), Test::Not(Box::new(is(regex)))]);
+    let found = refused(utf8(), both, &comm());
+    assert_eq!(found, "machine code has no regular expressions: comm =~ \"a+\"");
+    let found = refused(text(Encoding::Utf16Le), is(exactly()), &comm());
+    assert_eq!(found, "machine code reads no text but UTF-8: comm is \"cat\"");
+    let found = refused(utf8(), is(exactly()), &Layout { size: 15, places: vec![COMM] });
+    assert!(found.starts_with("the layout has no such place for the input: comm"), "{found}");
+    let found = refused(utf8(), is(exactly()), &Layout { size: 15, places: Vec::new() });
+    assert_eq!(found, "the layout is not one of this predicate: 0 places in 15 bytes");
+    let many = Test::All((0..10_000).map(|_| is(exactly())).collect());
+    let found = refused(utf8(), many, &comm());
+    assert_eq!(found, "the predicate is too large for machine code: 10001 parts");
+    let long = is(Pattern::Exactly(vec![b'a'; 1 << 16].into()));
+    assert_eq!(refused(utf8(), long, &comm()), "the predicate is too large for machine code: 8193 parts");
+    let unsound = is(Pattern::Glob(Vec::new()));
+    assert!(refused(utf8(), unsound, &comm()).starts_with("the predicate is not sound"));
+}
+
+/// As deep as the verifier lets it be, and alternating, so that each level needs to know what was unknown.
+#[test]
+fn depth_takes_neither_the_stack_nor_time() {
+    let input = || Number::Input(Input(0));
+    let mut test = Test::Compare { relation: Relation::Equal, left: input(), right: Number::Integer(5) };
+    for level in 0..80 {
+        let other = Test::Compare { relation: Relation::Less, left: input(), right: Number::Integer(level) };
+        test = if level % 2 == 0 { Test::All(vec![test, other]) } else { Test::Any(vec![other, test]) };
+        let truth = Number::Truth(Box::new(test));
+        test = Test::Compare { relation: Relation::Equal, left: truth, right: Number::Integer(1) };
+    }
+    let kind = InputKind::Integer { signed: true, bits: 64 };
+    let inputs = vec![InputClass { name: "x".into(), kind, optional: true }];
+    let predicate = Predicate { inputs, root: test };
+    for place in [Place::Missing, Place::Integer { offset: 0, bytes: 8, order: kymo_units::ByteOrder::Little }] {
+        let layout = Layout { size: 8, places: vec![place] };
+        let Some(filter) = compiled(&predicate, &layout) else { return };
+        let filter = filter.expect("it is said");
+        for value in [-1_i64, 5, 50, 500] {
+            let bytes = value.to_le_bytes();
+            let expected = predicate.keeps(&data(&predicate, &layout, &bytes)[..]);
+            assert_eq!(filter.run(&bytes), expected, "{value} at {place:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_would_leave_their_memory_panic() {
+    let predicate = |root| Predicate { inputs: text(Encoding::Utf8), root };
+    let cat = predicate(is(Pattern::Exactly(b"cat".as_slice().into())));
+    let Some(filter) = compiled(&cat, &comm()) else { return };
+    let filter = filter.expect("it is said");
+    assert!(filter.run(b"cat\0ignored......"));
+    assert!(!filter.run(b"cats\0ignored....."));
+    let panics = |filter: &LoadedFilter, bytes: &[u8]| {
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| filter.run(bytes))).is_err()
+    };
+    assert!(panics(&filter, b"cat\0"), "the arguments are too short");
+    let pointer = Layout { size: 16, places: vec![Place::Pointer { offset: 0 }] };
+    let filter = compiled(&cat, &pointer).expect("as before").expect("it is said");
+    assert!(panics(&filter, &[0; 16]), "nobody made sure of the pointer");
 }
