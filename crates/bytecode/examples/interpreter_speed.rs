@@ -2,12 +2,15 @@
 //!
 //! Chains of `field == constant` over a structure in the cache, each of which leads to the end where it is false: all true,
 //! or the first or last one false; fields all of 32 bits, or of five kinds in turn, so that the next instruction is never
-//! of the same operation. Prints `name<TAB>nanoseconds per event`, the median of 15 runs.
+//! of the same operation. And bits of an integer by way of a register, and tests of a text of 16 bytes in a place of 24. Prints `name<TAB>nanoseconds per event`, the median of 15 runs.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header, validate};
+use kymo_bytecode::{
+    Bitwise, Condition, Field, Instruction, Kind, Literal, Operand, Orders, Pattern, Place, Registers, Signs,
+    find_needs, header, validate,
+};
 
 /// Runs of which the median is taken.
 const RUNS: usize = 15;
@@ -29,6 +32,37 @@ fn chain(count: u16, kinds: &[Kind]) -> Vec<u8> {
     }
     bytes.extend(Instruction::Keep.encode(Registers::default()));
     bytes.extend(Instruction::Drop.encode(Registers::default()));
+    bytes
+}
+
+/// The bytes of a program on 8 bytes of arguments and a text of at most 24 behind them, that keeps if it gets there.
+fn others() -> [(&'static str, Vec<u8>); 4] {
+    let field = Field { kind: Kind::new(4, false, false).expect("such integers exist"), offset: 0 };
+    let signs = Signs { left: false, right: false, result: false };
+    let (load, four) = (Instruction::Load { to: 0, field }, Operand::Constant(4));
+    let bits = Instruction::Bits { operation: Bitwise::And, to: 0, left: 0, right: four, skip: 0 };
+    let zero = Operand::Constant(0);
+    let compare = Instruction::Compare { left: 0, right: zero, signs, orders: Orders::EQUAL, skip: 1 };
+    let text = Instruction::LoadText { to: 0, place: Place::Inline { offset: 8, capacity: 24 } };
+    let test = |pattern| [text, Instruction::TestText { text: 0, pattern, jumps_if: false, skip: 1 }];
+    [
+        ("registers", linked(&[load, bits, compare])),
+        ("text.is", linked(&test(Pattern::Is(Literal { offset: 0, length: 16 })))),
+        ("text.begins", linked(&test(Pattern::Begins(Literal { offset: 0, length: 7 })))),
+        ("text.like", linked(&test(Pattern::Like { offset: 16, parts: 3 }))),
+    ]
+}
+
+/// The text of the arguments, then the parts of `*klmn*`.
+const CONSTANTS: &[u8] = b"abcdefghijklmnop\0\0\x04\0klmn\0\0";
+
+fn linked(instructions: &[Instruction]) -> Vec<u8> {
+    let all = [instructions, &[Instruction::Keep, Instruction::Drop]].concat();
+    let mut needs = vec![Registers::default(); all.len()];
+    find_needs(&all, &mut needs);
+    let mut bytes = header(32, all.len() as u16, CONSTANTS.len() as u32).to_vec();
+    bytes.extend(all.iter().zip(needs).flat_map(|(instruction, needs)| instruction.encode(needs)));
+    bytes.extend(CONSTANTS);
     bytes
 }
 
@@ -65,5 +99,9 @@ fn main() {
             let time = measure(&chain(count, kinds), &arguments, wrong.is_none());
             println!("{prefix}.{count}{suffix}\t{time:.1}");
         }
+    }
+    let arguments = [&[4; 8][..], &CONSTANTS[..16], &[0; 8]].concat();
+    for (name, bytes) in others() {
+        println!("interpreter.{name}\t{:.1}", measure(&bytes, &arguments, true));
     }
 }

@@ -17,7 +17,8 @@ use crate::operands::{
 /// Bytes of an instruction.
 pub const INSTRUCTION_BYTES: usize = 16;
 
-/// The numbers of opcodes; those that test or load an integer of the arguments are `FIELD | kind << 3 | action`.
+/// The numbers of opcodes; those that test an integer of the arguments are `FIELD | kind << 3 | action`, those
+/// that load one `LOAD | kind`.
 pub(crate) mod opcode {
     pub(crate) const KEEP: u8 = 0x01;
     pub(crate) const DROP: u8 = 0x02;
@@ -43,6 +44,7 @@ pub(crate) mod opcode {
     pub(crate) const BITS: u8 = 0x30;
     pub(crate) const BITS_CONSTANT: u8 = 0x38;
     pub(crate) const REALS: u8 = 0x40;
+    pub(crate) const LOAD: u8 = 0x50;
     pub(crate) const FIELD: u8 = 0x80;
 }
 
@@ -169,9 +171,7 @@ impl Instruction {
             Self::Drop => Parts { op: opcode::DROP, ..parts },
             Self::Jump { .. } => Parts { op: opcode::JUMP, ..parts },
             Self::Test { field, condition, .. } => test_parts(parts, field, condition),
-            Self::Load { to, field } => {
-                Parts { op: opcode::FIELD | field.kind.0 << 3 | 6, a: to, ..parts }.at(field.offset)
-            }
+            Self::Load { to, field } => Parts { op: opcode::LOAD | field.kind.0, a: to, ..parts }.at(field.offset),
             Self::Constant { to, value } => Parts { op: opcode::CONSTANT, a: to, immediate: value, ..parts },
             Self::Arithmetic { operation, to, left, right, signs, .. } => {
                 let (op, op_constant) = (opcode::ARITHMETIC, opcode::ARITHMETIC_CONSTANT);
@@ -248,6 +248,9 @@ impl Instruction {
             opcode::DROP => Self::Drop,
             opcode::JUMP => Self::Jump { skip },
             opcode::FIELD.. => return field_instruction(parts),
+            opcode::LOAD..0x60 => {
+                Self::Load { to, field: Field { kind: Kind::of(op - opcode::LOAD)?, offset: parts.offset() } }
+            }
             opcode::CONSTANT => Self::Constant { to, value: immediate },
             0x20..0x30 => Self::Arithmetic { operation: arithmetic(op & 7)?, to, left, right, signs, skip },
             0x30..0x40 => Self::Bits { operation: bitwise(op & 7)?, to, left, right, skip },
@@ -369,15 +372,14 @@ fn test_parts(parts: Parts, field: Field, condition: Condition) -> Parts {
         Condition::AtLeast(value) => (3, one(value)),
         Condition::Within(lowest, highest) => (4, two(lowest, highest)),
         Condition::Without(lowest, highest) => (5, two(lowest, highest)),
+        Condition::BitsEqual(mask, value) => (6, pair(mask, value)),
+        Condition::BitsDiffer(mask, value) => (7, pair(mask, value)),
     };
     Parts { op: opcode::FIELD | kind.0 << 3 | action, immediate, ..parts }.at(offset)
 }
 
 fn field_instruction(parts: Parts) -> Option<Instruction> {
-    let kind = Kind((parts.op & 0x7F) >> 3);
-    if usize::from(kind.0) >= Kind::NAMES.len() {
-        return None;
-    }
+    let kind = Kind::of((parts.op & 0x7F) >> 3)?;
     let (first, second) = halves(parts.immediate);
     let one = if kind.has_ranges() { kind.half(first) } else { kind.value(parts.immediate) };
     let (lowest, highest) = (kind.half(first), kind.half(second));
@@ -389,7 +391,8 @@ fn field_instruction(parts: Parts) -> Option<Instruction> {
         3 => Condition::AtLeast(one),
         4 if kind.has_ranges() => Condition::Within(lowest, highest),
         5 if kind.has_ranges() => Condition::Without(lowest, highest),
-        6 => return Some(Instruction::Load { to: parts.a % INTEGERS, field }),
+        6 if kind.has_ranges() => Condition::BitsEqual(first, second),
+        7 if kind.has_ranges() => Condition::BitsDiffer(first, second),
         _ => return None,
     };
     Some(Instruction::Test { field, condition, skip: parts.skip })

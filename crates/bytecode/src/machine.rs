@@ -70,6 +70,8 @@ impl<'a> Machine<'a> {
     }
 
     /// Does what an instruction says: whether it jumps; `None`: there is no such instruction.
+    /// Inlined into its loop: 9.7 in place of 11 ns for three instructions (`interpreter.registers` of the speed example).
+    #[inline(always)]
     pub(crate) fn step<T: Texts + ?Sized>(&mut self, instruction: &Bytes, texts: &'a T) -> Option<bool> {
         let &[op, a, _, _, b, c, ..] = instruction;
         Some(match op {

@@ -31,6 +31,11 @@ impl Kind {
         }
     }
 
+    /// The kind with this number.
+    pub(crate) fn of(number: u8) -> Option<Self> {
+        (usize::from(number) < Self::NAMES.len()).then_some(Self(number))
+    }
+
     /// Bytes of such an integer.
     #[must_use]
     pub fn bytes(self) -> u8 {
@@ -66,7 +71,7 @@ impl Kind {
         (1 << (8 * self.bytes() - u8::from(self.is_signed()))) - 1
     }
 
-    /// Whether an instruction can test for a range of such integers: both ends must fit into it.
+    /// Whether an instruction can test for a range of such integers, or for some of their bits: two constants must fit.
     #[must_use]
     pub fn has_ranges(self) -> bool {
         self.bytes() <= 4
@@ -110,6 +115,10 @@ pub enum Condition {
     Within(i128, i128),
     /// Not [`Condition::Within`].
     Without(i128, i128),
+    /// Its bits of the first, a mask, are the second. Not for integers of 8 bytes.
+    BitsEqual(u32, u32),
+    /// Not [`Condition::BitsEqual`].
+    BitsDiffer(u32, u32),
 }
 
 impl Condition {
@@ -123,6 +132,8 @@ impl Condition {
             Self::AtLeast(value) => Self::Less(value),
             Self::Within(lowest, highest) => Self::Without(lowest, highest),
             Self::Without(lowest, highest) => Self::Within(lowest, highest),
+            Self::BitsEqual(mask, value) => Self::BitsDiffer(mask, value),
+            Self::BitsDiffer(mask, value) => Self::BitsEqual(mask, value),
         }
     }
 }

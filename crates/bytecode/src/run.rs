@@ -74,7 +74,7 @@ impl Program<'_> {
         while let Some((instruction, behind)) = code.split_first() {
             let jumps = match instruction[0] {
                 opcode::KEEP => return true,
-                opcode::JUMP | opcode::FIELD.. if instruction[0] & 7 != LOAD => {
+                opcode::JUMP | opcode::FIELD.. => {
                     let rest = fields(code, arguments);
                     if rest.len() == code.len() {
                         return false;
@@ -82,7 +82,7 @@ impl Program<'_> {
                     code = rest;
                     continue;
                 }
-                opcode::FIELD.. => load(instruction, arguments).map(|value| machine.set(instruction[1], value)),
+                opcode::LOAD..0x60 => load(instruction, arguments).map(|value| machine.set(instruction[1], value)),
                 _ => machine.step(instruction, texts),
             };
             code = match jumps {
@@ -94,9 +94,6 @@ impl Program<'_> {
         false
     }
 }
-
-/// The action of an operation on a field that loads it.
-const LOAD: u8 = 6;
 
 /// The operation of the first instruction; a program that went on behind its end would drop.
 fn operation(code: &[Bytes]) -> u8 {
@@ -136,7 +133,11 @@ macro_rules! kinds {
             pub(super) const WITHIN: u8 = EQUAL + 4;
             #[allow(dead_code, reason = "wide kinds have none")]
             pub(super) const WITHOUT: u8 = EQUAL + 5;
-            pub(super) const LOAD: u8 = EQUAL + 6;
+            #[allow(dead_code, reason = "wide kinds have none")]
+            pub(super) const BITS_EQUAL: u8 = EQUAL + 6;
+            #[allow(dead_code, reason = "wide kinds have none")]
+            pub(super) const BITS_DIFFER: u8 = EQUAL + 7;
+            pub(super) const LOAD: u8 = crate::instruction::opcode::LOAD | $number;
         })*
     };
 }
@@ -165,6 +166,12 @@ macro_rules! fields_match {
             $narrow::WITHOUT => stay($code, $arguments, $unsigned::$from, |v, i| {
                 let (lowest, highest) = (half::<8>(i) as $unsigned, half::<12>(i) as $unsigned);
                 v.wrapping_sub(lowest) > highest.wrapping_sub(lowest)
+            }),
+            $narrow::BITS_EQUAL => stay($code, $arguments, $unsigned::$from, |v, i| {
+                v & half::<8>(i) as $unsigned == half::<12>(i) as $unsigned
+            }),
+            $narrow::BITS_DIFFER => stay($code, $arguments, $unsigned::$from, |v, i| {
+                v & half::<8>(i) as $unsigned != half::<12>(i) as $unsigned
             }),)*
             $($wide::EQUAL => stay($code, $arguments, $wide_type::$wide_from, |v, i| v == immediate(i) as $wide_type),
             $wide::NOT_EQUAL => stay($code, $arguments, $wide_type::$wide_from, |v, i| v != immediate(i) as $wide_type),
@@ -220,6 +227,7 @@ fn jump(code: &[Bytes]) -> &[Bytes] {
 }
 
 /// An integer of the arguments, extended to 64 bits.
+#[inline(always)]
 fn load(instruction: &Bytes, arguments: &[u8]) -> Option<u64> {
     let (i, a) = (instruction, arguments);
     Some(match instruction[0] {

@@ -191,6 +191,8 @@ impl Display for Condition {
             Self::AtLeast(value) => write!(f, ">= {value}"),
             Self::Within(lowest, highest) => write!(f, "in {lowest}..={highest}"),
             Self::Without(lowest, highest) => write!(f, "not in {lowest}..={highest}"),
+            Self::BitsEqual(mask, value) => write!(f, "& {mask:#x} == {value:#x}"),
+            Self::BitsDiffer(mask, value) => write!(f, "& {mask:#x} != {value:#x}"),
         }
     }
 }

@@ -17,7 +17,7 @@ use core::fmt;
 
 use crate::Program;
 use crate::instruction::{INSTRUCTION_BYTES, Instruction, needs};
-use crate::operands::{Condition, Literal, Pattern, Place, Registers};
+use crate::operands::{Condition, Kind, Literal, Pattern, Place, Registers};
 
 /// What the bytes begin with.
 pub const MAGIC: [u8; 4] = *b"kyBC";
@@ -61,7 +61,7 @@ pub enum ValidateErrorKind {
     Opcode(u8),
     /// A byte that the operation has no use for is not 0, or it names a register that is not there.
     Operands,
-    /// A constant is not a value of the field's kind, or a range is upside down.
+    /// A constant is not a value of the field's kind, a range is upside down, or bits are not of their mask.
     Constant,
     /// It reads arguments up to this byte; there are fewer: end, size.
     Arguments(u64, u32),
@@ -210,14 +210,7 @@ fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<()
     };
     match *instruction {
         Instruction::Test { field, condition, .. } => {
-            let (lowest, highest) = match condition {
-                Condition::Equal(value)
-                | Condition::NotEqual(value)
-                | Condition::Less(value)
-                | Condition::AtLeast(value) => (value, value),
-                Condition::Within(lowest, highest) | Condition::Without(lowest, highest) => (lowest, highest),
-            };
-            if lowest < field.kind.lowest() || highest > field.kind.highest() || lowest > highest {
+            if !suits(field.kind, condition) {
                 return Err(ValidateErrorKind::Constant);
             }
             arguments(field.offset, field.kind.bytes().into())
@@ -238,6 +231,20 @@ fn check_operands(program: &Program<'_>, instruction: &Instruction) -> Result<()
         Instruction::TestText { pattern: Pattern::Like { offset, parts }, .. } => check_parts(program, offset, parts),
         _ => Ok(()),
     }
+}
+
+/// Whether the constants of a condition are values of the kind, a range is not upside down, bits lie in their mask.
+fn suits(kind: Kind, condition: Condition) -> bool {
+    let (lowest, highest) = match condition {
+        Condition::Equal(value) | Condition::NotEqual(value) | Condition::Less(value) | Condition::AtLeast(value) => {
+            (value, value)
+        }
+        Condition::Within(lowest, highest) | Condition::Without(lowest, highest) => (lowest, highest),
+        Condition::BitsEqual(mask, value) | Condition::BitsDiffer(mask, value) => {
+            return value & !mask == 0 && u64::from(mask) < 1 << (8 * kind.bytes());
+        }
+    };
+    kind.lowest() <= lowest && lowest <= highest && highest <= kind.highest()
 }
 
 fn constants(program: &Program<'_>, literal: Literal) -> Result<(), ValidateErrorKind> {

@@ -26,7 +26,9 @@ mod number;
 mod text;
 
 use kymo_bytecode::{ARGUMENTS_MAX, Condition, Field, Instruction, Kind, Operand, Orders, Signs};
-use kymo_ir::predicate::{Fact, Input, InputKind, Layout, Number, Place, Predicate, Range, Refusal, Relation, Test};
+use kymo_ir::predicate::{
+    Bitwise, Fact, Input, InputKind, Layout, Number, Place, Predicate, Range, Refusal, Relation, Test,
+};
 use kymo_units::ByteOrder;
 
 use code::{Code, Label};
@@ -124,6 +126,10 @@ impl Targets {
     fn of(self, value: bool) -> Label {
         if value { self.yes } else { self.no }
     }
+
+    fn swapped(self) -> Self {
+        Self { yes: self.no, no: self.yes, ..self }
+    }
 }
 
 /// An integer that is tested: in the arguments, or in a register.
@@ -145,7 +151,7 @@ impl Compiler<'_> {
         }
         match test {
             Test::Constant(_) | Test::Has(_) => unreachable!("what is there is known from the layout"),
-            Test::Not(test) => self.test(test, Targets { yes: targets.no, no: targets.yes, ..targets }),
+            Test::Not(test) => self.test(test, targets.swapped()),
             Test::All(tests) => self.list(tests, false, outcomes.is_unknown, targets),
             Test::Any(tests) => self.list(tests, true, outcomes.is_unknown, targets),
             Test::Compare { relation, left, right } => self.compare(*relation, left, right, targets),
@@ -210,6 +216,10 @@ impl Compiler<'_> {
                 self.test(test, Targets { yes: of(1), no: of(0), ..targets })
             }
             (left, Number::Integer(value)) => {
+                if let (Some((field, mask)), Some(targets)) = (self.masked(left), equality(relation, targets)) {
+                    self.bits(field, mask, *value, targets);
+                    return Ok(());
+                }
                 let (ranges, targets) = ranges_of(relation, *value, targets);
                 self.among(left, &ranges, targets)
             }
@@ -269,6 +279,31 @@ impl Compiler<'_> {
         let is_signed = matches!(self.predicate.kind(input), InputKind::Integer { signed: true, .. });
         let kind = Kind::new(bytes, is_signed, order == ByteOrder::Big)?;
         Some(Field { kind, offset: u16::try_from(offset).ok()? })
+    }
+
+    /// The bits of a field that a number is, if one instruction can look at them.
+    fn masked(&self, number: &Number) -> Option<(Field, u32)> {
+        let Number::Bits { operation: Bitwise::And, left, right } = number else { return None };
+        let ((Number::Input(input), Number::Integer(mask)) | (Number::Integer(mask), Number::Input(input))) =
+            (&**left, &**right)
+        else {
+            return None;
+        };
+        let field = self.field(*input).filter(|field| field.kind.has_ranges())?;
+        let all = (field.kind.highest() - field.kind.lowest()) as u32;
+        // A mask beyond the field sees copies of its sign, where it has one.
+        let is_inside = !field.kind.is_signed() || (0..=i128::from(all)).contains(mask);
+        is_inside.then_some((field, *mask as u32 & all))
+    }
+
+    /// Tests bits of a field.
+    fn bits(&mut self, field: Field, mask: u32, value: i128, targets: Targets) {
+        match u32::try_from(value) {
+            Ok(value) if value & !mask == 0 => {
+                self.branch(Subject::Field(field), Condition::BitsEqual(mask, value), targets);
+            }
+            _ => self.code.jump(targets.no),
+        }
     }
 
     /// Halves the ranges until few are left, and tests for those.
@@ -366,7 +401,9 @@ impl Subject {
             Condition::NotEqual(value) => (Orders::EQUAL.inverted(), value),
             Condition::Less(value) => (Orders::LESS, value),
             Condition::AtLeast(value) => (Orders::LESS.inverted(), value),
-            Condition::Within(..) | Condition::Without(..) => unreachable!("registers are not tested for ranges"),
+            Condition::Within(..) | Condition::Without(..) | Condition::BitsEqual(..) | Condition::BitsDiffer(..) => {
+                unreachable!("registers are not tested for ranges and bits")
+            }
         };
         let signs = Signs { left: is_signed, right: is_signed, result: false };
         Instruction::Compare { left, right: Operand::Constant(value as u64), signs, orders, skip: 0 }
@@ -375,7 +412,7 @@ impl Subject {
 
 /// The integers of which a relation to a constant holds, as ranges, or those of which it does not with swapped targets.
 fn ranges_of(relation: Relation, value: i128, targets: Targets) -> ([(i128, i128); 1], Targets) {
-    let swapped = Targets { yes: targets.no, no: targets.yes, ..targets };
+    let swapped = targets.swapped();
     match relation {
         Relation::Equal => ([(value, value)], targets),
         Relation::NotEqual => ([(value, value)], swapped),
@@ -383,6 +420,15 @@ fn ranges_of(relation: Relation, value: i128, targets: Targets) -> ([(i128, i128
         Relation::GreaterOrEqual => ([(i128::MIN, value - 1)], swapped),
         Relation::LessOrEqual => ([(i128::MIN, value)], targets),
         Relation::Greater => ([(i128::MIN, value)], swapped),
+    }
+}
+
+/// Where a test for equality leads, if the relation is one or its opposite.
+fn equality(relation: Relation, targets: Targets) -> Option<Targets> {
+    match relation {
+        Relation::Equal => Some(targets),
+        Relation::NotEqual => Some(targets.swapped()),
+        _ => None,
     }
 }
 

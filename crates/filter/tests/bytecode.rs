@@ -265,18 +265,39 @@ fn bits_take_a_register() {
     show(
         Test::All(vec![flags, compare(Relation::Equal, shifted, Number::Integer(8))]),
         &expect![[r#"
-        for 64 bytes of arguments
-          0  r0 = i32le[0]
-          1  r0 = r0 & 0x4
-          2  r0:u64 == 0 -> 8
-          3  r0 = 1
-          4  r1 = u8[4]
-          5  r0 = r0 << r1 or -> 8
-          6  r0:u64 != 8 -> 8
-          7  keep
-          8  drop
-    "#]],
+            for 64 bytes of arguments
+              0  i32le[0] & 0x4 == 0x0 -> 6
+              1  r0 = 1
+              2  r1 = u8[4]
+              3  r0 = r0 << r1 or -> 6
+              4  r0:u64 != 8 -> 6
+              5  keep
+              6  drop
+        "#]],
     );
+}
+
+/// Where the bits of a field are looked at in place: masks inside of it, beyond it, and with copies of its sign.
+#[test]
+fn bits_of_fields_are_those_of_64() {
+    let masks = [0, 1, 0x80, 0xFF, 0x8000, 0xFFFF, 0x8000_0000, 0xFFFF_FFFF, 1 << 40, -1, -4, i128::from(u64::MAX)];
+    let relations = [Relation::Equal, Relation::NotEqual, Relation::Less, Relation::Greater];
+    for (signed, bytes) in [false, true].into_iter().flat_map(|signed| [1, 2, 4, 8].map(|bytes| (signed, bytes))) {
+        let kind = InputKind::Integer { signed, bits: 8 * bytes };
+        let inputs = vec![InputClass { name: "flags".into(), kind, optional: false }];
+        let layout =
+            Layout { size: bytes.into(), places: vec![Place::Integer { offset: 0, bytes, order: ByteOrder::Big }] };
+        for (mask, relation) in masks.into_iter().flat_map(|mask| relations.map(|relation| (mask, relation))) {
+            for value in [0, 1, mask, mask & 0x80, -1] {
+                let (left, right) = (Box::new(Number::Integer(mask)), Box::new(input(0)));
+                let bits = Number::Bits { operation: Bitwise::And, left, right };
+                let root = compare(relation, bits, Number::Integer(value));
+                let predicate = Predicate { inputs: inputs.clone(), root };
+                let bytes = bytecode::compile(&predicate, &layout).expect("bytecode has bits");
+                check(&mut Random::new(value as u64), &predicate, &layout, &bytes);
+            }
+        }
+    }
 }
 
 /// What cannot be held is unknown, and `prio` and `time` compare as what they are.

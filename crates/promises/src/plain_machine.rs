@@ -230,6 +230,8 @@ fn holds(condition: Condition, value: i128) -> bool {
         Condition::AtLeast(other) => value.cmp(&other) != Ordering::Less,
         Condition::Within(lowest, highest) => (lowest..=highest).contains(&value),
         Condition::Without(lowest, highest) => !(lowest..=highest).contains(&value),
+        Condition::BitsEqual(mask, bits) => value as u32 & mask == bits,
+        Condition::BitsDiffer(mask, bits) => value as u32 & mask != bits,
     }
 }
 

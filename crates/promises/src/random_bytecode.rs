@@ -106,13 +106,17 @@ impl Maker<'_> {
     fn condition(&mut self, kind: Kind) -> Condition {
         let (one, other) = (self.value(kind), self.value(kind));
         let (lowest, highest) = (one.min(other), one.max(other));
-        match self.below(if kind.has_ranges() { 6 } else { 4 }) {
+        let mask = (self.random.any() as u32) & (kind.highest() - kind.lowest()) as u32;
+        let bits = mask & self.random.any() as u32;
+        match self.below(if kind.has_ranges() { 8 } else { 4 }) {
             0 => Condition::Equal(one),
             1 => Condition::NotEqual(one),
             2 => Condition::Less(one),
             3 => Condition::AtLeast(one),
             4 => Condition::Within(lowest, highest),
-            _ => Condition::Without(lowest, highest),
+            5 => Condition::Without(lowest, highest),
+            6 => Condition::BitsEqual(mask, bits),
+            _ => Condition::BitsDiffer(mask, bits),
         }
     }
 

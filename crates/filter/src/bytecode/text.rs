@@ -34,8 +34,7 @@ impl Compiler<'_> {
         match relation {
             Relation::Equal => self.matches_input(test, input, &Pattern::Exactly(literal.clone()), targets),
             Relation::NotEqual => {
-                let targets = Targets { yes: targets.no, no: targets.yes, ..targets };
-                self.matches_input(test, input, &Pattern::Exactly(literal.clone()), targets)
+                self.matches_input(test, input, &Pattern::Exactly(literal.clone()), targets.swapped())
             }
             _ => {
                 let left = self.text(test, input, None)?;
