@@ -9,8 +9,8 @@ measured, and below it every figure with its lowest and highest value.
 
     peers   LTTng-UST's interpreter in place (filter/lttng.py), the same predicates in C (filter/chain.c), rbpf
             (filter/rbpf), with --pipeline also babeltrace2 piped into grep, once, because it takes so long
-    ours    one structure, by the examples of kymo-jit and kymo-bytecode; what a filter adds to each event of a count
-            over k400; print with a filter over k400
+    ours    one structure, by the examples of kymo-jit, kymo-bytecode and kymo-filter; what a filter adds to each event
+            of a count over k400; print with a filter over k400
 
 What is not installed or not yet in kymo is left out, and said.
 """
@@ -36,7 +36,7 @@ LENGTHS = (1, 10, 50)
 # A thread that k400's processors switch to 4108 times.
 THREAD = 4297
 SWITCHES = ["--event", "sched_switch", "--filter", f"next_tid == {THREAD}"]
-EXAMPLES = (("kymo-jit", "filter_speed"), ("kymo-bytecode", "interpreter_speed"))
+EXAMPLES = (("kymo-jit", "filter_speed"), ("kymo-bytecode", "interpreter_speed"), ("kymo-filter", "text_speed"))
 
 
 def skipped(what, why):
@@ -222,7 +222,7 @@ def table(medians):
         peers = re.sub(r"\{(.*?)\}", lambda name: get(name[1]), peers)
         yield f"| 50 true predicates on a structure: {form} | {peers} | {required} | {get(f'{form}.50')} |"
     yield (f"| text to native code, 50 predicates | rbpf, from instructions: {get('rbpf.compile.50')} | 400 us "
-           f"| {get('compile.50')} |")
+           f"| {get('text.native.50')} |")
     yield (f"| print sched_switch where next_tid == {THREAD} | babeltrace2 and grep: {get('print.pipeline')} | 200 ms "
            f"| {get('print.kymo')} |")
 
