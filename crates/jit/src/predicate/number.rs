@@ -265,6 +265,10 @@ impl<O: Operands> Writer<'_, '_, O> {
 
     /// `floor(value * multiply / divide) + add`; the rest times `multiply` fits in 64 bits, or it would be refused.
     fn scaled(&mut self, of: Integer, (multiply, divide): (u64, u64), add: i64, exact: Range, unknown: Block) -> Value {
+        if (multiply, divide) == (1, 1) {
+            let add = Integer { value: self.constant(add as u64), range: Range::single(i128::from(add)) };
+            return self.arithmetic(Arithmetic::Add, of, add, exact, unknown);
+        }
         let (whole, part) = self.quotient(of, divide);
         let factor = self.constant(multiply);
         let part = part.map(|rest| {
