@@ -136,11 +136,11 @@ impl Decoder {
             return eval::scan(plan, window, position, state, records, limit);
         };
         if lazy.evaluated.load(Ordering::Relaxed) < self.compile.after() {
-            let before = records.len();
-            let some = limit.min(before + self.compile.after());
-            let stop = eval::scan(plan, window, position, state, records, some);
-            lazy.evaluated.fetch_add(records.len() - before, Ordering::Relaxed);
-            if stop != ScanStop::Full || some == limit {
+            // Records that are read count, also those that no filter wants.
+            let mut reads = self.compile.after();
+            let stop = eval::scan_few(plan, window, position, state, records, limit, &mut reads);
+            lazy.evaluated.fetch_add(self.compile.after() - reads, Ordering::Relaxed);
+            if stop != ScanStop::Full || records.len() >= limit {
                 return stop;
             }
         }

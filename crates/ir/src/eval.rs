@@ -33,10 +33,24 @@ pub fn scan(
     records: &mut Records,
     limit: usize,
 ) -> ScanStop {
+    scan_few(plan, window, position, state, records, limit, &mut { usize::MAX })
+}
+
+/// As [`scan`], but reads no more than so many records, found or not, and takes those it read from `reads`.
+pub fn scan_few(
+    plan: &ScanPlan,
+    window: Window<'_>,
+    position: &mut u64,
+    state: &mut State,
+    records: &mut Records,
+    limit: usize,
+    reads: &mut usize,
+) -> ScanStop {
     while *position < window.end() {
-        if records.len() >= limit {
+        if records.len() >= limit || *reads == 0 {
             return ScanStop::Full;
         }
+        *reads -= 1;
         let clock = state.clock;
         match scan_one(plan, window, *position, state) {
             Ok(found) => {
