@@ -19,7 +19,8 @@ use crate::machine::Machine;
 
 /// The texts that arguments point to. Whoever has the arguments knows what their addresses mean.
 pub trait Texts {
-    /// The bytes of a text; for an address of nothing whatever shall stand for it, as an empty text.
+    /// The bytes of a text; for an address of nothing whatever shall stand for it, as an empty text. An instruction takes
+    /// time for each of them: who wants a limit cuts what is longer.
     fn text(&self, address: u64, length: u64) -> &[u8];
 }
 

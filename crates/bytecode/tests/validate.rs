@@ -153,6 +153,10 @@ fn registers_are_written_on_every_way() {
     let mut bytes = program(&instructions, &[]);
     bytes[HEADER_BYTES + 6] = 0;
     check(&bytes, &expect!["at byte 16: read before written: r3"]);
+    // And where the way there is no jump.
+    let mut bytes = program(&[Instruction::Constant { to: 2, value: 0 }, compare, Instruction::Keep], &[]);
+    bytes[HEADER_BYTES + 6] = 0;
+    check(&bytes, &expect!["at byte 16: read before written: r3"]);
     // What jumps away has written nothing.
     let overflow = Instruction::Arithmetic {
         operation: Arithmetic::Add,

@@ -457,6 +457,32 @@ fn texts_are_found_once() {
     );
 }
 
+/// Where two ways meet, a text that one of them has not loaded is loaded again.
+#[test]
+fn texts_are_loaded_on_every_way() {
+    let truth = |test| Number::Truth(Box::new(test));
+    let any = truth(Test::Any(vec![equal(CPU, 1), exactly(COMM, "sh")]));
+    let sum = pair(Arithmetic::Add, any, truth(exactly(COMM, "bash")));
+    show(compare(Relation::Equal, sum, Number::Integer(1)), &expect![[r#"
+        for 64 bytes of arguments
+          0  u8[4] == 1 -> 3
+          1  t0 = text[16..32]
+          2  t0 is not "sh" -> 5
+          3  r0 = 1
+          4  jump -> 6
+          5  r0 = 0
+          6  t1 = text[16..32]
+          7  t1 is not "bash" -> 10
+          8  r1 = 1
+          9  jump -> 11
+         10  r1 = 0
+         11  r0:u64 = r0:u64 + r1:u64 or -> 14
+         12  r0:u64 != 1 -> 14
+         13  keep
+         14  drop
+    "#]]);
+}
+
 #[test]
 fn texts_have_an_order() {
     let literal = Test::CompareText {

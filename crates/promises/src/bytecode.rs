@@ -99,16 +99,20 @@ fn compiled(random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// The bytes of random instructions, whose needs are true.
+/// The bytes of random instructions. Their needs are true, or hide up to some place that a register is not written: then
+/// only one look at each way across that place tells.
 fn instructions(random: &mut Random) -> Vec<u8> {
     let size = 16 + random.below(60) as u32;
     let constants = random_constants(random);
-    let instructions = random_instructions(random, size, constants.len() as u32);
+    let mut instructions = random_instructions(random, size, constants.len() as u32);
+    let hidden =
+        if random.below(3) == 0 { instructions.remove(random.below(16)).writes() } else { Registers::default() };
+    let place = random.below(instructions.len());
     let mut bytes = header(size, instructions.len() as u16, constants.len() as u32).to_vec();
     let mut needs = vec![Registers::default(); instructions.len()];
     find_needs(&instructions, &mut needs);
-    for (instruction, needs) in instructions.iter().zip(needs) {
-        bytes.extend(instruction.encode(needs));
+    for (index, (instruction, needs)) in instructions.iter().zip(needs).enumerate() {
+        bytes.extend(instruction.encode(if index < place { needs.without(hidden) } else { needs }));
     }
     bytes.extend(constants);
     bytes
