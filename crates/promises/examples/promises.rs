@@ -1,7 +1,7 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, bytecode, written
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode, written
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{bytecode, filters, metadata, packets, programs, starts, written};
+use kymo_promises::{bytecode, filters, metadata, native, packets, programs, starts, written};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,7 +25,11 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        [target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "bytecode" | "written"), seconds, ref seed @ ..] => {
+        [
+            target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"),
+            seconds,
+            ref seed @ ..,
+        ] => {
             let seed = seed.first().map_or(Ok(0), |seed| seed.parse());
             let (Ok(seconds), Ok(seed)) = (seconds.parse(), seed) else { return usage() };
             run(target, Duration::from_secs(seconds), seed);
@@ -36,7 +40,9 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("promises metadata|index|filters|packets|programs|bytecode|written SECONDS [SEED]\npromises seeds FOLDER");
+    eprintln!(
+        "promises metadata|index|filters|packets|programs|native|bytecode|written SECONDS [SEED]\npromises seeds FOLDER"
+    );
     ExitCode::from(2)
 }
 
@@ -47,6 +53,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
         ("filters", (0..200).map(|seed| filters::text(&mut Random::new(seed)).into_bytes()).collect()),
         ("packets", starts::packets()),
         ("programs", starts::packets()),
+        ("native", starts::packets()),
         ("bytecode", bytecode::seeds()),
     ];
     for (target, inputs) in all {
@@ -76,6 +83,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
                 filters::hold_alike(&mut random);
             }
             "programs" => drop(programs::hold(&mut random)),
+            "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
             "written" => {
                 let choices = (0..random.below(500)).map(|_| random.any() as u32).collect();

@@ -8,6 +8,7 @@
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
+//!       ├─ native ──── machine code of a filter keeps what the evaluator keeps
 //!       ├─ bytecode ── what the validator accepts runs to its end, inside of its arguments, as its instructions say
 //!       ├─ written ─── what the writer writes, every engine reads
 //!       └─ filtering ─ a filter in the scan finds what it is true for
@@ -19,6 +20,7 @@ pub mod filtering;
 pub mod filters;
 pub mod index;
 pub mod metadata;
+pub mod native;
 pub mod packets;
 mod plain_machine;
 pub mod programs;

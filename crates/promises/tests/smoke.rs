@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{bytecode, filtering, filters, metadata, packets, programs, starts};
+use kymo_promises::{bytecode, filtering, filters, metadata, native, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -37,6 +37,16 @@ fn programs() {
     });
     println!("{tried} programs read {records} records");
     assert!(records > tried / 3, "{tried} programs read {records} records");
+}
+
+#[test]
+fn native() {
+    let (mut compiled, mut kept) = (0, 0);
+    smoke(1000, |random| {
+        let found = native::hold(random);
+        (compiled, kept) = (compiled + usize::from(found.is_some()), kept + found.unwrap_or(0));
+    });
+    println!("{compiled} filters kept {kept} events");
 }
 
 #[test]

@@ -1,0 +1,33 @@
+//! Machine code for traced programs keeps the events that the evaluator keeps.
+//!
+//! The predicate, the layout and the arguments are all made from the bytes. Text lies inside of the structure here: what
+//! pointers lead to is the traced program's promise.
+
+use kymo_ir::predicate::testing::{Options, arguments, data, predicate};
+use kymo_jit::{NativeFilter, Target};
+
+use crate::random::Random;
+
+/// Events that each filter is asked about.
+const EVENTS: usize = 8;
+
+/// The promise for a random predicate: how many events it kept; `None` if machine code does not say it.
+///
+/// # Panics
+///
+/// If it is broken.
+pub fn hold(random: &mut Random) -> Option<usize> {
+    let options = Options { pointers: false, nodes: 1 + random.below(60), ..Options::ALL };
+    let (predicate, layout) = predicate(random, &options);
+    let filter = NativeFilter::new(&Target::host()?, &predicate, &layout).ok()?;
+    let loaded = filter.load()?;
+    let mut kept = 0;
+    for _ in 0..EVENTS {
+        let bytes = arguments(random, &predicate, &layout);
+        let event = data(&predicate, &layout, &bytes);
+        let expected = predicate.keeps(&event[..]);
+        assert_eq!(loaded.run(&bytes), expected, "{event:?} in {layout:?}: {predicate}");
+        kept += usize::from(expected);
+    }
+    Some(kept)
+}
