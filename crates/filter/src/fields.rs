@@ -6,7 +6,7 @@ use kymo_ir::predicate::InputKind;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Path {
     /// It begins with `$`: the first step is one of the language's own words (`ctx`, `app`, `event`, `stream`, `packet`,
-    /// `trace`, `env`, `header`, `payload`, `time`, `cycles`). Without it those words are fields first.
+    /// `trace`, `env`, `payload`, `time`, `cycles`). Without it those words are fields first.
     pub is_global: bool,
     /// At least one; the first one is a name.
     pub steps: Vec<Step>,

@@ -20,8 +20,8 @@ use crate::problem::{Problem, ProblemKind, Span, quoted};
 pub(crate) const REGEXES_MAX: usize = 64;
 
 /// What may stand behind `$`.
-pub(crate) const WORDS: [&str; 11] =
-    ["ctx", "app", "event", "stream", "packet", "trace", "env", "header", "payload", "time", "cycles"];
+pub(crate) const WORDS: [&str; 10] =
+    ["ctx", "app", "event", "stream", "packet", "trace", "env", "payload", "time", "cycles"];
 
 /// Parses a filter. The first thing that is wrong ends it.
 pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {

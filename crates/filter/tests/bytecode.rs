@@ -463,7 +463,9 @@ fn texts_are_loaded_on_every_way() {
     let truth = |test| Number::Truth(Box::new(test));
     let any = truth(Test::Any(vec![equal(CPU, 1), exactly(COMM, "sh")]));
     let sum = pair(Arithmetic::Add, any, truth(exactly(COMM, "bash")));
-    show(compare(Relation::Equal, sum, Number::Integer(1)), &expect![[r#"
+    show(
+        compare(Relation::Equal, sum, Number::Integer(1)),
+        &expect![[r#"
         for 64 bytes of arguments
           0  u8[4] == 1 -> 3
           1  t0 = text[16..32]
@@ -480,7 +482,8 @@ fn texts_are_loaded_on_every_way() {
          12  r0:u64 != 1 -> 14
          13  keep
          14  drop
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -144,7 +144,8 @@ impl Session {
             }
             seen.push(filter);
         }
-        let classes = meaning.applies + meaning.never;
+        // Of a class for which it cannot be typed nobody knows which names it has.
+        let classes = meaning.applies + meaning.never + meaning.untyped.len();
         let unknown = missing.into_iter().filter(|(_, name)| name.classes == classes);
         meaning.unknown = unknown.map(|((start, end), name)| name.unknown(start..end)).collect();
         meaning

@@ -341,7 +341,7 @@ impl Fields for ClassFields<'_> {
         }
         match self.field_in(&PLACES, &path.steps, &name) {
             Some(found) => found,
-            None if matches!(word.as_str(), "ctx" | "app" | "payload" | "header") => self.missing(&name),
+            None if matches!(word.as_str(), "ctx" | "app" | "payload") => self.missing(&name),
             None => self.word(word, rest, &name),
         }
     }
