@@ -3,6 +3,7 @@
 
 use kymo_filter::{bpf, bytecode};
 use kymo_ir::predicate::{Datum, InputKind, Layout, Place, Predicate};
+use kymo_jit::{NativeFilter, Target};
 use kymo_units::ByteOrder;
 
 /// Nothing lies behind pointers here.
@@ -21,6 +22,10 @@ pub fn keeps(predicate: &Predicate, data: &[Datum]) -> bool {
     if let Ok(bytes) = bytecode::compile(predicate, &layout) {
         let program = kymo_bytecode::validate(&bytes).expect("what is compiled is sound");
         assert_eq!(program.run(&arguments, &NoTexts), Ok(keeps), "{predicate}{data:?}\n{program}");
+    }
+    let native = Target::host().and_then(|target| NativeFilter::new(&target, predicate, &layout).ok());
+    if let Some(filter) = native.and_then(|filter| filter.load()) {
+        assert_eq!(filter.run(&arguments), keeps, "{predicate}{data:?}");
     }
     if let Ok(program) = bpf::compile(predicate, &layout) {
         let bytes: Vec<u8> = program.iter().flat_map(|instruction| instruction.to_bytes()).collect();
