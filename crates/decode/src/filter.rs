@@ -18,14 +18,14 @@ use std::sync::Arc;
 use kymo_filter::{Binding, Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_ir::predicate::Bound;
-use kymo_ir::{ClassTest, Op, Program, Records, ScanPlan, ScanStop, State, Window, eval};
+use kymo_ir::{ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, State, Window, eval};
 
 use crate::clock::ClockConverter;
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;
 
 use self::face::TestFace;
-use self::fields::ClassFields;
+use self::fields::{ClassFields, Source};
 use self::packet::PacketPart;
 
 /// What is known of a data stream beside its classes.
@@ -74,49 +74,23 @@ impl StreamFilter {
         facts: &FilterFacts<'_>,
     ) -> Result<Self, LowerError> {
         let stream = decoder.stream_class(stream_class);
-        let trace = decoder.trace_class();
-        let mut plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
-        let mut packet = PacketPart::new(decoder.slot_count());
-        let mut known: HashMap<Program, u32> = HashMap::new();
+        let plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
+        let packet = PacketPart::new(decoder.slot_count());
+        let mut making = Making { decoder, stream_class, plan, packet, known: HashMap::new() };
         let mut outcomes = Vec::with_capacity(stream.event_classes.len());
         for (number, event) in stream.event_classes.iter().enumerate() {
             let (outcome, test) = match filter {
                 _ if !selected(event) => (ClassOutcome::NotSelected, ClassTest::Never),
                 None => (ClassOutcome::Bound(None), ClassTest::Always),
-                Some(filter) => {
-                    let fields = ClassFields::new(trace, stream, event, facts);
-                    match filter.bind(&fields) {
-                        Err(problems) => (ClassOutcome::Untyped(problems), ClassTest::Never),
-                        Ok(binding) => {
-                            let sources = fields.sources(&binding.keys);
-                            let test = match binding.verdict() {
-                                Verdict::AlwaysTrue => ClassTest::Always,
-                                Verdict::NeverTrue => ClassTest::Never,
-                                Verdict::Depends => {
-                                    packet.add(&binding.predicate, &sources);
-                                    let mut face = TestFace::new(&binding.predicate, &sources, &mut packet);
-                                    let program = decoder.body(stream_class, number, &mut face)?;
-                                    let next = plan.tests.len() as u32;
-                                    ClassTest::Test(*known.entry(trimmed(program)).or_insert_with_key(|program| {
-                                        plan.tests.push(program.clone());
-                                        next
-                                    }))
-                                }
-                            };
-                            if test == ClassTest::Always {
-                                packet.add_always();
-                            }
-                            (ClassOutcome::Bound(Some(Box::new(binding))), test)
-                        }
-                    }
-                }
+                Some(filter) => making.class(number, filter, facts)?,
             };
-            if filter.is_none() && test == ClassTest::Always {
-                packet.add_always();
+            if test == ClassTest::Always {
+                making.packet.add_always();
             }
             outcomes.push(outcome);
-            plan.class_test.push(test);
+            making.plan.class_test.push(test);
         }
+        let Making { plan, mut packet, .. } = making;
         packet.write(decoder, stream_class)?;
         let decoder = Arc::clone(decoder);
         Ok(Self { decoder, stream_class, plan: Arc::new(plan), scan: LazyScan::default(), packet, outcomes })
@@ -213,6 +187,63 @@ impl StreamFilter {
     #[must_use]
     pub fn stream_class(&self) -> usize {
         self.stream_class
+    }
+}
+
+/// A filter being made.
+struct Making<'a> {
+    decoder: &'a Decoder,
+    stream_class: usize,
+    plan: ScanPlan,
+    packet: PacketPart,
+    /// Tests that classes share.
+    known: HashMap<Program, u32>,
+}
+
+impl Making<'_> {
+    /// What the expression means for a class.
+    fn class(
+        &mut self,
+        number: usize,
+        filter: &Filter,
+        facts: &FilterFacts<'_>,
+    ) -> Result<(ClassOutcome, ClassTest), LowerError> {
+        let stream = self.decoder.stream_class(self.stream_class);
+        let fields = ClassFields::new(self.decoder.trace_class(), stream, &stream.event_classes[number], facts);
+        let binding = match filter.bind(&fields) {
+            Ok(binding) => binding,
+            Err(problems) => return Ok((ClassOutcome::Untyped(problems), ClassTest::Never)),
+        };
+        let test = match binding.verdict() {
+            Verdict::AlwaysTrue => ClassTest::Always,
+            Verdict::NeverTrue => ClassTest::Never,
+            Verdict::Depends => {
+                let sources = fields.sources(&binding.keys);
+                let (predicate, sources) = match self.packet.settle(&binding.predicate, &sources) {
+                    Ok(settled) => settled,
+                    Err(input) => {
+                        let name = &binding.predicate.inputs[usize::from(input.0)].name;
+                        let problem = filter.text_of_packet(name);
+                        return Ok((ClassOutcome::Untyped(vec![problem]), ClassTest::Never));
+                    }
+                };
+                self.test(number, &predicate, &sources)?
+            }
+        };
+        Ok((ClassOutcome::Bound(Some(Box::new(binding))), test))
+    }
+
+    /// The program that asks a predicate.
+    fn test(&mut self, number: usize, predicate: &Predicate, sources: &[Source]) -> Result<ClassTest, LowerError> {
+        self.packet.add(predicate, sources);
+        let mut face = TestFace::new(predicate, sources, &mut self.packet);
+        let program = trimmed(self.decoder.body(self.stream_class, number, &mut face)?);
+        let next = self.plan.tests.len() as u32;
+        let test = *self.known.entry(program).or_insert_with_key(|program| {
+            self.plan.tests.push(program.clone());
+            next
+        });
+        Ok(ClassTest::Test(test))
     }
 }
 

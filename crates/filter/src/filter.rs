@@ -87,6 +87,14 @@ impl Filter {
         Problem { span, kind: ProblemKind::UnknownName(name), help }
     }
 
+    /// What is wrong where text of packets is asked for together with something of events.
+    #[must_use]
+    pub fn text_of_packet(&self, name: &str) -> Problem {
+        let found = self.paths().into_iter().find(|(_, span)| self.text.get(span.clone()) == Some(name));
+        let span = found.map_or(0..self.text.len(), |(_, span)| span);
+        Problem { span, kind: ProblemKind::TextOfPacket(name.to_owned()), help: None }
+    }
+
     /// The syntax tree as indented text, one line a node.
     #[must_use]
     pub fn tree(&self) -> String {

@@ -127,6 +127,26 @@ pub fn keeps(program: &Program, window: Window<'_>, position: u64, state: &mut S
     Ok(true)
 }
 
+/// What the first predicate that a program asks says of what it reads from `position` on; `None`: unknown.
+///
+/// # Errors
+///
+/// What could not be read before.
+pub fn answer(program: &Program, window: Window<'_>, position: u64, state: &mut State) -> Result<Option<bool>, Fault> {
+    let mut machine = Machine::new(program, window, state);
+    machine.position = position;
+    for op in &program.body {
+        match op {
+            Op::Keep { predicate } => {
+                let bound = &program.predicates[usize::from(*predicate)];
+                return Ok(bound.predicate.test(&bound.predicate.root, &Held { machine: &machine, bound }));
+            }
+            _ => machine.op(op)?,
+        }
+    }
+    Ok(None)
+}
+
 /// Inputs of a predicate in registers.
 struct Held<'m, 'a> {
     machine: &'m Machine<'a>,

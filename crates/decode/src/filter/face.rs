@@ -44,6 +44,8 @@ pub(super) struct TestFace<'a> {
     /// For each input.
     operands: Vec<Operand>,
     questions: Vec<Question>,
+    /// It reads a packet's context, not an event.
+    is_of_packet: bool,
 }
 
 /// Where the walk over fields is, and what it looks for.
@@ -69,7 +71,15 @@ impl<'a> TestFace<'a> {
             Question { predicate, inputs, is_late }
         };
         let questions = conjuncts.into_iter().map(question).collect();
-        Self { predicate, sources, packet, walk: Walk::new(), operands: Vec::new(), questions }
+        let operands = Vec::new();
+        Self { predicate, sources, packet, walk: Walk::new(), operands, questions, is_of_packet: false }
+    }
+
+    /// The same for a predicate over a packet's context, which is asked once, as a whole.
+    pub(super) fn of_packet(predicate: &'a Predicate, sources: &'a [Source], packet: &'a mut PacketPart) -> Self {
+        let inputs = (0..predicate.inputs.len() as u16).map(Input).collect();
+        let questions = vec![Question { predicate: predicate.clone(), inputs, is_late: true }];
+        Self { questions, is_of_packet: true, ..Self::new(predicate, sources, packet) }
     }
 
     /// Asks what can be asked now.
@@ -120,8 +130,8 @@ impl Walk {
     /// Whether the walk has passed what the value comes from.
     fn is_behind(&self, source: &Source) -> bool {
         match source {
-            Source::Cycles | Source::StreamId => true,
             Source::Field(place) => place.scope == Scope::PacketContext || *place < self.place,
+            Source::Cycles | Source::StreamId | Source::Settled(_) => true,
         }
     }
 
@@ -355,7 +365,7 @@ impl BodyFace for TestFace<'_> {
                     builder.push(Op::Cycles { to: value });
                     Operand::Number { value, present: None }
                 }
-                Source::Field(place) if place.scope != Scope::PacketContext => {
+                Source::Field(place) if self.is_of_packet || place.scope != Scope::PacketContext => {
                     self.walk.want(builder, place, input.kind, input.optional)
                 }
                 source => {

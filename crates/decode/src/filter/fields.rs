@@ -28,6 +28,19 @@ pub(super) enum Source {
     StreamId,
     /// A field of the packet's context, or of the event.
     Field(Place),
+    /// What a test about the packet alone says, by its number.
+    Settled(usize),
+}
+
+impl Source {
+    /// The same for all events of a packet.
+    pub(super) fn is_of_packet(&self) -> bool {
+        match self {
+            Self::Cycles => false,
+            Self::StreamId | Self::Settled(_) => true,
+            Self::Field(place) => place.scope == Scope::PacketContext,
+        }
+    }
 }
 
 /// A field, from the structure of its scope downwards.
@@ -174,11 +187,7 @@ impl<'a> ClassFields<'a> {
 
     fn found(&self, target: Target<'a>, name: &str) -> Found {
         let Target { class, place, optional } = target.content();
-        let in_packet = place.scope == Scope::PacketContext;
         let kind = match kind(&class.kind) {
-            Ok(InputKind::Text(_)) if in_packet => {
-                return Found::Compound { what: "text of a packet's context" };
-            }
             Ok(kind) => kind,
             Err(what) => return Found::Compound { what },
         };

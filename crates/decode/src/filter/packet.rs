@@ -13,7 +13,7 @@ use kymo_format::model::Scope;
 use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Operand, Range, Relation, Test};
 use kymo_ir::{Op, Predicate, Program, Slot, State, Window, eval};
 
-use super::face::Walk;
+use super::face::{TestFace, Walk};
 use super::fields::{Place, Source};
 use crate::builder::Builder;
 use crate::decoder::Decoder;
@@ -31,6 +31,16 @@ struct PacketField {
     present: Slot,
 }
 
+/// A part of a predicate that is about packets alone, and asks for text: it is settled once for all events of a packet.
+#[derive(Debug)]
+struct Settled {
+    predicate: Predicate,
+    sources: Vec<Source>,
+    program: Option<Program>,
+    value: Slot,
+    present: Slot,
+}
+
 /// The part of a filter that is about packets.
 #[derive(Debug)]
 pub(super) struct PacketPart {
@@ -39,6 +49,7 @@ pub(super) struct PacketPart {
     fields: Vec<PacketField>,
     /// Leaves the fields in slots.
     program: Option<Program>,
+    settled: Vec<Settled>,
     /// What the classes ask of packets, each once.
     asked: HashSet<Asked>,
     /// Some class takes everything, or asks nothing of packets.
@@ -66,7 +77,76 @@ enum Of {
 
 impl PacketPart {
     pub(super) fn new(base: usize) -> Self {
-        Self { base, fields: Vec::new(), program: None, asked: HashSet::new(), is_always_read: false }
+        let (fields, settled) = (Vec::new(), Vec::new());
+        Self { base, fields, program: None, settled, asked: HashSet::new(), is_always_read: false }
+    }
+
+    /// A predicate in which each test that is about packets alone and asks for text is an input, and where inputs come
+    /// from. `Err`: an input that is text of a packet is asked for together with something of the event.
+    pub(super) fn settle(
+        &mut self,
+        predicate: &Predicate,
+        sources: &[Source],
+    ) -> Result<(Predicate, Vec<Source>), Input> {
+        let mut all = predicate.clone();
+        let mut sources = sources.to_vec();
+        let root = self.settled(predicate.root.clone(), &mut all.inputs, &mut sources)?;
+        let (predicate, used) = Predicate { root, ..all }.part_of_root();
+        Ok((predicate, used.iter().map(|input| sources[usize::from(input.0)].clone()).collect()))
+    }
+
+    fn settled(
+        &mut self,
+        mut test: Test,
+        inputs: &mut Vec<InputClass>,
+        sources: &mut Vec<Source>,
+    ) -> Result<Test, Input> {
+        let (mut text, mut is_of_packet) = (None, true);
+        test.each_input(&mut |input| {
+            let index = usize::from(input.0);
+            let is_inside = sources[index].is_of_packet();
+            is_of_packet &= is_inside;
+            if is_inside && matches!(inputs[index].kind, InputKind::Text(_)) {
+                text = Some(*input);
+            }
+        });
+        let Some(text) = text else { return Ok(test) };
+        if is_of_packet {
+            return Ok(self.add_settled(test, inputs, sources));
+        }
+        let mut each = |tests: Vec<Test>| {
+            tests.into_iter().map(|test| self.settled(test, inputs, sources)).collect::<Result<Vec<_>, _>>()
+        };
+        match test {
+            Test::All(tests) => Ok(Test::All(each(tests)?)),
+            Test::Any(tests) => Ok(Test::Any(each(tests)?)),
+            Test::Not(test) => Ok(Test::Not(Box::new(self.settled(*test, inputs, sources)?))),
+            _ => Err(text),
+        }
+    }
+
+    /// The test that asks for what a test about packets says.
+    fn add_settled(&mut self, test: Test, inputs: &mut Vec<InputClass>, sources: &mut Vec<Source>) -> Test {
+        let (predicate, used) = Predicate { inputs: inputs.clone(), root: test }.part_of_root();
+        let of: Vec<Source> = used.iter().map(|input| sources[usize::from(input.0)].clone()).collect();
+        let is_same = |known: &Settled| known.predicate == predicate && known.sources == of;
+        let number = self.settled.iter().position(is_same).unwrap_or_else(|| {
+            let (value, present) = self.next_slots();
+            let (predicate, sources) = (predicate.clone(), of.clone());
+            self.settled.push(Settled { predicate, sources, program: None, value, present });
+            self.settled.len() - 1
+        });
+        let name = predicate.to_string();
+        let name = name.lines().last().unwrap_or_default().into();
+        inputs.push(InputClass { name, kind: InputKind::Integer { signed: false, bits: 1 }, optional: true });
+        sources.push(Source::Settled(number));
+        let input = Number::Input(Input(inputs.len() as u16 - 1));
+        Test::Compare { relation: Relation::NotEqual, left: input, right: Number::Integer(0) }
+    }
+
+    fn next_slots(&self) -> (Slot, Slot) {
+        let next = (self.base + 2 * (self.fields.len() + self.settled.len())) as u16;
+        (Slot(next), Slot(next + 1))
     }
 
     /// Some class takes every event.
@@ -107,7 +187,7 @@ impl PacketPart {
     fn of(&mut self, source: &Source, input: &InputClass) -> Of {
         match source {
             Source::Cycles => Of::Cycles,
-            Source::Field(place) if place.scope != Scope::PacketContext => Of::Event,
+            source if !source.is_of_packet() => Of::Event,
             source => {
                 let (value, present) = self.both_slots(source, input);
                 Of::Packet(value, present)
@@ -122,14 +202,17 @@ impl PacketPart {
     }
 
     fn both_slots(&mut self, source: &Source, input: &InputClass) -> (Slot, Slot) {
-        let Source::Field(place) = source else {
-            return (slots::STREAM_ID, slots::presence(slots::STREAM_ID).unwrap_or(slots::STREAM_ID));
+        let place = match source {
+            Source::Field(place) => place,
+            Source::Settled(number) => return (self.settled[*number].value, self.settled[*number].present),
+            Source::StreamId | Source::Cycles => {
+                return (slots::STREAM_ID, slots::presence(slots::STREAM_ID).unwrap_or(slots::STREAM_ID));
+            }
         };
         if let Some(known) = self.fields.iter().find(|field| field.place == *place) {
             return (known.value, known.present);
         }
-        let next = (self.base + 2 * self.fields.len()) as u16;
-        let (value, present) = (Slot(next), Slot(next + 1));
+        let (value, present) = self.next_slots();
         self.fields.push(PacketField { place: place.clone(), kind: input.kind, value, present });
         (value, present)
     }
@@ -140,17 +223,30 @@ impl PacketPart {
             let mut face = PacketFace { fields: &self.fields, operands: Vec::new(), walk: Walk::new() };
             self.program = Some(decoder.packet_context(stream_class, &mut face)?);
         }
+        for number in 0..self.settled.len() {
+            let (predicate, sources) = (self.settled[number].predicate.clone(), self.settled[number].sources.clone());
+            let mut face = TestFace::of_packet(&predicate, &sources, self);
+            self.settled[number].program = Some(decoder.packet_context(stream_class, &mut face)?);
+        }
         Ok(())
     }
 
     /// Leaves the fields of a packet in its state.
     pub(super) fn enter(&self, head: &PacketHead, window: Window<'_>, state: &mut State) {
-        state.slots.resize(self.base + 2 * self.fields.len(), 0);
-        let Some(program) = &self.program else { return };
+        state.slots.resize(self.base + 2 * (self.fields.len() + self.settled.len()), 0);
         let clock = state.clock;
-        // The head was read before: what could be read then can be read again.
-        let read = eval::record(program, window, head.context_start, state);
-        debug_assert!(read.is_ok(), "{read:?}");
+        if let Some(program) = &self.program {
+            // The head was read before: what could be read then can be read again.
+            let read = eval::record(program, window, head.context_start, state);
+            debug_assert!(read.is_ok(), "{read:?}");
+        }
+        for settled in &self.settled {
+            let Some(program) = &settled.program else { continue };
+            let answer = eval::answer(program, window, head.context_start, state);
+            let answer = answer.unwrap_or_default();
+            state.slots[usize::from(settled.value.0)] = u64::from(answer == Some(true));
+            state.slots[usize::from(settled.present.0)] = u64::from(answer.is_some());
+        }
         state.clock = clock;
     }
 
