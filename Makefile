@@ -15,10 +15,12 @@ demo:
 test:
 	@scripts/setup.sh build
 	cargo test --profile ci --workspace --features kymo-format/testing,kymo-session/export,kymo-cli/export
+	cargo --config 'profile.ci.package."*".opt-level=0' test --profile ci --package kymo-sql --features testing
 	cargo build --profile ci --package kymo-cli --features export
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
+	python3 scripts/filters.py $(KYMO) --each 2
 	python3 scripts/mutants.py $(KYMO) --count 400
 
 check:
@@ -29,6 +31,7 @@ conformance:
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
+	python3 scripts/filters.py $(KYMO) --each 2
 
 mutants:
 	cargo build --profile ci --package kymo-cli

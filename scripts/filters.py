@@ -20,6 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Traces with more events than this are left to other tests.
 EVENTS_MAX = 30_000
 SCOPES = {"payload": ("payload",), "ctx": ("context", "common_context", "packet_context")}
+# JSON does not tell blobs from text, bit maps from enumerations, nor options of a variant from each other.
+NOT_IN_JSON = ("which has no single value", "has no label", "is text and `$payload.bm` is a number")
 OPERATORS = {
     "==": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
@@ -97,6 +99,7 @@ class Comparison:
         if is_labelled and isinstance(self.value, str):
             return (self.value in value["labels"]) == (self.operator == "==")
         value = value["value"] if is_labelled else value
+        value = int(value) if isinstance(value, bool) else value
         if type(value) is not type(self.value) and not (isinstance(value, float) and isinstance(self.value, int)):
             raise Untyped
         if isinstance(value, str):
@@ -148,7 +151,9 @@ def problem(kymo, trace, number, events, kept_of):
     expected = [line for line, event in events if combination.keeps(event)]
     for environment in ({"KYMO_JIT": "always", "KYMO_THREADS": "1"}, {"KYMO_THREADS": "2"}):
         status, found, told = lines(kymo, trace, "--filter", text, environment=environment)
-        if status == 2 and "class of events" not in told and "cannot be" not in told and "no label" not in told:
+        if any(reason in told for reason in NOT_IN_JSON):
+            return None
+        if status == 2 and "no class of events" not in told and "cannot be compared" not in told:
             return f"{text}: {told[:200]}"
         if status != 2 and found != expected:
             return f"{text}: {len(found)} events, expected {len(expected)} {environment}"

@@ -116,7 +116,9 @@ pub enum ProblemKind {
     Label { name: String, label: String },
     #[error("`@{0}` is not a time of this trace")]
     Instant(String),
-    #[error("`{0}` is text of packets, which is asked for before events: it cannot be compared with something of an event")]
+    #[error(
+        "`{0}` is text of packets, which is asked for before events: it cannot be compared with something of an event"
+    )]
     TextOfPacket(String),
     #[error("no class of events has `{0}`")]
     UnknownName(String),

@@ -109,7 +109,7 @@ impl Walk {
     }
 
     /// Looks for a field too: registers for its value, which has no value yet.
-    pub(super) fn want(&mut self, builder: &mut Builder, place: &Place, kind: InputKind, optional: bool) -> Operand {
+    pub(super) fn want(&mut self, builder: &mut Builder, places: &[Place], kind: InputKind, optional: bool) -> Operand {
         // The registers may have been used for a record's header.
         let present = optional.then(|| builder.register());
         cleared(builder, present);
@@ -117,20 +117,21 @@ impl Walk {
             InputKind::Text(_) => {
                 let (start, length) = (builder.register(), builder.register());
                 // Text from inside of a loop or a choice is empty before.
-                let is_inside = place.parts.iter().any(|part| !matches!(part, Part::Member(_)));
+                let mut parts = places.iter().flat_map(|place| &place.parts);
+                let is_inside = parts.any(|part| !matches!(part, Part::Member(_)));
                 cleared(builder, is_inside.then_some(length));
                 Operand::Text { start, length, present }
             }
             InputKind::Integer { .. } | InputKind::Real => Operand::Number { value: builder.register(), present },
         };
-        self.wanted.push(Wanted { place: place.clone(), operand });
+        self.wanted.extend(places.iter().map(|place| Wanted { place: place.clone(), operand }));
         operand
     }
 
     /// Whether the walk has passed what the value comes from.
     fn is_behind(&self, source: &Source) -> bool {
         match source {
-            Source::Field(place) => place.scope == Scope::PacketContext || *place < self.place,
+            Source::Fields(places) => source.is_of_packet() || places.iter().all(|place| *place < self.place),
             Source::Cycles | Source::StreamId | Source::Settled(_) => true,
         }
     }
@@ -365,8 +366,8 @@ impl BodyFace for TestFace<'_> {
                     builder.push(Op::Cycles { to: value });
                     Operand::Number { value, present: None }
                 }
-                Source::Field(place) if self.is_of_packet || place.scope != Scope::PacketContext => {
-                    self.walk.want(builder, place, input.kind, input.optional)
+                Source::Fields(places) if self.is_of_packet || !source.is_of_packet() => {
+                    self.walk.want(builder, places, input.kind, input.optional)
                 }
                 source => {
                     let (value, present) = self.packet.slots(source, input);

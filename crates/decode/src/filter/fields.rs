@@ -26,8 +26,8 @@ pub(super) enum Source {
     Cycles,
     /// The data stream's id, which packets tell.
     StreamId,
-    /// A field of the packet's context, or of the event.
-    Field(Place),
+    /// A field of the packet's context, or of the event; several where it is whichever option of a variant is there.
+    Fields(Vec<Place>),
     /// What a test about the packet alone says, by its number.
     Settled(usize),
 }
@@ -38,7 +38,7 @@ impl Source {
         match self {
             Self::Cycles => false,
             Self::StreamId | Self::Settled(_) => true,
-            Self::Field(place) => place.scope == Scope::PacketContext,
+            Self::Fields(places) => places.iter().all(|place| place.scope == Scope::PacketContext),
         }
     }
 }
@@ -132,68 +132,87 @@ impl<'a> ClassFields<'a> {
         scopes.iter().find_map(|&scope| {
             let start =
                 Target { class: self.scope(scope)?, place: Place { scope, parts: Vec::new() }, optional: false };
-            self.descend(start, steps).map(|found| match found {
-                Ok(target) => self.found(target, name),
-                Err(what) => Found::Compound { what },
-            })
+            let mut targets = Vec::new();
+            match self.descend(start, steps, &mut targets) {
+                Ok(()) if targets.is_empty() => None,
+                Ok(()) => Some(self.found(&targets, name)),
+                Err(what) => Some(Found::Compound { what }),
+            }
         })
     }
 
-    /// Goes down some steps. `None`: there is no such field; `Err`: it is there, but cannot be asked that way.
-    fn descend(&self, mut target: Target<'a>, steps: &[Step]) -> Option<Result<Target<'a>, &'static str>> {
-        for step in steps {
-            target = target.content();
-            target = match (&target.class.kind, step) {
-                (FieldKind::Structure(structure), Step::Name(name)) => {
-                    let index = structure.members.iter().position(|member| self.is_named(&member.name, name))?;
-                    target.place.parts.push(Part::Member(index));
-                    Target { class: &structure.members[index].class, ..target }
-                }
-                (FieldKind::Variant(variant), Step::Name(name)) => {
-                    let is_named = |option: &model::VariantOption| {
-                        option.name.as_ref().is_some_and(|own| self.is_named(own, name))
-                    };
-                    let index = variant.options.iter().position(is_named)?;
-                    target.place.parts.push(Part::Option(index));
-                    Target { class: &variant.options[index].class, optional: true, ..target }
-                }
-                (FieldKind::StaticArray(array), Step::Index(index)) => {
-                    if *index >= array.length {
-                        return None;
-                    }
-                    target.place.parts.push(Part::Element(*index));
-                    Target { class: &array.element, ..target }
-                }
-                (FieldKind::DynamicArray(array), Step::Index(index)) => {
-                    target.place.parts.push(Part::Element(*index));
-                    Target { class: &array.element, optional: true, ..target }
-                }
-                (
-                    FieldKind::StaticText(_) | FieldKind::DynamicText(_) | FieldKind::NullTerminatedText(_),
-                    Step::Index(_),
-                ) => return Some(Err("a character of text")),
-                (FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_), Step::Index(_)) => {
-                    return Some(Err("a byte of a blob"));
-                }
-                _ => return None,
+    /// Goes down some steps to what they lead to: several fields where a variant is left open. `Err`: there is
+    /// something, but it cannot be asked that way.
+    fn descend(&self, target: Target<'a>, steps: &[Step], into: &mut Vec<Target<'a>>) -> Result<(), &'static str> {
+        let mut target = target.content();
+        if let FieldKind::Variant(variant) = &target.class.kind {
+            let is_named = |option: &model::VariantOption| match (&option.name, steps.first()) {
+                (Some(own), Some(Step::Name(name))) => self.is_named(own, name),
+                _ => false,
             };
+            let named = variant.options.iter().position(is_named);
+            let rest = if named.is_some() { &steps[1..] } else { steps };
+            for (index, option) in variant.options.iter().enumerate() {
+                if named.is_none_or(|named| named == index) {
+                    let mut place = target.place.clone();
+                    place.parts.push(Part::Option(index));
+                    self.descend(Target { class: &option.class, place, optional: true }, rest, into)?;
+                }
+            }
+            return Ok(());
         }
-        Some(Ok(target))
+        let Some((step, rest)) = steps.split_first() else {
+            into.push(target);
+            let is_fine = into.len() <= TARGETS_MAX;
+            return if is_fine { Ok(()) } else { Err("a variant of very many options") };
+        };
+        let (part, class, optional) = match (&target.class.kind, step) {
+            (FieldKind::Structure(structure), Step::Name(name)) => {
+                let index = structure.members.iter().position(|member| self.is_named(&member.name, name));
+                let Some(index) = index else { return Ok(()) };
+                (Part::Member(index), &structure.members[index].class, false)
+            }
+            (FieldKind::StaticArray(array), Step::Index(index)) if *index < array.length => {
+                (Part::Element(*index), &*array.element, false)
+            }
+            (FieldKind::DynamicArray(array), Step::Index(index)) => (Part::Element(*index), &*array.element, true),
+            (
+                FieldKind::StaticText(_) | FieldKind::DynamicText(_) | FieldKind::NullTerminatedText(_),
+                Step::Index(_),
+            ) => return Err("a character of text"),
+            (FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_), Step::Index(_)) => return Err("a byte of a blob"),
+            _ => return Ok(()),
+        };
+        target.place.parts.push(part);
+        self.descend(Target { class, optional: target.optional || optional, ..target }, rest, into)
     }
 
     fn is_named(&self, own: &str, name: &str) -> bool {
         model::display_name(self.trace.dialect, own) == name
     }
 
-    fn found(&self, target: Target<'a>, name: &str) -> Found {
-        let Target { class, place, optional } = target.content();
-        let kind = match kind(&class.kind) {
-            Ok(kind) => kind,
-            Err(what) => return Found::Compound { what },
+    /// One field, or those of a variant's options that have a value of one type.
+    fn found(&self, targets: &[Target<'a>], name: &str) -> Found {
+        let mut fields: Vec<(&Target<'a>, InputKind)> = Vec::new();
+        let mut what = None;
+        for target in targets {
+            match kind(&target.class.kind) {
+                Ok(kind) => fields.push((target, kind)),
+                Err(compound) => what = what.or(Some(compound)),
+            }
+        }
+        let Some(&(first, kind)) = fields.first() else {
+            return Found::Compound { what: what.unwrap_or("a variant without options") };
         };
-        let labels = class.integer_meaning().map(labels).unwrap_or_default();
-        let unit = class.attributes.as_deref().and_then(unit);
-        let key = self.key(Source::Field(place));
+        let kind = fields[1..].iter().try_fold(kind, |kind, (_, other)| common_kind(kind, *other));
+        let Some(kind) = kind else { return Found::Compound { what: "a variant whose options are of several types" } };
+        let labels_of = |target: &Target<'a>| target.class.integer_meaning().map(labels).unwrap_or_default();
+        let unit_of = |target: &Target<'a>| target.class.attributes.as_deref().and_then(unit);
+        let (labels, unit) = (labels_of(first), unit_of(first));
+        let is_common = fields.iter().all(|(target, _)| labels_of(target) == labels && unit_of(target) == unit);
+        let (labels, unit) = if is_common { (labels, unit) } else { (Vec::new(), None) };
+        let optional = fields.iter().any(|(target, _)| target.optional);
+        let key = self.key(Source::Fields(fields.iter().map(|(target, _)| target.place.clone()).collect()));
         Found::Field(Field { key, name: name.to_owned(), kind, optional, labels, unit })
     }
 
@@ -333,6 +352,9 @@ fn near(name: &str, candidates: &[String]) -> Vec<String> {
     nearest(name, candidates.iter().map(String::as_str))
 }
 
+/// Fields that one name may mean.
+const TARGETS_MAX: usize = 64;
+
 /// Names that are compared with one that is missing.
 const NAMES_MAX: usize = 1000;
 
@@ -377,9 +399,23 @@ fn kind(kind: &FieldKind) -> Result<InputKind, &'static str> {
         FieldKind::StaticBlob(_) | FieldKind::DynamicBlob(_) => return Err("a blob"),
         FieldKind::Structure(_) => return Err("a structure"),
         FieldKind::StaticArray(_) | FieldKind::DynamicArray(_) => return Err("an array"),
-        FieldKind::Variant(_) => return Err("a variant"),
-        FieldKind::Optional(_) => return Err("an optional"),
+        FieldKind::Variant(_) | FieldKind::Optional(_) => return Err("a variant"),
     })
+}
+
+/// The type of values that are of one type or the other; registers hold both alike.
+fn common_kind(one: InputKind, other: InputKind) -> Option<InputKind> {
+    match (one, other) {
+        (InputKind::Integer { signed, bits }, InputKind::Integer { signed: other_signed, bits: other_bits }) => {
+            let unsigned = [(signed, bits), (other_signed, other_bits)].into_iter().find(|(signed, _)| !signed);
+            match unsigned {
+                Some((_, 64)) if signed != other_signed => None,
+                _ if signed != other_signed => Some(InputKind::Integer { signed: true, bits: 64 }),
+                _ => Some(InputKind::Integer { signed, bits: bits.max(other_bits) }),
+            }
+        }
+        (one, other) => (one == other).then_some(one),
+    }
 }
 
 fn labels(meaning: &IntegerMeaning) -> Vec<(String, Vec<(i128, i128)>)> {

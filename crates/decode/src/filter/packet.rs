@@ -25,7 +25,7 @@ use crate::slots;
 /// A field of packets' contexts that is asked for.
 #[derive(Debug)]
 struct PacketField {
-    place: Place,
+    places: Vec<Place>,
     kind: InputKind,
     value: Slot,
     present: Slot,
@@ -202,18 +202,18 @@ impl PacketPart {
     }
 
     fn both_slots(&mut self, source: &Source, input: &InputClass) -> (Slot, Slot) {
-        let place = match source {
-            Source::Field(place) => place,
+        let places = match source {
+            Source::Fields(places) => places,
             Source::Settled(number) => return (self.settled[*number].value, self.settled[*number].present),
             Source::StreamId | Source::Cycles => {
                 return (slots::STREAM_ID, slots::presence(slots::STREAM_ID).unwrap_or(slots::STREAM_ID));
             }
         };
-        if let Some(known) = self.fields.iter().find(|field| field.place == *place) {
+        if let Some(known) = self.fields.iter().find(|field| field.places == *places) {
             return (known.value, known.present);
         }
         let (value, present) = self.next_slots();
-        self.fields.push(PacketField { place: place.clone(), kind: input.kind, value, present });
+        self.fields.push(PacketField { places: places.clone(), kind: input.kind, value, present });
         (value, present)
     }
 
@@ -317,7 +317,7 @@ impl Face for PacketFace<'_> {
 impl BodyFace for PacketFace<'_> {
     fn begin(&mut self, builder: &mut Builder) {
         for field in self.fields {
-            let operand = self.walk.want(builder, &field.place, field.kind, true);
+            let operand = self.walk.want(builder, &field.places, field.kind, true);
             self.operands.push(operand);
         }
     }
