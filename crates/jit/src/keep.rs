@@ -1,11 +1,44 @@
-//! Inputs of predicates in the registers of a read program.
+//! What programs do that ask whether to keep a record: predicates over registers.
+//!
+//! A test that machine code does not say is stuck: the evaluator reads that record.
 
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::{FunctionBuilder, Variable};
 use kymo_ir::Reg;
 use kymo_ir::predicate::{Bound, Input, Operand};
 
-use crate::predicate::{Operands, Presence, Span};
+use crate::predicate::{self, Operands, Presence, Span, Ways};
+use crate::translate::Translator;
+
+impl Translator<'_, '_> {
+    /// A real's bits as a double's; those of 16 bits are left to the evaluator.
+    pub(crate) fn double(&mut self, to: u16, from: u16, width: u8) -> Option<()> {
+        let mut value = self.register(from);
+        if width == 32 {
+            let bits = self.builder.ins().ireduce(types::I32, value);
+            let single = self.builder.ins().bitcast(types::F32, MemFlagsData::new(), bits);
+            let double = self.builder.ins().fpromote(types::F64, single);
+            value = self.builder.ins().bitcast(types::I64, MemFlagsData::new(), double);
+        }
+        self.builder.def_var(self.registers[usize::from(to)], value);
+        (width >= 32).then_some(())
+    }
+
+    /// Goes on only where the predicate is true.
+    pub(crate) fn keep(&mut self, predicate: usize) -> Option<()> {
+        let (dropped, bound) = (self.dropped?, &self.predicates[predicate]);
+        self.asked += predicate::refuse_whole(&bound.predicate).ok()?;
+        if self.asked > predicate::SIZE_MAX {
+            return None;
+        }
+        let next = self.builder.create_block();
+        let mut registers = Registers { registers: &self.registers, base: self.base, bound };
+        let ways = Ways { kept: next, dropped, undecided: Some(self.stuck) };
+        predicate::branch(self.builder, &bound.predicate, &mut registers, ways);
+        self.builder.switch_to_block(next);
+        Some(())
+    }
+}
 
 /// Registers, and which inputs they hold.
 pub(crate) struct Registers<'p> {

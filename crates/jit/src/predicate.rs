@@ -25,7 +25,7 @@ use kymo_ir::Predicate;
 use kymo_ir::predicate::{Input, Relation, Test};
 
 use refuse::refuse_test;
-pub(crate) use refuse::{refuse, refuse_whole};
+pub(crate) use refuse::{SIZE_MAX, refuse, refuse_whole};
 
 /// Where the inputs of a predicate come from: these write the code that gets them.
 pub(crate) trait Operands {

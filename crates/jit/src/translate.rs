@@ -14,27 +14,27 @@ use kymo_ir::{
 use kymo_units::ByteOrder;
 
 use crate::engine::Engine;
-use crate::keep::Registers;
-use crate::predicate::Ways;
-use crate::{pieces, predicate};
+use crate::pieces;
 
 /// A program being translated into a function.
 pub(crate) struct Translator<'b, 'f> {
     pub(crate) builder: &'b mut FunctionBuilder<'f>,
     /// Address of the packet's first byte, if it were in memory.
-    base: Value,
+    pub(crate) base: Value,
     /// First position that must not be read.
     end: Value,
     slots: Value,
     /// Where to go when the record cannot be read.
-    stuck: Block,
+    pub(crate) stuck: Block,
     pub(crate) position: Variable,
     pub(crate) clock: Option<Variable>,
     /// The clock's value, in programs that do not update it.
     pub(crate) cycles: Option<Value>,
     /// Where records go that a predicate drops, in programs that ask.
     pub(crate) dropped: Option<Block>,
-    predicates: &'b [Bound],
+    pub(crate) predicates: &'b [Bound],
+    /// Parts of the predicates that were asked.
+    pub(crate) asked: usize,
     /// The id that a header leaves.
     pub(crate) event_class: Option<Variable>,
     /// Where text goes, in programs that print.
@@ -43,7 +43,7 @@ pub(crate) struct Translator<'b, 'f> {
     pub(crate) table: Option<Table<'b>>,
     /// The row that is being filled of each child table, from table 1 on.
     pub(crate) child_rows: Vec<Variable>,
-    registers: Vec<Variable>,
+    pub(crate) registers: Vec<Variable>,
     order: Variable,
     idle: Variable,
     phase: Phase,
@@ -114,6 +114,7 @@ impl<'b, 'f> Translator<'b, 'f> {
             cycles: None,
             dropped: None,
             predicates: &program.predicates,
+            asked: 0,
             event_class: None,
             out: None,
             table: None,
@@ -190,7 +191,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.builder.ins().iconst(types::I64, value as i64)
     }
 
-    fn register(&mut self, register: u16) -> Value {
+    pub(crate) fn register(&mut self, register: u16) -> Value {
         self.builder.use_var(self.registers[usize::from(register)])
     }
 
@@ -628,30 +629,6 @@ impl<'b, 'f> Translator<'b, 'f> {
                 self.builder.ins().store(trusted(), value, self.slots, i32::from(slot) * 8);
             }
         }
-    }
-
-    fn double(&mut self, to: u16, from: u16, width: u8) -> Option<()> {
-        let mut value = self.register(from);
-        if width == 32 {
-            let bits = self.builder.ins().ireduce(types::I32, value);
-            let single = self.builder.ins().bitcast(types::F32, MemFlagsData::new(), bits);
-            let double = self.builder.ins().fpromote(types::F64, single);
-            value = self.builder.ins().bitcast(types::I64, MemFlagsData::new(), double);
-        }
-        self.builder.def_var(self.registers[usize::from(to)], value);
-        (width >= 32).then_some(())
-    }
-
-    /// Goes on only where the predicate is true.
-    fn keep(&mut self, predicate: usize) -> Option<()> {
-        let (dropped, bound) = (self.dropped?, &self.predicates[predicate]);
-        predicate::refuse_whole(&bound.predicate).ok()?;
-        let next = self.builder.create_block();
-        let mut registers = Registers { registers: &self.registers, base: self.base, bound };
-        let ways = Ways { kept: next, dropped, undecided: Some(self.stuck) };
-        predicate::branch(self.builder, &bound.predicate, &mut registers, ways);
-        self.builder.switch_to_block(next);
-        Some(())
     }
 
     fn update_clock(&mut self, from: u16, bits: u64) -> Option<()> {

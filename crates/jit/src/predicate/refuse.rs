@@ -7,8 +7,8 @@
 use kymo_ir::Encoding;
 use kymo_ir::predicate::{InputKind, Number, Pattern, Predicate, Refusal, Test, Text};
 
-/// Parts, and words of text, of a predicate that is worth compiling.
-const SIZE_MAX: usize = 4096;
+/// Parts, and words of text, of predicates that are worth compiling together: each takes microseconds.
+pub(crate) const SIZE_MAX: usize = 4096;
 /// Bytes of a part between stars: it is compared at each place of the text.
 const MIDDLE_MAX: usize = 64;
 /// Bytes of a text that another one is ordered by: it is put on the stack.
@@ -24,12 +24,12 @@ pub(crate) fn refuse(predicate: &Predicate) -> Result<(), Refusal> {
     refuse_test(predicate, &predicate.root)
 }
 
-/// Whether code can be written for the predicate, be it that some of its tests are not said.
+/// Whether code can be written for the predicate, be it that some of its tests are not said; how large it is.
 ///
 /// # Errors
 ///
 /// It is not sound, or too large.
-pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<(), Refusal> {
+pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<usize, Refusal> {
     if let Err(error) = predicate.verify() {
         return Err(Refusal { part: error.to_string(), why: "the predicate is not sound" });
     }
@@ -39,7 +39,7 @@ pub(crate) fn refuse_whole(predicate: &Predicate) -> Result<(), Refusal> {
         let part = format!("{} parts", walk.size);
         return Err(Refusal { part, why: "the predicate is too large for machine code" });
     }
-    Ok(())
+    Ok(walk.size)
 }
 
 /// Whether a test can be said.

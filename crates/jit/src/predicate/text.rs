@@ -10,6 +10,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
 use kymo_ir::predicate::{Pattern, Relation, Text};
 
+use super::refuse::ORDERED_MAX;
 use super::{Exits, Operands, Span, Writer, integer, little, unsigned};
 
 /// A text with its length.
@@ -249,9 +250,12 @@ impl<O: Operands> Writer<'_, '_, O> {
             Subject::Input(span) => return self.sized(span),
             Subject::Literal(bytes) => bytes,
         };
-        let room = bytes.len().next_multiple_of(8).max(8) as u32;
-        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, room, 3);
-        let slot = self.builder.create_sized_stack_slot(slot);
+        // One place does for all of a function: it is read before the next literal is written.
+        let known = self.builder.func.sized_stack_slots.keys().next();
+        let slot = known.unwrap_or_else(|| {
+            let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, ORDERED_MAX as u32, 3);
+            self.builder.create_sized_stack_slot(slot)
+        });
         let address = self.builder.ins().stack_addr(types::I64, slot, 0);
         for (index, chunk) in bytes.chunks(8).enumerate() {
             let mut word = [0; 8];
