@@ -93,7 +93,7 @@ fn show_forms(forms: &Forms, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "  read program\n{}", indented(&forms.program))?;
     match &forms.bytecode {
         Ok((size, text)) => {
-            writeln!(out, "  bytecode for programs: {}\n{}", counted(*size as u64, "byte"), indented(text))?
+            writeln!(out, "  bytecode for programs: {}\n{}", counted(*size as u64, "byte"), indented(text))?;
         }
         Err(refusal) => writeln!(out, "  bytecode for programs: none, {refusal}")?,
     }

@@ -281,7 +281,7 @@ fn expression(
         parts.push(match value {
             _ if random.below(8) == 0 => format!("has({name})"),
             Some(Datum::Text(text)) => text_test(name, &text, random),
-            value => number_test(name, value, names.iter().any(|(own, real)| own == name && *real), random),
+            value => number_test(name, value.as_ref(), names.iter().any(|(own, real)| own == name && *real), random),
         });
         if random.below(5) == 0 {
             let last = parts.pop().unwrap_or_default();
@@ -311,11 +311,11 @@ fn text_test(name: &str, text: &[u8], random: &mut Random) -> String {
     }
 }
 
-fn number_test(name: &str, value: Option<Datum>, is_real: bool, random: &mut Random) -> String {
+fn number_test(name: &str, value: Option<&Datum>, is_real: bool, random: &mut Random) -> String {
     let operators = ["==", "!=", "<", "<=", ">", ">="];
     let operator = operators[random.below(operators.len())];
     let seen = match value {
-        Some(Datum::Number(bits)) if !is_real => bits as i64,
+        Some(Datum::Number(bits)) if !is_real => *bits as i64,
         _ => 0,
     };
     let literal = [seen, seen.wrapping_add(1), 0, -1, 255, i64::MAX][random.below(6)];

@@ -169,6 +169,15 @@ enum Unread {
     Large(u64),
 }
 
+/// A packet as far as it can be read.
+struct ReadPacket {
+    packet: Packet,
+    /// What ended it early.
+    fault: Option<Fault>,
+    /// The numbers of its events that the filter keeps; `None`: all.
+    chosen: Option<HashSet<usize>>,
+}
+
 struct StreamCut<'a> {
     trace: &'a Trace,
     stream: &'a DataStream,
@@ -191,9 +200,9 @@ impl StreamCut<'_> {
             let before = number.checked_sub(1).map(|before| self.stream.packets.get(before));
             self.losses(before, &row)?;
             match self.read(&row) {
-                Ok((packet, fault, chosen)) => {
-                    cut.events += self.write(&packet, chosen.as_ref())?;
-                    if let Some(fault) = fault {
+                Ok(read) => {
+                    cut.events += self.write(&read)?;
+                    if let Some(fault) = read.fault {
                         cut.report.unreadable.push(self.problem(&row, &fault));
                     }
                 }
@@ -228,8 +237,7 @@ impl StreamCut<'_> {
         }
     }
 
-    /// The packet as far as it can be read, what ended it early, and where the chosen events begin.
-    fn read(&mut self, row: &PacketRow) -> Result<(Packet, Option<Fault>, Option<HashSet<usize>>), Unread> {
+    fn read(&mut self, row: &PacketRow) -> Result<ReadPacket, Unread> {
         let size = row.total_bits / 8;
         if size > PACKET_BYTES_MAX {
             return Err(Unread::Large(size));
@@ -241,7 +249,7 @@ impl StreamCut<'_> {
         let clock = self.clock;
         let (packet, fault) = read_packet_at(&self.trace.class, &bytes, &mut self.clock);
         let chosen = self.filter.as_ref().map(|filter| self.chosen(filter, row, bytes, clock));
-        Ok((packet, fault, chosen))
+        Ok(ReadPacket { packet, fault, chosen })
     }
 
     /// The numbers of the events in a packet that the filter keeps.
@@ -274,7 +282,8 @@ impl StreamCut<'_> {
         Problem { place, message: format!("packet at byte {}: {what}", row.offset_bytes) }
     }
 
-    fn write(&mut self, packet: &Packet, chosen: Option<&HashSet<usize>>) -> Result<u64, kymo_writer::Error> {
+    fn write(&mut self, read: &ReadPacket) -> Result<u64, kymo_writer::Error> {
+        let ReadPacket { packet, chosen, .. } = read;
         if let Some(header) = &packet.header {
             self.into.packet_header(header);
         }
@@ -283,7 +292,7 @@ impl StreamCut<'_> {
         }
         let mut events = 0;
         for (number, record) in packet.events.iter().enumerate() {
-            if !self.is_in_span(record) || chosen.is_some_and(|chosen| !chosen.contains(&number)) {
+            if !self.is_in_span(record) || chosen.as_ref().is_some_and(|chosen| !chosen.contains(&number)) {
                 continue;
             }
             let event = Event {
