@@ -92,7 +92,7 @@ def figures(name, command):
 # What a filter adds to each event of a count.
 
 # The inputs that a series of predicates goes through, in turn. `cycles` is in every event's header, the others are in the
-# payload of some classes. None of them is negative or above 2^50 where the last predicate looks at it.
+# payload of some classes. The first of them is neither negative nor so high that it has the bit which the last predicate looks at.
 SERIES = {
     "cycles": ["cycles"],
     "switch": ["prev_tid", "next_tid", "prev_prio", "prev_state", "next_prio"],
@@ -110,12 +110,12 @@ def chain(inputs, length):
 
 def masked(inputs, length):
     """Predicates of one shape, all true but for the last: there is no reason to change their order, and no two of them
-    make a range or a set. So every one of them is evaluated for every event."""
-    high = 51 if inputs == ["cycles"] else 29
+    make a range or a set. So every one of them is evaluated for every event, but for the few whose bits happen to be
+    what one of them compares with. Masks fit into an instruction of any machine."""
     names = [inputs[index % len(inputs)] for index in range(length - 1)]
-    return " && ".join([*(f"({name} & {(2 << high) - 1 - (index << 20)}) != {(1 << high) + index}"
+    return " && ".join([*(f"({name} & {(1 << 31) - 1 - (index << 20)}) != {(1 << 30) + index}"
                           for index, name in enumerate(names)),
-                        f"({inputs[0]} & {1 << high}) != 0"])
+                        f"({inputs[0]} & {1 << (51 if inputs == ['cycles'] else 30)}) != 0"])
 
 
 def counts(kymo, trace):
