@@ -8,6 +8,7 @@
 //!
 //! The tests become part of the scan, so that a record that is dropped costs no more than what decides it.
 
+mod alike;
 mod face;
 mod fields;
 mod packet;
@@ -24,6 +25,7 @@ use crate::clock::ClockConverter;
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;
 
+use self::alike::Meanings;
 use self::face::TestFace;
 use self::fields::{ClassFields, Source};
 use self::packet::PacketPart;
@@ -55,7 +57,7 @@ pub enum ClassOutcome {
     /// Its name is not among the wanted ones.
     NotSelected,
     /// There is no expression, or it is asked, always true, or never: see [`Binding::verdict`].
-    Bound(Option<Box<Binding>>),
+    Bound(Option<Arc<Binding>>),
     /// The expression cannot be typed there: no event is kept.
     Untyped(Vec<Problem>),
 }
@@ -77,12 +79,13 @@ impl StreamFilter {
         let plan = ScanPlan::clone(&decoder.plan.streams[stream_class].scan);
         let packet = PacketPart::new(decoder.slot_count());
         let mut making = Making { decoder, stream_class, plan, packet, known: HashMap::new() };
+        let mut meanings = filter.map(Meanings::new);
         let mut outcomes = Vec::with_capacity(stream.event_classes.len());
         for (number, event) in stream.event_classes.iter().enumerate() {
-            let (outcome, test) = match filter {
+            let (outcome, test) = match &mut meanings {
                 _ if !selected(event) => (ClassOutcome::NotSelected, ClassTest::Never),
                 None => (ClassOutcome::Bound(None), ClassTest::Always),
-                Some(filter) => making.class(number, filter, facts)?,
+                Some(meanings) => making.class(number, meanings, facts)?,
             };
             if test == ClassTest::Always {
                 making.packet.add_always();
@@ -205,15 +208,20 @@ impl Making<'_> {
     fn class(
         &mut self,
         number: usize,
-        filter: &Filter,
+        meanings: &mut Meanings<'_>,
         facts: &FilterFacts<'_>,
     ) -> Result<(ClassOutcome, ClassTest), LowerError> {
         let stream = self.decoder.stream_class(self.stream_class);
         let fields = ClassFields::new(self.decoder.trace_class(), stream, &stream.event_classes[number], facts);
-        let binding = match filter.bind(&fields) {
+        let filter = meanings.filter();
+        let (alike, binding) = meanings.of(&fields);
+        let binding = match binding {
             Ok(binding) => binding,
             Err(problems) => return Ok((ClassOutcome::Untyped(problems), ClassTest::Never)),
         };
+        if let Some(test) = alike.test() {
+            return Ok((ClassOutcome::Bound(Some(binding)), test));
+        }
         let test = match binding.verdict() {
             Verdict::AlwaysTrue => ClassTest::Always,
             Verdict::NeverTrue => ClassTest::Never,
@@ -230,7 +238,8 @@ impl Making<'_> {
                 self.test(number, &predicate, &sources)?
             }
         };
-        Ok((ClassOutcome::Bound(Some(Box::new(binding))), test))
+        alike.remember(test);
+        Ok((ClassOutcome::Bound(Some(binding)), test))
     }
 
     /// The program that asks a predicate.

@@ -108,6 +108,11 @@ impl<'a> ClassFields<'a> {
         keys.iter().map(|&key| known[key as usize].clone()).collect()
     }
 
+    /// Where everything that was asked for comes from, by key.
+    pub(super) fn all_sources(&self) -> Vec<Source> {
+        self.known.borrow().clone()
+    }
+
     fn key(&self, source: Source) -> u32 {
         let mut known = self.known.borrow_mut();
         let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
