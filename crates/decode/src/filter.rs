@@ -36,6 +36,8 @@ pub struct FilterFacts<'a> {
     pub clock: Option<ClockConverter>,
     /// Name of its trace.
     pub trace_name: &'a str,
+    /// Names that are like a missing one are looked for, which takes longer than all else.
+    pub suggests: bool,
     /// The point in time that the text behind an `@` means: see [`kymo_filter::Fields::instant`].
     pub instant: &'a dyn Fn(&str) -> Option<i64>,
 }

@@ -113,7 +113,7 @@ impl Reader {
     /// The same, but it finds only events for which an expression is true.
     #[must_use]
     pub fn filtered(mut self, filter: &Filter) -> Self {
-        let facts = FilterFacts { clock: None, trace_name: "", instant: &|_| None };
+        let facts = FilterFacts { clock: None, trace_name: "", suggests: false, instant: &|_| None };
         let of_class = |class| {
             let filter = StreamFilter::new(&self.decoder, class, Some(filter), &|_| true, &facts);
             filter.expect("every class was lowered when the decoder was made")

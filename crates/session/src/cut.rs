@@ -125,7 +125,7 @@ impl Session {
             let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
             let into = writer.stream(stream.class, stream.id, &name)?;
             let is_chosen = !options.selection.is_all();
-            let filter = is_chosen.then(|| self.stream_filter(trace, stream, &options.selection));
+            let filter = is_chosen.then(|| self.stream_filter(trace, stream, &options.selection, false));
             StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
         }
         Ok(())

@@ -78,6 +78,10 @@ impl Selection {
 impl Session {
     /// For each data stream how its events are chosen; `None` for those of which all are wanted.
     pub(crate) fn filters(&self, selection: &Selection) -> Vec<Option<Arc<StreamFilter>>> {
+        self.filters_suggesting(selection, false)
+    }
+
+    fn filters_suggesting(&self, selection: &Selection, suggests: bool) -> Vec<Option<Arc<StreamFilter>>> {
         let mut known: Vec<(usize, usize, Option<ClockConverter>, Arc<StreamFilter>)> = Vec::new();
         let mut filters = Vec::new();
         for (number, trace) in self.traces.iter().enumerate() {
@@ -92,7 +96,7 @@ impl Session {
                 let filter = match known.iter().find(is_same) {
                     Some(known) => Arc::clone(&known.3),
                     None => {
-                        let filter = Arc::new(self.stream_filter(trace, stream, selection));
+                        let filter = Arc::new(self.stream_filter(trace, stream, selection, suggests));
                         known.push((number, stream.class, stream.clock, Arc::clone(&filter)));
                         filter
                     }
@@ -104,11 +108,17 @@ impl Session {
     }
 
     /// How the events of one data stream are chosen.
-    pub(crate) fn stream_filter(&self, trace: &Trace, stream: &DataStream, selection: &Selection) -> StreamFilter {
+    pub(crate) fn stream_filter(
+        &self,
+        trace: &Trace,
+        stream: &DataStream,
+        selection: &Selection,
+        suggests: bool,
+    ) -> StreamFilter {
         let first_ns = self.first_ns().unwrap_or(0);
         let instant = |text: &str| text.parse::<When>().ok()?.nanos(first_ns, selection.zone);
         let trace_name = trace_name(trace.folder.path());
-        let facts = FilterFacts { clock: stream.clock, trace_name: &trace_name, instant: &instant };
+        let facts = FilterFacts { clock: stream.clock, trace_name: &trace_name, suggests, instant: &instant };
         let names = |class: &EventRecordClass| selection.names(class);
         let filter = StreamFilter::new(&trace.decoder, stream.class, selection.filter.as_ref(), &names, &facts);
         filter.expect("every class was lowered when the decoder was made")
@@ -117,10 +127,15 @@ impl Session {
     /// What the expression of a selection means for the event record classes that it chooses from.
     #[must_use]
     pub fn meaning(&self, selection: &Selection) -> Meaning {
+        let meaning = self.meaning_suggesting(selection, false);
+        if meaning.unknown.is_empty() { meaning } else { self.meaning_suggesting(selection, true) }
+    }
+
+    fn meaning_suggesting(&self, selection: &Selection, suggests: bool) -> Meaning {
         let mut meaning = Meaning::default();
         let mut missing: BTreeMap<(usize, usize), Missing> = BTreeMap::new();
         let mut seen: Vec<Arc<StreamFilter>> = Vec::new();
-        for ((trace, stream), filter) in self.streams().into_iter().zip(self.filters(selection)) {
+        for ((trace, stream), filter) in self.streams().into_iter().zip(self.filters_suggesting(selection, suggests)) {
             let is_new = |filter: &Arc<StreamFilter>| !seen.iter().any(|seen| Arc::ptr_eq(seen, filter));
             let Some(filter) = filter.filter(is_new) else { continue };
             let events = &trace.class.stream_classes[stream.class].event_classes;
@@ -132,7 +147,7 @@ impl Session {
                         meaning.untyped.push(Untyped { class, problems: problems.clone() });
                     }
                     ClassOutcome::Bound(Some(binding)) => {
-                        for name in &binding.missing {
+                        for name in binding.missing.iter().filter(|name| !name.is_asked_for) {
                             let known = missing.entry((name.span.start, name.span.end)).or_default();
                             known.classes += 1;
                             known.near.extend(name.near.iter().cloned());

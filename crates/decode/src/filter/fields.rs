@@ -330,6 +330,9 @@ impl<'a> ClassFields<'a> {
     }
 
     fn missing(&self, name: &str) -> Found {
+        if !self.facts.suggests {
+            return Found::Missing { near: Vec::new() };
+        }
         let mut names = Vec::new();
         for scope in PLACES {
             if let Some(class) = self.scope(scope) {
