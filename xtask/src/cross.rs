@@ -8,8 +8,10 @@ use std::process::Command;
 use crate::cargo;
 
 /// The read side and `kymo`, which must be portable, and what must hold of them on any input.
-const PORTABLE: [&str; 12] =
-    ["units", "wire", "source", "format", "ir", "jit", "decode", "scan", "writer", "session", "promises", "cli"];
+const PORTABLE: [&str; 16] = [
+    "units", "wire", "source", "format", "ir", "bytecode", "filter", "probe", "jit", "decode", "scan", "writer", "sql",
+    "session", "promises", "cli",
+];
 /// Platforms that are type-checked.
 const TYPE_CHECKED: [&str; 2] = ["x86_64-pc-windows-gnu", "aarch64-apple-darwin"];
 
