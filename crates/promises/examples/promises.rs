@@ -1,18 +1,20 @@
 //! Runs promises on seeded inputs for as long as one likes, or writes inputs for a fuzzer to begin with.
 //!
 //! ```text
-//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode, written
+//! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode,
+//!                                 written, filtering
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{bytecode, filters, metadata, native, packets, programs, starts, written};
+use kymo_promises::{bytecode, filtering, filters, metadata, native, packets, programs, starts, written};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +28,8 @@ fn main() -> ExitCode {
             }
         },
         [
-            target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"),
+            target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"
+            | "filtering"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -41,7 +44,8 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|filters|packets|programs|native|bytecode|written SECONDS [SEED]\npromises seeds FOLDER"
+        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering SECONDS [SEED]\n\
+         promises seeds FOLDER"
     );
     ExitCode::from(2)
 }
@@ -83,6 +87,11 @@ fn run(target: &str, time: Duration, mut seed: u64) {
                 filters::hold_alike(&mut random);
             }
             "programs" => drop(programs::hold(&mut random)),
+            "filtering" => {
+                let data = starts::packet(&mut random);
+                let (trace, packet, _) = packets::split(&data);
+                drop(filtering::hold(&Arc::new(trace), packet, &mut random));
+            }
             "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
             "written" => {
