@@ -90,7 +90,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
             "filtering" => {
                 let data = starts::packet(&mut random);
                 let (trace, packet, _) = packets::split(&data);
-                drop(filtering::hold(&Arc::new(trace), packet, &mut random));
+                let _ = filtering::hold(&Arc::new(trace), packet, &mut random);
             }
             "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),

@@ -11,7 +11,9 @@ use std::sync::Arc;
 
 use kymo_decode::Compile;
 use kymo_filter::{Field, Fields, Filter, Found, Path, Step};
-use kymo_format::model::{Dialect, EventRecordClass, FieldClass, FieldKind, Scope, TextEncoding, display_name};
+use kymo_format::model::{
+    Dialect, EventRecordClass, FieldClass, FieldKind, Mapping, Scope, TextEncoding, VariantOption, display_name,
+};
 use kymo_format::value::Value;
 use kymo_format::{DataStreamClass, TraceClass};
 use kymo_ir::Encoding;
@@ -100,23 +102,25 @@ enum Down {
 #[derive(Clone, Debug, PartialEq)]
 struct Target {
     scope: Scope,
-    downs: Vec<Down>,
+    /// Of which one at most leads to something in an event.
+    ways: Vec<Vec<Down>>,
     /// Bits, if it is a real.
     real_bits: Option<u32>,
 }
 
 impl Target {
     fn datum(&self, fields: &[(Scope, Value)]) -> Datum {
-        let mut downs = self.downs.iter();
-        let Some(Down::Member(first)) = downs.next() else { return Datum::Missing };
-        let member = fields.iter().filter(|(scope, _)| *scope == self.scope).nth(*first);
-        let Some((_, value)) = member else { return Datum::Missing };
-        let value = downs.try_fold(value, |value, down| match (value, down) {
-            (Value::Structure(members), Down::Member(index)) => members.get(*index),
-            (Value::Variant { option, content }, Down::Option(index)) if option == index => Some(&**content),
-            (Value::Optional(content), Down::Content) => content.as_deref(),
-            (Value::Array(elements), Down::Element(index)) => elements.get(*index as usize),
-            _ => None,
+        let value = self.ways.iter().find_map(|downs| {
+            let mut downs = downs.iter();
+            let Some(Down::Member(first)) = downs.next() else { return None };
+            let (_, value) = fields.iter().filter(|(scope, _)| *scope == self.scope).nth(*first)?;
+            downs.try_fold(value, |value, down| match (value, down) {
+                (Value::Structure(members), Down::Member(index)) => members.get(*index),
+                (Value::Variant { option, content }, Down::Option(index)) if option == index => Some(&**content),
+                (Value::Optional(content), Down::Content) => content.as_deref(),
+                (Value::Array(elements), Down::Element(index)) => elements.get(*index as usize),
+                _ => None,
+            })
         });
         match value {
             Some(Value::Boolean(value)) => Datum::Number(u64::from(*value)),
@@ -146,56 +150,118 @@ impl Late<'_> {
     }
 
     fn field(&self, scope: Scope, steps: &[Step], name: &str) -> Option<Found> {
-        let mut class = self.scope(scope)?;
-        let (mut downs, mut optional) = (Vec::new(), false);
-        for step in steps {
-            while let FieldKind::Optional(inner) = &class.kind {
-                (class, optional) = (&inner.content, true);
-                downs.push(Down::Content);
+        let mut ways = Vec::new();
+        let mut optional = false;
+        self.ways(self.scope(scope)?, steps, &mut Vec::new(), &mut optional, &mut ways);
+        // What has no single value hides fields of that name further outside.
+        let compound = Some(Found::Compound { what: "a compound" });
+        let (_, first, labels) = ways.first()?;
+        let Some((mut common, real_bits)) = *first else { return compound };
+        let labels = if ways.iter().all(|(_, _, other)| other == labels) { labels.clone() } else { Vec::new() };
+        for (_, kind, _) in &ways {
+            match kind.map(|(kind, _)| joined(common, kind)) {
+                Some(Some(kind)) => common = kind,
+                _ => return compound,
             }
-            class = match (&class.kind, step) {
-                (FieldKind::Structure(structure), Step::Name(name)) => {
-                    let mut members = structure.members.iter();
-                    let index = members.position(|member| display_name(self.dialect, &member.name) == name)?;
-                    downs.push(Down::Member(index));
-                    &structure.members[index].class
-                }
-                (FieldKind::Variant(variant), Step::Name(name)) => {
-                    let is_it = |own: &String| display_name(self.dialect, own) == name;
-                    let index = variant.options.iter().position(|option| option.name.as_ref().is_some_and(is_it))?;
-                    downs.push(Down::Option(index));
-                    optional = true;
-                    &variant.options[index].class
-                }
-                (FieldKind::StaticArray(array), Step::Index(index)) if *index < array.length => {
-                    downs.push(Down::Element(*index));
-                    &array.element
-                }
-                (FieldKind::DynamicArray(array), Step::Index(index)) => {
-                    downs.push(Down::Element(*index));
-                    optional = true;
-                    &array.element
-                }
-                _ => return None,
-            };
         }
-        while let FieldKind::Optional(inner) = &class.kind {
-            (class, optional) = (&inner.content, true);
-            downs.push(Down::Content);
-        }
-        // It hides fields of that name further outside.
-        let Some((kind, real_bits)) = kind(class) else { return Some(Found::Compound { what: "a compound" }) };
+        let target = Target { scope, ways: ways.into_iter().map(|(downs, ..)| downs).collect(), real_bits };
         let mut known = self.known.borrow_mut();
-        known.push(Target { scope, downs, real_bits });
-        let first = known.iter().position(|target| Some(target) == known.last()).unwrap_or(0);
-        Some(Found::Field(Field {
-            key: first as u32,
-            name: name.to_owned(),
-            kind,
-            optional,
-            labels: Vec::new(),
-            unit: None,
-        }))
+        let place = known.iter().position(|known| *known == target).unwrap_or_else(|| {
+            known.push(target);
+            known.len() - 1
+        });
+        let name = name.to_owned();
+        Some(Found::Field(Field { key: place as u32, name, kind: common, optional, labels, unit: None }))
+    }
+
+    /// Every way that the steps may mean, and the type of what is there.
+    fn ways(
+        &self,
+        class: &FieldClass,
+        steps: &[Step],
+        downs: &mut Vec<Down>,
+        optional: &mut bool,
+        into: &mut Vec<Way>,
+    ) {
+        let depth = downs.len();
+        match (&class.kind, steps.split_first()) {
+            (FieldKind::Optional(inner), _) => {
+                *optional = true;
+                downs.push(Down::Content);
+                self.ways(&inner.content, steps, downs, optional, into);
+            }
+            (FieldKind::Variant(variant), first) => {
+                *optional = true;
+                let is_named = |option: &VariantOption| match (&option.name, first) {
+                    (Some(own), Some((Step::Name(name), _))) => display_name(self.dialect, own) == name,
+                    _ => false,
+                };
+                let named = variant.options.iter().position(is_named);
+                for (index, option) in variant.options.iter().enumerate() {
+                    if named.is_none_or(|named| named == index) {
+                        downs.push(Down::Option(index));
+                        self.ways(&option.class, &steps[usize::from(named.is_some())..], downs, optional, into);
+                        downs.truncate(depth);
+                    }
+                }
+            }
+            (_, None) => into.push((downs.clone(), kind(class), labels(class))),
+            (FieldKind::Structure(structure), Some((Step::Name(name), rest))) => {
+                let mut members = structure.members.iter();
+                if let Some(index) = members.position(|member| display_name(self.dialect, &member.name) == name) {
+                    downs.push(Down::Member(index));
+                    self.ways(&structure.members[index].class, rest, downs, optional, into);
+                }
+            }
+            (FieldKind::StaticArray(array), Some((Step::Index(index), rest))) if *index < array.length => {
+                downs.push(Down::Element(*index));
+                self.ways(&array.element, rest, downs, optional, into);
+            }
+            (FieldKind::DynamicArray(array), Some((Step::Index(index), rest))) => {
+                *optional = true;
+                downs.push(Down::Element(*index));
+                self.ways(&array.element, rest, downs, optional, into);
+            }
+            (
+                FieldKind::StaticText(_)
+                | FieldKind::DynamicText(_)
+                | FieldKind::NullTerminatedText(_)
+                | FieldKind::StaticBlob(_)
+                | FieldKind::DynamicBlob(_),
+                Some((Step::Index(_), _)),
+            ) => into.push((downs.clone(), None, Vec::new())),
+            _ => {}
+        }
+        downs.truncate(depth);
+    }
+}
+
+/// Labels and the ranges of values that have them.
+type Labels = Vec<(String, Vec<(i128, i128)>)>;
+
+/// A way down, and the type and the labels of what is there.
+type Way = (Vec<Down>, Kind, Labels);
+
+fn labels(class: &FieldClass) -> Labels {
+    let mappings = class.integer_meaning().map(|meaning| &meaning.mappings[..]).unwrap_or_default();
+    let ranges = |mapping: &Mapping| mapping.ranges.iter().map(|range| (range.lower, range.upper)).collect();
+    mappings.iter().map(|mapping| (mapping.label.clone(), ranges(mapping))).collect()
+}
+
+/// The type of a field's values, if it has any, and the bits of a real.
+type Kind = Option<(InputKind, Option<u32>)>;
+
+/// A type for values of both.
+fn joined(one: InputKind, other: InputKind) -> Option<InputKind> {
+    let (InputKind::Integer { signed, bits }, InputKind::Integer { signed: other_signed, bits: other_bits }) =
+        (one, other)
+    else {
+        return (one == other).then_some(one);
+    };
+    let unsigned_bits = if signed { other_bits } else { bits };
+    match signed == other_signed {
+        true => Some(InputKind::Integer { signed, bits: bits.max(other_bits) }),
+        false => (unsigned_bits < 64).then_some(InputKind::Integer { signed: true, bits: 64 }),
     }
 }
 
@@ -223,7 +289,7 @@ fn scope_of<'a>(stream: &'a DataStreamClass, class: &'a EventRecordClass, scope:
     }
 }
 
-fn kind(class: &FieldClass) -> Option<(InputKind, Option<u32>)> {
+fn kind(class: &FieldClass) -> Kind {
     let unsigned = |bits: u32| InputKind::Integer { signed: false, bits: bits.min(64) as u8 };
     let encoding = |encoding: &TextEncoding| {
         InputKind::Text(match encoding {

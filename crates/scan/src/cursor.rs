@@ -279,8 +279,8 @@ impl Cursor {
     /// Prepares the state for the filter. A packet without wanted events is at its end.
     fn enter_filter(&self, packet: &Packet, mut state: State, body: u64) -> (State, u64) {
         let Some(filter) = &self.setup.filter else { return (state, body) };
-        // Where packets may begin after their first event, their times say nothing.
-        let times = packet.row.begin_cycles.zip(packet.row.end_cycles).filter(|_| !self.begins_are_doubtful);
+        let is_last = packet.number + 1 == self.setup.packets.len() as u64;
+        let times = quirks::times(self.setup.decoder.trace_class(), &packet.row, is_last);
         if filter.enter(&packet.head, packet.head_window(), &mut state, times) {
             return (state, body);
         }

@@ -60,6 +60,13 @@ pub(crate) fn begins_are_doubtful(class: &TraceClass) -> bool {
         && version < [2, 3, 1]
 }
 
+/// The cycles between which the events of a packet are, as far as its tracer can be believed.
+pub(crate) fn times(class: &TraceClass, packet: &PacketRow, is_last: bool) -> Option<(u64, u64)> {
+    let (begin, end) = packet.begin_cycles.zip(packet.end_cycles)?;
+    let end = if is_last && last_end_is_doubtful(class, packet) { u64::MAX } else { end };
+    (!begins_are_doubtful(class)).then_some((begin, end))
+}
+
 fn part(class: &TraceClass, name: &str) -> i128 {
     match class.environment(name) {
         Some(EnvironmentValue::Integer(value)) => *value,

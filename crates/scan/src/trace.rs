@@ -98,6 +98,12 @@ impl DataStream {
         start.min(end)..end
     }
 
+    /// The cycles between which the events of a packet are, as far as its tracer can be believed.
+    #[must_use]
+    pub fn times(&self, class: &TraceClass, packet: usize) -> Option<(u64, u64)> {
+        quirks::times(class, &self.packets.get(packet), packet + 1 == self.packets.len())
+    }
+
     /// As [`Self::packets_between`], without the first and the last packets in which the filter finds nothing at their
     /// time.
     #[must_use]
@@ -108,12 +114,9 @@ impl DataStream {
         filter: Option<&StreamFilter>,
     ) -> Range<usize> {
         let wanted = self.packets_between(begin_ns, end_ns);
-        let says_when = |filter: &&StreamFilter| !quirks::begins_are_doubtful(filter.decoder().trace_class());
-        let Some(filter) = filter.filter(says_when) else { return wanted };
-        let may_match = |number: &usize| {
-            let packet = self.packets.get(*number);
-            packet.begin_cycles.zip(packet.end_cycles).is_none_or(|times| filter.may_match_between(times))
-        };
+        let Some(filter) = filter else { return wanted };
+        let times = |number: &usize| self.times(filter.decoder().trace_class(), *number);
+        let may_match = |number: &usize| times(number).is_none_or(|times| filter.may_match_between(times));
         let start = wanted.clone().find(may_match).unwrap_or(wanted.end);
         let end = (start..wanted.end).rev().find(may_match).map_or(start, |last| last + 1);
         start..end

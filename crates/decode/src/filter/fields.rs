@@ -196,7 +196,7 @@ impl<'a> ClassFields<'a> {
         model::display_name(self.trace.dialect, own) == name
     }
 
-    /// One field, or those of a variant's options that have a value of one type.
+    /// One field, or those of a variant's options if all have a value of one type.
     fn found(&self, targets: &[Target<'a>], name: &str) -> Found {
         let mut fields: Vec<(&Target<'a>, InputKind)> = Vec::new();
         let mut what = None;
@@ -206,7 +206,7 @@ impl<'a> ClassFields<'a> {
                 Err(compound) => what = what.or(Some(compound)),
             }
         }
-        let Some(&(first, kind)) = fields.first() else {
+        let (Some(&(first, kind)), None) = (fields.first(), what) else {
             return Found::Compound { what: what.unwrap_or("a variant without options") };
         };
         let kind = fields[1..].iter().try_fold(kind, |kind, (_, other)| common_kind(kind, *other));
