@@ -228,7 +228,7 @@ impl<'a> ClassFields<'a> {
             _ => self.missing(name),
         };
         match (word, rest) {
-            ("time", _) => only(self.time(name)),
+            ("time", _) => only(self.time()),
             ("cycles", _) => only(self.stream.default_clock.map(|_| Found::Field(self.cycles(name)))),
             ("payload", [_, ..]) => self.or_missing(self.field_in(&[Scope::EventPayload], rest, name), name),
             ("ctx", [Step::Name(first), further @ ..]) => {
@@ -263,10 +263,10 @@ impl<'a> ClassFields<'a> {
         Field { key, name: name.to_owned(), kind, optional: false, labels: Vec::new(), unit: None }
     }
 
-    fn time(&self, name: &str) -> Option<Found> {
+    fn time(&self) -> Option<Found> {
         let clock = self.facts.clock?;
         let add = i64::try_from(clock.offset_ns()).ok()?;
-        let mut field = self.cycles(name);
+        let mut field = self.cycles("cycles");
         field.unit = Some(Unit { dimension: Dimension::Time, multiply: 1, divide: 1 });
         Some(Found::Scaled { field, multiply: 1_000_000_000, divide: clock.frequency_hz(), add })
     }
