@@ -181,6 +181,29 @@ fn what_it_means_is_said_for_each_class() {
     }
 }
 
+/// A class that declares a unit is compared in it, exactly.
+#[test]
+fn units_of_fields_are_heeded() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let trace = folder.path().join("trace");
+    let name = trace.to_str().expect("the path is text");
+    let done = kymo(&["cut", "--as", "ctf2", "--output", name, &demo()]);
+    assert!(done.status.success(), "{done:?}");
+    let metadata = std::fs::read_to_string(trace.join("metadata")).expect("CTF 2 metadata are text");
+    let (before, behind) = metadata.split_once("\"queue_depth\"").expect("the field is there");
+    let unit = "\"attributes\": {\"kymograph\": {\"unit\": \"us\"}}, \"type\"";
+    let with_unit = format!("{before}\"queue_depth\"{}", behind.replacen("\"type\"", unit, 1));
+    std::fs::write(trace.join("metadata"), with_unit).expect("the folder is ours");
+    assert_eq!(
+        counted(&["--filter", "queue_depth > 2999ns", name]),
+        counted(&["--filter", "queue_depth >= 3", &demo()])
+    );
+    assert_eq!(counted(&["--filter", "queue_depth == 2500ns", name]), 0);
+    let told = kymo(&["count", "--filter", "queue_depth > 3KiB", name]);
+    assert_eq!(told.status.code(), Some(2));
+    assert!(text(&told.stderr).contains("no common unit"), "{}", text(&told.stderr));
+}
+
 /// Thousands of parts are nothing special, and what is beyond the limits is told.
 #[test]
 fn long_filters_work() {
