@@ -128,16 +128,14 @@ impl StreamFilter {
         self.plan.class_test.iter().all(|test| *test == ClassTest::Never)
     }
 
-    /// Prepares a packet's state: leaves what tests ask of the packet. Whether any of its events may be found;
-    /// `times`: the cycles of its first and last event are not outside of these.
-    pub fn enter(
-        &self,
-        head: &crate::PacketHead,
-        window: Window<'_>,
-        state: &mut State,
-        times: Option<(u64, u64)>,
-    ) -> bool {
+    /// Prepares a packet's state: leaves what tests ask of the packet.
+    pub fn enter(&self, head: &crate::PacketHead, window: Window<'_>, state: &mut State) {
         self.packet.enter(head, window, state);
+    }
+
+    /// Whether events may be found in a packet whose state was prepared; `times`: the cycles of its first and last event
+    /// are not outside of these.
+    pub fn may_match(&self, state: &State, times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
         self.packet.may_match(&state.slots, times)
     }
 

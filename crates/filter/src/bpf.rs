@@ -29,7 +29,7 @@ mod instruction;
 mod number;
 mod text;
 
-use kymo_ir::predicate::{Input, InputKind, Layout, Number, Place, Predicate, Refusal, Relation, Test};
+use kymo_ir::predicate::{Input, Layout, Number, Place, Predicate, Refusal, Relation, Test};
 
 pub use assembly::INSTRUCTIONS_MAX;
 pub use instruction::Instruction;
@@ -109,13 +109,7 @@ fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
         if place.end() > u64::from(layout.size).min(LAYOUT_BYTES_MAX) {
             return refuse(&input.name, "the place is not inside of the structure, or beyond 32768 bytes");
         }
-        let suits = match (input.kind, place) {
-            (_, Place::Missing) | (InputKind::Real, Place::Real { .. }) => true,
-            (InputKind::Integer { .. }, Place::Integer { bytes, .. }) => matches!(bytes, 1 | 2 | 4 | 8),
-            (InputKind::Text(_), Place::Inline { .. } | Place::Pointer { .. }) => true,
-            _ => false,
-        };
-        if !suits {
+        if !place.suits(input.kind) {
             return refuse(&input.name, "the place is not one for the input's type");
         }
     }

@@ -87,14 +87,7 @@ fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
         if place.end() > u64::from(layout.size) {
             return refuse(&input.name, "the place is not inside of the structure");
         }
-        let suits = match (input.kind, place) {
-            (_, Place::Missing) => true,
-            (InputKind::Real, Place::Real { bytes, .. }) => matches!(bytes, 4 | 8),
-            (InputKind::Integer { .. }, Place::Integer { bytes, .. }) => matches!(bytes, 1 | 2 | 4 | 8),
-            (InputKind::Text(_), Place::Inline { .. } | Place::Pointer { .. }) => true,
-            _ => false,
-        };
-        if !suits {
+        if !place.suits(input.kind) {
             return refuse(&input.name, "the place is not one for the input's type");
         }
     }

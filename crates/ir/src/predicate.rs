@@ -482,6 +482,18 @@ impl Layout {
 }
 
 impl Place {
+    /// Whether an input of this type can lie there.
+    #[must_use]
+    pub fn suits(&self, kind: InputKind) -> bool {
+        match (kind, self) {
+            (_, Self::Missing) => true,
+            (InputKind::Integer { .. }, Self::Integer { bytes, .. }) => matches!(bytes, 1 | 2 | 4 | 8),
+            (InputKind::Real, Self::Real { bytes, .. }) => matches!(bytes, 4 | 8),
+            (InputKind::Text(_), Self::Inline { .. } | Self::Pointer { .. }) => true,
+            _ => false,
+        }
+    }
+
     /// The first byte behind it; 0 where it is missing.
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -204,14 +204,7 @@ fn check_layout(predicate: &Predicate, layout: &Layout) -> Result<(), Refusal> {
         return refusal(part, "the layout is not one of this predicate");
     }
     for (place, input) in layout.places.iter().zip(&predicate.inputs) {
-        let fits = match (place, input.kind) {
-            (Place::Missing, _) => true,
-            (Place::Integer { bytes, .. }, InputKind::Integer { .. }) => matches!(bytes, 1 | 2 | 4 | 8),
-            (Place::Real { bytes, .. }, InputKind::Real) => matches!(bytes, 4 | 8),
-            (Place::Inline { .. } | Place::Pointer { .. }, InputKind::Text(_)) => true,
-            _ => false,
-        };
-        if !fits || place.end() > u64::from(layout.size) {
+        if !place.suits(input.kind) || place.end() > u64::from(layout.size) {
             return refusal(format!("{input} at {place:?}"), "the layout has no such place for the input");
         }
     }

@@ -391,7 +391,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.stuck_if(beyond);
         let address = self.builder.ins().iadd(self.base, at);
         let word = self.builder.ins().load(types::I64, unaligned().with_endianness(LITTLE), address, 0);
-        let zeros = self.zero_bytes(word);
+        let zeros = zero_bytes(self.builder, word);
         let next = self.builder.ins().iadd_imm_s(at, 8);
         self.builder.ins().brif(zeros, found, &[], further, &[]);
         self.builder.switch_to_block(further);
@@ -409,15 +409,6 @@ impl<'b, 'f> Translator<'b, 'f> {
         let position = self.builder.ins().ishl_imm_u(behind, 3);
         self.builder.def_var(self.position, position);
         self.phase = Phase { modulus_log2: 3, phase: 0 };
-    }
-
-    /// The high bit of the lowest byte of the word that is zero, and perhaps of higher ones; 0 if there is none.
-    fn zero_bytes(&mut self, word: Value) -> Value {
-        let ones = self.constant(0x0101_0101_0101_0101);
-        let highs = self.constant(0x8080_8080_8080_8080);
-        let less = self.builder.ins().isub(word, ones);
-        let without = self.builder.ins().band_not(less, word);
-        self.builder.ins().band(without, highs)
     }
 
     fn bytes(&mut self, start: u16, length: Source) {
@@ -545,7 +536,7 @@ impl<'b, 'f> Translator<'b, 'f> {
         self.builder.switch_to_block(inside);
         let address = self.builder.ins().iadd(from, at);
         let word = self.builder.ins().load(types::I64, unaligned(), address, 0);
-        let zeros = self.zero_bytes(word);
+        let zeros = zero_bytes(self.builder, word);
         let next = self.builder.ins().iadd_imm_s(at, 8);
         self.builder.ins().brif(zeros, found, &[], search, &[next.into()]);
         self.builder.switch_to_block(found);
@@ -768,4 +759,13 @@ fn unaligned() -> MemFlagsData {
 /// Whether every run of the block takes at least a bit.
 fn always_moves(block: &[Op]) -> bool {
     block.iter().any(|op| matches!(op, Op::Advance { bits: 1.. } | Op::Text { .. } | Op::Leb { .. }))
+}
+
+/// The high bit of the lowest byte of the word that is zero, and perhaps of higher ones; 0 if there is none.
+pub(crate) fn zero_bytes(builder: &mut FunctionBuilder<'_>, word: Value) -> Value {
+    let ones = builder.ins().iconst(types::I64, 0x0101_0101_0101_0101);
+    let highs = builder.ins().iconst(types::I64, 0x8080_8080_8080_8080_u64 as i64);
+    let less = builder.ins().isub(word, ones);
+    let without = builder.ins().band_not(less, word);
+    builder.ins().band(without, highs)
 }

@@ -159,7 +159,7 @@ impl Reader {
         let text = line.clone().unwrap_or_default();
         let mut state = self.decoder.state(&head, head.begin_cycles.unwrap_or(clock));
         if let Some(filter) = self.filters.get(head.stream_class) {
-            filter.enter(&head, whole, &mut state, None);
+            filter.enter(&head, whole, &mut state);
         }
         let mut walk =
             Walk { reader: self, head: &head, text: &text, slack: &slack, content, state, events: Vec::new() };

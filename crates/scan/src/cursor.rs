@@ -280,8 +280,9 @@ impl Cursor {
     fn enter_filter(&self, packet: &Packet, mut state: State, body: u64) -> (State, u64) {
         let Some(filter) = &self.setup.filter else { return (state, body) };
         let is_last = packet.number + 1 == self.setup.packets.len() as u64;
-        let times = quirks::times(self.setup.decoder.trace_class(), &packet.row, is_last);
-        if filter.enter(&packet.head, packet.head_window(), &mut state, times) {
+        let times = || quirks::times(self.setup.decoder.trace_class(), &packet.row, is_last);
+        filter.enter(&packet.head, packet.head_window(), &mut state);
+        if filter.may_match(&state, times) {
             return (state, body);
         }
         (state, packet.row.content_bits)

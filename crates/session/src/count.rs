@@ -252,7 +252,7 @@ impl Ruler {
         let (mut state, window) = (events.state(), events.window());
         let mut asked = events.state();
         if let Some(filter) = filter {
-            filter.enter(&events.packet.head, events.packet.head_window(), &mut asked, None);
+            filter.enter(&events.packet.head, events.packet.head_window(), &mut asked);
         }
         let stream_class = events.packet.row.stream_class as usize;
         let records = &events.records;

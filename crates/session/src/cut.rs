@@ -261,7 +261,7 @@ impl StreamCut<'_> {
         let Ok(head) = decoder.head(window, clock) else { return HashSet::new() };
         let mut state = decoder.state(&head, clock);
         let mut asked = decoder.state(&head, clock);
-        filter.enter(&head, window, &mut asked, None);
+        filter.enter(&head, window, &mut asked);
         let (mut position, mut records) = (head.body_start, Records::default());
         loop {
             let limit = records.len() + ROWS;

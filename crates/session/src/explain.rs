@@ -134,7 +134,8 @@ impl Session {
             let Ok(head) = heads.read(&trace.decoder, &file, row.offset_bytes, clock) else { continue };
             let mut state = trace.decoder.state(&head, clock);
             let window = heads.window(&head);
-            if !filter.enter(&head, window, &mut state, stream.times(&trace.class, number)) {
+            filter.enter(&head, window, &mut state);
+            if !filter.may_match(&state, || stream.times(&trace.class, number)) {
                 (skipped.by_context, skipped.by_context_bytes) =
                     (skipped.by_context + 1, skipped.by_context_bytes + bytes);
             }

@@ -251,8 +251,12 @@ impl PacketPart {
     }
 
     /// Whether an event of the packet may be found.
-    pub(super) fn may_match(&self, slots: &[u64], times: Option<(u64, u64)>) -> bool {
-        self.is_always_read || self.asked.iter().any(|asked| asked.may_be_true(Some(slots), times))
+    pub(super) fn may_match(&self, slots: &[u64], times: impl FnOnce() -> Option<(u64, u64)>) -> bool {
+        if self.is_always_read {
+            return true;
+        }
+        let times = times();
+        self.asked.iter().any(|asked| asked.may_be_true(Some(slots), times))
     }
 
     /// The same, where no more is known than when its events are.

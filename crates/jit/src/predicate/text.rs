@@ -10,6 +10,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
 use kymo_ir::predicate::{Pattern, Relation, Text};
 
+use crate::translate::zero_bytes;
+
 use super::refuse::ORDERED_MAX;
 use super::{Exits, Operands, Span, Writer, integer, little, unsigned};
 
@@ -165,7 +167,7 @@ impl<O: Operands> Writer<'_, '_, O> {
         self.builder.switch_to_block(search);
         let from = self.builder.ins().iadd(address, at);
         let word = self.load(types::I64, from, 0);
-        let zeros = self.zero_bytes(word);
+        let zeros = zero_bytes(self.builder, word);
         self.builder.ins().brif(zeros, found, &[], further, &[]);
         self.builder.switch_to_block(found);
         let bit = self.builder.ins().ctz(zeros);
@@ -179,15 +181,6 @@ impl<O: Operands> Writer<'_, '_, O> {
         let was_last = self.builder.ins().icmp(IntCC::Equal, at, last);
         self.builder.ins().brif(was_last, none, &[], search, &[next.into()]);
         self.builder.switch_to_block(none);
-    }
-
-    /// The high bit of the lowest byte of the word that is zero, and perhaps of higher ones; 0 if there is none.
-    fn zero_bytes(&mut self, word: Value) -> Value {
-        let ones = self.constant(0x0101_0101_0101_0101);
-        let highs = self.constant(0x8080_8080_8080_8080);
-        let less = self.builder.ins().isub(word, ones);
-        let without = self.builder.ins().band_not(less, word);
-        self.builder.ins().band(without, highs)
     }
 
     fn glob(&mut self, span: Span, parts: &[Box<[u8]>], exits: Exits) {
