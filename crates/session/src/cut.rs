@@ -10,6 +10,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
@@ -91,45 +92,46 @@ impl Session {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
         let mut names = Names::default();
+        let mut filters = self.filters(&options.selection).into_iter();
         for trace in &self.traces {
             let path = match self.traces.len() {
                 1 => output.to_owned(),
                 _ => output.join(names.unlike(&trace_name(trace.folder.path()))),
             };
-            self.cut_trace(trace, options, &path, &mut cut, progress)
+            cut_trace(trace, options, &mut filters, &path, &mut cut, progress)
                 .map_err(|problem| CutFailure { path, problem })?;
         }
         Ok(cut)
     }
+}
 
-    fn cut_trace(
-        &self,
-        trace: &Trace,
-        options: &CutOptions,
-        path: &Path,
-        cut: &mut Cut,
-        progress: &Progress,
-    ) -> Result<(), CutProblem> {
-        let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
-        let text = match options.form {
-            MetadataForm::AsIs => as_it_is(trace),
-            MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
-            MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
-        };
-        let metadata = Metadata::Text(text);
-        let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
-        let writer = TraceWriter::create(path, &trace.class, writing)?;
-        let mut names = Names::default();
-        for stream in &trace.streams {
-            let Some(&file) = stream.files.first() else { continue };
-            let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
-            let into = writer.stream(stream.class, stream.id, &name)?;
-            let is_chosen = !options.selection.is_all();
-            let filter = is_chosen.then(|| self.stream_filter(trace, stream, &options.selection, false));
-            StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
-        }
-        Ok(())
+/// `filters`: for each stream of this trace and of those behind it.
+fn cut_trace(
+    trace: &Trace,
+    options: &CutOptions,
+    filters: &mut impl Iterator<Item = Option<Arc<StreamFilter>>>,
+    path: &Path,
+    cut: &mut Cut,
+    progress: &Progress,
+) -> Result<(), CutProblem> {
+    let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
+    let text = match options.form {
+        MetadataForm::AsIs => as_it_is(trace),
+        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
+        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
+    };
+    let metadata = Metadata::Text(text);
+    let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
+    let writer = TraceWriter::create(path, &trace.class, writing)?;
+    let mut names = Names::default();
+    for stream in &trace.streams {
+        let filter = filters.next().flatten();
+        let Some(&file) = stream.files.first() else { continue };
+        let name = names.unlike(&trace_name(trace.folder.stream(file as usize).path()));
+        let into = writer.stream(stream.class, stream.id, &name)?;
+        StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
+    Ok(())
 }
 
 /// The text of the metadata. Metadata packets do without the signature, by which text on its own is known.
@@ -182,7 +184,7 @@ struct StreamCut<'a> {
     trace: &'a Trace,
     stream: &'a DataStream,
     options: &'a CutOptions,
-    filter: Option<StreamFilter>,
+    filter: Option<Arc<StreamFilter>>,
     into: StreamWriter,
     clock: u64,
     /// Time of the last event that was written or of the last losses, in cycles.

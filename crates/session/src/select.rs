@@ -108,13 +108,7 @@ impl Session {
     }
 
     /// How the events of one data stream are chosen.
-    pub(crate) fn stream_filter(
-        &self,
-        trace: &Trace,
-        stream: &DataStream,
-        selection: &Selection,
-        suggests: bool,
-    ) -> StreamFilter {
+    fn stream_filter(&self, trace: &Trace, stream: &DataStream, selection: &Selection, suggests: bool) -> StreamFilter {
         let first_ns = self.first_ns().unwrap_or(0);
         let instant = |text: &str| text.parse::<When>().ok()?.nanos(first_ns, selection.zone);
         let trace_name = trace_name(trace.folder.path());
