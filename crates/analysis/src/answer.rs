@@ -1,0 +1,225 @@
+//! Answers as tables, for every face alike.
+//!
+//! ```text
+//! Answer ─┬─ Table "per-thread"   thread        run time          share      runs
+//!         │                       bash (123)    12.3 ms [12, 14]  1.2 %      17
+//!         │                       unknown       2.0 ms
+//!         └─ Table "course"       time  busy                                          Plot::Course
+//! ```
+//!
+//! Cells say what they are (a duration, a process, a path), so that a face can show them well and LAMI can name their
+//! class; where a number is not certain, the cell has bounds.
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The tables, in the order in which they should be shown.
+    pub tables: Vec<Table>,
+}
+
+/// Rows of cells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// What it is, for programs: `per-thread`.
+    pub class: &'static str,
+    /// What it is, for people.
+    pub title: String,
+    /// From when to when it is about, in nanoseconds.
+    pub span_ns: Option<(i64, i64)>,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// A cell for each column.
+    pub rows: Vec<Vec<Cell>>,
+    /// Rows that there are beyond these.
+    pub omitted: u64,
+    /// What is best looked at.
+    pub plot: Option<Plot>,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// For programs: `run_time`.
+    pub name: &'static str,
+    /// For people: `Run time`.
+    pub title: String,
+    /// What its cells are.
+    pub class: Class,
+    /// Of plain numbers what they count: `switches`.
+    pub unit: Option<&'static str>,
+}
+
+/// What cells are; named as in LAMI 1.0, where that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Yes or no.
+    Flag,
+    /// A number.
+    Number,
+    /// Text.
+    Text,
+    /// A part of a whole, from 0 to 1.
+    Ratio,
+    /// Nanoseconds since the clock's origin.
+    Timestamp,
+    /// Nanoseconds.
+    Duration,
+    /// Bytes.
+    Size,
+    /// Bits in a second.
+    Bitrate,
+    /// From when to when.
+    TimeRange,
+    /// A system call.
+    Syscall,
+    /// A process or thread.
+    Process,
+    /// Where a file is.
+    Path,
+    /// A file descriptor.
+    Fd,
+    /// An interrupt.
+    Irq,
+    /// A CPU.
+    Cpu,
+    /// A disk.
+    Disk,
+    /// A network interface.
+    NetworkInterface,
+    /// Of several classes.
+    Mixed,
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// There is nothing to say.
+    Empty,
+    /// There is something, but nobody knows what.
+    Unknown,
+    /// Yes or no.
+    Flag(bool),
+    /// A count.
+    Count(Bounded<u64>),
+    /// A number with a sign.
+    Integer(i64),
+    /// A number that is not whole.
+    Number(f64),
+    /// Text.
+    Text(String),
+    /// A part of a whole, from 0 to 1.
+    Ratio(Bounded<f64>),
+    /// Nanoseconds since the clock's origin.
+    Timestamp(i64),
+    /// Nanoseconds.
+    Duration(Bounded<u64>),
+    /// Bytes.
+    Size(Bounded<u64>),
+    /// Bits in a second.
+    Bitrate(Bounded<f64>),
+    /// From when to when; `None`: before the trace began, or after it ended.
+    TimeRange(Option<i64>, Option<i64>),
+    /// A system call by its name.
+    Syscall(String),
+    /// A process or thread.
+    Process {
+        /// Its name, if known.
+        name: Option<String>,
+        /// The process, if known.
+        pid: Option<i64>,
+        /// The thread, if it is about one.
+        tid: Option<i64>,
+    },
+    /// Where a file is.
+    Path(String),
+    /// A file descriptor.
+    Fd(i64),
+    /// An interrupt.
+    Irq {
+        /// Of a device, not a softirq.
+        is_hard: bool,
+        /// Its number.
+        number: i64,
+        /// Its name, if known.
+        name: Option<String>,
+    },
+    /// A CPU.
+    Cpu(u32),
+    /// A disk by its name.
+    Disk(String),
+    /// A network interface by its name.
+    NetworkInterface(String),
+}
+
+/// A number that may not be certain.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounded<T> {
+    /// If nothing happened where nothing is known.
+    pub value: T,
+    /// Not less.
+    pub low: T,
+    /// Not more.
+    pub high: T,
+}
+
+impl<T: Copy + PartialEq> Bounded<T> {
+    /// A number that is certain.
+    pub fn exact(value: T) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// Whether it is certain.
+    pub fn is_exact(&self) -> bool {
+        self.low == self.high
+    }
+}
+
+/// What of a table is best looked at; columns by their place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plot {
+    /// A distribution: each row is a bin from one value to another (or of one value) with a count.
+    Histogram {
+        /// Where the bin begins.
+        low: usize,
+        /// Where it ends; not itself in it.
+        high: usize,
+        /// How many.
+        count: usize,
+    },
+    /// Something over time: each row is a span of time, of one of several series.
+    Course {
+        /// The time range.
+        time: usize,
+        /// Names of series, if there are several.
+        series: Option<usize>,
+        /// The value.
+        value: usize,
+    },
+    /// Bars behind rows.
+    Bars {
+        /// The value.
+        value: usize,
+    },
+}
+
+impl Table {
+    /// An empty table.
+    #[must_use]
+    pub fn new(class: &'static str, title: impl Into<String>, columns: Vec<Column>) -> Self {
+        Self { class, title: title.into(), span_ns: None, columns, rows: Vec::new(), omitted: 0, plot: None }
+    }
+}
+
+impl Column {
+    /// A column.
+    #[must_use]
+    pub fn new(name: &'static str, title: impl Into<String>, class: Class) -> Self {
+        Self { name, title: title.into(), class, unit: None }
+    }
+
+    /// A column of plain numbers that count something.
+    #[must_use]
+    pub fn of(name: &'static str, title: impl Into<String>, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..Self::new(name, title, Class::Number) }
+    }
+}

@@ -1,0 +1,202 @@
+//! Events as analyses see them: a time, what the event means, and the fields that were asked for.
+//!
+//! ```text
+//! row      time       class            cells of the class (columns)        packet
+//! 0        17.000     sched_switch ──> row 0 of [prev_tid│next_tid]        cpu_id = 3
+//! 1        17.004     sys_read     ──> row 0 of [fd]
+//! 2        17.009     sched_switch ──> row 1
+//! ```
+
+use std::sync::Arc;
+
+use kymo_ir::Cells;
+
+use crate::roles::{CONTEXT, CPU, FieldIndex, Role};
+
+/// A class of events of a data stream class, and what its events mean.
+#[derive(Clone, Debug)]
+pub struct BoundClass {
+    /// The class' name.
+    pub name: Arc<str>,
+    /// What its events mean, in the order of the mapping; at least one thing.
+    pub roles: Vec<BoundRole>,
+    /// Where the fields of [`CONTEXT`] are.
+    pub context: [Slot; CONTEXT.len()],
+    /// Where the fields are that the analysis asked for by path, in its order.
+    pub extra: Vec<Slot>,
+}
+
+/// A role, and where the fields are that were asked for.
+#[derive(Clone, Debug)]
+pub struct BoundRole {
+    /// The role.
+    pub role: Role,
+    /// For each field of the role.
+    pub slots: Vec<Slot>,
+}
+
+/// Where a field's value is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Slot {
+    /// Nobody asked, or there is no such field.
+    #[default]
+    Absent,
+    /// In a column of the class.
+    Column {
+        /// The column.
+        column: u16,
+        /// Events may be without it.
+        is_optional: bool,
+    },
+    /// The same for all events of a packet.
+    Packet(usize),
+    /// The same for all events.
+    Integer(i64),
+    /// The same for all events.
+    Text(Arc<[u8]>),
+}
+
+/// A value that all events of a packet have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PacketValue {
+    /// An integer.
+    Integer(i64),
+    /// The bytes of a text.
+    Text(Vec<u8>),
+}
+
+/// Chosen fields of the events of one batch. Its memory is reused.
+#[derive(Debug, Default)]
+pub struct EventRows {
+    /// For each event its time in nanoseconds, never less than the one before; `i64::MIN` where nothing has a time.
+    pub times: Vec<i64>,
+    /// For each event the number of its class among all that are bound, and its row in the class' cells.
+    pub places: Vec<(u32, u32)>,
+    /// For each class that is bound.
+    pub cells: Vec<Cells>,
+    /// Values of the packet.
+    pub packet: Arc<[Option<PacketValue>]>,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// When, in nanoseconds since the clock's origin; `i64::MIN` where nothing has a time.
+    pub time: i64,
+    /// Its class.
+    pub class: &'a BoundClass,
+    /// The number of the class among all that are bound, for what an analysis knows of each.
+    pub number: usize,
+    cells: &'a Cells,
+    row: usize,
+    packet: &'a [Option<PacketValue>],
+    bytes: &'a [u8],
+}
+
+impl EventRows {
+    /// The event of a row; `bytes`: of the window that the rows were read from.
+    #[must_use]
+    pub fn event<'a>(&'a self, row: usize, classes: &'a [BoundClass], bytes: &'a [u8]) -> Event<'a> {
+        let (number, place) = self.places[row];
+        let number = number as usize;
+        Event {
+            time: self.times[row],
+            class: &classes[number],
+            number,
+            cells: &self.cells[number],
+            row: place as usize,
+            packet: &self.packet,
+            bytes,
+        }
+    }
+}
+
+impl<'a> Event<'a> {
+    /// What the event means; an event may mean several things.
+    pub fn roles(self) -> impl Iterator<Item = Meaning<'a>> {
+        self.class.roles.iter().map(move |bound| Meaning { role: bound.role, event: self, slots: &bound.slots })
+    }
+
+    /// An integer, if the event has one there.
+    #[must_use]
+    pub fn integer(self, slot: &Slot) -> Option<i64> {
+        match slot {
+            Slot::Column { column, is_optional } => {
+                let has_value = |validity: &[u8]| validity[self.row] != 0;
+                if *is_optional && !self.cells.validity(*column).is_none_or(has_value) {
+                    return None;
+                }
+                Some(self.cells.value(*column, self.row) as i64)
+            }
+            Slot::Integer(value) => Some(*value),
+            Slot::Packet(place) => match self.packet.get(*place)? {
+                Some(PacketValue::Integer(value)) => Some(*value),
+                _ => None,
+            },
+            Slot::Absent | Slot::Text(_) => None,
+        }
+    }
+
+    /// The bytes of a text, if the event has one there.
+    #[must_use]
+    pub fn text(self, slot: &'a Slot) -> Option<&'a [u8]> {
+        match slot {
+            Slot::Column { column, is_optional } => {
+                let has_value = |validity: &[u8]| validity[self.row] != 0;
+                if *is_optional && !self.cells.validity(*column).is_none_or(has_value) {
+                    return None;
+                }
+                let (first, length) = self.cells.span(*column, self.row);
+                self.bytes.get(first..first + length)
+            }
+            Slot::Text(text) => Some(text),
+            Slot::Packet(place) => match self.packet.get(*place)? {
+                Some(PacketValue::Text(text)) => Some(text),
+                _ => None,
+            },
+            Slot::Absent | Slot::Integer(_) => None,
+        }
+    }
+
+    /// A field of [`CONTEXT`] that is an integer.
+    #[must_use]
+    pub fn context(self, field: FieldIndex) -> Option<i64> {
+        self.integer(&self.class.context[field])
+    }
+
+    /// A field of [`CONTEXT`] that is a text.
+    #[must_use]
+    pub fn context_text(self, field: FieldIndex) -> Option<&'a [u8]> {
+        self.text(&self.class.context[field])
+    }
+
+    /// The CPU that recorded it.
+    #[must_use]
+    pub fn cpu(self) -> Option<u32> {
+        self.context(CPU).and_then(|cpu| u32::try_from(cpu).ok())
+    }
+}
+
+/// An event in one of its roles.
+#[derive(Clone, Copy, Debug)]
+pub struct Meaning<'a> {
+    /// The role.
+    pub role: Role,
+    /// The event.
+    pub event: Event<'a>,
+    slots: &'a [Slot],
+}
+
+impl<'a> Meaning<'a> {
+    /// An integer field of the role, if the event has it.
+    #[must_use]
+    pub fn integer(self, field: FieldIndex) -> Option<i64> {
+        self.event.integer(&self.slots[field])
+    }
+
+    /// A text field of the role, if the event has it.
+    #[must_use]
+    pub fn text(self, field: FieldIndex) -> Option<&'a [u8]> {
+        self.event.text(&self.slots[field])
+    }
+}

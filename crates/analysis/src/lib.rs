@@ -1,0 +1,150 @@
+//! Analyses: from events to answers, as init, step, merge and finish over parts of a trace.
+//!
+//! It must never know threads, files, or SQL: the caller drives it.
+//!
+//! ```text
+//! part of time    CPU 0: events ──step──> lane ┐ notes
+//!                 CPU 1: events ──step──> lane ┴──in order of time──note──> state ─┐
+//! next part       CPU 0: events ...                                        state ─┴─merge─> state ─finish─> Answer
+//! ```
+//!
+//! A *lane* is what one CPU recorded (or one data stream, where CPUs are not told apart). Most of what happens concerns
+//! one lane alone; it is counted there, at the speed of reading. What concerns several is *noted*, and notes of all
+//! lanes are put in order of time. Where a part of the trace begins, much is unknown: who runs, which call is open. A
+//! state keeps what it could not know, and [`Analysis::merge`] resolves it from the part before.
+
+pub mod answer;
+pub mod events;
+pub mod roles;
+mod state;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+pub use events::{BoundClass, BoundRole, Event, EventRows, Meaning, Slot};
+pub use roles::{FieldIndex, Role};
+pub use state::{StateError, decode, encode};
+
+/// How a trace may be cut for an analysis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Runs of packets of one lane: lanes have nothing to do with each other.
+    Lane,
+    /// All lanes between two instants.
+    Slice,
+}
+
+/// An analysis and its version: states of another version are of no use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// Its name.
+    pub name: &'static str,
+    /// Goes up whenever states change.
+    pub version: u32,
+}
+
+/// What an analysis asks of events.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Roles, each with the fields that are asked for.
+    pub roles: Vec<(Role, Vec<FieldIndex>)>,
+    /// Of [`roles::CONTEXT`].
+    pub context: Vec<FieldIndex>,
+    /// Paths of the filter language, for events of all roles: [`BoundClass::extra`].
+    pub extra: Vec<kymo_filter::Path>,
+}
+
+/// What is known of a lane before it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneFacts {
+    /// The machine, numbered: threads of one are not those of another.
+    pub host: u16,
+    /// The machine's name, if it has one.
+    pub host_name: Option<String>,
+    /// The CPU, if the lane is one CPU's.
+    pub cpu: Option<u32>,
+    /// Places of its data streams among all.
+    pub streams: Vec<usize>,
+    /// When its first packet begins and its last one ends, in nanoseconds, within what is asked for; `None` where packets
+    /// do not say.
+    pub span_ns: Option<(i64, i64)>,
+}
+
+/// Events of a lane are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Not before, in nanoseconds; `i64::MIN` if unknown.
+    pub begin_ns: i64,
+    /// Not after; `i64::MAX` if unknown.
+    pub end_ns: i64,
+    /// How many, if known.
+    pub count: Option<u64>,
+}
+
+/// What lanes have to tell the others.
+#[derive(Debug)]
+pub struct Notes<N> {
+    /// When; never less than the one before.
+    pub times: Vec<i64>,
+    /// What.
+    pub notes: Vec<N>,
+}
+
+impl<N> Default for Notes<N> {
+    fn default() -> Self {
+        Self { times: Vec::new(), notes: Vec::new() }
+    }
+}
+
+impl<N> Notes<N> {
+    /// Notes something; times must not decrease, so that it is usually the time of the event that is being seen.
+    pub fn push(&mut self, time: i64, note: N) {
+        debug_assert!(self.times.last().is_none_or(|&last| last <= time), "notes are made in the order of time");
+        self.times.push(time);
+        self.notes.push(note);
+    }
+}
+
+/// From events to an answer.
+///
+/// The same parts in another order of reading, cut elsewhere, give the same answer: [`Analysis::merge`] is associative,
+/// and merging the parts of a trace from left to right equals reading it as one part.
+pub trait Analysis: Sync {
+    /// What is known behind a part of the trace.
+    type State: Send + Serialize + DeserializeOwned;
+    /// What is known while a lane is read, in one part of the trace.
+    type Lane: Send;
+    /// What a lane tells the others.
+    type Note: Send;
+
+    /// Its name and version.
+    fn identity(&self) -> Identity;
+
+    /// How a trace may be cut for it.
+    fn shape(&self) -> Shape;
+
+    /// Before anything was seen.
+    fn init(&self) -> Self::State;
+
+    /// A part of lane number `lane` begins.
+    fn enter(&self, lane: usize) -> Self::Lane;
+
+    /// An event of the lane; events of a lane come in the order of time.
+    fn step(&self, lane: &mut Self::Lane, event: Event<'_>, notes: &mut Notes<Self::Note>);
+
+    /// Events of the lane are lost before the next one.
+    fn lost(&self, lane: &mut Self::Lane, lost: Lost, notes: &mut Notes<Self::Note>);
+
+    /// A note of lane number `lane`; notes come in the order of time, those of one time in the order of lanes.
+    fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: Self::Note);
+
+    /// The part of lane number `lane` ends. All notes have come.
+    fn leave(&self, state: &mut Self::State, lane: usize, end: Self::Lane);
+
+    /// Adds what follows: of each lane the part behind those in `left`, or the first one.
+    fn merge(&self, left: &mut Self::State, right: Self::State);
+
+    /// The answer so far. `lanes` are facts of each lane.
+    fn finish(&self, state: &Self::State, lanes: &[LaneFacts]) -> Answer;
+}

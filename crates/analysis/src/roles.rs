@@ -1,0 +1,327 @@
+//! What events mean to analyses, whatever their tracer calls them.
+//!
+//! ```text
+//! sched_switch           prev_tid ──┐                       ┌── Cpu
+//! sched:sched_switch     prev_pid ──┼──> Role::Switch ──────┼── Sched
+//! my_rtos:task_resumed   from ──────┘     PREV_TID, ...     └── Syscalls
+//! ```
+//!
+//! An analysis asks for roles and their fields. Which events of a trace have a role, and which of their fields are the
+//! role's, is said by a mapping; see [`crate::mapping`].
+
+/// What an event means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Role {
+    /// A CPU stops running one thread and runs another.
+    Switch,
+    /// A thread is asked to run again, on the CPU of who asks.
+    Waking,
+    /// A thread can run again: it waits for a CPU.
+    Wakeup,
+    /// A thread goes to another CPU.
+    Migrate,
+    /// A thread makes another one.
+    Fork,
+    /// A thread becomes another program.
+    Exec,
+    /// A thread ends.
+    Exit,
+    /// Nothing is left of a thread.
+    Free,
+    /// A thread has another priority from now on.
+    Priority,
+    /// A thread has another name from now on.
+    Rename,
+    /// A thread that existed before the trace began.
+    ThreadState,
+    /// A thread asks something of the kernel.
+    SyscallEntry,
+    /// The kernel answers.
+    SyscallExit,
+    /// A CPU begins to serve a device's interrupt.
+    IrqEntry,
+    /// It is done.
+    IrqExit,
+    /// Work is put off until a softirq.
+    SoftirqRaise,
+    /// A CPU begins with such work.
+    SoftirqEntry,
+    /// It is done.
+    SoftirqExit,
+    /// A request to a block device is queued.
+    BlockInsert,
+    /// A request goes to its device.
+    BlockIssue,
+    /// A device is done with a request.
+    BlockComplete,
+    /// A packet is handed to a network interface.
+    NetSend,
+    /// A network interface got a packet.
+    NetReceive,
+    /// Pages of memory are taken.
+    PageAlloc,
+    /// Pages of memory are given back.
+    PageFree,
+    /// A file that a process had open before the trace began.
+    FileState,
+    /// A disk that existed before the trace began.
+    DiskState,
+    /// A network interface that existed before the trace began.
+    InterfaceState,
+    /// Something begins; its end has the same key.
+    Begin,
+    /// It ends.
+    End,
+}
+
+/// What there is to know of a role.
+#[derive(Debug)]
+pub struct RoleFacts {
+    /// The role.
+    pub role: Role,
+    /// As mappings write it.
+    pub name: &'static str,
+    /// What it means, in a line.
+    pub meaning: &'static str,
+    /// Its own fields.
+    pub fields: &'static [FieldFacts],
+}
+
+/// A field that a role may have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FieldFacts {
+    /// As mappings write it.
+    pub name: &'static str,
+    /// Text, not an integer.
+    pub is_text: bool,
+    /// An event without it has not the role.
+    pub is_required: bool,
+}
+
+/// A field of a role: its place among [`RoleFacts::fields`].
+pub type FieldIndex = usize;
+
+/// Fields that an event may have beside those of its role: who was there when it happened.
+pub const CONTEXT: &[FieldFacts] = &[integer("cpu"), integer("tid"), integer("pid"), text("comm")];
+/// The CPU that recorded the event; a place in [`CONTEXT`], as those that follow.
+pub const CPU: FieldIndex = 0;
+/// The thread that was running.
+pub const TID: FieldIndex = 1;
+/// Its process.
+pub const PID: FieldIndex = 2;
+/// Its name.
+pub const COMM: FieldIndex = 3;
+
+const fn integer(name: &'static str) -> FieldFacts {
+    FieldFacts { name, is_text: false, is_required: false }
+}
+
+const fn text(name: &'static str) -> FieldFacts {
+    FieldFacts { name, is_text: true, is_required: false }
+}
+
+const fn required(fact: FieldFacts) -> FieldFacts {
+    FieldFacts { is_required: true, ..fact }
+}
+
+macro_rules! fields {
+    ($module:ident: $($index:ident $fact:expr;)*) => {
+        /// Places of the role's fields.
+        #[allow(missing_docs, reason = "a field's meaning is its name's, as tracers use it")]
+        pub mod $module {
+            use super::{FieldFacts, FieldIndex, integer, required, text};
+            #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places as constants")]
+            enum Places { $($index),* }
+            $(pub const $index: FieldIndex = Places::$index as FieldIndex;)*
+            pub(super) const FACTS: &[FieldFacts] = &[$($fact),*];
+            // Not every group has required or text fields.
+            const _: fn(&'static str) -> FieldFacts = |name| required(if name.is_empty() { text(name) } else { integer(name) });
+        }
+    };
+}
+
+fields! { switch:
+    PREV_TID required(integer("prev_tid"));
+    PREV_STATE integer("prev_state");
+    NEXT_TID required(integer("next_tid"));
+    PREV_COMM text("prev_comm");
+    NEXT_COMM text("next_comm");
+    PREV_PRIO integer("prev_prio");
+    NEXT_PRIO integer("next_prio");
+}
+fields! { wake:
+    WOKEN_TID required(integer("woken_tid"));
+    WOKEN_COMM text("woken_comm");
+    WOKEN_PRIO integer("woken_prio");
+    TARGET_CPU integer("target_cpu");
+}
+fields! { migrate:
+    MOVED_TID required(integer("moved_tid"));
+    FROM_CPU integer("from_cpu");
+    TO_CPU integer("to_cpu");
+}
+fields! { fork:
+    CHILD_TID required(integer("child_tid"));
+    CHILD_PID integer("child_pid");
+    CHILD_COMM text("child_comm");
+    PARENT_TID integer("parent_tid");
+    PARENT_PID integer("parent_pid");
+}
+fields! { exec:
+    EXEC_TID integer("exec_tid");
+    EXEC_COMM text("exec_comm");
+    FILENAME text("filename");
+}
+fields! { exit:
+    EXITED_TID required(integer("exited_tid"));
+    EXITED_COMM text("exited_comm");
+}
+fields! { priority:
+    CHANGED_TID required(integer("changed_tid"));
+    NEW_PRIO integer("new_prio");
+    NEW_COMM text("new_comm");
+}
+fields! { thread_state:
+    KNOWN_TID required(integer("known_tid"));
+    KNOWN_PID integer("known_pid");
+    KNOWN_PPID integer("known_ppid");
+    KNOWN_COMM text("known_comm");
+    KNOWN_CPU integer("known_cpu");
+}
+fields! { syscall_entry:
+    ENTRY_NAME text("syscall");
+    ENTRY_NUMBER integer("number");
+    FD integer("fd");
+    OTHER_FD integer("other_fd");
+    COUNT integer("count");
+    PATH text("path");
+    FLAGS integer("flags");
+}
+fields! { syscall_exit:
+    EXIT_NAME text("syscall");
+    EXIT_NUMBER integer("number");
+    RET integer("ret");
+    NEW_FD integer("new_fd");
+    NEW_OTHER_FD integer("new_other_fd");
+}
+fields! { irq:
+    IRQ required(integer("irq"));
+    IRQ_NAME text("irq_name");
+    IRQ_RET integer("irq_ret");
+}
+fields! { softirq:
+    VEC required(integer("vec"));
+}
+fields! { block:
+    DEV required(integer("dev"));
+    SECTOR required(integer("sector"));
+    SECTORS integer("sectors");
+    BYTES integer("bytes");
+    RWBS integer("rwbs");
+    BLOCK_TID integer("block_tid");
+    BLOCK_COMM text("block_comm");
+    ERROR integer("error");
+}
+fields! { net:
+    INTERFACE text("interface");
+    LENGTH required(integer("length"));
+}
+fields! { page:
+    ORDER integer("order");
+}
+fields! { file_state:
+    FILE_PID required(integer("file_pid"));
+    FILE_FD required(integer("file_fd"));
+    FILE_PATH text("file_path");
+}
+fields! { disk_state:
+    DISK_DEV required(integer("disk_dev"));
+    DISK_NAME text("disk_name");
+}
+fields! { interface_state:
+    INTERFACE_NAME text("interface_name");
+}
+fields! { pair:
+    KEY text("key");
+    PAIR_NAME text("name");
+}
+
+/// All roles, in the order of [`Role`].
+pub const ROLES: &[RoleFacts] = &[
+    facts(Role::Switch, "thread_switch", "a CPU stops running one thread and runs another", switch::FACTS),
+    facts(Role::Waking, "thread_waking", "a thread is asked to run again, on the CPU of who asks", wake::FACTS),
+    facts(Role::Wakeup, "thread_wakeup", "a thread can run again: it waits for a CPU", wake::FACTS),
+    facts(Role::Migrate, "thread_migrate", "a thread goes to another CPU", migrate::FACTS),
+    facts(Role::Fork, "thread_fork", "a thread makes another one", fork::FACTS),
+    facts(Role::Exec, "thread_exec", "a thread becomes another program", exec::FACTS),
+    facts(Role::Exit, "thread_exit", "a thread ends", exit::FACTS),
+    facts(Role::Free, "thread_free", "nothing is left of a thread", exit::FACTS),
+    facts(Role::Priority, "thread_priority", "a thread has another priority from now on", priority::FACTS),
+    facts(Role::Rename, "thread_rename", "a thread has another name from now on", priority::FACTS),
+    facts(Role::ThreadState, "thread_state", "a thread that existed before the trace began", thread_state::FACTS),
+    facts(Role::SyscallEntry, "syscall_entry", "a thread asks something of the kernel", syscall_entry::FACTS),
+    facts(Role::SyscallExit, "syscall_exit", "the kernel answers", syscall_exit::FACTS),
+    facts(Role::IrqEntry, "irq_entry", "a CPU begins to serve a device's interrupt", irq::FACTS),
+    facts(Role::IrqExit, "irq_exit", "it is done with it", irq::FACTS),
+    facts(Role::SoftirqRaise, "softirq_raise", "work is put off until a softirq", softirq::FACTS),
+    facts(Role::SoftirqEntry, "softirq_entry", "a CPU begins with such work", softirq::FACTS),
+    facts(Role::SoftirqExit, "softirq_exit", "it is done with it", softirq::FACTS),
+    facts(Role::BlockInsert, "block_insert", "a request to a block device is queued", block::FACTS),
+    facts(Role::BlockIssue, "block_issue", "a request goes to its device", block::FACTS),
+    facts(Role::BlockComplete, "block_complete", "a device is done with a request", block::FACTS),
+    facts(Role::NetSend, "net_send", "a packet is handed to a network interface", net::FACTS),
+    facts(Role::NetReceive, "net_receive", "a network interface got a packet", net::FACTS),
+    facts(Role::PageAlloc, "page_alloc", "pages of memory are taken", page::FACTS),
+    facts(Role::PageFree, "page_free", "pages of memory are given back", page::FACTS),
+    facts(Role::FileState, "file_state", "a file that a process had open before", file_state::FACTS),
+    facts(Role::DiskState, "disk_state", "a disk that existed before the trace began", disk_state::FACTS),
+    facts(Role::InterfaceState, "interface_state", "a network interface that existed before", interface_state::FACTS),
+    facts(Role::Begin, "begin", "something begins; its end has the same key", pair::FACTS),
+    facts(Role::End, "end", "it ends", pair::FACTS),
+];
+
+const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {
+    RoleFacts { role, name, meaning, fields }
+}
+
+impl Role {
+    /// What there is to know of it.
+    #[must_use]
+    pub fn facts(self) -> &'static RoleFacts {
+        &ROLES[self as usize]
+    }
+
+    /// As mappings write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.facts().name
+    }
+
+    /// The role of a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        ROLES.iter().find(|facts| facts.name == name).map(|facts| facts.role)
+    }
+
+    /// The place of one of its own fields.
+    #[must_use]
+    pub fn field(self, name: &str) -> Option<FieldIndex> {
+        self.facts().fields.iter().position(|field| field.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_stand_where_they_are_looked_for() {
+        for (place, facts) in ROLES.iter().enumerate() {
+            assert_eq!(facts.role as usize, place, "{}", facts.name);
+            assert_eq!(Role::named(facts.name), Some(facts.role));
+        }
+        assert_eq!(Role::Switch.field("next_tid"), Some(switch::NEXT_TID));
+        assert_eq!(Role::SyscallExit.field("ret"), Some(syscall_exit::RET));
+    }
+}
