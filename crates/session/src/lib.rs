@@ -2,6 +2,7 @@
 //!
 //! It must never know any face. Every face asks here, so one question has one answer.
 
+mod analysis_options;
 mod cache;
 mod check;
 mod count;
@@ -21,6 +22,7 @@ mod report;
 mod select;
 mod when;
 
+pub use analysis_options::{AnalysisOptions, BINS};
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
@@ -30,6 +32,7 @@ pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPac
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
+pub use kymo_analysis::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Filter, Missing, Note, Problem as FilterProblem, Verdict};
