@@ -39,6 +39,21 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Problem> {
     }
 }
 
+/// Parses a name that stands alone.
+pub(crate) fn parse_path(text: &str) -> Result<Path, Problem> {
+    let tokens = tokens(text)?;
+    let tree = Tree { nodes: Vec::new() };
+    let mut parser = Parser { text, tokens, at: 0, tree, operands: Vec::new(), frames: Vec::new(), regexes: 0 };
+    if !matches!(parser.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
+        return Err(parser.unexpected(A_NAME));
+    }
+    let (path, _) = parser.path()?;
+    match parser.peek().kind {
+        TokenKind::End => Ok(path),
+        _ => Err(parser.unexpected("`.`, `[` or the end of the name")),
+    }
+}
+
 /// What waits for its last operand or its closing parenthesis.
 enum Frame {
     Unary(Unary, usize),
@@ -109,6 +124,7 @@ const ORDER: u8 = 4;
 
 const A_VALUE: &str = "a value: a field, a number, a text, or `(`";
 const AN_OPERATOR: &str = "an operator or the end";
+const A_NAME: &str = "the name of a field";
 
 struct Parser<'t> {
     text: &'t str,
@@ -205,7 +221,7 @@ impl<'t> Parser<'t> {
         let start = self.take().span.start;
         self.at += 1;
         if !matches!(self.peek().kind, TokenKind::Name(_) | TokenKind::Word(_)) {
-            return Err(self.unexpected("the name of a field"));
+            return Err(self.unexpected(A_NAME));
         }
         let (path, _) = self.path()?;
         let close = self.take_symbol(Symbol::ParenthesisClose).ok_or_else(|| self.unexpected("`)`"))?;

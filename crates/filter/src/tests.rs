@@ -55,6 +55,25 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn names_alone_are_those_of_expressions() {
+    for text in
+        ["next_tid", "packet.cpu_id", "stack[3]", "a->b[1][2].c", "$ctx.vtid", "`a b`.c", " $time ", "event.name"]
+    {
+        let path = Path::parse(text).unwrap_or_else(|problem| panic!("{}", problem.render(text)));
+        let filter = Filter::parse(&format!("has({text})")).expect("it is a name");
+        assert_eq!(filter.paths().first().map(|(path, _)| path), Some(&path), "{text}");
+        assert_eq!(Path::parse(&path.to_string()).as_ref(), Ok(&path), "{text}");
+    }
+    let problem = |text: &str| Path::parse(text).expect_err("it is no name").kind.to_string();
+    assert_eq!(problem(""), "found the end, expected the name of a field");
+    assert_eq!(problem("3"), "found `3`, expected the name of a field");
+    assert_eq!(problem("a b"), "found `b`, expected `.`, `[` or the end of the name");
+    assert_eq!(problem("a == 1"), "found `==`, expected `.`, `[` or the end of the name");
+    assert_eq!(problem("a."), "found the end, expected a name");
+    assert_eq!(problem("$nothing"), "`$nothing` is not a word of the language");
+}
+
+#[test]
 fn simplifying_random_predicates_changes_nothing() {
     let options = Options { scaled: false, ..Options::ALL };
     for seed in 0..4_000 {

@@ -23,6 +23,7 @@ pub mod program;
 pub mod random;
 pub mod run;
 pub mod text;
+mod trim;
 pub mod verify;
 
 pub use cells::Cells;

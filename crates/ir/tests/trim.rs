@@ -1,0 +1,58 @@
+//! Programs without what their stores do not need, as text.
+
+use kymo_ir::{text, verify};
+
+/// What is left of a program.
+fn check(source: &str, expected: &str) {
+    let trimmed = text::read(source).expect("the program is right").trimmed();
+    verify::verify(&trimmed).expect("what is left is sound");
+    let expected = text::read(expected).expect("the expectation is right");
+    assert_eq!(trimmed.to_string(), expected.to_string());
+}
+
+/// Programs that read the first field are the same, whatever follows.
+#[test]
+fn what_stands_behind_the_last_store_is_left_out() {
+    let expected = "entry 6 0  table  column 0 u64  need 64  r0 = read 0 +64 le  store 0 r0";
+    check("entry 6 0  table  column 0 u64  need 64  r0 = read 0 +64 le  store 0 r0  advance 64", expected);
+    check(
+        "entry 6 0  table  column 0 u64
+         need 96  r3 = read 0 +64 le  store 0 r3  r1 = read 64 +32 le  advance 96  r4 r5 = text 1",
+        expected,
+    );
+}
+
+/// Lengths of what is passed over matter only where something behind is wanted.
+#[test]
+fn what_nobody_reads_is_left_out() {
+    check(
+        "entry 6 0  table  column 0 u32
+         need 64  r0 = read 0 +32 le  r7 = r0  r1 = read 32 +32 le  store 0 r1  advance 64  skip r0 * 8",
+        "entry 6 0  table  column 0 u32  need 64  r0 = read 32 +32 le  store 0 r0",
+    );
+    check(
+        "entry 6 0  table  column 0 u8
+         need 32  r5 = read 0 +32 le  advance 32  skip r5 * 8  need 16  r6 = read 0 +8 le  store 0 r6  advance 16",
+        "entry 6 0  table  column 0 u8
+         need 32  r0 = read 0 +32 le  advance 32  skip r0 * 8  need 8  r1 = read 0 +8 le  store 0 r1",
+    );
+}
+
+/// A block is kept whole, with what it moves over.
+#[test]
+fn stores_inside_of_blocks_count() {
+    check(
+        "entry 6 0  table  column 0 u8 nullable
+         need 8  r0 = read 0 +8 le  advance 8
+         repeat r0 as r1 { need 16  r2 = read 0 +8 le  r3 = read 8 +8 le  advance 16  switch r1 { 3 { store 0 r2 } else { } } }
+         need 8  advance 8",
+        "entry 6 0  table  column 0 u8 nullable
+         need 8  r0 = read 0 +8 le  advance 8
+         repeat r0 as r1 { need 16  r2 = read 0 +8 le  advance 16  switch r1 { 3 { store 0 r2 } else { } } }",
+    );
+}
+
+#[test]
+fn a_program_without_stores_does_nothing() {
+    check("entry 6 0  table  need 8  r0 = read 0 +8 le  advance 8", "entry 6 0  table");
+}
