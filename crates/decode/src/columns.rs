@@ -152,7 +152,7 @@ struct ClassReader {
 }
 
 /// Records of a class that the evaluator reads before its columns are compiled.
-const COMPILE_AFTER: usize = 600;
+pub(crate) const COMPILE_AFTER: usize = 600;
 
 impl ColumnReader {
     /// A reader of these fields.

@@ -10,7 +10,6 @@
 
 mod alike;
 mod face;
-mod fields;
 mod packet;
 
 use std::collections::HashMap;
@@ -24,10 +23,10 @@ use kymo_ir::{ClassTest, Op, Predicate, Program, Records, ScanPlan, ScanStop, St
 use crate::clock::ClockConverter;
 use crate::decoder::{Decoder, LazyScan};
 use crate::lower::LowerError;
+use crate::names::{ClassFields, Source};
 
 use self::alike::Meanings;
 use self::face::TestFace;
-use self::fields::{ClassFields, Source};
 use self::packet::PacketPart;
 
 /// What is known of a data stream beside its classes.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use kymo_filter::{Binding, Fields, Filter, Found, Path, Problem};
 use kymo_ir::ClassTest;
 
-use super::fields::{ClassFields, Source};
+use crate::names::{ClassFields, Source};
 
 /// An expression, and what it was found to mean.
 pub(super) struct Meanings<'f> {

@@ -16,17 +16,12 @@ use kymo_ir::predicate::{Bound, Input, InputKind, Operand, Test};
 use kymo_ir::{Op, Predicate, Reg, Source as Count};
 
 use super::ask;
-use super::fields::{Part, Place, Source};
 use super::packet::PacketPart;
 use crate::builder::Builder;
 use crate::lower::{Face, Value};
+use crate::names::Source;
 use crate::plan::BodyFace;
-
-/// A field that is needed.
-struct Wanted {
-    place: Place,
-    operand: Operand,
-}
+use crate::walk::Walk;
 
 /// A part of the predicate that was not asked yet.
 struct Question {
@@ -46,16 +41,6 @@ pub(super) struct TestFace<'a> {
     questions: Vec<Question>,
     /// It reads a packet's context, not an event.
     is_of_packet: bool,
-}
-
-/// Where the walk over fields is, and what it looks for.
-pub(super) struct Walk {
-    wanted: Vec<Wanted>,
-    place: Place,
-    /// The running index of each array that is open.
-    indexes: Vec<Option<Reg>>,
-    /// Loops and choices that are open.
-    blocks: usize,
 }
 
 impl<'a> TestFace<'a> {
@@ -99,201 +84,6 @@ impl<'a> TestFace<'a> {
             let keep = ask(&mut builder.program, Bound { predicate: Arc::new(predicate), operands });
             builder.push(keep);
         }
-    }
-}
-
-impl Walk {
-    pub(super) fn new() -> Self {
-        let place = Place { scope: Scope::PacketHeader, parts: Vec::new() };
-        Self { wanted: Vec::new(), place, indexes: Vec::new(), blocks: 0 }
-    }
-
-    /// Looks for a field too: registers for its value, which has no value yet.
-    pub(super) fn want(&mut self, builder: &mut Builder, places: &[Place], kind: InputKind, optional: bool) -> Operand {
-        // The registers may have been used for a record's header.
-        let present = optional.then(|| builder.register());
-        cleared(builder, present);
-        let operand = match kind {
-            InputKind::Text(_) => {
-                let (start, length) = (builder.register(), builder.register());
-                // Text from inside of a loop or a choice is empty before.
-                let mut parts = places.iter().flat_map(|place| &place.parts);
-                let is_inside = parts.any(|part| !matches!(part, Part::Member(_)));
-                cleared(builder, is_inside.then_some(length));
-                Operand::Text { start, length, present }
-            }
-            InputKind::Integer { .. } | InputKind::Real => Operand::Number { value: builder.register(), present },
-        };
-        self.wanted.extend(places.iter().map(|place| Wanted { place: place.clone(), operand }));
-        operand
-    }
-
-    /// Whether the walk has passed what the value comes from.
-    fn is_behind(&self, source: &Source) -> bool {
-        match source {
-            Source::Fields(places) => source.is_of_packet() || places.iter().all(|place| *place < self.place),
-            Source::Cycles | Source::StreamId | Source::Settled(_) => true,
-        }
-    }
-
-    /// Whether something at or below the current field is wanted.
-    fn wants(&self) -> bool {
-        self.wanted.iter().any(|wanted| leads_to(&self.place, &wanted.place))
-    }
-
-    /// Puts a value where it is wanted.
-    fn value(&self, builder: &mut Builder, value: Value<'_>) {
-        for wanted in self.wanted.iter().filter(|wanted| is_at(&self.place, &wanted.place)) {
-            let mut ops = Vec::new();
-            take(&mut ops, value, wanted.operand);
-            // Of all elements of an array the one that is asked for.
-            let elements = wanted.place.parts.iter().filter_map(|part| match part {
-                Part::Element(element) => Some(*element),
-                _ => None,
-            });
-            for (element, index) in elements.zip(self.indexes.iter().flatten()) {
-                let arms = vec![(vec![(element, element)], ops)];
-                ops = vec![Op::Switch { on: *index, signed: false, arms, default: Some(Vec::new()) }];
-            }
-            ops.into_iter().for_each(|op| builder.push(op));
-        }
-    }
-}
-
-/// Sets a register to 0, if there is one.
-fn cleared(builder: &mut Builder, register: Option<Reg>) {
-    if let Some(to) = register {
-        builder.push(Op::Set { to, value: 0 });
-    }
-}
-
-/// Whether the way to `wanted` leads through `place`.
-fn leads_to(place: &Place, wanted: &Place) -> bool {
-    place.scope == wanted.scope
-        && place.parts.len() <= wanted.parts.len()
-        && place.parts.iter().zip(&wanted.parts).all(|(part, wanted)| is_same(part, wanted))
-}
-
-fn is_at(place: &Place, wanted: &Place) -> bool {
-    place.parts.len() == wanted.parts.len() && leads_to(place, wanted)
-}
-
-/// A loop's body stands for all elements.
-fn is_same(part: &Part, wanted: &Part) -> bool {
-    part == wanted || matches!((part, wanted), (Part::Element(_), Part::Element(_)))
-}
-
-/// What copies a value into the registers of an operand.
-fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
-    let present = match (value, operand) {
-        (Value::Text { start: from, length: bytes, .. }, Operand::Text { start, length, present }) => {
-            ops.extend([Op::Copy { to: start, from }, Op::Copy { to: length, from: bytes }]);
-            present
-        }
-        (Value::Real { register, width }, Operand::Number { value, present }) => {
-            ops.push(Op::Double { to: value, from: register, width });
-            present
-        }
-        (Value::Boolean { register }, Operand::Number { value, present }) => {
-            let is = |of: u64| vec![Op::Set { to: value, value: of }];
-            let arms = vec![(vec![(0, 0)], is(0))];
-            ops.push(Op::Switch { on: register, signed: false, arms, default: Some(is(1)) });
-            present
-        }
-        (
-            Value::Integer { register, .. } | Value::BitArray { register, .. } | Value::BitMap { register, .. },
-            Operand::Number { value, present },
-        ) => {
-            ops.push(Op::Copy { to: value, from: register });
-            present
-        }
-        // The field's kind said what it is.
-        _ => None,
-    };
-    ops.extend(present.map(|to| Op::Set { to, value: 1 }));
-}
-
-/// The walk over fields as every face of it sees them: only the places differ in what they do with values.
-impl Walk {
-    fn member(&mut self, index: usize) -> bool {
-        if let Some(last) = self.place.parts.last_mut() {
-            *last = Part::Member(index);
-        }
-        self.wants()
-    }
-}
-
-impl Face for Walk {
-    fn wants(&self, _: &FieldClass) -> bool {
-        Self::wants(self)
-    }
-
-    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
-        Self::value(self, builder, value);
-    }
-
-    fn structure(&mut self, _: &mut Builder, _: &Structure) {
-        self.place.parts.push(Part::Member(0));
-    }
-
-    fn member(&mut self, _: &mut Builder, _: &Structure, index: usize) -> bool {
-        Self::member(self, index)
-    }
-
-    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
-        self.place.parts.pop();
-    }
-
-    fn array(&mut self, _: &mut Builder, _: Count, _: &FieldClass) {
-        self.place.parts.push(Part::Element(0));
-        self.indexes.push(None);
-        self.blocks += 1;
-    }
-
-    fn element(&mut self, _: &mut Builder, index: Reg) {
-        if let Some(last) = self.indexes.last_mut() {
-            *last = Some(index);
-        }
-    }
-
-    fn array_end(&mut self, _: &mut Builder) {
-        self.place.parts.pop();
-        self.indexes.pop();
-        self.blocks -= 1;
-    }
-
-    fn choice(&mut self, _: &mut Builder) {
-        self.blocks += 1;
-    }
-
-    fn present(&mut self, _: &mut Builder, _: &Optional) {
-        self.place.parts.push(Part::Content);
-    }
-
-    fn present_end(&mut self, _: &mut Builder, _: &Optional) {
-        self.place.parts.pop();
-    }
-
-    fn option(&mut self, _: &mut Builder, _: &Variant, index: usize) {
-        self.place.parts.push(Part::Option(index));
-    }
-
-    fn option_end(&mut self, _: &mut Builder, _: &Variant, _: usize) {
-        self.place.parts.pop();
-    }
-
-    fn choice_end(&mut self, _: &mut Builder) {
-        self.blocks -= 1;
-    }
-}
-
-impl BodyFace for Walk {
-    fn scope(&mut self, _: &mut Builder, scope: Scope) {
-        self.place = Place { scope, parts: Vec::new() };
-    }
-
-    fn as_face(&mut self) -> &mut dyn Face {
-        self
     }
 }
 

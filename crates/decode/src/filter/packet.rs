@@ -8,19 +8,19 @@
 
 use std::collections::HashSet;
 
-use kymo_filter::{Path, Step};
 use kymo_format::model::Scope;
 use kymo_ir::predicate::{Fact, Input, InputClass, InputKind, Number, Operand, Range, Relation, Test};
 use kymo_ir::{Op, Predicate, Program, Slot, State, Window, eval};
 
-use super::face::{TestFace, Walk};
-use super::fields::{Place, Source};
+use super::face::TestFace;
 use crate::builder::Builder;
 use crate::decoder::Decoder;
 use crate::head::PacketHead;
 use crate::lower::{Face, Value};
+use crate::names::{Place, Source};
 use crate::plan::BodyFace;
 use crate::slots;
+use crate::walk::Walk;
 
 /// A field of packets' contexts that is asked for.
 #[derive(Debug)]
@@ -343,19 +343,4 @@ impl BodyFace for PacketFace<'_> {
     fn as_face(&mut self) -> &mut dyn Face {
         &mut self.walk
     }
-}
-
-/// A path as people write it.
-pub(super) fn written(path: &Path) -> String {
-    let mut text = if path.is_global { "$".to_owned() } else { String::new() };
-    for (number, step) in path.steps.iter().enumerate() {
-        match step {
-            Step::Name(name) => {
-                text.push_str(if number > 0 { "." } else { "" });
-                text.push_str(name);
-            }
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
 }

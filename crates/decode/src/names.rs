@@ -16,12 +16,11 @@ use kymo_format::model::{
 };
 use kymo_ir::predicate::InputKind;
 
-use super::FilterFacts;
-use super::packet;
+use crate::filter::FilterFacts;
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// The event's clock.
     Cycles,
     /// The data stream's id, which packets tell.
@@ -34,7 +33,7 @@ pub(super) enum Source {
 
 impl Source {
     /// The same for all events of a packet.
-    pub(super) fn is_of_packet(&self) -> bool {
+    pub(crate) fn is_of_packet(&self) -> bool {
         match self {
             Self::Cycles => false,
             Self::StreamId | Self::Settled(_) => true,
@@ -45,14 +44,14 @@ impl Source {
 
 /// A field, from the structure of its scope downwards.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    pub(super) scope: Scope,
-    pub(super) parts: Vec<Part>,
+pub(crate) struct Place {
+    pub(crate) scope: Scope,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// One step down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Member(usize),
     Option(usize),
     Content,
@@ -60,7 +59,7 @@ pub(super) enum Part {
 }
 
 /// One class of events.
-pub(super) struct ClassFields<'a> {
+pub(crate) struct ClassFields<'a> {
     trace: &'a TraceClass,
     stream: &'a DataStreamClass,
     event: &'a EventRecordClass,
@@ -93,7 +92,7 @@ const PLACES: [Scope; 4] =
     [Scope::EventPayload, Scope::EventSpecificContext, Scope::EventCommonContext, Scope::PacketContext];
 
 impl<'a> ClassFields<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         trace: &'a TraceClass,
         stream: &'a DataStreamClass,
         event: &'a EventRecordClass,
@@ -103,13 +102,18 @@ impl<'a> ClassFields<'a> {
     }
 
     /// Where the values with these keys come from.
-    pub(super) fn sources(&self, keys: &[u32]) -> Vec<Source> {
+    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<Source> {
         let known = self.known.borrow();
         keys.iter().map(|&key| known[key as usize].clone()).collect()
     }
 
+    /// Where the value with this key comes from.
+    pub(crate) fn source(&self, key: u32) -> Source {
+        self.known.borrow()[key as usize].clone()
+    }
+
     /// Where everything that was asked for comes from, by key.
-    pub(super) fn all_sources(&self) -> Vec<Source> {
+    pub(crate) fn all_sources(&self) -> Vec<Source> {
         self.known.borrow().clone()
     }
 
@@ -373,7 +377,7 @@ fn plain(name: &str) -> String {
 
 impl Fields for ClassFields<'_> {
     fn find(&self, path: &Path) -> Found {
-        let name = packet::written(path);
+        let name = written(path);
         let Some((Step::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
         if path.is_global {
             return self.word(word, rest, &name);
@@ -435,4 +439,19 @@ fn labels(meaning: &IntegerMeaning) -> Vec<(String, Vec<(i128, i128)>)> {
 fn unit(attributes: &model::Attributes) -> Option<Unit> {
     let name = attributes.get("kymograph")?.get("unit")?.as_str()?;
     kymo_filter::unit(name)
+}
+
+/// A path as people write it.
+fn written(path: &Path) -> String {
+    let mut text = if path.is_global { "$".to_owned() } else { String::new() };
+    for (number, step) in path.steps.iter().enumerate() {
+        match step {
+            Step::Name(name) => {
+                text.push_str(if number > 0 { "." } else { "" });
+                text.push_str(name);
+            }
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
 }

@@ -1,0 +1,270 @@
+//! The walk over the fields of a record that looks for some of them, and leaves their values in registers, for tests, or
+//! in columns, for readers.
+//!
+//! ```text
+//! wanted: payload[2] -> r7, payload[4][3] -> column 0
+//!
+//! payload[0]   payload[1]   payload[2]     payload[3]   payload[4]
+//!  passed over  passed over  read; r7 = r1  passed over  repeat { read; if the index is 3: store 0 r2 }
+//! ```
+
+use kymo_format::model::{FieldClass, Optional, Scope, Structure, Variant};
+use kymo_ir::predicate::{InputKind, Operand};
+use kymo_ir::{Cell, Column, Op, Reg, Source as Count};
+
+use crate::builder::Builder;
+use crate::lower::{Face, Value};
+use crate::names::{Part, Place, Source};
+use crate::plan::BodyFace;
+
+/// A field that is needed.
+struct Wanted {
+    place: Place,
+    target: Target,
+}
+
+/// Where the value of a field goes.
+#[derive(Clone, Copy)]
+enum Target {
+    Registers(Operand),
+    Column(u16),
+}
+
+/// Where the walk over fields is, and what it looks for.
+pub(crate) struct Walk {
+    wanted: Vec<Wanted>,
+    place: Place,
+    /// The running index of each array that is open.
+    indexes: Vec<Option<Reg>>,
+    /// Loops and choices that are open.
+    pub(crate) blocks: usize,
+}
+
+impl Walk {
+    pub(crate) fn new() -> Self {
+        let place = Place { scope: Scope::PacketHeader, parts: Vec::new() };
+        Self { wanted: Vec::new(), place, indexes: Vec::new(), blocks: 0 }
+    }
+
+    /// Looks for a field too: registers for its value, which has no value yet.
+    pub(crate) fn want(&mut self, builder: &mut Builder, places: &[Place], kind: InputKind, optional: bool) -> Operand {
+        // The registers may have been used for a record's header.
+        let present = optional.then(|| builder.register());
+        cleared(builder, present);
+        let operand = match kind {
+            InputKind::Text(_) => {
+                let (start, length) = (builder.register(), builder.register());
+                // Text from inside of a loop or a choice is empty before.
+                let mut parts = places.iter().flat_map(|place| &place.parts);
+                let is_inside = parts.any(|part| !matches!(part, Part::Member(_)));
+                cleared(builder, is_inside.then_some(length));
+                Operand::Text { start, length, present }
+            }
+            InputKind::Integer { .. } | InputKind::Real => Operand::Number { value: builder.register(), present },
+        };
+        self.add(places, Target::Registers(operand));
+        operand
+    }
+
+    /// Looks for a field too: a column of table 0 for its value, of which some rows stay empty if it is optional.
+    pub(crate) fn store(&mut self, builder: &mut Builder, places: &[Place], kind: InputKind, optional: bool) {
+        let cell = if matches!(kind, InputKind::Text(_)) { Cell::Span } else { Cell::U64 };
+        let columns = &mut builder.program.columns;
+        columns.push(Column { table: 0, cell, nullable: optional });
+        let column = (columns.len() - 1) as u16;
+        self.add(places, Target::Column(column));
+    }
+
+    fn add(&mut self, places: &[Place], target: Target) {
+        self.wanted.extend(places.iter().map(|place| Wanted { place: place.clone(), target }));
+    }
+
+    /// Whether the walk has passed what the value comes from.
+    pub(crate) fn is_behind(&self, source: &Source) -> bool {
+        match source {
+            Source::Fields(places) => source.is_of_packet() || places.iter().all(|place| *place < self.place),
+            Source::Cycles | Source::StreamId | Source::Settled(_) => true,
+        }
+    }
+
+    /// Whether something at or below the current field is wanted.
+    pub(crate) fn wants(&self) -> bool {
+        self.wanted.iter().any(|wanted| leads_to(&self.place, &wanted.place))
+    }
+
+    /// Puts a value where it is wanted.
+    pub(crate) fn value(&self, builder: &mut Builder, value: Value<'_>) {
+        for wanted in self.wanted.iter().filter(|wanted| is_at(&self.place, &wanted.place)) {
+            let mut ops = Vec::new();
+            match wanted.target {
+                Target::Registers(operand) => take(&mut ops, value, operand),
+                Target::Column(column) => store(builder, &mut ops, value, column),
+            }
+            // Of all elements of an array the one that is asked for.
+            let elements = wanted.place.parts.iter().filter_map(|part| match part {
+                Part::Element(element) => Some(*element),
+                _ => None,
+            });
+            for (element, index) in elements.zip(self.indexes.iter().flatten()) {
+                let arms = vec![(vec![(element, element)], ops)];
+                ops = vec![Op::Switch { on: *index, signed: false, arms, default: Some(Vec::new()) }];
+            }
+            ops.into_iter().for_each(|op| builder.push(op));
+        }
+    }
+}
+
+/// Sets a register to 0, if there is one.
+fn cleared(builder: &mut Builder, register: Option<Reg>) {
+    if let Some(to) = register {
+        builder.push(Op::Set { to, value: 0 });
+    }
+}
+
+/// Whether the way to `wanted` leads through `place`.
+fn leads_to(place: &Place, wanted: &Place) -> bool {
+    place.scope == wanted.scope
+        && place.parts.len() <= wanted.parts.len()
+        && place.parts.iter().zip(&wanted.parts).all(|(part, wanted)| is_same(part, wanted))
+}
+
+fn is_at(place: &Place, wanted: &Place) -> bool {
+    place.parts.len() == wanted.parts.len() && leads_to(place, wanted)
+}
+
+/// A loop's body stands for all elements.
+fn is_same(part: &Part, wanted: &Part) -> bool {
+    part == wanted || matches!((part, wanted), (Part::Element(_), Part::Element(_)))
+}
+
+/// What copies a value into the registers of an operand.
+fn take(ops: &mut Vec<Op>, value: Value<'_>, operand: Operand) {
+    let present = match (value, operand) {
+        (Value::Text { start: from, length: bytes, .. }, Operand::Text { start, length, present }) => {
+            ops.extend([Op::Copy { to: start, from }, Op::Copy { to: length, from: bytes }]);
+            present
+        }
+        (Value::Real { register, width }, Operand::Number { value, present }) => {
+            ops.push(Op::Double { to: value, from: register, width });
+            present
+        }
+        (Value::Boolean { register }, Operand::Number { value, present }) => {
+            let is = |of: u64| vec![Op::Set { to: value, value: of }];
+            let arms = vec![(vec![(0, 0)], is(0))];
+            ops.push(Op::Switch { on: register, signed: false, arms, default: Some(is(1)) });
+            present
+        }
+        (
+            Value::Integer { register, .. } | Value::BitArray { register, .. } | Value::BitMap { register, .. },
+            Operand::Number { value, present },
+        ) => {
+            ops.push(Op::Copy { to: value, from: register });
+            present
+        }
+        // The field's kind said what it is.
+        _ => None,
+    };
+    ops.extend(present.map(|to| Op::Set { to, value: 1 }));
+}
+
+/// What writes a value into a column's cell.
+fn store(builder: &mut Builder, ops: &mut Vec<Op>, value: Value<'_>, column: u16) {
+    match value {
+        Value::Text { start, length, .. } => ops.push(Op::StoreSpan { column, start, length }),
+        Value::Integer { register, .. } | Value::BitArray { register, .. } | Value::BitMap { register, .. } => {
+            ops.push(Op::Store { column, from: register });
+        }
+        Value::Real { .. } | Value::Boolean { .. } => {
+            let from = builder.register();
+            take(ops, value, Operand::Number { value: from, present: None });
+            ops.push(Op::Store { column, from });
+            builder.release(from);
+        }
+        // The field's kind said that it is no blob.
+        Value::Blob { .. } => {}
+    }
+}
+
+/// The walk over fields as every face of it sees them: only the places differ in what they do with values.
+impl Walk {
+    pub(crate) fn member(&mut self, index: usize) -> bool {
+        if let Some(last) = self.place.parts.last_mut() {
+            *last = Part::Member(index);
+        }
+        self.wants()
+    }
+}
+
+impl Face for Walk {
+    fn wants(&self, _: &FieldClass) -> bool {
+        Self::wants(self)
+    }
+
+    fn value(&mut self, builder: &mut Builder, value: Value<'_>) {
+        Self::value(self, builder, value);
+    }
+
+    fn structure(&mut self, _: &mut Builder, _: &Structure) {
+        self.place.parts.push(Part::Member(0));
+    }
+
+    fn member(&mut self, _: &mut Builder, _: &Structure, index: usize) -> bool {
+        Self::member(self, index)
+    }
+
+    fn structure_end(&mut self, _: &mut Builder, _: &Structure) {
+        self.place.parts.pop();
+    }
+
+    fn array(&mut self, _: &mut Builder, _: Count, _: &FieldClass) {
+        self.place.parts.push(Part::Element(0));
+        self.indexes.push(None);
+        self.blocks += 1;
+    }
+
+    fn element(&mut self, _: &mut Builder, index: Reg) {
+        if let Some(last) = self.indexes.last_mut() {
+            *last = Some(index);
+        }
+    }
+
+    fn array_end(&mut self, _: &mut Builder) {
+        self.place.parts.pop();
+        self.indexes.pop();
+        self.blocks -= 1;
+    }
+
+    fn choice(&mut self, _: &mut Builder) {
+        self.blocks += 1;
+    }
+
+    fn present(&mut self, _: &mut Builder, _: &Optional) {
+        self.place.parts.push(Part::Content);
+    }
+
+    fn present_end(&mut self, _: &mut Builder, _: &Optional) {
+        self.place.parts.pop();
+    }
+
+    fn option(&mut self, _: &mut Builder, _: &Variant, index: usize) {
+        self.place.parts.push(Part::Option(index));
+    }
+
+    fn option_end(&mut self, _: &mut Builder, _: &Variant, _: usize) {
+        self.place.parts.pop();
+    }
+
+    fn choice_end(&mut self, _: &mut Builder) {
+        self.blocks -= 1;
+    }
+}
+
+impl BodyFace for Walk {
+    fn scope(&mut self, _: &mut Builder, scope: Scope) {
+        self.place = Place { scope, parts: Vec::new() };
+    }
+
+    fn as_face(&mut self) -> &mut dyn Face {
+        self
+    }
+}
