@@ -45,6 +45,8 @@ pub enum Slot {
     Column {
         /// The column.
         column: u16,
+        /// What its cells are.
+        kind: ColumnKind,
         /// Events may be without it.
         is_optional: bool,
     },
@@ -54,6 +56,28 @@ pub enum Slot {
     Integer(i64),
     /// The same for all events.
     Text(Arc<[u8]>),
+}
+
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Integers, extended to 64 bits.
+    Integer,
+    /// The bits of doubles.
+    Real,
+    /// Spans of bytes.
+    Text,
+}
+
+/// One value, whatever it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// An integer; unsigned ones above the highest signed one wrap.
+    Integer(i64),
+    /// A real number.
+    Real(f64),
+    /// The bytes of a text.
+    Text(&'a [u8]),
 }
 
 /// A value that all events of a packet have.
@@ -121,19 +145,15 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn integer(self, slot: &Slot) -> Option<i64> {
         match slot {
-            Slot::Column { column, is_optional } => {
-                let has_value = |validity: &[u8]| validity[self.row] != 0;
-                if *is_optional && !self.cells.validity(*column).is_none_or(has_value) {
-                    return None;
-                }
-                Some(self.cells.value(*column, self.row) as i64)
+            Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
+                self.has(*column, *is_optional).then(|| self.cells.value(*column, self.row).cast_signed())
             }
             Slot::Integer(value) => Some(*value),
             Slot::Packet(place) => match self.packet.get(*place)? {
                 Some(PacketValue::Integer(value)) => Some(*value),
                 _ => None,
             },
-            Slot::Absent | Slot::Text(_) => None,
+            Slot::Absent | Slot::Text(_) | Slot::Column { .. } => None,
         }
     }
 
@@ -141,11 +161,8 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn text(self, slot: &'a Slot) -> Option<&'a [u8]> {
         match slot {
-            Slot::Column { column, is_optional } => {
-                let has_value = |validity: &[u8]| validity[self.row] != 0;
-                if *is_optional && !self.cells.validity(*column).is_none_or(has_value) {
-                    return None;
-                }
+            Slot::Column { column, kind: ColumnKind::Text, is_optional } => {
+                self.has(*column, *is_optional).then_some(())?;
                 let (first, length) = self.cells.span(*column, self.row);
                 self.bytes.get(first..first + length)
             }
@@ -154,8 +171,22 @@ impl<'a> Event<'a> {
                 Some(PacketValue::Text(text)) => Some(text),
                 _ => None,
             },
-            Slot::Absent | Slot::Integer(_) => None,
+            Slot::Absent | Slot::Integer(_) | Slot::Column { .. } => None,
         }
+    }
+
+    /// Whatever value the event has there.
+    #[must_use]
+    pub fn value(self, slot: &'a Slot) -> Option<Value<'a>> {
+        if let Slot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
+            let real = || Value::Real(f64::from_bits(self.cells.value(*column, self.row)));
+            return self.has(*column, *is_optional).then(real);
+        }
+        self.integer(slot).map(Value::Integer).or_else(|| self.text(slot).map(Value::Text))
+    }
+
+    fn has(self, column: u16, is_optional: bool) -> bool {
+        !is_optional || self.cells.validity(column).is_none_or(|validity| validity[self.row] != 0)
     }
 
     /// A field of [`CONTEXT`] that is an integer.
@@ -198,5 +229,11 @@ impl<'a> Meaning<'a> {
     #[must_use]
     pub fn text(self, field: FieldIndex) -> Option<&'a [u8]> {
         self.event.text(&self.slots[field])
+    }
+
+    /// A field of the role, whatever it is.
+    #[must_use]
+    pub fn value(self, field: FieldIndex) -> Option<Value<'a>> {
+        self.event.value(&self.slots[field])
     }
 }

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-pub use events::{BoundClass, BoundRole, Event, EventRows, Meaning, Slot};
+pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
 pub use roles::{FieldIndex, Role};
 pub use state::{StateError, decode, encode};
 

@@ -93,10 +93,21 @@ pub struct RoleFacts {
 pub struct FieldFacts {
     /// As mappings write it.
     pub name: &'static str,
-    /// Text, not an integer.
-    pub is_text: bool,
+    /// What its values are.
+    pub kind: FieldKind,
     /// An event without it has not the role.
     pub is_required: bool,
+}
+
+/// What values of a role's field are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// Integers.
+    Integer,
+    /// Texts.
+    Text,
+    /// Integers or texts, as the trace has them.
+    Either,
 }
 
 /// A field of a role: its place among [`RoleFacts::fields`].
@@ -114,11 +125,15 @@ pub const PID: FieldIndex = 2;
 pub const COMM: FieldIndex = 3;
 
 const fn integer(name: &'static str) -> FieldFacts {
-    FieldFacts { name, is_text: false, is_required: false }
+    FieldFacts { name, kind: FieldKind::Integer, is_required: false }
 }
 
 const fn text(name: &'static str) -> FieldFacts {
-    FieldFacts { name, is_text: true, is_required: false }
+    FieldFacts { name, kind: FieldKind::Text, is_required: false }
+}
+
+const fn either(name: &'static str) -> FieldFacts {
+    FieldFacts { name, kind: FieldKind::Either, is_required: false }
 }
 
 const fn required(fact: FieldFacts) -> FieldFacts {
@@ -130,13 +145,13 @@ macro_rules! fields {
         /// Places of the role's fields.
         #[allow(missing_docs, reason = "a field's meaning is its name's, as tracers use it")]
         pub mod $module {
-            use super::{FieldFacts, FieldIndex, integer, required, text};
+            use super::{FieldFacts, FieldIndex, either, integer, required, text};
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places as constants")]
             enum Places { $($index),* }
             $(pub const $index: FieldIndex = Places::$index as FieldIndex;)*
             pub(super) const FACTS: &[FieldFacts] = &[$($fact),*];
-            // Not every group has required or text fields.
-            const _: fn(&'static str) -> FieldFacts = |name| required(if name.is_empty() { text(name) } else { integer(name) });
+            // Not every group has fields of all kinds.
+            const _: [fn(&'static str) -> FieldFacts; 3] = [|name| required(integer(name)), text, either];
         }
     };
 }
@@ -188,6 +203,7 @@ fields! { thread_state:
     KNOWN_PPID integer("known_ppid");
     KNOWN_COMM text("known_comm");
     KNOWN_CPU integer("known_cpu");
+    KNOWN_FILE_TABLE integer("known_file_table");
 }
 fields! { syscall_entry:
     ENTRY_NAME text("syscall");
@@ -218,7 +234,7 @@ fields! { block:
     SECTOR required(integer("sector"));
     SECTORS integer("sectors");
     BYTES integer("bytes");
-    RWBS integer("rwbs");
+    RWBS either("rwbs");
     BLOCK_TID integer("block_tid");
     BLOCK_COMM text("block_comm");
     ERROR integer("error");
@@ -231,9 +247,10 @@ fields! { page:
     ORDER integer("order");
 }
 fields! { file_state:
-    FILE_PID required(integer("file_pid"));
+    FILE_PID integer("file_pid");
     FILE_FD required(integer("file_fd"));
     FILE_PATH text("file_path");
+    FILE_TABLE integer("file_table");
 }
 fields! { disk_state:
     DISK_DEV required(integer("disk_dev"));
@@ -243,8 +260,9 @@ fields! { interface_state:
     INTERFACE_NAME text("interface_name");
 }
 fields! { pair:
-    KEY text("key");
-    PAIR_NAME text("name");
+    KEY either("key");
+    PAIR_NAME either("name");
+    WITHIN either("within");
 }
 
 /// All roles, in the order of [`Role`].
