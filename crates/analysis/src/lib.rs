@@ -15,6 +15,8 @@
 
 pub mod answer;
 pub mod events;
+mod histogram;
+mod merge;
 pub mod roles;
 mod state;
 
@@ -23,6 +25,8 @@ use serde::de::DeserializeOwned;
 
 pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
+pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
+pub use merge::{Merge, Weight};
 pub use roles::{FieldIndex, Role};
 pub use state::{StateError, decode, encode};
 

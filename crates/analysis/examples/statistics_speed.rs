@@ -1,0 +1,63 @@
+//! What statistics take: `cargo run --release -p kymo-analysis --example statistics_speed`.
+//!
+//! Prints `name<TAB>nanoseconds per operation`, the median of 15 runs.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use kymo_analysis::{Histogram, Merge};
+
+/// Runs of which the median is taken.
+const RUNS: usize = 15;
+
+/// Prints what one of `count` operations takes.
+fn measure<T>(name: &str, count: usize, mut work: impl FnMut() -> T) {
+    let mut runs: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let begin = Instant::now();
+            black_box(work());
+            begin.elapsed().as_nanos() as f64 / count as f64
+        })
+        .collect();
+    runs.sort_by(f64::total_cmp);
+    println!("{name}\t{:.2}", runs[RUNS / 2]);
+}
+
+/// Durations over many octaves, as system calls have them.
+fn durations(count: usize) -> Vec<u64> {
+    let mut state = 1u64;
+    let mut draw = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    (0..count).map(|_| (draw() >> 44) >> (draw() % 13)).collect()
+}
+
+fn recorded(values: &[u64]) -> Histogram {
+    let mut histogram = Histogram::default();
+    values.iter().for_each(|&value| histogram.record(value));
+    histogram
+}
+
+fn histograms() {
+    let values = durations(1 << 20);
+    let mut dense = recorded(&values);
+    measure("histogram: record, many values", values.len(), || {
+        values.iter().for_each(|&value| dense.record(black_box(value)));
+    });
+    measure("histogram: record, first 1000 values", 1000, || recorded(&values[..1000]));
+    measure("histogram: record, first 5 values", 1000, || {
+        values[..1000].chunks(5).map(|few| recorded(few).count()).sum::<u64>()
+    });
+    let part = recorded(&values[..1 << 19]);
+    measure("histogram: merge large ones", 1, || dense.merge_from(&part));
+    measure("histogram: five quantiles of a large one", 1, || dense.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]));
+    let listed = recorded(&values[..3000]);
+    measure("histogram: five quantiles of 3000 values", 1, || listed.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]));
+}
+
+fn main() {
+    histograms();
+}
