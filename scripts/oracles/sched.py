@@ -1,0 +1,206 @@
+"""Oracle of `kymo sched`: how long threads wait for a CPU, how long they run, and what they do else. See docs/analyses.md, section 6.
+
+    sched.py TRACE
+"""
+
+import sys
+from collections import defaultdict
+
+from events import Trace
+from figures import Answer, percentiles, statistics
+from syscalls import Calls, wanted
+from threads import Replay
+
+STATES = ("running", "preempted", "waiting", "blocked", "new", "unknown")
+WAKES = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
+
+
+class Wait:
+    """A thread waits for a CPU since it was woken."""
+
+    __slots__ = ("begin", "waker", "target", "has_wakeup")
+
+    def __init__(self, begin, waker):
+        self.begin, self.waker, self.target, self.has_wakeup = begin, waker, None, False
+
+    def aim(self, event):
+        """A wakeup knows better than a waking where the thread will run."""
+        is_wakeup = event.name != "sched_waking"
+        if is_wakeup or not self.has_wakeup:
+            self.target = event.get("target_cpu")
+        self.has_wakeup = self.has_wakeup or is_wakeup
+
+
+class Life:
+    """What a thread does now, and how long it did what."""
+
+    __slots__ = ("state", "since", "times", "wait", "cause")
+
+    def __init__(self, state, since):
+        self.state, self.since, self.times = state, since, dict.fromkeys(STATES, 0)
+        self.wait = self.cause = None
+
+
+class Scheduling:
+    """The states of all threads, one event after the other."""
+
+    def __init__(self, trace, replay):
+        self.trace, self.replay = trace, replay
+        self.begin, self.end = trace.whole_span()
+        self.losses = trace.losses()
+        self.lives = {}
+        self.latencies, self.priorities, self.others = defaultdict(list), defaultdict(list), defaultdict(int)
+        self.lost_of_priority, self.wrong_cpu = defaultdict(int), 0
+        self.wakers, self.waker_totals = defaultdict(int), defaultdict(int)
+        self.blocked, self.preemptions = defaultdict(list), defaultdict(int)
+        self.calls = Calls(trace, replay, lambda *_: None)
+        for run in replay.first_runs():
+            if run.thread:
+                self._enter(run.thread, "running", run.begin)
+
+    def _life(self, thread):
+        return self.lives.setdefault(thread, Life("unknown", self.begin))
+
+    def _enter(self, thread, state, time):
+        life = self._life(thread)
+        if life.state == "dead":
+            return life
+        if life.state == "blocked":
+            self.blocked[thread, life.cause].append(time - life.since)
+        life.times[life.state] += time - life.since
+        life.state, life.since = state, time
+        return life
+
+    def step(self, event, happenings):
+        for kind, *what in happenings:
+            if kind == "ended":
+                self._ended(what[0], event)
+            elif kind == "away":
+                self._away(what[0], what[1], event)
+            elif kind == "begun" and what[0].thread:
+                self._begun(what[0], event)
+            elif kind == "forked":
+                self.lives.setdefault(what[0], Life("new", event.time))
+            elif kind == "woken":
+                self._woken(what[0], event)
+        self.calls.step(event, happenings)
+
+    def _ended(self, run, event):
+        if run.odd and run.thread and self.replay.latest_run[run.thread] is run:
+            self._block(run.thread, event.time)
+
+    def _block(self, thread, time):
+        call = self.calls.open.get(thread)
+        self._enter(thread, "blocked", time).cause = call.name if call else None
+
+    def _away(self, thread, kind, event):
+        self.preemptions[thread] += kind == "runnable"
+        life = self._life(thread)
+        if life.state == "waiting":
+            self.others[thread, "lost_inside"] += 1
+            life.wait = None
+        latest = self.replay.latest_run.get(thread)
+        if latest is not None and latest.end is None:
+            return
+        if kind == "blocked":
+            self._block(thread, event.time)
+        else:
+            self._enter(thread, {"runnable": "preempted", "dead": "dead"}[kind], event.time)
+
+    def _woken(self, thread, event):
+        life = self._life(thread)
+        if life.state in ("unknown", "new", "blocked"):
+            self._enter(thread, "waiting", event.time)
+            life.wait = Wait(event.time, self.replay.thread_of(event))
+            self.wakers[life.wait.waker, thread] += 1
+        if life.state == "waiting":
+            life.wait.aim(event)
+
+    def _begun(self, run, event):
+        thread, life = run.thread, self._life(run.thread)
+        if life.state == "waiting":
+            self._ran(thread, life.wait, run, event)
+            life.wait = None
+        elif life.state == "blocked":
+            self.others[thread, "unseen"] += 1
+        self._enter(thread, "running", event.time)
+
+    def _ran(self, thread, wait, run, event):
+        if any(loss.touches(wait.begin, event.time) for loss in self.losses):
+            self.others[thread, "lost_inside"] += 1
+            self.lost_of_priority[run.priority] += 1
+            return
+        latency = event.time - wait.begin
+        self.latencies[thread].append(latency)
+        self.priorities[run.priority].append(latency)
+        self.waker_totals[wait.waker, thread] += latency
+        self.wrong_cpu += wait.target is not None and wait.target != run.cpu
+
+    def finish(self):
+        for thread, life in self.lives.items():
+            if life.state == "waiting":
+                self.others[thread, "never_ended"] += 1
+            if life.state != "dead":
+                self._enter(thread, life.state, self.end)
+
+
+def answer(path):
+    trace = Trace(path, wanted)
+    replay = Replay(trace)
+    found = Scheduling(trace, replay)
+    for event, happenings in replay:
+        found.step(event, happenings)
+    found.finish()
+    result = Answer()
+    wakeups(result, found, replay)
+    runs(result, found, replay, trace)
+    for thread, life in sorted(found.lives.items()):
+        result.row("states", {**replay.cell(thread), **life.times})
+    for (thread, cause), times in sorted(found.blocked.items(), key=str):
+        row = {**replay.cell(thread), "syscall": cause or None, "count": len(times), "total": sum(times)}
+        result.row("blocked", row)
+    return result
+
+
+def wakeups(result, found, replay):
+    others = found.others
+    kinds = ("never_ended", "lost_inside", "unseen")
+    for thread in sorted(set(found.latencies) | {thread for thread, _ in others}):
+        values = found.latencies.get(thread, [])
+        counts = {kind: others.get((thread, kind), 0) for kind in kinds}
+        result.row("per-thread", {**replay.cell(thread), **statistics(values), **percentiles(values), **counts})
+    for priority in sorted(set(found.priorities) | set(found.lost_of_priority), key=str):
+        values = found.priorities.get(priority, [])
+        lost = found.lost_of_priority.get(priority, 0)
+        result.row("per-priority", {"priority": priority, **statistics(values), **percentiles(values), "lost_inside": lost})
+    values = [value for some in found.latencies.values() for value in some]
+    counts = {kind: sum(count for (_, other), count in others.items() if other == kind) for kind in kinds}
+    result.row("total", {**statistics(values), **percentiles(values), **counts, "wrong_cpu": found.wrong_cpu})
+    for (waker, thread), count in sorted(found.wakers.items(), key=str):
+        woken = replay.cell(thread)
+        row = {"waker": replay.cell(waker)["thread"] if waker else None, "waker_incarnation": waker[1] if waker else None}
+        row.update(woken)
+        result.row("wakers", {**row, "count": count, "total": found.waker_totals.get((waker, thread), 0)})
+
+
+def runs(result, found, replay, trace):
+    mine, cut = defaultdict(list), defaultdict(int)
+    for run in replay.runs:
+        if run.thread:
+            mine[run.thread].append(run)
+    for thread in sorted(set(mine) | set(found.preemptions)):
+        lengths = []
+        ordered = sorted(mine[thread], key=lambda run: run.begin)
+        for run in ordered:
+            losses = trace.losses(run.cpu)
+            if run.is_first or run.is_last or run.odd or any(loss.touches(run.begin, run.end) for loss in losses):
+                cut[thread] += 1
+            else:
+                lengths.append(run.end - run.begin)
+        moves = sum(1 for left, right in zip(ordered, ordered[1:]) if left.cpu != right.cpu)
+        counts = {"cut": cut[thread], "preemptions": found.preemptions[thread], "migrations": moves}
+        result.row("runs", {**replay.cell(thread), **statistics(lengths), **counts})
+
+
+if __name__ == "__main__":
+    answer(sys.argv[1]).print()

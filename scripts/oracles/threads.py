@@ -1,0 +1,185 @@
+"""Who runs where: runs, incarnations, names and processes of threads, as section 1 of docs/analyses.md says.
+
+    replay = Replay(trace)
+    for event, happenings in replay:        what the event changed: ("ended", run), ("away", thread, state), ...
+        thread = replay.thread_of(event)    who was running before it
+"""
+
+UNKNOWN = "?"
+
+SWITCH = ("prev_tid", "prev_pid", "prev_state", "prev_comm", "next_tid", "next_pid", "next_comm", "next_prio")
+WANTED = {
+    "sched_switch": SWITCH,
+    "sched_process_fork": ("child_tid", "child_pid", "child_comm", "parent_tid", "parent_pid"),
+    "sched_process_exit": ("tid", "pid"),
+    "lttng_statedump_process_state": ("tid", "pid", "name"),
+}
+WAKES = {name: ("tid", "pid", "comm", "target_cpu") for name in ("sched_wakeup", "sched_wakeup_new", "sched_waking")}
+
+
+class Run:
+    """A CPU runs a thread; `thread` is None for idleness."""
+
+    __slots__ = ("cpu", "tid", "thread", "begin", "end", "is_first", "is_last", "odd", "priority")
+
+    def __init__(self, cpu, tid, thread, begin, is_first=False, priority=None):
+        self.cpu, self.tid, self.thread, self.begin = cpu, tid, thread, begin
+        self.end, self.is_first, self.is_last, self.odd, self.priority = None, is_first, False, False, priority
+
+
+def state_kind(state):
+    """What `prev_state` says: runnable, ending (if the thread exited) or blocked."""
+    if state is None:
+        return "blocked"
+    if state & 0xFF == 0:
+        return "runnable"
+    return "ending" if state & 0x0F == 0 else "blocked"
+
+
+class Replay:
+    """Goes through the events of a trace in order and knows at each who runs."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.incarnations, self.seen, self.exited = {}, set(), set()
+        self.names_by_switch, self.names, self.pids, self.forked = {}, {}, {}, set()
+        self.runs, self.running = [], {}
+        self.latest_run = {}
+        self.spans = {}
+        first, last = {}, {}
+        for event in trace.events:
+            if event.name == "sched_switch":
+                first.setdefault(event.cpu, event)
+                last[event.cpu] = event
+        for cpu in trace.cpus() or ([None] if first else []):
+            fallback = (first[cpu].time, last[cpu].time) if cpu in first else None
+            span = trace.span(cpu, fallback)
+            if span:
+                self.spans[cpu] = span
+        for cpu, event in sorted(first.items(), key=lambda item: (item[0] is None, item[0] or 0)):
+            tid = event.get("prev_tid", "prev_pid")
+            run = Run(cpu, tid, self._current(tid), self.spans[cpu][0], is_first=True)
+            self._begin(run)
+
+    def _current(self, tid):
+        return (tid, self.incarnations.get(tid, 0)) if tid else None
+
+    def _begin(self, run):
+        self.running[run.cpu] = run
+        if run.thread:
+            self.seen.add(run.thread)
+            self.latest_run[run.thread] = run
+
+    def thread_of(self, event):
+        """Who the event is of: a thread, or None where that is unknown."""
+        run = self.running.get(event.cpu)
+        if event.tid is not None:
+            return run.thread if run and run.tid == event.tid else self._current(event.tid)
+        return run.thread if run else None
+
+    def first_runs(self):
+        return list(self.running.values())
+
+    def __iter__(self):
+        for event in self.trace.events:
+            yield event, self._step(event)
+        for cpu, run in self.running.items():
+            run.end, run.is_last = self.spans[cpu][1], True
+            self.runs.append(run)
+
+    def _step(self, event):
+        if event.tid and event.pid is not None:
+            self.pids[self.thread_of(event)] = event.pid
+        handler = {
+            "sched_switch": self._switch,
+            "sched_process_fork": self._fork,
+            "sched_process_exit": self._exit,
+            "lttng_statedump_process_state": self._known,
+            "sched_wakeup": self._woken,
+            "sched_wakeup_new": self._woken,
+            "sched_waking": self._woken,
+        }.get(event.name)
+        return handler(event) if handler else []
+
+    def _switch(self, event):
+        run = self.running[event.cpu]
+        tid = event.get("prev_tid", "prev_pid")
+        run.end, run.odd = event.time, tid != run.tid
+        self.runs.append(run)
+        happenings = [("ended", run)]
+        thread = self._current(tid) if run.odd else run.thread
+        if thread:
+            self._name(thread, event.get("prev_comm"))
+            kind = state_kind(event.get("prev_state"))
+            if kind == "ending":
+                kind = "dead" if thread in self.exited else "blocked"
+            happenings.append(("away", thread, kind))
+            if kind == "dead" and self.incarnations.get(tid, 0) == thread[1]:
+                self.incarnations[tid] = thread[1] + 1
+        tid = event.get("next_tid", "next_pid")
+        begun = Run(event.cpu, tid, self._current(tid), event.time, priority=event.get("next_prio"))
+        self._begin(begun)
+        if begun.thread:
+            self._name(begun.thread, event.get("next_comm"))
+        happenings.append(("begun", begun))
+        return happenings
+
+    def _name(self, thread, comm):
+        if comm is not None:
+            self.names_by_switch[thread] = comm
+
+    def _fork(self, event):
+        tid = event.get("child_tid", "child_pid")
+        if self._current(tid) in self.seen:
+            self.incarnations[tid] = self.incarnations.get(tid, 0) + 1
+        child = self._current(tid)
+        self.seen.add(child)
+        self.forked.add(child)
+        if event.get("child_comm") is not None:
+            self.names[child] = event.get("child_comm")
+        parent = None
+        if "child_tid" in event.fields:
+            self.pids[child] = event.get("child_pid")
+            parent = self._thread_named(event, event.get("parent_tid"))
+            if parent and event.get("parent_pid") is not None:
+                self.pids[parent] = event.get("parent_pid")
+        return [("forked", child, parent)]
+
+    def _thread_named(self, event, tid):
+        run = self.running.get(event.cpu)
+        return run.thread if run and run.tid == tid else self._current(tid)
+
+    def _exit(self, event):
+        thread = self._thread_named(event, event.get("tid", "pid"))
+        if thread:
+            self.exited.add(thread)
+        return []
+
+    def _known(self, event):
+        thread = self._current(event.get("tid"))
+        if thread:
+            self.pids[thread] = event.get("pid")
+            self.names[thread] = event.get("name")
+        return []
+
+    def _woken(self, event):
+        thread = self._current(event.get("tid", "pid"))
+        if thread:
+            self.names[thread] = event.get("comm")
+        return [("woken", thread)] if thread else []
+
+    def name(self, thread):
+        return self.names_by_switch.get(thread, self.names.get(thread))
+
+    def cell(self, thread):
+        """A thread for people: name, pid, tid; and its incarnation."""
+        if thread is None:
+            return {"thread": UNKNOWN, "incarnation": None}
+        return {"thread": [self.name(thread), self.pids.get(thread), thread[0]], "incarnation": thread[1]}
+
+    def process_cell(self, pid):
+        """A process for people: the name of its first thread, and its pid."""
+        if pid is None:
+            return UNKNOWN
+        leaders = [thread for thread in set(self.names) | set(self.names_by_switch) if thread[0] == pid]
+        return [self.name(max(leaders, key=lambda thread: thread[1])) if leaders else None, pid]
