@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod events;
 mod histogram;
+pub mod mapping;
 mod merge;
 pub mod roles;
 mod state;

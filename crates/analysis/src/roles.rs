@@ -259,10 +259,12 @@ fields! { disk_state:
 fields! { interface_state:
     INTERFACE_NAME text("interface_name");
 }
+// An end belongs to the last begin of the same group, key and place (`within`) that has no end yet.
 fields! { pair:
     KEY either("key");
     PAIR_NAME either("name");
     WITHIN either("within");
+    GROUP either("group");
 }
 
 /// All roles, in the order of [`Role`].

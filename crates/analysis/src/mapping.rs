@@ -1,0 +1,150 @@
+//! Mappings: which events have which roles, and which of their fields are the role's, as files that people edit.
+//!
+//! ```toml
+//! name = "my-rtos"
+//! when = 'env.tracer_name == "my-rtos"'      # for which traces; without it, for all
+//!
+//! [context]                                  # who was there when it happened: fields of events of all roles
+//! cpu = "packet.cpu_id"
+//! tid = ["$ctx.tid", "$ctx.vtid"]            # the first that a class of events has
+//!
+//! [[thread_switch]]
+//! event = "task_*_resumed"                   # `*` is any text, `?` any character; a list is any of them
+//! when = "from != to"                        # of which events
+//! prev_tid = "from"
+//! next_tid = "to"
+//! next_comm = { capture = 1 }                # what the first `*` stands for
+//! prev_state = { value = 1 }                 # the same for all events
+//! ```
+//!
+//! ```text
+//! text ──read──> Mapping ──bind (crate::bind)──> what events of a trace mean
+//!                   └──write──> text, with what each role means
+//! ```
+//!
+//! Fields are paths of the filter language, conditions are its expressions. Mappings of known tracers are built in.
+
+mod pattern;
+mod problem;
+mod read;
+mod write;
+
+use std::fmt;
+
+use kymo_filter::{Filter, Path};
+
+use crate::roles::{CONTEXT, Role};
+
+pub use pattern::{Captures, Pattern};
+pub use problem::{MappingErrors, MappingProblem, MappingProblemKind};
+
+/// Binds events to roles.
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// What people call it.
+    pub name: String,
+    /// Of traces for which this is true; of all if there is none.
+    pub when: Option<Filter>,
+    /// Where each field of [`CONTEXT`] is.
+    pub context: Vec<Alternatives>,
+    /// In the order in which they are tried.
+    pub sections: Vec<Section>,
+}
+
+/// Events of a role.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The role.
+    pub role: Role,
+    /// Classes of events whose name matches one of these.
+    pub events: Vec<Pattern>,
+    /// Of their events those for which this is true; all if there is none.
+    pub when: Option<Filter>,
+    /// Where each field of [`CONTEXT`] is, where that differs from the mapping's.
+    pub context: Vec<Alternatives>,
+    /// Where each field of the role is.
+    pub fields: Vec<Alternatives>,
+}
+
+/// The first that a class of events has; nothing, if nobody said where.
+pub type Alternatives = Vec<FieldSource>;
+
+/// Where a field's value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FieldSource {
+    /// A field of the event.
+    Path(Path),
+    /// The same for all events.
+    Integer(i64),
+    /// The same for all events.
+    Text(String),
+    /// What a star of the pattern stands for, counted from 1.
+    Capture(usize),
+}
+
+/// Mappings that are built in, in the order in which they are tried; the last one has usual names of contexts only.
+const BUILT_IN: [&str; 5] = [
+    include_str!("mappings/lttng-kernel.toml"),
+    include_str!("mappings/lttng-ust.toml"),
+    include_str!("mappings/tracepoints.toml"),
+    include_str!("mappings/genode.toml"),
+    include_str!("mappings/default.toml"),
+];
+
+impl Mapping {
+    /// An empty mapping.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), when: None, context: vec![Vec::new(); CONTEXT.len()], sections: Vec::new() }
+    }
+
+    /// Reads a mapping from its text.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    ///
+    /// ```
+    /// use kymo_analysis::mapping::Mapping;
+    /// let error = Mapping::parse("name = 'mine'\n[[thread_swich]]\nevent = 'resumed'").unwrap_err();
+    /// assert_eq!(error.to_string(), "2:3: there is no role `thread_swich`; did you mean `thread_switch`?");
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, MappingErrors> {
+        read::mapping(text)
+    }
+
+    /// The mappings that are built in, in the order in which they are tried.
+    ///
+    /// # Panics
+    ///
+    /// Never: they are tested.
+    #[must_use]
+    pub fn built_in() -> Vec<Self> {
+        BUILT_IN.iter().map(|text| Self::parse(text).expect("mappings that are built in are tested")).collect()
+    }
+}
+
+impl Section {
+    /// A section without fields.
+    #[must_use]
+    pub fn new(role: Role, events: Vec<Pattern>) -> Self {
+        let fields = vec![Vec::new(); role.facts().fields.len()];
+        Self { role, events, when: None, context: vec![Vec::new(); CONTEXT.len()], fields }
+    }
+
+    /// What the stars of the first pattern that a name matches stand for.
+    #[must_use]
+    pub fn captures<'n>(&self, name: &'n str) -> Option<Captures<'n>> {
+        self.events.iter().find_map(|pattern| pattern.captures(name))
+    }
+}
+
+impl fmt::Display for Mapping {
+    /// As a file to edit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write::mapping(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests;
