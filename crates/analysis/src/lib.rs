@@ -14,12 +14,18 @@
 //! state keeps what it could not know, and [`Analysis::merge`] resolves it from the part before.
 
 pub mod answer;
+pub mod cpu;
 pub mod events;
+pub mod glob;
 mod histogram;
 pub mod mapping;
 mod merge;
+pub mod part;
 pub mod roles;
+pub mod setup;
 mod state;
+pub mod threads;
+pub mod windows;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,8 +34,11 @@ pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
 pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
 pub use merge::{Merge, Weight};
+pub use part::Part;
 pub use roles::{FieldIndex, Role};
+pub use setup::{Setup, Wishes};
 pub use state::{StateError, decode, encode};
+pub use windows::Windows;
 
 /// How a trace may be cut for an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +70,7 @@ pub struct Needs {
 }
 
 /// What is known of a lane before it is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneFacts {
     /// The machine, numbered: threads of one are not those of another.
     pub host: u16,
@@ -69,22 +78,17 @@ pub struct LaneFacts {
     pub host_name: Option<String>,
     /// The CPU, if the lane is one CPU's.
     pub cpu: Option<u32>,
+    /// Version of the machine's Linux kernel, if it is known.
+    pub kernel: Option<(u32, u32)>,
     /// Places of its data streams among all.
     pub streams: Vec<usize>,
     /// When its first packet begins and its last one ends, in nanoseconds, within what is asked for; `None` where packets
     /// do not say.
     pub span_ns: Option<(i64, i64)>,
-}
-
-/// Events of a lane are lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lost {
-    /// Not before, in nanoseconds; `i64::MIN` if unknown.
-    pub begin_ns: i64,
-    /// Not after; `i64::MAX` if unknown.
-    pub end_ns: i64,
-    /// How many, if known.
-    pub count: Option<u64>,
+    /// Spans of time in which events that are asked for may be missing.
+    pub holes: Windows,
+    /// How many events are lost, if all who lost some say so.
+    pub lost: Option<u64>,
 }
 
 /// What lanes have to tell the others.
@@ -119,7 +123,9 @@ pub trait Analysis: Sync {
     /// What is known behind a part of the trace.
     type State: Send + Serialize + DeserializeOwned;
     /// What is known while a lane is read, in one part of the trace.
-    type Lane: Send;
+    type Lane<'a>: Send
+    where
+        Self: 'a;
     /// What a lane tells the others.
     type Note: Send;
 
@@ -133,23 +139,20 @@ pub trait Analysis: Sync {
     fn init(&self) -> Self::State;
 
     /// A part of lane number `lane` begins.
-    fn enter(&self, lane: usize) -> Self::Lane;
+    fn enter(&self, lane: usize) -> Self::Lane<'_>;
 
     /// An event of the lane; events of a lane come in the order of time.
-    fn step(&self, lane: &mut Self::Lane, event: Event<'_>, notes: &mut Notes<Self::Note>);
-
-    /// Events of the lane are lost before the next one.
-    fn lost(&self, lane: &mut Self::Lane, lost: Lost, notes: &mut Notes<Self::Note>);
+    fn step(&self, lane: &mut Self::Lane<'_>, event: Event<'_>, notes: &mut Notes<Self::Note>);
 
     /// A note of lane number `lane`; notes come in the order of time, those of one time in the order of lanes.
-    fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: Self::Note);
+    fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: &Self::Note);
 
     /// The part of lane number `lane` ends. All notes have come.
-    fn leave(&self, state: &mut Self::State, lane: usize, end: Self::Lane);
+    fn leave(&self, state: &mut Self::State, lane: usize, end: Self::Lane<'_>);
 
     /// Adds what follows: of each lane the part behind those in `left`, or the first one.
     fn merge(&self, left: &mut Self::State, right: Self::State);
 
-    /// The answer so far. `lanes` are facts of each lane.
-    fn finish(&self, state: &Self::State, lanes: &[LaneFacts]) -> Answer;
+    /// The answer so far.
+    fn finish(&self, state: &Self::State) -> Answer;
 }

@@ -11,7 +11,6 @@ mod engine;
 mod explain;
 #[cfg(feature = "export")]
 mod export;
-mod glob;
 mod index;
 mod info;
 mod metadata;

@@ -14,8 +14,8 @@ use kymo_source::{BufferPool, Finder};
 use kymo_units::Uuid;
 
 use crate::cache::PacketCache;
-use crate::glob;
 use crate::report::{Problem, Report};
+use kymo_analysis::glob;
 
 /// How to open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

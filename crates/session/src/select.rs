@@ -15,9 +15,9 @@ use kymo_filter::{Filter, Problem, Verdict};
 use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};
 
-use crate::glob;
 use crate::open::{Session, trace_name};
 use crate::when::{When, Zone};
+use kymo_analysis::glob;
 
 /// Which events are wanted; everything by default.
 #[derive(Clone, Debug, Default)]

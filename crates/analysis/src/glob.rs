@@ -1,7 +1,7 @@
 //! Patterns for names: `*` is any text, `?` any character.
 
 /// Whether the text is as the pattern says. After a mismatch only the last `*` takes one character more.
-pub(crate) fn matches(glob: &str, text: &str) -> bool {
+pub fn matches(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     let (mut at, mut from, mut star) = (0, 0, None);
     while from < text.len() {

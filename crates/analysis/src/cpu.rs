@@ -1,0 +1,502 @@
+//! `cpu`: how long each CPU was busy, and with which threads.
+//!
+//! ```text
+//! CPU 0   ├── bash ──┤├─ idle ─┤├──── make ────┤░░ lost ░░├── make ──┤
+//!         ↑ edge     ↑ switch   ↑               ↑           ↑          ↑ edge
+//! ```
+//!
+//! A run of a thread is what lies between two switches of a CPU. Each run is measured where it is seen; what is known of
+//! a thread is put together in the order of time, as threads wander. Before the first switch of a part of the trace the
+//! CPU ran the thread that this switch ends; since when, the part before knows.
+
+mod report;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::roles::{CPU, Role, fork, priority, switch, thread_state};
+use crate::threads::{Life, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
+use crate::windows::Windows;
+use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, Wishes};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Cpu {
+    lanes: Vec<LaneFacts>,
+    wishes: Wishes,
+    bins: Bins,
+}
+
+/// Equal spans of time.
+#[derive(Clone, Copy, Debug)]
+struct Bins {
+    begin: i64,
+    /// Nanoseconds of each; not 0.
+    width: u64,
+    count: usize,
+}
+
+/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros.
+type Comm = [u8; 16];
+
+/// What is known of a CPU in a part of the trace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CpuState {
+    /// Its first switch: when, and the thread that it ended.
+    head: Option<Head>,
+    /// Its last switch: when, and the thread that it began.
+    tail: Option<(i64, i32)>,
+    sums: CpuSums,
+    /// Runs that ended with another thread than they began with: something was lost that nobody counted.
+    odd: Windows,
+}
+
+/// The first switch of a CPU in a part of the trace.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Head {
+    time: i64,
+    prev: i32,
+}
+
+/// What a CPU did between its first and its last switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct CpuSums {
+    busy_ns: u64,
+    /// Of that, in holes.
+    doubt_ns: u64,
+    idle_ns: u64,
+    switches: u64,
+    /// Busy nanoseconds in each bin.
+    course: Vec<u64>,
+}
+
+/// What is known of a thread's life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadRow {
+    comm: Option<Comm>,
+    pid: Option<i32>,
+    run_ns: u64,
+    /// Of that, in holes.
+    doubt_ns: u64,
+    runs: u64,
+    preemptions: u64,
+    migrations: u64,
+    first_cpu: Option<u32>,
+    last_cpu: Option<u32>,
+    prio: Option<i32>,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    /// By lane, then by CPU.
+    cpus: Vec<Vec<(u32, CpuState)>>,
+    /// By lane: which CPU runs which thread, and which life of it.
+    running: Vec<Vec<(u32, i32, i64)>>,
+    threads: Threads<ThreadRow>,
+    /// Lives that are over, in pieces.
+    over: Vec<(ThreadId, ThreadRow)>,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    facts: &'a LaneFacts,
+    /// What CPU events are of that do not say it.
+    cpu: u32,
+    /// By CPU; almost always one.
+    cpus: Vec<(u32, CpuState)>,
+}
+
+/// What concerns threads.
+#[derive(Debug)]
+pub enum Note {
+    /// A CPU changes threads.
+    Switch(Switch),
+    /// A thread is made: its number, process and name.
+    Fork(i32, Option<i32>, Option<Comm>),
+    /// A thread is known by these: its number, process and name.
+    Known(i32, Option<i32>, Option<Comm>),
+}
+
+/// A CPU changes threads.
+#[derive(Debug)]
+pub struct Switch {
+    cpu: u32,
+    /// The thread that it ran, and for how long, if its last switch was seen.
+    ran: Option<(i32, Run)>,
+    prev: i32,
+    next: i32,
+    is_preempted: bool,
+    is_dead: bool,
+    next_prio: Option<i32>,
+    prev_comm: Option<Comm>,
+    next_comm: Option<Comm>,
+}
+
+/// How long a thread ran.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run {
+    ns: u64,
+    /// Of that, in holes.
+    doubt_ns: u64,
+}
+
+impl Cpu {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        use {fork::*, priority::*, switch::*, thread_state::*};
+        Needs {
+            roles: vec![
+                (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
+                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM]),
+                (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+                (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
+            ],
+            context: vec![CPU],
+            extra: Vec::new(),
+        }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let (begin, end) = setup.span_ns().unwrap_or((0, 0));
+        let span = begin.abs_diff(end);
+        let wanted = setup.wishes.bins.max(1) as u64;
+        let width = setup.wishes.period_ns.unwrap_or(span.div_ceil(wanted)).max(1);
+        let count = usize::try_from(span.div_ceil(width)).unwrap_or(BINS_MAX).min(BINS_MAX);
+        let bins = Bins { begin, width, count };
+        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), bins }
+    }
+}
+
+/// Spans of time that a course has at most.
+const BINS_MAX: usize = 1 << 16;
+
+impl Bins {
+    /// Adds a span of time to the bins that it covers.
+    fn add(&self, course: &mut Vec<u64>, begin: i64, end: i64) {
+        if self.count == 0 || end <= begin {
+            return;
+        }
+        let of = |time: i64| (time.saturating_sub(self.begin).max(0) as u64 / self.width).min(self.count as u64 - 1);
+        let (first, last) = (of(begin) as usize, of(end - 1) as usize);
+        if course.len() <= last {
+            course.resize(last + 1, 0);
+        }
+        let mut from = begin;
+        for (bin, busy) in course.iter_mut().enumerate().take(last).skip(first) {
+            let to = self.begin.saturating_add_unsigned((bin as u64 + 1) * self.width);
+            *busy += from.abs_diff(to);
+            from = to;
+        }
+        course[last] += from.abs_diff(end);
+    }
+}
+
+impl CpuState {
+    /// The CPU ran a thread from one time to another, and was found to run `found` then.
+    fn ran(&mut self, bins: &Bins, holes: &Windows, (begin, tid): (i64, i32), (end, found): (i64, i32)) -> Run {
+        if found != tid {
+            self.odd.add(begin, end);
+        }
+        self.sums.ran(bins, tid, begin, end, |begin, end| match found == tid {
+            true if holes.is_empty() => 0,
+            true => holes.cover(begin, end),
+            false => begin.abs_diff(end),
+        })
+    }
+}
+
+impl CpuSums {
+    /// The CPU ran a thread.
+    fn ran(&mut self, bins: &Bins, tid: i32, begin: i64, end: i64, doubt: impl FnOnce(i64, i64) -> u64) -> Run {
+        let run = Run { ns: begin.abs_diff(end), doubt_ns: doubt(begin, end) };
+        if tid == 0 {
+            self.idle_ns += run.ns;
+        } else {
+            self.busy_ns += run.ns;
+            self.doubt_ns += run.doubt_ns;
+            bins.add(&mut self.course, begin, end);
+        }
+        run
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.busy_ns += other.busy_ns;
+        self.doubt_ns += other.doubt_ns;
+        self.idle_ns += other.idle_ns;
+        self.switches += other.switches;
+        if self.course.len() < other.course.len() {
+            self.course.resize(other.course.len(), 0);
+        }
+        self.course.iter_mut().zip(&other.course).for_each(|(sum, more)| *sum += more);
+    }
+}
+
+impl ThreadRow {
+    fn of(run: Run) -> Self {
+        Self { run_ns: run.ns, doubt_ns: run.doubt_ns, ..Self::default() }
+    }
+
+    /// It begins to run on a CPU.
+    fn begins_on(&mut self, cpu: u32) {
+        self.runs += 1;
+        self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != cpu));
+        self.first_cpu.get_or_insert(cpu);
+        self.last_cpu = Some(cpu);
+    }
+
+    /// It ran on a CPU since before anything else was known of it.
+    fn was_on(&mut self, cpu: u32) {
+        self.migrations += u64::from(self.first_cpu.is_some_and(|first| first != cpu));
+        self.first_cpu = Some(cpu);
+        self.last_cpu.get_or_insert(cpu);
+    }
+}
+
+impl Life for ThreadRow {
+    fn join(&mut self, later: Self) {
+        let has_moved = self.last_cpu.zip(later.first_cpu).is_some_and(|(last, first)| last != first);
+        self.comm = later.comm.or(self.comm);
+        self.pid = later.pid.or(self.pid);
+        self.run_ns += later.run_ns;
+        self.doubt_ns += later.doubt_ns;
+        self.runs += later.runs;
+        self.preemptions += later.preemptions;
+        self.migrations += later.migrations + u64::from(has_moved);
+        self.first_cpu = self.first_cpu.or(later.first_cpu);
+        self.last_cpu = later.last_cpu.or(self.last_cpu);
+        self.prio = later.prio.or(self.prio);
+    }
+}
+
+fn comm(text: Option<&[u8]>) -> Option<Comm> {
+    let text = text?;
+    let mut comm = Comm::default();
+    let length = text.len().min(comm.len());
+    comm[..length].copy_from_slice(&text[..length]);
+    Some(comm)
+}
+
+fn small(number: Option<i64>) -> Option<i32> {
+    number.and_then(|number| i32::try_from(number).ok())
+}
+
+impl Lane<'_> {
+    fn cpu(&mut self, cpu: u32) -> &mut CpuState {
+        let at = self.cpus.iter().position(|known| known.0 == cpu);
+        let at = at.unwrap_or_else(|| {
+            self.cpus.push((cpu, CpuState::default()));
+            self.cpus.len() - 1
+        });
+        &mut self.cpus[at].1
+    }
+
+    fn switch(&mut self, bins: &Bins, event: Meaning<'_>) -> Option<Switch> {
+        let prev = small(event.integer(switch::PREV_TID))?;
+        let next = small(event.integer(switch::NEXT_TID))?;
+        let time = event.event.time;
+        let number = event.event.cpu().unwrap_or(self.cpu);
+        let facts = self.facts;
+        let cpu = self.cpu(number);
+        cpu.sums.switches += 1;
+        let ran = cpu.tail.map(|tail| (tail.1, cpu.ran(bins, &facts.holes, tail, (time, prev))));
+        if ran.is_none() {
+            cpu.head = Some(Head { time, prev });
+        }
+        cpu.tail = Some((time, next));
+        let state = event.integer(switch::PREV_STATE);
+        Some(Switch {
+            cpu: number,
+            ran,
+            prev,
+            next,
+            is_preempted: state.is_some_and(is_runnable),
+            is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
+            next_prio: small(event.integer(switch::NEXT_PRIO)),
+            prev_comm: comm(event.text(switch::PREV_COMM)),
+            next_comm: comm(event.text(switch::NEXT_COMM)),
+        })
+    }
+}
+
+/// The thread that a CPU runs; the place is made if there is none.
+fn running(cpus: &mut Vec<(u32, i32, i64)>, cpu: u32) -> &mut (u32, i32, i64) {
+    let at = cpus.iter().position(|known| known.0 == cpu).unwrap_or_else(|| {
+        cpus.push((cpu, 0, 0));
+        cpus.len() - 1
+    });
+    &mut cpus[at]
+}
+
+impl State {
+    /// A life ran, which may be over meanwhile.
+    fn ran(&mut self, id: ThreadId, run: Run) {
+        match self.threads.life(id) {
+            Some(row) => {
+                row.run_ns += run.ns;
+                row.doubt_ns += run.doubt_ns;
+            }
+            None => self.over.push((id, ThreadRow::of(run))),
+        }
+    }
+
+    fn switch(&mut self, lane: usize, host: u16, time: i64, switch: &Switch) {
+        let key = |tid: i32| ThreadKey { host, tid };
+        let (_, _, since) = *running(&mut self.running[lane], switch.cpu);
+        if let Some((tid, run)) = switch.ran.filter(|ran| ran.0 != 0) {
+            self.ran(ThreadId { key: key(tid), since }, run);
+        }
+        if switch.prev != 0 {
+            self.leaves(key(switch.prev), since, time, switch);
+        }
+        let mut since = time;
+        if switch.next != 0 {
+            let living = self.threads.living(key(switch.next), time);
+            since = living.since;
+            let row = &mut living.row;
+            row.begins_on(switch.cpu);
+            row.comm = switch.next_comm.or(row.comm);
+            row.prio = switch.next_prio.or(row.prio);
+        }
+        *running(&mut self.running[lane], switch.cpu) = (switch.cpu, switch.next, since);
+    }
+
+    /// A thread leaves a CPU.
+    fn leaves(&mut self, key: ThreadKey, since: i64, time: i64, switch: &Switch) {
+        let Self { threads, over, .. } = self;
+        let living = threads.living(key, time);
+        let is_run_of_older = switch.ran.is_some_and(|ran| ran.0 == switch.prev) && living.since != since;
+        let id = ThreadId { key, since: if is_run_of_older { since } else { living.since } };
+        let mut piece = ThreadRow::default();
+        let row = threads.life(id).unwrap_or(&mut piece);
+        row.preemptions += u64::from(switch.is_preempted);
+        row.comm = switch.prev_comm.or(row.comm);
+        if switch.ran.is_none() {
+            row.was_on(switch.cpu);
+        }
+        if piece != ThreadRow::default() {
+            over.push((id, piece));
+        } else if switch.is_dead && !is_run_of_older {
+            threads.end(key, |id, row| over.push((id, row)));
+        }
+    }
+}
+
+impl Analysis for Cpu {
+    type State = State;
+    type Lane<'a> = Lane<'a>;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "cpu", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        let lanes = self.lanes.len();
+        State { cpus: vec![Vec::new(); lanes], running: vec![Vec::new(); lanes], ..State::default() }
+    }
+
+    fn enter(&self, lane: usize) -> Lane<'_> {
+        let facts = &self.lanes[lane];
+        Lane { facts, cpu: facts.cpu.unwrap_or(lane as u32), cpus: Vec::new() }
+    }
+
+    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+        for meaning in event.roles() {
+            let note = match meaning.role {
+                Role::Switch => lane.switch(&self.bins, meaning).map(Note::Switch),
+                Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|child| {
+                    let pid = small(meaning.integer(fork::CHILD_PID));
+                    Note::Fork(child, pid, comm(meaning.text(fork::CHILD_COMM)))
+                }),
+                Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|known| {
+                    let pid = small(meaning.integer(thread_state::KNOWN_PID));
+                    Note::Known(known, pid, comm(meaning.text(thread_state::KNOWN_COMM)))
+                }),
+                Role::Rename => small(meaning.integer(priority::CHANGED_TID))
+                    .map(|changed| Note::Known(changed, None, comm(meaning.text(priority::NEW_COMM)))),
+                _ => None,
+            };
+            if let Some(note) = note {
+                notes.push(event.time, note);
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+        let host = self.lanes[lane].host;
+        let State { threads, over, .. } = state;
+        match *note {
+            Note::Switch(ref switch) => state.switch(lane, host, time, switch),
+            Note::Fork(0, ..) | Note::Known(0, ..) => {}
+            Note::Fork(tid, pid, comm) => {
+                let row = threads.begin(ThreadKey { host, tid }, time, |id, row| over.push((id, row)));
+                (row.pid, row.comm) = (pid, comm);
+            }
+            Note::Known(tid, pid, comm) => {
+                let row = threads.at(ThreadKey { host, tid }, time);
+                (row.pid, row.comm) = (pid.or(row.pid), comm.or(row.comm));
+            }
+        }
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+        state.cpus[lane] = end.cpus;
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        for (lane, cpus) in right.cpus.into_iter().enumerate() {
+            for (number, cpu) in cpus {
+                self.merge_cpu(left, lane, number, cpu);
+            }
+        }
+        for (lane, new) in right.running.into_iter().enumerate() {
+            for (cpu, tid, since) in new {
+                let key = ThreadKey { host: self.lanes[lane].host, tid };
+                // A life that the part before knows is known since then.
+                let is_first = right.threads.first(key) == Some(ThreadId { key, since });
+                let since = left.threads.since(key).filter(|_| is_first).unwrap_or(since);
+                *running(&mut left.running[lane], cpu) = (cpu, tid, since);
+            }
+        }
+        let State { threads, over, .. } = left;
+        over.extend(right.over);
+        threads.merge(right.threads, |id, row| over.push((id, row)));
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        self.report(state)
+    }
+}
+
+impl Cpu {
+    /// Adds what a CPU did in the part that follows, and the run across the border.
+    fn merge_cpu(&self, left: &mut State, lane: usize, number: u32, right: CpuState) {
+        let facts = &self.lanes[lane];
+        let Some((_, known)) = left.cpus[lane].iter_mut().find(|known| known.0 == number) else {
+            left.cpus[lane].push((number, right));
+            return;
+        };
+        let across = known
+            .tail
+            .zip(right.head)
+            .map(|(tail, head)| (tail.1, known.ran(&self.bins, &facts.holes, tail, (head.time, head.prev))));
+        known.sums.add(&right.sums);
+        known.odd.extend(&right.odd);
+        known.head = known.head.or(right.head);
+        known.tail = right.tail.or(known.tail);
+        if let Some((tid, run)) = across.filter(|across| across.0 != 0) {
+            let (_, _, since) = *running(&mut left.running[lane], number);
+            left.ran(ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
+        }
+    }
+}

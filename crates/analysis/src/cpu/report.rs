@@ -1,0 +1,351 @@
+//! The tables of `cpu`: what was measured, with what is not known put in.
+
+use std::collections::BTreeMap;
+
+use super::{Cpu, CpuState, Run, State, ThreadRow};
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::glob;
+use crate::threads::{Life, ThreadId, ThreadKey};
+use crate::windows::Windows;
+
+/// A CPU, with its runs at the edges of the trace.
+struct CpuRow {
+    cpu: u32,
+    begin: i64,
+    end: i64,
+    busy_ns: u64,
+    idle_ns: u64,
+    unknown_ns: u64,
+    switches: u64,
+    /// Of what is busy, in holes.
+    doubt_ns: u64,
+    holes: Windows,
+    lost: Option<u64>,
+    course: Vec<u64>,
+}
+
+/// Everything that is known, by CPU and by thread.
+struct Whole {
+    cpus: Vec<CpuRow>,
+    threads: BTreeMap<ThreadId, ThreadRow>,
+    /// Length of the union of all holes.
+    holes_ns: u64,
+    /// Sum of the lengths of all holes.
+    all_holes_ns: u64,
+    /// Events that are lost, if that is known.
+    lost: Option<u64>,
+}
+
+impl CpuRow {
+    fn new(cpu: u32, (begin, end): (i64, i64), holes: &Windows, lost: Option<u64>) -> Self {
+        Self {
+            cpu,
+            begin,
+            end,
+            busy_ns: 0,
+            idle_ns: 0,
+            unknown_ns: 0,
+            switches: 0,
+            doubt_ns: 0,
+            holes: holes.clone(),
+            lost,
+            course: Vec::new(),
+        }
+    }
+
+    fn holes_ns(&self) -> u64 {
+        self.holes.cover(self.begin, self.end)
+    }
+}
+
+impl Cpu {
+    /// The answer so far.
+    pub(super) fn report(&self, state: &State) -> Answer {
+        let whole = self.whole(state);
+        let by = &self.wishes.by;
+        let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
+        let mut tables = Vec::new();
+        tables.extend(wants("cpu").then(|| self.per_cpu(&whole)));
+        tables.extend(wants("thread").then(|| self.per_thread(&whole)));
+        tables.extend(wants("process").then(|| self.per_process(&whole)));
+        tables.push(self.course(&whole));
+        let span_ns = crate::setup::span_ns(&self.lanes);
+        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        Answer { tables }
+    }
+
+    fn whole(&self, state: &State) -> Whole {
+        let mut threads: BTreeMap<ThreadId, ThreadRow> = BTreeMap::new();
+        for (id, row) in &state.over {
+            threads.entry(*id).or_default().join(row.clone());
+        }
+        for (id, row) in state.threads.iter() {
+            threads.entry(id).or_default().join(row.clone());
+        }
+        let mut cpus = Vec::new();
+        for (lane, known) in state.cpus.iter().enumerate() {
+            let facts = &self.lanes[lane];
+            if known.is_empty() {
+                let span = facts.span_ns.unwrap_or((0, 0));
+                let mut row = CpuRow::new(facts.cpu.unwrap_or(lane as u32), span, &facts.holes, facts.lost);
+                row.unknown_ns = span.0.abs_diff(span.1);
+                row.holes.add(span.0, span.1);
+                cpus.push(row);
+            }
+            for (number, cpu) in known {
+                cpus.push(self.edges(state, lane, *number, cpu, &mut threads));
+            }
+        }
+        let mut union = Windows::default();
+        for cpu in &cpus {
+            cpu.holes.inside(cpu.begin, cpu.end).for_each(|(begin, end)| union.add(begin, end));
+        }
+        let lost = cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)));
+        let all_holes_ns = cpus.iter().map(CpuRow::holes_ns).sum();
+        Whole { cpus, threads, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
+    }
+
+    /// A CPU with its runs before the first switch and after the last one, which their threads get too.
+    fn edges(
+        &self,
+        state: &State,
+        lane: usize,
+        number: u32,
+        cpu: &CpuState,
+        threads: &mut BTreeMap<ThreadId, ThreadRow>,
+    ) -> CpuRow {
+        let facts = &self.lanes[lane];
+        let mut sums = cpu.sums.clone();
+        let switches = cpu.head.map(|head| head.time).zip(cpu.tail.map(|tail| tail.0));
+        let span = facts.span_ns.or(switches).unwrap_or((0, 0));
+        let mut row = CpuRow::new(number, span, &facts.holes, facts.lost);
+        row.holes.extend(&cpu.odd);
+        let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, Run)> {
+            let run = sums.ran(&self.bins, tid, begin, end.max(begin), |begin, end| facts.holes.cover(begin, end));
+            (tid != 0).then_some((ThreadKey { host: facts.host, tid }, run))
+        };
+        let head = cpu.head.and_then(|head| edge(head.prev, span.0.min(head.time), head.time));
+        let tail = cpu.tail.and_then(|(since, tid)| edge(tid, since, span.1));
+        if let Some((key, run)) = head {
+            let id = state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN });
+            let thread = threads.entry(id).or_default();
+            thread.join(ThreadRow { runs: 1, ..ThreadRow::of(run) });
+        }
+        if let Some((key, run)) = tail {
+            let since =
+                state.running[lane].iter().find(|running| running.0 == number).map_or(i64::MIN, |known| known.2);
+            threads.entry(ThreadId { key, since }).or_default().join(ThreadRow::of(run));
+        }
+        (row.busy_ns, row.idle_ns, row.doubt_ns) = (sums.busy_ns, sums.idle_ns, sums.doubt_ns);
+        (row.switches, row.course) = (sums.switches, sums.course);
+        if !cpu.odd.is_empty() {
+            row.lost = None;
+        }
+        row
+    }
+
+    fn per_cpu(&self, whole: &Whole) -> Table {
+        let columns = vec![
+            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("begin", "Begin", Class::Timestamp),
+            Column::new("end", "End", Class::Timestamp),
+            Column::new("busy", "Busy", Class::Duration),
+            Column::new("share", "Share", Class::Ratio),
+            Column::new("idle", "Idle", Class::Duration),
+            Column::new("unknown", "Unknown", Class::Duration),
+            Column::of("switches", "Switches", "switches"),
+        ];
+        let mut table = Table::new("per-cpu", "CPUs", columns);
+        table.plot = Some(Plot::Bars { value: 4 });
+        let wanted = |cpu: &&CpuRow| self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu.cpu);
+        for cpu in whole.cpus.iter().filter(wanted) {
+            let span = cpu.begin.abs_diff(cpu.end);
+            let holes = cpu.holes_ns();
+            let busy = if cpu.unknown_ns > 0 {
+                Bounded { value: 0, low: 0, high: span }
+            } else {
+                let low = cpu.busy_ns.saturating_sub(cpu.doubt_ns);
+                Bounded { value: cpu.busy_ns, low, high: (low + holes).min(span) }
+            };
+            let idle = if cpu.unknown_ns > 0 {
+                busy
+            } else {
+                let low = cpu.idle_ns.saturating_sub(holes.saturating_sub(cpu.doubt_ns));
+                Bounded { value: cpu.idle_ns, low, high: cpu.idle_ns + cpu.doubt_ns }
+            };
+            table.rows.push(vec![
+                Cell::Cpu(cpu.cpu),
+                Cell::Timestamp(cpu.begin),
+                Cell::Timestamp(cpu.end),
+                Cell::Duration(busy),
+                Cell::Ratio(share(busy, span)),
+                Cell::Duration(idle),
+                Cell::Duration(Bounded::exact(cpu.unknown_ns)),
+                Cell::Count(at_least(cpu.switches, cpu.lost)),
+            ]);
+        }
+        table
+    }
+
+    fn per_thread(&self, whole: &Whole) -> Table {
+        let columns = vec![
+            Column::new("thread", "Thread", Class::Process),
+            Column::of("incarnation", "Life", "lives"),
+            Column::new("run_time", "Run time", Class::Duration),
+            Column::new("share", "Share", Class::Ratio),
+            Column::of("runs", "Runs", "runs"),
+            Column::of("migrations", "Migrations", "migrations"),
+            Column::of("preemptions", "Preemptions", "preemptions"),
+            Column::of("priority", "Priority", "priority"),
+        ];
+        let mut table = Table::new("per-thread", "Threads", columns);
+        table.plot = Some(Plot::Bars { value: 3 });
+        let span = self.span();
+        let mut rows: Vec<(ThreadId, u64, &ThreadRow)> = Vec::new();
+        let mut lives: Option<(ThreadKey, u64)> = None;
+        for (id, row) in &whole.threads {
+            let number = lives.filter(|lives| lives.0 == id.key).map_or(0, |lives| lives.1 + 1);
+            lives = Some((id.key, number));
+            if (row.runs > 0 || row.run_ns > 0) && self.wants(id.key, row) {
+                rows.push((*id, number, row));
+            }
+        }
+        rows.sort_by(|one, other| other.2.run_ns.cmp(&one.2.run_ns).then(one.0.cmp(&other.0)));
+        table.omitted = shorten(&mut rows, self.wishes.top);
+        for (id, number, row) in rows {
+            let low = row.run_ns - row.doubt_ns;
+            let run = Bounded { value: row.run_ns, low, high: low + whole.holes_ns };
+            table.rows.push(vec![
+                Cell::Process { name: row.name(), pid: row.pid.map(i64::from), tid: Some(i64::from(id.key.tid)) },
+                Cell::Count(Bounded::exact(number)),
+                Cell::Duration(run),
+                Cell::Ratio(share(run, span)),
+                Cell::Count(at_least(row.runs, whole.lost)),
+                Cell::Count(at_least(row.migrations, whole.lost.map(|lost| lost.saturating_mul(2)))),
+                Cell::Count(at_least(row.preemptions, whole.lost)),
+                row.prio.map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))),
+            ]);
+        }
+        table
+    }
+
+    fn per_process(&self, whole: &Whole) -> Table {
+        let columns = vec![
+            Column::new("process", "Process", Class::Process),
+            Column::of("threads", "Threads", "threads"),
+            Column::new("run_time", "Run time", Class::Duration),
+            Column::new("share", "Share", Class::Ratio),
+            Column::of("runs", "Runs", "runs"),
+        ];
+        let mut table = Table::new("per-process", "Processes", columns);
+        table.plot = Some(Plot::Bars { value: 3 });
+        let mut processes: BTreeMap<(u16, Option<i32>), Process> = BTreeMap::new();
+        for (id, row) in whole.threads.iter().filter(|(_, row)| row.runs > 0 || row.run_ns > 0) {
+            let process = processes.entry((id.key.host, row.pid)).or_default();
+            if row.pid == Some(id.key.tid) {
+                process.name = row.name().or(process.name.take());
+            }
+            process.threads += 1;
+            process.runs += row.runs;
+            process.run_ns += row.run_ns;
+            process.low_ns += row.run_ns - row.doubt_ns;
+        }
+        let mut rows: Vec<((u16, Option<i32>), Process)> = processes.into_iter().collect();
+        rows.retain(|(_, process)| self.wants_named(process.name.as_deref()));
+        rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
+        table.omitted = shorten(&mut rows, self.wishes.top);
+        let span = self.span();
+        for ((_, pid), process) in rows {
+            let high = process.low_ns + whole.all_holes_ns;
+            let run = Bounded { value: process.run_ns, low: process.low_ns, high };
+            let name = match pid {
+                Some(pid) => Cell::Process { name: process.name, pid: Some(i64::from(pid)), tid: None },
+                None => Cell::Unknown,
+            };
+            table.rows.push(vec![
+                name,
+                Cell::Count(Bounded::exact(process.threads)),
+                Cell::Duration(run),
+                Cell::Ratio(share(run, span)),
+                Cell::Count(at_least(process.runs, whole.lost)),
+            ]);
+        }
+        table
+    }
+
+    /// How busy all CPUs were over time.
+    fn course(&self, whole: &Whole) -> Table {
+        let columns = vec![Column::new("time", "Time", Class::TimeRange), Column::new("busy", "Busy", Class::Ratio)];
+        let mut table = Table::new("course", "Busy over time, all CPUs", columns);
+        table.plot = Some(Plot::Course { time: 0, series: None, value: 1 });
+        let Some((_, end)) = crate::setup::span_ns(&self.lanes) else { return table };
+        for bin in 0..self.bins.count {
+            let from = self.bins.begin.saturating_add_unsigned(bin as u64 * self.bins.width);
+            let to = from.saturating_add_unsigned(self.bins.width).min(end);
+            let busy: u64 = whole.cpus.iter().filter_map(|cpu| cpu.course.get(bin)).sum();
+            let there: u64 = whole.cpus.iter().map(|cpu| overlap((cpu.begin, cpu.end), (from, to))).sum();
+            let ratio = if there == 0 { 0.0 } else { busy as f64 / there as f64 };
+            table.rows.push(vec![Cell::TimeRange(Some(from), Some(to)), Cell::Ratio(Bounded::exact(ratio))]);
+        }
+        table
+    }
+
+    /// Nanoseconds of the trace.
+    fn span(&self) -> u64 {
+        crate::setup::span_ns(&self.lanes).map_or(0, |(begin, end)| begin.abs_diff(end))
+    }
+
+    /// Whether somebody wants to know of the thread.
+    fn wants(&self, key: ThreadKey, row: &ThreadRow) -> bool {
+        let wishes = &self.wishes;
+        let is_named = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(key.tid));
+        let lasts =
+            wishes.min_ns.is_none_or(|min| min <= row.run_ns) && wishes.max_ns.is_none_or(|max| row.run_ns <= max);
+        is_named && lasts && self.wants_named(row.name().as_deref())
+    }
+
+    fn wants_named(&self, name: Option<&str>) -> bool {
+        let patterns = &self.wishes.comms;
+        patterns.is_empty() || name.is_some_and(|name| patterns.iter().any(|pattern| glob::matches(pattern, name)))
+    }
+}
+
+#[derive(Default)]
+struct Process {
+    name: Option<String>,
+    threads: u64,
+    runs: u64,
+    run_ns: u64,
+    low_ns: u64,
+}
+
+impl ThreadRow {
+    fn name(&self) -> Option<String> {
+        let comm = self.comm?;
+        let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+        Some(String::from_utf8_lossy(&comm[..end]).into_owned())
+    }
+}
+
+/// Leaves the first rows; how many there are beyond.
+fn shorten<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
+    let kept = top.unwrap_or(rows.len()).min(rows.len());
+    let omitted = rows.len() - kept;
+    rows.truncate(kept);
+    omitted as u64
+}
+
+/// A count to which lost events may add.
+fn at_least(value: u64, lost: Option<u64>) -> Bounded<u64> {
+    Bounded { value, low: value, high: lost.map_or(u64::MAX, |lost| value.saturating_add(lost)) }
+}
+
+fn share(part: Bounded<u64>, whole: u64) -> Bounded<f64> {
+    let of = |part: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
+    Bounded { value: of(part.value), low: of(part.low), high: of(part.high).min(1.0).max(of(part.low)) }
+}
+
+fn overlap(one: (i64, i64), other: (i64, i64)) -> u64 {
+    let (begin, end) = (one.0.max(other.0), one.1.min(other.1));
+    if begin < end { begin.abs_diff(end) } else { 0 }
+}

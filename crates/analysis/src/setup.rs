@@ -1,0 +1,80 @@
+//! What an analysis is told before it begins.
+
+use crate::{BoundClass, LaneFacts};
+
+/// What an analysis is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// Classes of events that it will see.
+    pub classes: &'a [BoundClass],
+    /// Lanes that it will see.
+    pub lanes: &'a [LaneFacts],
+    /// What is wanted of it.
+    pub wishes: &'a Wishes,
+}
+
+/// What somebody wants of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wishes {
+    /// What results are about: names that the analysis knows.
+    pub by: Vec<String>,
+    /// Rows of a table at most.
+    pub top: Option<usize>,
+    /// Only what takes so many nanoseconds.
+    pub min_ns: Option<u64>,
+    /// Only what takes not more.
+    pub max_ns: Option<u64>,
+    /// Only what has so many bytes.
+    pub min_bytes: Option<u64>,
+    /// Only what has not more.
+    pub max_bytes: Option<u64>,
+    /// Only these CPUs, if there are any.
+    pub cpus: Vec<u32>,
+    /// Only these threads, if there are any.
+    pub tids: Vec<i64>,
+    /// Only threads whose names match one of these patterns, if there are any.
+    pub comms: Vec<String>,
+    /// Results for spans of time of so many nanoseconds.
+    pub period_ns: Option<u64>,
+    /// Bins of distributions, and of courses over time.
+    pub bins: usize,
+    /// All distributions of a kind have the same bins.
+    pub uniform_bins: bool,
+    /// Distributions of a kind are one table with a column for each.
+    pub series: bool,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self {
+            by: Vec::new(),
+            top: None,
+            min_ns: None,
+            max_ns: None,
+            min_bytes: None,
+            max_bytes: None,
+            cpus: Vec::new(),
+            tids: Vec::new(),
+            comms: Vec::new(),
+            period_ns: None,
+            bins: 20,
+            uniform_bins: false,
+            series: false,
+        }
+    }
+}
+
+impl Setup<'_> {
+    /// When the first lane begins and the last one ends.
+    #[must_use]
+    pub fn span_ns(&self) -> Option<(i64, i64)> {
+        span_ns(self.lanes)
+    }
+}
+
+/// When the first lane begins and the last one ends.
+#[must_use]
+pub fn span_ns(lanes: &[LaneFacts]) -> Option<(i64, i64)> {
+    let spans = || lanes.iter().filter_map(|lane| lane.span_ns);
+    Some((spans().map(|span| span.0).min()?, spans().map(|span| span.1).max()?))
+}
