@@ -2,14 +2,19 @@
 //! the same are mostly equal: one that reads the first field is the same whatever fields follow.
 //!
 //! ```text
-//! need 128                      need 64
-//! r2 = read 0 +64               r0 = read 0 +64
+//! need 32                       need 160
+//! r2 = read 0 +32               r0 = read 0 +32
 //! store 0 r2             ──>    store 0 r0
-//! r0 = read 64 +64
-//! advance 128
+//! advance 32                    r1 = read 128 +32
+//! r3 = bytes 12                 store 1 r1
+//! need 64
+//! r4 = read 0 +32
+//! store 1 r4
+//! r5 = read 32 +32
+//! advance 64
 //! ```
 //!
-//! What is left out is not asked whether it is there, either.
+//! What is left out is not asked whether it is there, either, and what is not there may be missed earlier.
 
 use std::collections::HashMap;
 
@@ -24,23 +29,32 @@ enum Use {
 }
 
 impl Program {
-    /// The same columns, and no more: the position behind the record, slots and the clock that what follows the last
-    /// store would leave are lost.
+    /// The same columns, and no more, of records that can be read: the position behind the record, slots and the clock that
+    /// what follows the last store would leave are lost.
     #[must_use]
     pub fn trimmed(mut self) -> Self {
         let last = self.body.iter().rposition(stores);
         self.body.truncate(last.map_or(0, |last| last + 1));
         while self.drop_unread() {}
-        tighten(&mut self.body);
+        if self.entry.is_aligned(3) && moves_by_bytes(&self.body) {
+            drop_orders(&mut self.body);
+        }
+        let is_read = self.read_registers();
+        fuse(&mut self.body, &is_read, true);
         self.renumber();
         self
     }
 
     /// Drops operations that only write a register which nobody reads; `true`: there were some.
     fn drop_unread(&mut self) -> bool {
+        let is_read = self.read_registers();
+        drop_unread(&mut self.body, &is_read)
+    }
+
+    fn read_registers(&mut self) -> Vec<bool> {
         let mut is_read = vec![false; usize::from(self.registers)];
         self.each_register(&mut |register, what| is_read[usize::from(register.0)] |= what == Use::Reads);
-        drop_unread(&mut self.body, &is_read)
+        is_read
     }
 
     /// Numbers registers in the order in which they occur.
@@ -87,48 +101,141 @@ fn drop_unread(block: &mut Block, is_read: &[bool]) -> bool {
         _ => true,
     });
     let mut dropped = block.len() < before;
+    inner_blocks(block, &mut |block| dropped |= drop_unread(block, is_read));
+    dropped
+}
+
+/// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside of a byte.
+fn moves_by_bytes(block: &Block) -> bool {
+    block.iter().all(|op| match op {
+        Op::Advance { bits } | Op::Skip { bits, .. } => bits.is_multiple_of(8),
+        Op::Repeat { body, .. } => moves_by_bytes(body),
+        Op::Switch { arms, default, .. } => arms.iter().map(|(_, block)| block).chain(default).all(moves_by_bytes),
+        _ => true,
+    })
+}
+
+fn drop_orders(block: &mut Block) {
+    block.retain(|op| !matches!(op, Op::Order { .. }));
+    inner_blocks(block, &mut |block| drop_orders(block));
+}
+
+fn inner_blocks(block: &mut Block, see: &mut dyn FnMut(&mut Block)) {
     for op in block {
         match op {
-            Op::Repeat { body, .. } => dropped |= drop_unread(body, is_read),
+            Op::Repeat { body, .. } => see(body),
             Op::Switch { arms, default, .. } => {
-                for block in arms.iter_mut().map(|(_, block)| block).chain(default) {
-                    dropped |= drop_unread(block, is_read);
-                }
+                arms.iter_mut().map(|(_, block)| block).chain(default).for_each(&mut *see)
             }
             _ => {}
         }
     }
-    dropped
 }
 
-/// The last check of the outermost block covers no more than what is left of its run.
-fn tighten(block: &mut Block) {
-    let Some(need) = block.iter().rposition(|op| matches!(op, Op::Need { .. })) else { return };
-    let (mut behind, mut end) = (0, 0);
-    for op in &block[need + 1..] {
-        match op {
-            Op::Advance { bits } => behind += bits,
-            Op::Read { offset, width, .. } => end = end.max(behind + u64::from(*offset) + u64::from(*width)),
-            _ => {}
+/// Neighbouring runs of a fixed size, with what is passed over between them.
+#[derive(Default)]
+struct Run {
+    /// Where its check stands, if there is a run.
+    need: Option<usize>,
+    /// Bits that it moved on.
+    moved: u64,
+    /// Bits up to the end of what was read.
+    read: u64,
+}
+
+/// Bits that a run has at most.
+const RUN_BITS_MAX: u64 = u32::MAX as u64;
+
+impl Run {
+    fn begin(&mut self, into: &mut Block) {
+        if self.need.is_none() {
+            *self = Self { need: Some(into.len()), moved: 0, read: 0 };
+            into.push(Op::Need { bits: 0 });
         }
     }
-    match end.max(behind) {
-        0 => drop(block.remove(need)),
-        bits => block[need] = Op::Need { bits },
+
+    /// Moves on by bits that may be many; false: by too many.
+    fn moves(&mut self, bits: Option<u64>, into: &mut Block) -> bool {
+        let Some(bits) = bits.filter(|bits| bits.saturating_add(self.moved) <= RUN_BITS_MAX) else { return false };
+        self.begin(into);
+        self.moved += bits;
+        true
+    }
+
+    fn reads(&mut self, mut op: Op, into: &mut Block) {
+        if let Op::Read { offset, width, .. } = &mut op {
+            *offset += self.moved as u32;
+            self.read = self.read.max(u64::from(*offset) + u64::from(*width));
+        }
+        into.push(op);
+    }
+
+    /// The position is needed, or the record's end is reached, where nobody needs it.
+    fn end(&mut self, into: &mut Block, is_last: bool) {
+        let Some(need) = self.need.take() else { return };
+        let moved = if is_last { 0 } else { self.moved };
+        into[need] = Op::Need { bits: moved.max(self.read) };
+        if moved > 0 {
+            into.push(Op::Advance { bits: moved });
+        }
+        *self = Self::default();
+    }
+}
+
+/// One check for neighbouring fields of fixed sizes; none of what is behind the last one, if the block is the last.
+fn fuse(block: &mut Block, is_read: &[bool], is_last: bool) {
+    inner_blocks(block, &mut |block| fuse(block, is_read, false));
+    let mut fused = Block::new();
+    let mut run = Run::default();
+    for op in std::mem::take(block) {
+        let moved = match &op {
+            Op::Need { bits } if *bits <= RUN_BITS_MAX => Some(0),
+            Op::Advance { bits } if run.need.is_some() => Some(*bits),
+            Op::Skip { count: Source::Constant(count), bits } => count.checked_mul(*bits),
+            Op::Bytes { start, length: Source::Constant(bytes) } if !is_read[usize::from(start.0)] => {
+                bytes.checked_mul(8)
+            }
+            _ => None,
+        };
+        match op {
+            _ if run.moves(moved, &mut fused) => {}
+            Op::Read { offset, .. } if run.need.is_some() && run.moved + u64::from(offset) <= RUN_BITS_MAX => {
+                run.reads(op, &mut fused);
+            }
+            op => {
+                if !is_still(&op) {
+                    run.end(&mut fused, false);
+                }
+                fused.push(op);
+            }
+        }
+    }
+    run.end(&mut fused, is_last);
+    fused.retain(|op| !matches!(op, Op::Need { bits: 0 }));
+    *block = fused;
+}
+
+/// Whether an operation does the same wherever the position is.
+fn is_still(op: &Op) -> bool {
+    match op {
+        Op::Set { .. }
+        | Op::Copy { .. }
+        | Op::Load { .. }
+        | Op::Out { .. }
+        | Op::Clock { .. }
+        | Op::Cycles { .. }
+        | Op::Double { .. }
+        | Op::Cut { .. }
+        | Op::Store { .. }
+        | Op::StoreSpan { .. } => true,
+        Op::Switch { arms, default, .. } => arms.iter().map(|(_, block)| block).chain(default).flatten().all(is_still),
+        _ => false,
     }
 }
 
 fn each_of_block(block: &mut Block, see: &mut dyn FnMut(&mut Reg, Use)) {
-    for op in block {
-        each_of_operation(op, see);
-        match op {
-            Op::Repeat { body, .. } => each_of_block(body, see),
-            Op::Switch { arms, default, .. } => {
-                arms.iter_mut().map(|(_, block)| block).chain(default).for_each(|block| each_of_block(block, see));
-            }
-            _ => {}
-        }
-    }
+    block.iter_mut().for_each(|op| each_of_operation(op, see));
+    inner_blocks(block, &mut |block| each_of_block(block, see));
 }
 
 /// Registers of an operation itself, without those of blocks inside.

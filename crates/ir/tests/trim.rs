@@ -38,6 +38,41 @@ fn what_nobody_reads_is_left_out() {
     );
 }
 
+/// A kernel's events have fields of both byte orders, and texts of fixed sizes between them.
+#[test]
+fn runs_become_one_over_what_is_passed_by() {
+    check(
+        "entry 3 0  table  column 0 u32  column 0 u32
+         r1 = bytes 16  order le  need 32  r0 = read 0 +32 le  store 0 r0  advance 32  skip 3 * 8
+         order be  need 40  r2 = read 8 +32 be  store 1 r2  advance 40",
+        "entry 3 0  table  column 0 u32  column 0 u32
+         need 224  r0 = read 128 +32 le  store 0 r0  r1 = read 192 +32 be  store 1 r1",
+    );
+}
+
+/// Where something moves by bits, orders may meet inside of a byte.
+#[test]
+fn orders_stay_where_they_may_matter() {
+    let source = "entry 3 0  table  column 0 u8
+         order le  need 4  r0 = read 0 +4 le  advance 4  order be  need 4  r1 = read 0 +4 be  store 0 r1";
+    let expected = "entry 3 0  table  column 0 u8
+         order le  need 4  advance 4  order be  need 4  r0 = read 0 +4 be  store 0 r0";
+    check(source, expected);
+}
+
+/// Text begins where the position is.
+#[test]
+fn runs_end_where_the_position_is_needed() {
+    check(
+        "entry 3 0  table  column 0 span  column 0 u8
+         need 8  advance 8  skip 2 * 8  r1 r2 = text 1  span 0 r1 r2  need 16  r3 = read 0 +8 le  advance 8
+         switch r3 { 1 { store 1 r3 } else { need 8  r3 = read 0 +8 le  store 1 r3 } }  advance 8",
+        "entry 3 0  table  column 0 span  column 0 u8
+         need 24  advance 24  r0 r1 = text 1  span 0 r0 r1  need 8  r2 = read 0 +8 le  advance 8
+         switch r2 { 1 { store 1 r2 } else { need 8  r2 = read 0 +8 le  store 1 r2 } }",
+    );
+}
+
 /// A block is kept whole, with what it moves over.
 #[test]
 fn stores_inside_of_blocks_count() {
@@ -48,7 +83,7 @@ fn stores_inside_of_blocks_count() {
          need 8  advance 8",
         "entry 6 0  table  column 0 u8 nullable
          need 8  r0 = read 0 +8 le  advance 8
-         repeat r0 as r1 { need 16  r2 = read 0 +8 le  advance 16  switch r1 { 3 { store 0 r2 } else { } } }",
+         repeat r0 as r1 { need 16  r2 = read 0 +8 le  switch r1 { 3 { store 0 r2 } else { } }  advance 16 }",
     );
 }
 

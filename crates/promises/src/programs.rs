@@ -6,8 +6,8 @@
 //!                  └── text:  bodies that do not store               text, or a fault
 //! ```
 //!
-//! So one body with both is three programs, as `decode` writes them for its three faces. Programs that the verifier
-//! refuses are not for this room.
+//! So one body with both is three programs, as `decode` writes them for its three faces; columns are the same again by the
+//! program without what they do not need. Programs that the verifier refuses are not for this room.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -152,7 +152,31 @@ impl Programs {
         let Some(engine) = Engine::new() else { return (expected, Vec::new()) };
         let (found, left) = self.compiled(&engine, Window::new(&zeros, 0, bits));
         assert_eq!(found, expected, "by machine code, by the evaluator: {self}");
+        self.same_by_trimmed(&engine, &expected, Window::new(&ones, 0, bits));
         (expected, left)
+    }
+
+    /// What is left of programs when they are trimmed fills the same columns.
+    fn same_by_trimmed(&self, engine: &Engine, found: &Found, window: Window<'_>) {
+        let _ = by_class(&found.records, |class, positions| {
+            let (_, fault) = &found.columns[&(class as u32)];
+            let positions = &positions[..fault.as_ref().map_or(positions.len(), |fault| fault.row)];
+            let filled = |program: &Arc<Program>, rows: Option<Rows>| {
+                let mut cells = Cells::default();
+                let result = match rows {
+                    Some(rows) => rows.run(window, positions, &mut state(), &mut cells),
+                    None => eval::rows(program, window, positions, &mut state(), &mut cells),
+                };
+                result.unwrap_or_else(|fault| panic!("{fault:?} after trimming {self}to\n{program}"));
+                cells
+            };
+            let expected = filled(&self.bodies[class].rows, None);
+            let trimmed = Arc::new(Program::clone(&self.bodies[class].rows).trimmed());
+            verify::verify(&trimmed).unwrap_or_else(|error| panic!("{error} after trimming {self}to\n{trimmed}"));
+            assert_eq!(trimmed.clone(), Arc::new(Program::clone(&trimmed).trimmed()), "nothing is left to be trimmed");
+            assert_eq!(filled(&trimmed, None), expected, "the evaluator after trimming {self}to\n{trimmed}");
+            assert_eq!(filled(&trimmed, Rows::new(engine, &trimmed)), expected, "machine code: {self}to\n{trimmed}");
+        });
     }
 
     fn evaluated(&self, window: Window<'_>) -> Found {
