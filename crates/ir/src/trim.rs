@@ -125,7 +125,7 @@ fn inner_blocks(block: &mut Block, see: &mut dyn FnMut(&mut Block)) {
         match op {
             Op::Repeat { body, .. } => see(body),
             Op::Switch { arms, default, .. } => {
-                arms.iter_mut().map(|(_, block)| block).chain(default).for_each(&mut *see)
+                arms.iter_mut().map(|(_, block)| block).chain(default).for_each(&mut *see);
             }
             _ => {}
         }

@@ -324,6 +324,31 @@ fn expression(
     event: &Event,
     random: &mut Random,
 ) -> Option<String> {
+    let names = names(dialect, stream, class, random);
+    let mut parts = Vec::new();
+    for _ in 0..1 + random.below(4) {
+        let (name, _) = names.get(random.below(names.len().max(1)))?;
+        let value = value_of(dialect, stream, name, event);
+        parts.push(match value {
+            _ if random.below(8) == 0 => format!("has({name})"),
+            Some(Datum::Text(text)) => text_test(name, &text, random),
+            value => number_test(name, value.as_ref(), names.iter().any(|(own, real)| own == name && *real), random),
+        });
+        if random.below(5) == 0 {
+            let last = parts.pop().unwrap_or_default();
+            parts.push(format!("!({last})"));
+        }
+    }
+    Some(parts.join(if random.below(3) == 0 { " || " } else { " && " }))
+}
+
+/// Names of fields of a class that have one value, and whether it is a real.
+pub(crate) fn names(
+    dialect: Dialect,
+    stream: &DataStreamClass,
+    class: &EventRecordClass,
+    random: &mut Random,
+) -> Vec<(String, bool)> {
     let mut names = Vec::new();
     for (scope, word) in SCOPES {
         if let Some(class) = scope_of(stream, class, scope) {
@@ -339,28 +364,14 @@ fn expression(
         structure.members.iter().any(|member| Some(display_name(dialect, &member.name)) == first)
     };
     names.retain(|(name, _)| !of_packet(name));
-    let mut parts = Vec::new();
-    for _ in 0..1 + random.below(4) {
-        let (name, _) = names.get(random.below(names.len().max(1)))?;
-        let late = Late { dialect, stream, class, known: RefCell::default() };
-        let value = value_of(&late, name, event);
-        parts.push(match value {
-            _ if random.below(8) == 0 => format!("has({name})"),
-            Some(Datum::Text(text)) => text_test(name, &text, random),
-            value => number_test(name, value.as_ref(), names.iter().any(|(own, real)| own == name && *real), random),
-        });
-        if random.below(5) == 0 {
-            let last = parts.pop().unwrap_or_default();
-            parts.push(format!("!({last})"));
-        }
-    }
-    Some(parts.join(if random.below(3) == 0 { " || " } else { " && " }))
+    names
 }
 
-fn value_of(late: &Late<'_>, name: &str, event: &Event) -> Option<Datum> {
-    let filter = Filter::parse(&format!("has({name})")).ok()?;
-    let (path, _) = filter.paths().into_iter().next()?;
-    let Found::Field(field) = late.find(&path) else { return None };
+/// What an event has under a name; `None`: nobody knows.
+pub(crate) fn value_of(dialect: Dialect, stream: &DataStreamClass, name: &str, event: &Event) -> Option<Datum> {
+    let class = &stream.event_classes[event.class as usize];
+    let late = Late { dialect, stream, class, known: RefCell::default() };
+    let Found::Field(field) = late.find(&Path::parse(name).ok()?) else { return None };
     let target = late.known.borrow()[field.key as usize].clone();
     Some(target.datum(event.fields.as_ref().ok()?))
 }

@@ -11,10 +11,12 @@
 //!       ├─ native ──── machine code of a filter keeps what the evaluator keeps
 //!       ├─ bytecode ── what the validator accepts runs to its end, inside of its arguments, as its instructions say
 //!       ├─ written ─── what the writer writes, every engine reads
-//!       └─ filtering ─ a filter in the scan finds what it is true for
+//!       ├─ filtering ─ a filter in the scan finds what it is true for
+//!       └─ fields ──── fields that are read alone have the values that they have among all
 //! ```
 
 pub mod bytecode;
+pub mod fields;
 mod filter_text;
 pub mod filtering;
 pub mod filters;

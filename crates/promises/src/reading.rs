@@ -42,6 +42,8 @@ pub struct Packet {
     pub head: PacketHead,
     /// Longer than the file.
     pub is_cut: bool,
+    /// Its length, as far as the file has it.
+    pub size_bytes: usize,
     /// Its event records.
     pub events: Vec<Event>,
     /// Why there are no more.
@@ -130,10 +132,10 @@ impl Reader {
         while offset < bytes.len() && reading.packets.len() < PACKETS_MAX {
             let left = &bytes[offset..];
             match self.packet(left, clock, chunk_bytes) {
-                Ok((packet, total_bytes)) => {
+                Ok(packet) => {
                     clock = packet.behind.1;
+                    offset += packet.size_bytes;
                     reading.packets.push(packet);
-                    offset += total_bytes;
                 }
                 Err(fault) => {
                     reading.fault = Some(fault);
@@ -144,8 +146,8 @@ impl Reader {
         reading
     }
 
-    /// The packet that `bytes` begin with, and its length.
-    fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<(Packet, usize), HeadError> {
+    /// The packet that `bytes` begin with.
+    fn packet(&self, bytes: &[u8], clock: u64, chunk_bytes: usize) -> Result<Packet, HeadError> {
         let slack = [bytes, &[self.slack; SLACK]].concat();
         let left_bits = 8 * bytes.len() as u64;
         let whole = Window::new(&slack, 0, left_bits);
@@ -168,8 +170,8 @@ impl Reader {
         let (events, clock) = (walk.events, walk.state.clock);
         let line = line.map(|text| text.as_bytes().to_vec());
         let is_cut = total > left_bits;
-        let total_bytes = (total.min(left_bits) / 8) as usize;
-        Ok((Packet { head, is_cut, events, stop, behind: (position, clock), line }, total_bytes))
+        let size_bytes = (total.min(left_bits) / 8) as usize;
+        Ok(Packet { head, is_cut, size_bytes, events, stop, behind: (position, clock), line })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{bytecode, filtering, filters, metadata, native, packets, programs, starts};
+use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts};
 
 /// A slow machine does less, so that nobody waits.
 const TIME_MAX: Duration = Duration::from_secs(3);
@@ -60,6 +60,19 @@ fn filtering() {
     });
     println!("{kept} of {events} events were kept");
     assert!(kept > events / 20 && kept < events * 19 / 20, "{kept} of {events} events were kept");
+}
+
+#[test]
+fn fields() {
+    let (mut compared, mut there) = (0, 0);
+    smoke(1500, |random| {
+        let data = starts::packet(random);
+        let (trace, packet, _) = packets::split(&data);
+        let (count, found) = fields::hold(&Arc::new(trace), packet, random);
+        (compared, there) = (compared + count, there + found);
+    });
+    println!("{there} of {compared} values were there");
+    assert!(there > compared / 4 && there < compared, "{there} of {compared} values were there");
 }
 
 #[test]
