@@ -24,6 +24,8 @@ pub mod part;
 pub mod roles;
 pub mod setup;
 mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod threads;
 pub mod windows;
 

@@ -122,6 +122,10 @@ impl<R: Life> Threads<R> {
 
     /// Adds the part that follows; `over` takes lives whose pieces are complete now.
     pub fn merge(&mut self, right: Self, mut over: impl FnMut(ThreadId, R)) {
+        // Lives begin there that end those before, even if they are over themselves.
+        for key in right.ended.iter().filter(|key| !right.left.contains_key(key)) {
+            self.end(*key, &mut over);
+        }
         for (key, piece) in right.left {
             self.append(key, piece, &mut over);
             self.end(key, &mut over);

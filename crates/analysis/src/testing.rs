@@ -1,0 +1,273 @@
+//! Traces as a few lines of text, for the cases of analyses, and cuts of them.
+//!
+//! ```text
+//! lane cpu=0 span=0..1000                          lanes come first; `hole=200..300` and `lost=5` where events are lost
+//! 10 0 thread_switch prev_tid=0 next_tid=5 next_comm=bash          time, lane, role, fields
+//! 12 0 syscall_entry syscall=read fd=3 @tid=5                      fields of the context have an `@`
+//! 12 0 thread_switch prev_tid=5 next_tid=0 +request=7              what was asked for by path has a `+`
+//! ```
+
+use std::sync::Arc;
+
+use crate::events::EventRows;
+use crate::roles::{CONTEXT, FieldFacts, FieldKind, Role};
+use crate::{Analysis, BoundClass, BoundRole, LaneFacts, Part, Setup, Shape, Slot, Wishes, decode, encode};
+
+/// A trace from text.
+#[derive(Debug)]
+pub struct Script {
+    /// The lanes.
+    pub lanes: Vec<LaneFacts>,
+    /// A class for each event: its fields are the class' own.
+    pub classes: Vec<BoundClass>,
+    /// Time, lane and class of each event.
+    pub events: Vec<(i64, usize, usize)>,
+}
+
+impl Script {
+    /// Reads the text.
+    ///
+    /// # Panics
+    ///
+    /// A line is wrong.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let mut script = Self { lanes: Vec::new(), classes: Vec::new(), events: Vec::new() };
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            match line.strip_prefix("lane") {
+                Some(rest) => script.lanes.push(lane(rest)),
+                None => script.event(line),
+            }
+        }
+        script.events.sort_by_key(|event| (event.0, event.1));
+        script
+    }
+
+    /// What an analysis is told.
+    #[must_use]
+    pub fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
+        Setup { classes: &self.classes, lanes: &self.lanes, wishes }
+    }
+
+    fn event(&mut self, line: &str) {
+        let mut words = line.split_whitespace();
+        let mut word = || words.next().unwrap_or_else(|| panic!("`{line}` lacks a word"));
+        let (time, lane, role) = (number(word()), number(word()) as usize, word());
+        let role = Role::named(role).unwrap_or_else(|| panic!("`{role}` is no role"));
+        assert!(lane < self.lanes.len(), "`{line}` is of a lane that there is not");
+        let mut slots = vec![Slot::Absent; role.facts().fields.len()];
+        let mut context: [Slot; CONTEXT.len()] = Default::default();
+        let mut extra = Vec::new();
+        for field in words {
+            let (name, value) = field.split_once('=').unwrap_or_else(|| panic!("`{field}` is no field"));
+            if let Some(name) = name.strip_prefix('@') {
+                let place = CONTEXT.iter().position(|facts| facts.name == name);
+                let place = place.unwrap_or_else(|| panic!("`{name}` is not of the context"));
+                context[place] = slot(value, is_text(&CONTEXT[place], value));
+            } else if name.starts_with('+') {
+                extra.push(slot(value, value.parse::<i64>().is_err()));
+            } else {
+                let place = role.field(name).unwrap_or_else(|| panic!("{} has no `{name}`", role.name()));
+                slots[place] = slot(value, is_text(&role.facts().fields[place], value));
+            }
+        }
+        let name: Arc<str> = role.name().into();
+        self.events.push((time, lane, self.classes.len()));
+        self.classes.push(BoundClass { name, roles: vec![BoundRole { role, slots }], context, extra });
+    }
+
+    /// The answer's state after reading everything as one part.
+    pub fn state<A: Analysis>(&self, analysis: &A) -> A::State {
+        self.part(analysis, |_| true)
+    }
+
+    /// The state after reading parts and merging them: cut at these times, merged in the order that `merges` says. Each
+    /// part goes through its encoded form.
+    ///
+    /// # Panics
+    ///
+    /// A state cannot be decoded.
+    pub fn cut_state<A: Analysis>(
+        &self,
+        analysis: &A,
+        cuts: &[i64],
+        mut merges: impl FnMut(usize) -> usize,
+    ) -> A::State {
+        let mut bounds = vec![i64::MIN];
+        bounds.extend_from_slice(cuts);
+        bounds.push(i64::MAX);
+        let spans = || bounds.windows(2).map(|pair| (pair[0], pair[1]));
+        let is_in = |span: (i64, i64), time: i64| span.0 <= time && (time < span.1 || span.1 == i64::MAX);
+        let mut parts: Vec<A::State> = match analysis.shape() {
+            Shape::Slice => spans().map(|span| self.part(analysis, |event| is_in(span, event.0))).collect(),
+            Shape::Lane => (0..self.lanes.len())
+                .flat_map(|lane| spans().map(move |span| (lane, span)))
+                .map(|(lane, span)| self.part(analysis, |event| event.1 == lane && is_in(span, event.0)))
+                .collect(),
+        };
+        let through_bytes = |state: A::State| {
+            let bytes = encode(analysis, &state).expect("a state can be encoded");
+            decode(analysis, &bytes).expect("what was encoded can be decoded")
+        };
+        parts = parts.into_iter().map(through_bytes).collect();
+        while parts.len() > 1 {
+            let at = merges(parts.len() - 1);
+            let right = parts.remove(at + 1);
+            analysis.merge(&mut parts[at], right);
+        }
+        parts.pop().expect("there is a part")
+    }
+
+    fn part<A: Analysis>(&self, analysis: &A, wants: impl Fn(&(i64, usize, usize)) -> bool) -> A::State {
+        let mut part = Part::new(analysis, self.lanes.len());
+        let mut rows = EventRows::default();
+        rows.cells.resize_with(self.classes.len(), Default::default);
+        let wanted: Vec<&(i64, usize, usize)> = self.events.iter().filter(|event| wants(event)).collect();
+        for lane in 0..self.lanes.len() {
+            (rows.times, rows.places) = (Vec::new(), Vec::new());
+            for (time, _, class) in wanted.iter().filter(|event| event.1 == lane) {
+                rows.times.push(*time);
+                rows.places.push((*class as u32, 0));
+            }
+            (0..rows.times.len()).for_each(|row| part.step(lane, rows.event(row, &self.classes, &[])));
+            part.finish(lane);
+        }
+        while part.settle() {}
+        part.end()
+    }
+
+    /// Whether every way of cutting and merging that is tried gives the answer of reading everything as one part.
+    ///
+    /// # Panics
+    ///
+    /// It does not.
+    pub fn check_cuts<A: Analysis>(&self, analysis: &A, tries: u64) {
+        let whole = text(&analysis.finish(&self.state(analysis)));
+        for seed in 1..=tries {
+            let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let mut cuts: Vec<i64> = Vec::new();
+            for _ in 0..random.below(6) {
+                let event = self.events[random.below(self.events.len())];
+                cuts.push(event.0 + random.below(2) as i64);
+            }
+            cuts.sort_unstable();
+            cuts.dedup();
+            let state = self.cut_state(analysis, &cuts, |choices| random.below(choices));
+            let found = text(&analysis.finish(&state));
+            let only = |one: &str, other: &str| -> Vec<String> {
+                one.lines().filter(|line| !other.lines().any(|known| known == *line)).map(str::to_owned).collect()
+            };
+            let (missing, new) = (only(&whole, &found), only(&found, &whole));
+            assert!(whole == found, "cut at {cuts:?}: without {missing:#?}, but with {new:#?}");
+        }
+    }
+}
+
+/// Numbers that look random and are the same each time.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    /// A number below this one; 0 below 0 and 1.
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        if end == 0 { 0 } else { (self.0 >> 33) as usize % end }
+    }
+}
+
+fn number(word: &str) -> i64 {
+    word.parse().unwrap_or_else(|_| panic!("`{word}` is no number"))
+}
+
+fn is_text(field: &FieldFacts, value: &str) -> bool {
+    match field.kind {
+        FieldKind::Integer => false,
+        FieldKind::Text => true,
+        FieldKind::Either => value.parse::<i64>().is_err(),
+    }
+}
+
+fn slot(value: &str, is_text: bool) -> Slot {
+    if is_text { Slot::Text(value.as_bytes().into()) } else { Slot::Integer(number(value)) }
+}
+
+fn lane(words: &str) -> LaneFacts {
+    let mut lane = LaneFacts { lost: Some(0), ..LaneFacts::default() };
+    let span = |value: &str| {
+        let (begin, end) = value.split_once("..").unwrap_or_else(|| panic!("`{value}` is no span"));
+        (number(begin), number(end))
+    };
+    for word in words.split_whitespace() {
+        match word.split_once('=') {
+            Some(("host", host)) => lane.host = number(host) as u16,
+            Some(("cpu", cpu)) => lane.cpu = Some(number(cpu) as u32),
+            Some(("span", value)) => lane.span_ns = Some(span(value)),
+            Some(("hole", value)) => lane.holes.add(span(value).0, span(value).1),
+            Some(("lost", "?")) => lane.lost = None,
+            Some(("lost", count)) => lane.lost = Some(number(count) as u64),
+            Some(("kernel", version)) => {
+                let (major, minor) = version.split_once('.').unwrap_or_else(|| panic!("`{version}` is no version"));
+                lane.kernel = Some((number(major) as u32, number(minor) as u32));
+            }
+            _ => panic!("`{word}` says nothing of a lane"),
+        }
+    }
+    lane
+}
+
+/// An answer as text: a line for each row.
+#[must_use]
+pub fn text(answer: &crate::Answer) -> String {
+    let mut lines = String::new();
+    for table in &answer.tables {
+        lines += &format!("{}\n", table.class);
+        for row in &table.rows {
+            let cells = table.columns.iter().zip(row).filter(|(_, cell)| **cell != crate::Cell::Empty);
+            let cells: Vec<String> =
+                cells.map(|(column, cell)| format!("{}={}", column.name, cell_text(cell))).collect();
+            lines += &format!("  {}\n", cells.join(" "));
+        }
+        if table.omitted > 0 {
+            lines += &format!("  and {} more\n", table.omitted);
+        }
+    }
+    lines
+}
+
+fn cell_text(cell: &crate::Cell) -> String {
+    use crate::Cell::*;
+    fn bounded<T: Copy + PartialEq + ToString>(number: crate::Bounded<T>) -> String {
+        let [value, low, high] = [number.value, number.low, number.high].map(|number| number.to_string());
+        if number.is_exact() {
+            value
+        } else {
+            format!("{value}[{low},{}]", high.replace("18446744073709551615", "none"))
+        }
+    }
+    let or = |text: Option<String>| text.unwrap_or_else(|| "?".to_owned());
+    match cell {
+        Empty => String::new(),
+        Unknown => "?".to_owned(),
+        Flag(is) => is.to_string(),
+        Count(number) | Duration(number) | Size(number) => bounded(*number),
+        Integer(number) | Timestamp(number) | Fd(number) => number.to_string(),
+        Number(number) => format!("{number:.3}"),
+        Ratio(ratio) | Bitrate(ratio) => {
+            let [value, low, high] = [ratio.value, ratio.low, ratio.high].map(|number| format!("{number:.3}"));
+            if ratio.is_exact() { value } else { format!("{value}[{low},{high}]") }
+        }
+        Text(text) | Syscall(text) | Path(text) | Disk(text) | NetworkInterface(text) => format!("`{text}`"),
+        TimeRange(begin, end) => {
+            format!("{}..{}", or(begin.map(|at| at.to_string())), or(end.map(|at| at.to_string())))
+        }
+        Process { name, pid, tid } => {
+            let number = |number: &Option<i64>| or(number.map(|number| number.to_string()));
+            let tid = tid.map_or(String::new(), |tid| format!(" tid {tid}"));
+            format!("`{} pid {}{tid}`", or(name.clone()), number(pid))
+        }
+        Irq { is_hard, number, name } => {
+            format!("`{} {number} {}`", if *is_hard { "irq" } else { "softirq" }, or(name.clone()))
+        }
+        Cpu(cpu) => cpu.to_string(),
+    }
+}
