@@ -9,8 +9,8 @@
 //!
 //! ```text
 //! up to 7 values    the values themselves, inside of these 64 bytes
-//! up to 4096        two bytes per value: a list of bucket numbers
-//! more              32 counters of 4 bytes for each neighbourhood that has values
+//! more              two bytes per value: a list of bucket numbers
+//! many              32 counters of 4 bytes for each neighbourhood that has values; some 10 KiB
 //! ```
 //!
 //! All that is kept are integer sums and multisets, so merging is associative and commutative to the last bit: however a

@@ -8,16 +8,18 @@
 //! bucket 0 .. 511   512 .. 1023   1024 .. 1535   1536 .. 2047  ...  up to 28671
 //! ```
 //!
-//! At first a bucket number is kept per value, unsorted: two bytes and a push. When that costs more than counters would,
-//! or at 4096 values, *pages* of 32 counters take over. A directory finds the page; it reaches from the first page with
-//! values to the last, since durations of one kind lie in a few octaves.
+//! At first a bucket number is kept per value, unsorted: two bytes and a push. When that would cost more than counters,
+//! *pages* of 32 counters take over. A directory finds the page; it reaches from the first page with values to the last,
+//! since durations of one kind lie in a few octaves. So memory never jumps, which budgets rely on.
+
+use std::borrow::Cow;
 
 /// An octave has 2^9 buckets: half a bucket's width is at most 2^-10 of any value in it, which is below 0.1 %.
 const OCTAVE_BITS: u32 = 9;
 /// How many buckets there are.
 pub(super) const BUCKETS: u16 = (64 - OCTAVE_BITS as u16 + 1) << OCTAVE_BITS;
-/// A list becomes pages at this length at the latest.
-const LIST_MAX: usize = 4096;
+/// Lists up to this length are sorted to be read; longer ones are counted into pages.
+const SORTED_MAX: usize = 256;
 /// Counters on a page.
 const PAGE: usize = 32;
 
@@ -82,19 +84,17 @@ impl Buckets {
         if list.len() < list.capacity() {
             return;
         }
-        let grown_bytes = list.len() * 2 * size_of::<u16>();
-        if list.len() >= LIST_MAX || pages_size_bytes(list) <= grown_bytes {
+        let more = (list.len() / 2).max(16);
+        if pages_size_bytes(list) <= (list.len() + more) * size_of::<u16>() {
             self.paged();
         } else {
-            list.reserve_exact(list.len().max(16));
+            list.reserve_exact(more);
         }
     }
 
     fn paged(&mut self) -> &mut Pages {
         if let Self::Listed(list) = self {
-            let mut pages = Pages::default();
-            list.iter().for_each(|&bucket| pages.add(bucket, 1));
-            *self = Self::Paged(pages);
+            *self = Self::Paged(Pages::of(list));
         }
         match self {
             Self::Paged(pages) => pages,
@@ -112,12 +112,13 @@ impl Buckets {
     /// Buckets that hold values, ascending, with their counts.
     pub(super) fn counted(&self) -> Counted<'_> {
         match self {
-            Self::Listed(list) => {
+            Self::Listed(list) if list.len() <= SORTED_MAX => {
                 let mut sorted = list.clone();
                 sorted.sort_unstable();
                 Counted::Listed { sorted, next: 0 }
             }
-            Self::Paged(pages) => Counted::Paged { pages, next: 0 },
+            Self::Listed(list) => Counted::Paged { pages: Cow::Owned(Pages::of(list)), next: 0 },
+            Self::Paged(pages) => Counted::Paged { pages: Cow::Borrowed(pages), next: 0 },
         }
     }
 
@@ -157,6 +158,12 @@ pub(super) struct Pages {
 }
 
 impl Pages {
+    fn of(list: &[u16]) -> Self {
+        let mut pages = Self::default();
+        list.iter().for_each(|&bucket| pages.add(bucket, 1));
+        pages
+    }
+
     #[inline]
     fn add(&mut self, bucket: u16, count: u64) {
         if let Some(counter) = self.counter(bucket)
@@ -260,7 +267,7 @@ pub(super) enum Counted<'a> {
     },
     /// `next` counts counters from the directory's first page on, absent pages included.
     Paged {
-        pages: &'a Pages,
+        pages: Cow<'a, Pages>,
         next: usize,
     },
 }
