@@ -3,9 +3,11 @@
 //! Prints `name<TAB>nanoseconds per operation`, the median of 15 runs.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
-use kymo_analysis::{Histogram, Merge};
+use kymo_analysis::{Histogram, KeyTable, MemorySpool, Merge, Room, Weight};
+use serde::{Deserialize, Serialize};
 
 /// Runs of which the median is taken.
 const RUNS: usize = 15;
@@ -58,6 +60,45 @@ fn histograms() {
     measure("histogram: five quantiles of 3000 values", 1, || listed.quantiles([0.5, 0.9, 0.95, 0.99, 0.999]));
 }
 
+/// What a table of threads may count.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+struct Busy {
+    runs: u64,
+    busy_ns: u64,
+}
+
+impl Merge for Busy {
+    fn merge(&mut self, later: Self) {
+        self.runs += later.runs;
+        self.busy_ns += later.busy_ns;
+    }
+}
+
+impl Weight for Busy {}
+
+fn tables() {
+    let keys: Vec<u64> = durations(1 << 20);
+    for threads in [100, 10_000] {
+        let mut table = KeyTable::<u32, Busy>::default();
+        measure(&format!("table: entry, {threads} keys"), keys.len(), || {
+            for &key in &keys {
+                let busy = table.entry((key % threads) as u32);
+                busy.runs += 1;
+                busy.busy_ns += key;
+            }
+        });
+    }
+    let room = Room { spool: Arc::new(MemorySpool::default()), budget_bytes: 1 << 20 };
+    measure("table: entry and finish, a million keys, spilled", keys.len(), || {
+        let mut table = KeyTable::<u64, Busy>::new(room.clone());
+        for number in 0..keys.len() as u64 {
+            table.entry(number.wrapping_mul(0x9E37_79B9_7F4A_7C15)).runs += 1;
+        }
+        table.finish().map(|row| row.expect("memory can be read").1.runs).sum::<u64>()
+    });
+}
+
 fn main() {
     histograms();
+    tables();
 }

@@ -18,11 +18,13 @@ pub mod cpu;
 pub mod events;
 pub mod glob;
 mod histogram;
+mod keyed;
 pub mod mapping;
 mod merge;
 pub mod part;
 pub mod roles;
 pub mod setup;
+mod spool;
 mod state;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -35,10 +37,12 @@ use serde::de::DeserializeOwned;
 pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
 pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
+pub use keyed::{KeyTable, Rows, TableKey, TableValue, Top};
 pub use merge::{Merge, Weight};
 pub use part::Part;
 pub use roles::{FieldIndex, Role};
 pub use setup::{Setup, Wishes};
+pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};
 pub use state::{StateError, decode, encode};
 pub use windows::Windows;
 

@@ -1,0 +1,148 @@
+//! Where tables put rows that do not fit into memory: blocks of bytes, written once, read back, given up.
+//!
+//! This crate knows no files. Whoever drives it hands in a [`Spool`], and what that writes to is its own affair.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A block of bytes that a [`Spool`] keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where it begins: for the spool to find it, and for messages.
+    pub at: u64,
+    /// How long it is.
+    pub size_bytes: usize,
+}
+
+/// Keeps blocks of bytes outside of memory. Any thread may write and read at any time.
+pub trait Spool: fmt::Debug + Send + Sync {
+    /// Keeps these bytes.
+    ///
+    /// # Errors
+    ///
+    /// There is no space, or writing does not work.
+    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError>;
+
+    /// Replaces the content of `bytes` by that of a block.
+    ///
+    /// # Errors
+    ///
+    /// Reading does not work.
+    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError>;
+
+    /// Nobody will read this block again.
+    fn release(&self, block: Block);
+}
+
+/// A spool, and how much memory a table may take before it uses it.
+#[derive(Clone, Debug)]
+pub struct Room {
+    /// Where rows go.
+    pub spool: Arc<dyn Spool>,
+    /// What one table may keep in memory. It takes up to half as much again for a moment, while it grows or spills.
+    pub budget_bytes: usize,
+}
+
+/// Rows cannot be put aside, or do not come back as they were.
+#[derive(Debug, thiserror::Error)]
+#[error("at byte {at} of the spool for tables: {kind}")]
+pub struct SpoolError {
+    /// Where in the spool.
+    pub at: u64,
+    /// What is wrong.
+    pub kind: SpoolErrorKind,
+}
+
+/// What is wrong with a spool.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolErrorKind {
+    /// What the spool writes to has no space left.
+    #[error("there is no space for {needed_bytes} more bytes")]
+    Full {
+        /// The size of the block that was to be written.
+        needed_bytes: usize,
+    },
+    /// A block could not be written.
+    #[error("{needed_bytes} bytes cannot be written: {cause}")]
+    Write {
+        /// The size of the block.
+        needed_bytes: usize,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A block could not be read.
+    #[error("{wanted_bytes} bytes cannot be read: {cause}")]
+    Read {
+        /// The size of the block.
+        wanted_bytes: usize,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// A block is not what was written.
+    #[error("a block of {size_bytes} bytes is not what was written there")]
+    Changed {
+        /// The size of the block.
+        size_bytes: usize,
+    },
+    /// A row cannot be read.
+    #[error("a row cannot be read: {0}")]
+    Row(postcard::Error),
+    /// A row cannot be written.
+    #[error("a row cannot be written: {0}")]
+    Unwritable(postcard::Error),
+    /// Keys do not ascend, so they are ordered in another way than when they were written.
+    #[error("rows are not in the order of their keys")]
+    Order,
+}
+
+/// A spool in memory: for tests, and where there is no place to write to.
+#[derive(Debug, Default)]
+pub struct MemorySpool {
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Debug, Default)]
+struct Blocks {
+    /// By where they begin; released ones are empty.
+    kept: std::collections::BTreeMap<u64, Box<[u8]>>,
+    end: u64,
+}
+
+impl MemorySpool {
+    /// The size of all blocks that are not released.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.lock().kept.values().map(|block| block.len()).sum()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Spool for MemorySpool {
+    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
+        let mut blocks = self.lock();
+        let block = Block { at: blocks.end, size_bytes: bytes.len() };
+        blocks.end += bytes.len() as u64;
+        blocks.kept.insert(block.at, bytes.into());
+        Ok(block)
+    }
+
+    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+        bytes.clear();
+        match self.lock().kept.get(&block.at) {
+            Some(kept) => bytes.extend_from_slice(kept),
+            None => {
+                let kind = SpoolErrorKind::Changed { size_bytes: block.size_bytes };
+                return Err(SpoolError { at: block.at, kind });
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self, block: Block) {
+        self.lock().kept.remove(&block.at);
+    }
+}
