@@ -14,6 +14,7 @@
 //! state keeps what it could not know, and [`Analysis::merge`] resolves it from the part before.
 
 pub mod answer;
+pub mod bind;
 pub mod cpu;
 pub mod events;
 pub mod glob;
@@ -22,6 +23,7 @@ mod keyed;
 pub mod mapping;
 mod merge;
 pub mod part;
+pub mod project;
 pub mod roles;
 pub mod setup;
 mod spool;

@@ -149,6 +149,18 @@ enum OfPacket {
     Column(u16, InputKind),
 }
 
+/// What names mean for the events of a class, for those who choose before they ask.
+#[must_use]
+pub fn names<'a>(
+    decoder: &'a Decoder,
+    stream_class: usize,
+    event_class: usize,
+    facts: &'a FilterFacts<'a>,
+) -> impl Fields + 'a {
+    let stream = decoder.stream_class(stream_class);
+    ClassFields::new(decoder.trace_class(), stream, &stream.event_classes[event_class], facts)
+}
+
 impl FieldReader {
     /// A reader of no fields.
     #[must_use]

@@ -1,0 +1,426 @@
+//! Bindings: what the events of some traces mean to an analysis, and how its fields are read.
+//!
+//! ```text
+//! mappings ─┐
+//! Needs    ─┼─> for each class of events: roles, each with the first section whose condition holds
+//! classes  ─┘        │
+//!                    ├─ BoundClass (one for each combination of sections): where the fields are
+//!                    └─ FieldReader of the data stream class: columns of what is asked for, nothing else
+//! ```
+//!
+//! Which section a class has is known from metadata ([`matching`]); only conditions that depend on an event's fields
+//! are asked of events, by [`crate::project`].
+
+pub mod matching;
+
+use std::sync::Arc;
+
+use kymo_decode::fields::{self, FieldPlace, FieldReader};
+use kymo_decode::filter::{FilterFacts, StreamFilter};
+use kymo_decode::{Decoder, LowerError};
+use kymo_filter::{Constant, Path};
+use kymo_format::model::EventRecordClass;
+use kymo_ir::predicate::InputKind;
+
+use self::matching::{Choice, Chosen, Matcher, Matching};
+use crate::Needs;
+use crate::events::{BoundClass, BoundRole, ColumnKind, Slot};
+use crate::mapping::Mapping;
+use crate::roles::{CONTEXT, Role};
+
+/// A data stream class of a trace.
+pub struct StreamClass<'a> {
+    /// What reads the trace.
+    pub decoder: &'a Arc<Decoder>,
+    /// The data stream class.
+    pub stream_class: usize,
+    /// What is known of it beside.
+    pub facts: FilterFacts<'a>,
+}
+
+/// What events of some data stream classes mean to an analysis.
+#[derive(Debug)]
+pub struct Bindings {
+    /// All classes that are bound, of all data stream classes; one class of events may be several, where its meaning
+    /// depends on its fields.
+    pub classes: Vec<BoundClass>,
+    /// For each data stream class, in the order in which they were given.
+    pub streams: Vec<StreamBinding>,
+}
+
+/// What events of a data stream class mean to an analysis.
+#[derive(Debug)]
+pub struct StreamBinding {
+    pub(crate) decoder: Arc<Decoder>,
+    pub(crate) reader: FieldReader,
+    /// For each class of events.
+    pub(crate) numbers: Vec<Numbers>,
+    /// The first number of this data stream class.
+    pub(crate) first: u32,
+    /// The class of events, for each number from the first on.
+    pub(crate) event_classes: Vec<u32>,
+    /// Conditions that are asked of events.
+    pub(crate) conditions: Vec<StreamFilter>,
+}
+
+/// What a class of events is among all that are bound.
+#[derive(Debug)]
+pub(crate) enum Numbers {
+    /// Nothing.
+    Never,
+    /// Always the same.
+    Always(u32),
+    /// It depends on the event.
+    Depends(Variants),
+}
+
+/// What a class may be, depending on its events.
+#[derive(Debug)]
+pub(crate) struct Variants {
+    /// For each role the conditions of its sections; of the first that holds the place counts, or the number of all if
+    /// none does. A section without condition is the last one, and always holds.
+    pub(crate) roles: Vec<Vec<Option<usize>>>,
+    /// By the places of all roles, the last role's changing first; `None`: none of the roles.
+    pub(crate) numbers: Vec<Option<u32>>,
+}
+
+/// Combinations of sections that a class of events may have; more roles than that are left out.
+const VARIANTS_MAX: usize = 4096;
+
+/// Whether events of a role are wanted; the text is what the event says by its name alone: of system calls which one it
+/// is, of others what the first star of the pattern stands for. It is empty where the name says nothing.
+pub type Wanted<'a> = &'a dyn Fn(Role, &str) -> bool;
+
+impl Bindings {
+    /// Binds what is needed, and of that what is wanted, by the first mapping that has it. Where no role is needed,
+    /// events of all classes are bound, without roles.
+    ///
+    /// # Errors
+    ///
+    /// A field class that cannot be decoded.
+    pub fn new(
+        streams: &[StreamClass<'_>],
+        mappings: &[Mapping],
+        needs: &Needs,
+        wanted: Wanted<'_>,
+    ) -> Result<Self, LowerError> {
+        let mut bindings = Self { classes: Vec::new(), streams: Vec::new() };
+        for stream in streams {
+            let mut binder = Binder::new(stream, mappings, needs, wanted, &mut bindings.classes);
+            for event_class in 0..binder.event_classes().len() {
+                binder.class(event_class)?;
+            }
+            let binding = binder.finish()?;
+            bindings.streams.push(binding);
+        }
+        Ok(bindings)
+    }
+}
+
+impl StreamBinding {
+    /// Whether an event of the class may be bound: others need not be found at all.
+    #[must_use]
+    pub fn is_bound(&self, event_class: usize) -> bool {
+        !matches!(self.numbers.get(event_class), None | Some(Numbers::Never))
+    }
+
+    /// The number of a class among all that are bound, if that does not depend on the event.
+    #[must_use]
+    pub fn number(&self, event_class: usize) -> Option<u32> {
+        match self.numbers.get(event_class)? {
+            Numbers::Always(number) => Some(*number),
+            Numbers::Never | Numbers::Depends(_) => None,
+        }
+    }
+
+    /// What reads the fields.
+    #[must_use]
+    pub fn reader(&self) -> &FieldReader {
+        &self.reader
+    }
+}
+
+/// Binds the classes of one data stream class.
+struct Binder<'a> {
+    stream: &'a StreamClass<'a>,
+    matcher: Matcher<'a>,
+    needs: &'a Needs,
+    wanted: Wanted<'a>,
+    classes: &'a mut Vec<BoundClass>,
+    reader: FieldReader,
+    numbers: Vec<Numbers>,
+    first: u32,
+    event_classes: Vec<u32>,
+    conditions: Vec<Condition<'a>>,
+}
+
+/// A condition, and the classes whose events are asked.
+struct Condition<'a> {
+    filter: &'a kymo_filter::Filter,
+    event_classes: Vec<usize>,
+}
+
+/// A section of a role, bound.
+struct BoundSection {
+    condition: Option<usize>,
+    role: BoundRole,
+    context: [Slot; CONTEXT.len()],
+}
+
+impl<'a> Binder<'a> {
+    fn new(
+        stream: &'a StreamClass<'a>,
+        mappings: &'a [Mapping],
+        needs: &'a Needs,
+        wanted: Wanted<'a>,
+        classes: &'a mut Vec<BoundClass>,
+    ) -> Self {
+        let matcher = Matcher::new(mappings, stream.decoder.trace_class(), stream.facts.trace_name);
+        let reader = FieldReader::new(stream.decoder, stream.stream_class);
+        let first = classes.len() as u32;
+        let (numbers, event_classes, conditions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { stream, matcher, needs, wanted, classes, reader, numbers, first, event_classes, conditions }
+    }
+
+    fn event_classes(&self) -> &'a [EventRecordClass] {
+        &self.stream.decoder.stream_class(self.stream.stream_class).event_classes
+    }
+
+    /// Binds one class of events.
+    fn class(&mut self, event_class: usize) -> Result<(), LowerError> {
+        let name = self.event_classes()[event_class].name.as_deref().unwrap_or_default();
+        let (needs, wanted) = (self.needs, self.wanted);
+        let is_needed = |role: Role, captured: &str| {
+            needs.roles.iter().any(|(needed, _)| *needed == role) && wanted(role, captured)
+        };
+        let stream = self.stream;
+        let names = fields::names(stream.decoder, stream.stream_class, event_class, &stream.facts);
+        let roles = self.matcher.roles(name, &names, &is_needed);
+        let is_all = self.needs.roles.is_empty();
+        if roles.is_empty() && !is_all {
+            self.numbers.push(Numbers::Never);
+            return Ok(());
+        }
+        let context = self.matcher.context(None, &names);
+        let mut asked = Asked::default();
+        let sections: Vec<Vec<(Option<usize>, AskedSection)>> =
+            roles.iter().map(|matchings| self.ask(event_class, matchings, &names, &mut asked)).collect();
+        let bare = self.ask_context(&context, &mut asked);
+        let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
+        let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
+        let slots: Vec<Slot> = places.iter().map(|field| slot(&field.place)).collect();
+        let get = |place: &Place| place.slot(&slots);
+        let sections: Vec<Vec<BoundSection>> = sections
+            .iter()
+            .zip(&roles)
+            .map(|(asked, matchings)| {
+                let role = matchings[0].section.role;
+                let bound = |(condition, section): &(Option<usize>, AskedSection)| BoundSection {
+                    condition: *condition,
+                    role: BoundRole { role, slots: section.fields.iter().map(get).collect() },
+                    context: std::array::from_fn(|field| get(&section.context[field])),
+                };
+                asked.iter().map(bound).collect()
+            })
+            .collect();
+        let bare = BoundClass {
+            name: name.into(),
+            roles: Vec::new(),
+            context: std::array::from_fn(|field| get(&bare[field])),
+            extra: extra.iter().map(|&place| slots[place].clone()).collect(),
+        };
+        self.add(event_class, &bare, &sections);
+        Ok(())
+    }
+
+    /// Asks for what is needed of a role.
+    fn ask(
+        &mut self,
+        event_class: usize,
+        matchings: &[Matching<'a>],
+        names: &dyn kymo_filter::Fields,
+        asked: &mut Asked,
+    ) -> Vec<(Option<usize>, AskedSection)> {
+        let mut sections = Vec::new();
+        for matching in matchings {
+            let role = matching.section.role;
+            let needed = self.needs.roles.iter().filter(|(needed, _)| *needed == role).flat_map(|(_, fields)| fields);
+            let mut fields: Vec<Place> = matching.fields.iter().map(|_| Place::default()).collect();
+            for &field in needed {
+                fields[field] = asked.choice(&matching.fields[field]);
+            }
+            let context = self.matcher.context(Some(matching), names);
+            let context = self.ask_context(&context, asked);
+            let condition = matching.condition.map(|filter| self.condition(filter, event_class));
+            sections.push((condition, AskedSection { fields, context }));
+        }
+        sections
+    }
+
+    fn ask_context(&self, context: &[Choice], asked: &mut Asked) -> [Place; CONTEXT.len()] {
+        std::array::from_fn(|field| {
+            if self.needs.context.contains(&field) { asked.choice(&context[field]) } else { Place::default() }
+        })
+    }
+
+    /// The place of a condition that events of a class are asked.
+    fn condition(&mut self, filter: &'a kymo_filter::Filter, event_class: usize) -> usize {
+        let known = self.conditions.iter().position(|known| std::ptr::eq(known.filter, filter));
+        let place = known.unwrap_or_else(|| {
+            self.conditions.push(Condition { filter, event_classes: Vec::new() });
+            self.conditions.len() - 1
+        });
+        self.conditions[place].event_classes.push(event_class);
+        place
+    }
+
+    /// Adds a class that has sections for each of its roles.
+    fn add(&mut self, event_class: usize, bare: &BoundClass, roles: &[Vec<BoundSection>]) {
+        let mut count = 1usize;
+        let sizes = roles.iter().map(|sections| sections.len() + usize::from(depends(sections)));
+        let kept = sizes.take_while(|size| {
+            count = count.saturating_mul(*size);
+            count <= VARIANTS_MAX
+        });
+        let roles = &roles[..kept.count()];
+        let mut numbers = vec![Vec::new()];
+        for sections in roles {
+            let places = sections.len() + usize::from(depends(sections));
+            let longer = |chosen: &Vec<usize>| -> Vec<Vec<usize>> {
+                (0..places).map(|place| [&chosen[..], &[place]].concat()).collect()
+            };
+            numbers = numbers.iter().flat_map(longer).collect();
+        }
+        let mut numbers: Vec<Option<u32>> =
+            numbers.iter().map(|chosen| self.variant(event_class, bare, roles, chosen)).collect();
+        if !roles.iter().any(|sections| sections.iter().any(|section| section.condition.is_some())) {
+            let number = numbers.pop().flatten();
+            self.numbers.push(number.map_or(Numbers::Never, Numbers::Always));
+            return;
+        }
+        let conditions = |sections: &Vec<BoundSection>| sections.iter().map(|section| section.condition).collect();
+        self.numbers.push(Numbers::Depends(Variants { roles: roles.iter().map(conditions).collect(), numbers }));
+    }
+
+    /// A class with the chosen section of each role; `None` where it has no role that is asked for.
+    fn variant(
+        &mut self,
+        event_class: usize,
+        bare: &BoundClass,
+        roles: &[Vec<BoundSection>],
+        chosen: &[usize],
+    ) -> Option<u32> {
+        let mut class = bare.clone();
+        for section in roles.iter().zip(chosen).filter_map(|(sections, &place)| sections.get(place)) {
+            if class.roles.is_empty() {
+                class.context.clone_from(&section.context);
+            }
+            class.roles.push(section.role.clone());
+        }
+        if class.roles.is_empty() && !self.needs.roles.is_empty() {
+            return None;
+        }
+        self.classes.push(class);
+        self.event_classes.push(event_class as u32);
+        Some(self.classes.len() as u32 - 1)
+    }
+
+    fn finish(self) -> Result<StreamBinding, LowerError> {
+        let events = self.event_classes();
+        let stream = self.stream;
+        let filter = |condition: &Condition<'_>| {
+            let is_asked = |class: &EventRecordClass| {
+                condition.event_classes.iter().any(|&asked| std::ptr::eq(&events[asked], class))
+            };
+            StreamFilter::new(stream.decoder, stream.stream_class, Some(condition.filter), &is_asked, &stream.facts)
+        };
+        Ok(StreamBinding {
+            decoder: Arc::clone(stream.decoder),
+            conditions: self.conditions.iter().map(filter).collect::<Result<_, _>>()?,
+            reader: self.reader,
+            numbers: self.numbers,
+            first: self.first,
+            event_classes: self.event_classes,
+        })
+    }
+}
+
+/// Whether a role may be absent, since all its sections have conditions.
+fn depends(sections: &[BoundSection]) -> bool {
+    sections.iter().all(|section| section.condition.is_some())
+}
+
+/// Paths that are asked of a class, each once.
+#[derive(Default)]
+struct Asked {
+    paths: Vec<Path>,
+}
+
+/// What is asked of a section.
+struct AskedSection {
+    fields: Vec<Place>,
+    context: [Place; CONTEXT.len()],
+}
+
+/// Where a value will be.
+enum Place {
+    /// Known.
+    Known(Slot),
+    /// Where the path is that was asked for.
+    Asked(usize),
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::Known(Slot::Absent)
+    }
+}
+
+impl Place {
+    fn slot(&self, asked: &[Slot]) -> Slot {
+        match self {
+            Self::Known(slot) => slot.clone(),
+            Self::Asked(place) => asked[*place].clone(),
+        }
+    }
+}
+
+impl Asked {
+    fn path(&mut self, path: &Path) -> usize {
+        self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
+            self.paths.push(path.clone());
+            self.paths.len() - 1
+        })
+    }
+
+    fn choice(&mut self, choice: &Choice) -> Place {
+        match choice {
+            Choice::Chosen(Chosen::Path(path)) => Place::Asked(self.path(path)),
+            Choice::Chosen(Chosen::Integer(value)) => Place::Known(Slot::Integer(*value)),
+            Choice::Chosen(Chosen::Text(text)) => Place::Known(Slot::Text(text.as_bytes().into())),
+            Choice::NotSaid | Choice::Missing { .. } | Choice::Unfit { .. } => Place::default(),
+        }
+    }
+}
+
+/// Where a field is, for events.
+fn slot(place: &FieldPlace) -> Slot {
+    match place {
+        FieldPlace::Constant(Constant::Integer(value)) => i64::try_from(*value).map_or(Slot::Absent, Slot::Integer),
+        FieldPlace::Constant(Constant::Text(text)) => Slot::Text(text.as_bytes().into()),
+        FieldPlace::Packet { index, .. } => Slot::Packet(*index),
+        FieldPlace::Column { column, kind, optional } => {
+            let kind = match kind {
+                InputKind::Integer { .. } => ColumnKind::Integer,
+                InputKind::Real => ColumnKind::Real,
+                InputKind::Text(_) => ColumnKind::Text,
+            };
+            Slot::Column { column: *column, kind, is_optional: *optional }
+        }
+        FieldPlace::Constant(Constant::Real(_))
+        | FieldPlace::Missing { .. }
+        | FieldPlace::Compound(_)
+        | FieldPlace::Cycles
+        | FieldPlace::Time => Slot::Absent,
+    }
+}

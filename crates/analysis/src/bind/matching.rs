@@ -1,0 +1,285 @@
+//! Matching: which sections of mappings a class of events has, and where their fields are; from metadata alone.
+//!
+//! ```text
+//! class `sched_wakeup`   [[thread_wakeup]] event = "sched_wakeup"     its name matches
+//!                        when = "!has(success) || success != 0"       always, never, or to be asked of events
+//!                        woken_tid = "tid"                            required: without it, no
+//!                        target_cpu = ["target_cpu", "cpu"]           the first that is there and fits
+//! ```
+//!
+//! Of each role the first section counts that matches without condition; those with conditions before it are
+//! alternatives.
+
+use kymo_filter::{Constant, Fields, Found, Path, Step, Verdict};
+use kymo_format::model::{EnvironmentValue, TraceClass};
+use kymo_ir::predicate::InputKind;
+
+use crate::mapping::{Captures, FieldSource, Mapping, Section};
+use crate::roles::{CONTEXT, FieldFacts, FieldKind, Role};
+
+/// The mappings that a trace has use for.
+#[derive(Debug)]
+pub struct Matcher<'m> {
+    mappings: Vec<&'m Mapping>,
+}
+
+/// A class of events has a role.
+#[derive(Clone, Debug)]
+pub struct Matching<'m> {
+    /// What says so.
+    pub mapping: &'m Mapping,
+    /// Where in it.
+    pub section: &'m Section,
+    /// What is asked of events: others have not the role.
+    pub condition: Option<&'m kymo_filter::Filter>,
+    /// For each field of the role.
+    pub fields: Vec<Choice>,
+    /// For each field of [`CONTEXT`], where the section itself says so.
+    pub context: Vec<Choice>,
+}
+
+/// Where a field is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// The mapping does not say.
+    NotSaid,
+    /// There.
+    Chosen(Chosen),
+    /// In none of the places that the mapping says.
+    Missing {
+        /// Names like the first one that there are, if somebody looked for them.
+        near: Vec<String>,
+    },
+    /// There is something, but of another kind.
+    Unfit {
+        /// Its name.
+        path: String,
+        /// What it is: `text`.
+        what: &'static str,
+    },
+}
+
+/// Where a field is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chosen {
+    /// In a field of the event.
+    Path(Path),
+    /// The same for all events.
+    Integer(i64),
+    /// The same for all events.
+    Text(String),
+}
+
+/// Why a class whose name matches a section has not its role.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refusal {
+    /// Its condition is never true.
+    NeverTrue,
+    /// Its condition cannot be asked of this class.
+    Untyped(String),
+    /// Fields that are required are not there.
+    Required(Vec<(&'static str, Choice)>),
+}
+
+impl<'m> Matcher<'m> {
+    /// The mappings whose condition a trace fulfils.
+    #[must_use]
+    pub fn new(mappings: &'m [Mapping], trace: &TraceClass, trace_name: &str) -> Self {
+        let facts = TraceFacts { trace, trace_name };
+        let is_for = |mapping: &&Mapping| match &mapping.when {
+            Some(when) => when.bind(&facts).is_ok_and(|binding| binding.verdict() == Verdict::AlwaysTrue),
+            None => true,
+        };
+        Self { mappings: mappings.iter().filter(is_for).collect() }
+    }
+
+    /// The mappings.
+    #[must_use]
+    pub fn mappings(&self) -> &[&'m Mapping] {
+        &self.mappings
+    }
+
+    /// For each role of a class that is wanted, the sections that match, of which the first counts whose condition
+    /// holds. `names`: of the class' fields.
+    #[must_use]
+    pub fn roles(
+        &self,
+        name: &str,
+        names: &dyn Fields,
+        is_wanted: &dyn Fn(Role, &str) -> bool,
+    ) -> Vec<Vec<Matching<'m>>> {
+        let mut roles: Vec<Vec<Matching<'m>>> = Vec::new();
+        for mapping in &self.mappings {
+            for section in &mapping.sections {
+                let known = roles.iter().position(|matchings| matchings[0].section.role == section.role);
+                let is_settled = |matchings: &Vec<Matching<'_>>| matchings.iter().any(|one| one.condition.is_none());
+                if known.is_some_and(|known| is_settled(&roles[known])) {
+                    continue;
+                }
+                let Some(captures) = section.captures(name) else { continue };
+                if !is_wanted(section.role, what(section, &captures)) {
+                    continue;
+                }
+                let Ok(matching) = matching(mapping, section, &captures, names) else { continue };
+                match known {
+                    Some(known) => roles[known].push(matching),
+                    None => roles.push(vec![matching]),
+                }
+            }
+        }
+        roles
+    }
+
+    /// Where the fields of [`CONTEXT`] are: where the section of a role says, its mapping, or any other.
+    #[must_use]
+    pub fn context(&self, of: Option<&Matching<'m>>, names: &dyn Fields) -> Vec<Choice> {
+        let choose = |(field, facts): (usize, &FieldFacts)| {
+            let own = of.map(|matching| matching.context[field].clone());
+            let mappings = of.map(|matching| matching.mapping).into_iter().chain(self.mappings.iter().copied());
+            let others = mappings.map(|mapping| choose(&mapping.context[field], facts.kind, None, names));
+            let mut all = own.into_iter().chain(others);
+            all.find(|choice| matches!(choice, Choice::Chosen(_))).unwrap_or(Choice::NotSaid)
+        };
+        CONTEXT.iter().enumerate().map(choose).collect()
+    }
+}
+
+/// What an event says by its name alone.
+fn what<'a>(section: &'a Section, captures: &Captures<'a>) -> &'a str {
+    let said = section.role.field("syscall").and_then(|field| section.fields[field].first());
+    match said {
+        Some(FieldSource::Text(text)) => text,
+        Some(FieldSource::Capture(star)) => captures.get(*star).unwrap_or_default(),
+        Some(FieldSource::Integer(_) | FieldSource::Path(_)) => "",
+        None if section.role.field("syscall").is_some() => "",
+        None => captures.first(),
+    }
+}
+
+/// How a class whose name matches has the role of a section.
+///
+/// # Errors
+///
+/// Why it has not.
+pub fn matching<'m>(
+    mapping: &'m Mapping,
+    section: &'m Section,
+    captures: &Captures<'_>,
+    names: &dyn Fields,
+) -> Result<Matching<'m>, Refusal> {
+    let facts = section.role.facts();
+    let choices = |said: &[Vec<FieldSource>], facts: &[FieldFacts]| -> Vec<Choice> {
+        said.iter().zip(facts).map(|(said, facts)| choose(said, facts.kind, Some(captures), names)).collect()
+    };
+    let fields = choices(&section.fields, facts.fields);
+    let lacks = |(facts, choice): &(&FieldFacts, &Choice)| facts.is_required && !matches!(choice, Choice::Chosen(_));
+    let lacking: Vec<_> = facts.fields.iter().zip(&fields).filter(lacks).collect();
+    if !lacking.is_empty() {
+        return Err(Refusal::Required(lacking.iter().map(|(facts, choice)| (facts.name, (*choice).clone())).collect()));
+    }
+    let condition = match &section.when {
+        None => None,
+        Some(when) => match when.bind(names).map(|binding| binding.verdict()) {
+            Ok(Verdict::AlwaysTrue) => None,
+            Ok(Verdict::Depends) => Some(when),
+            Ok(Verdict::NeverTrue) => return Err(Refusal::NeverTrue),
+            Err(problems) => {
+                return Err(Refusal::Untyped(problems.first().map(|first| first.kind.to_string()).unwrap_or_default()));
+            }
+        },
+    };
+    let context = choices(&section.context, CONTEXT);
+    Ok(Matching { mapping, section, condition, fields, context })
+}
+
+/// The first place where a field is.
+fn choose(said: &[FieldSource], kind: FieldKind, captures: Option<&Captures<'_>>, names: &dyn Fields) -> Choice {
+    let mut best = if said.is_empty() { Choice::NotSaid } else { Choice::Missing { near: Vec::new() } };
+    for source in said {
+        let choice = match source {
+            FieldSource::Integer(value) => fit(kind, false, Chosen::Integer(*value)),
+            FieldSource::Text(text) => fit(kind, true, Chosen::Text(text.clone())),
+            FieldSource::Capture(star) => {
+                let text = captures.and_then(|captures| captures.get(*star)).unwrap_or_default();
+                match (kind, text.parse()) {
+                    (FieldKind::Integer, Ok(number)) => Choice::Chosen(Chosen::Integer(number)),
+                    _ => fit(kind, true, Chosen::Text(text.to_owned())),
+                }
+            }
+            FieldSource::Path(path) => find(path, kind, names),
+        };
+        match choice {
+            Choice::Chosen(_) => return choice,
+            Choice::Unfit { .. } if !matches!(best, Choice::Unfit { .. }) => best = choice,
+            Choice::Missing { ref near } if best == (Choice::Missing { near: Vec::new() }) && !near.is_empty() => {
+                best = choice;
+            }
+            _ => {}
+        }
+    }
+    best
+}
+
+fn find(path: &Path, kind: FieldKind, names: &dyn Fields) -> Choice {
+    let chosen = || Chosen::Path(path.clone());
+    let unfit = |what| Choice::Unfit { path: path.to_string(), what };
+    match names.find(path) {
+        Found::Missing { near } => Choice::Missing { near },
+        Found::Compound { what } => unfit(what),
+        Found::Scaled { .. } => unfit("a time"),
+        Found::Constant(Constant::Real(_)) => unfit("a real number"),
+        Found::Constant(constant) => with_path(fit(kind, matches!(constant, Constant::Text(_)), chosen()), path),
+        Found::Field(field) => match field.kind {
+            InputKind::Real => unfit("a real number"),
+            kind_of => with_path(fit(kind, matches!(kind_of, InputKind::Text(_)), chosen()), path),
+        },
+    }
+}
+
+fn fit(kind: FieldKind, is_text: bool, chosen: Chosen) -> Choice {
+    match kind {
+        FieldKind::Integer if is_text => Choice::Unfit { path: String::new(), what: "text" },
+        FieldKind::Text if !is_text => Choice::Unfit { path: String::new(), what: "an integer" },
+        FieldKind::Integer | FieldKind::Text | FieldKind::Either => Choice::Chosen(chosen),
+    }
+}
+
+fn with_path(choice: Choice, path: &Path) -> Choice {
+    match choice {
+        Choice::Unfit { what, .. } => Choice::Unfit { path: path.to_string(), what },
+        other => other,
+    }
+}
+
+/// What is known of a trace as a whole: its environment and its name.
+struct TraceFacts<'a> {
+    trace: &'a TraceClass,
+    trace_name: &'a str,
+}
+
+impl Fields for TraceFacts<'_> {
+    fn find(&self, path: &Path) -> Found {
+        let names: Option<Vec<&str>> = path
+            .steps
+            .iter()
+            .map(|step| match step {
+                Step::Name(name) => Some(name.as_str()),
+                Step::Index(_) => None,
+            })
+            .collect();
+        let value = match names.as_deref() {
+            Some(["env", entry] | ["trace", "env", entry]) => match self.trace.environment(entry) {
+                Some(EnvironmentValue::Integer(value)) => Some(Constant::Integer(*value)),
+                Some(EnvironmentValue::Text(text)) => Some(Constant::Text(text.clone())),
+                None => None,
+            },
+            Some(["trace", "name"]) => Some(Constant::Text(self.trace_name.to_owned())),
+            _ => None,
+        };
+        value.map_or(Found::Missing { near: Vec::new() }, Found::Constant)
+    }
+
+    fn instant(&self, _: &str) -> Option<i64> {
+        None
+    }
+}
