@@ -1,0 +1,101 @@
+"""Oracle of `kymo block`: what block devices were asked for, and how long they took. See docs/analyses.md, section 8.
+
+    block.py TRACE
+"""
+
+import sys
+from collections import defaultdict
+
+from events import Trace
+from figures import Answer, percentiles, statistics, with_prefix
+
+FIELDS = ("dev", "sector", "nr_sector", "rwbs")
+WANTED = {name: FIELDS for name in ("block_rq_insert", "block_rq_issue", "block_rq_complete")}
+SECTOR_BYTES = 512
+
+
+def is_write(rwbs):
+    """LTTng gives a number, perf a text."""
+    if isinstance(rwbs, str):
+        return "W" in rwbs or "D" in rwbs or "R" not in rwbs
+    return bool((rwbs or 0) & 1)
+
+
+class Device:
+    """What one device was asked for."""
+
+    def __init__(self):
+        self.requests = {"reads": 0, "writes": 0}
+        self.sectors, self.latencies, self.queued = 0, [], []
+        self.others = dict.fromkeys(("began_before", "never_ended", "lost_inside"), 0)
+
+
+class Requests:
+    """All requests, one event after the other."""
+
+    def __init__(self, trace):
+        self.losses = trace.losses()
+        self.devices = defaultdict(Device)
+        self.inserted, self.issued = {}, {}
+
+    def _is_whole(self, begin, end):
+        return not any(loss.touches(begin, end) for loss in self.losses)
+
+    def step(self, event):
+        if event.name in WANTED:
+            key = event.get("dev"), event.get("sector")
+            getattr(self, event.name[len("block_rq_") :])(event, key, self.devices[key[0]])
+
+    def insert(self, event, key, _):
+        self.inserted.setdefault(key, event.time)
+
+    def issue(self, event, key, device):
+        if key in self.issued:
+            device.others["never_ended"] += 1
+        queued = self.inserted.pop(key, None)
+        if queued is not None and self._is_whole(queued, event.time):
+            device.queued.append(event.time - queued)
+        device.requests["writes" if is_write(event.get("rwbs")) else "reads"] += 1
+        sectors = event.get("nr_sector") or 0
+        device.sectors += sectors
+        self.issued[key] = event.time, sectors
+
+    def complete(self, event, key, device):
+        begin, remaining = self.issued.pop(key, (None, None))
+        done = event.get("nr_sector") or 0
+        if begin is None:
+            was_lost = any(loss.begin <= event.time for loss in self.losses)
+            device.others["lost_inside" if was_lost else "began_before"] += 1
+        elif 0 < done < remaining:
+            self.issued[key[0], key[1] + done] = begin, remaining - done
+        elif self._is_whole(begin, event.time):
+            device.latencies.append(event.time - begin)
+        else:
+            device.others["lost_inside"] += 1
+
+    def finish(self):
+        for dev, _ in self.issued:
+            self.devices[dev].others["never_ended"] += 1
+
+    def rows(self, result, table):
+        for dev, device in sorted(self.devices.items()):
+            queue = with_prefix(statistics(device.queued), "queue_")
+            del queue["queue_stdev"]
+            figures = {**statistics(device.latencies), **percentiles(device.latencies)}
+            sizes = {"sectors": device.sectors, "bytes": device.sectors * SECTOR_BYTES}
+            result.row(table, {"device": dev, **device.requests, **sizes, **figures, **queue, **device.others})
+
+
+def answer(path):
+    trace = Trace(path, WANTED)
+    requests = Requests(trace)
+    for event in trace.events:
+        requests.step(event)
+    requests.finish()
+    result = Answer()
+    requests.rows(result, "per-device")
+    return result
+
+
+if __name__ == "__main__":
+    answer(sys.argv[1]).print()
