@@ -61,7 +61,7 @@ def main():
     parser.add_argument("--gaps", type=int)
     arguments = parser.parse_args()
     needs_events = arguments.rates or arguments.gaps
-    trace = Trace(arguments.trace, lambda name: () if needs_events else None, is_wanted=lambda name: True)
+    trace = Trace(arguments.trace, lambda name: () if needs_events else None, is_wanted=lambda name: True, name_of=str)
     result = Answer()
     if arguments.rates:
         rates(result, trace, arguments.rates)

@@ -43,7 +43,6 @@ class Stream:
         self.names = {event_class.name for event_class in stream.cls.values()}
         self.cpu = None
         self.begin = self.end = self.last_event = None
-        self.packets = 0
         self.losses = []
 
     def seen(self, time):
@@ -93,8 +92,8 @@ def integer_among(structure, names):
 class Trace:
     """The events that `wanted` names, all streams, all losses."""
 
-    def __init__(self, path, wanted, is_wanted=None):
-        self.path, self.wanted = path, wanted
+    def __init__(self, path, wanted, is_wanted=None, name_of=plain_name):
+        self.path, self.wanted, self.name_of = path, wanted, name_of
         self.is_wanted = is_wanted or (lambda name: self.fields_of(name) is not None)
         self.streams, self.events, self.environment = [], [], {}
         self.counts = {}
@@ -130,18 +129,10 @@ class Trace:
 
     def _packet_begin(self, message, stream):
         packet = message.packet
-        context = packet.context_field
         if stream.cpu is None:
-            stream.cpu = integer_among(context, ("cpu_id",))
-        time = None
-        if packet.stream.cls.packets_have_beginning_default_clock_snapshot:
-            time = message.default_clock_snapshot.ns_from_origin
-            if stream.begin is None:
-                stream.begin = time
-        if stream.packets == 0 and not stream.losses and integer_among(context, ("events_discarded",)):
-            end = integer_among(context, ("timestamp_end",))
-            stream.losses.append(Loss(time, end, None))
-        stream.packets += 1
+            stream.cpu = integer_among(packet.context_field, ("cpu_id",))
+        if stream.begin is None and packet.stream.cls.packets_have_beginning_default_clock_snapshot:
+            stream.begin = message.default_clock_snapshot.ns_from_origin
 
     def _loss(self, message, stream, is_events):
         has_times = (
@@ -160,7 +151,7 @@ class Trace:
         stream.last_event = time
         key = (stream.class_id, source.name)
         self.counts[stream.number, key] = self.counts.get((stream.number, key), 0) + 1
-        name = plain_name(source.name)
+        name = self.name_of(source.name)
         wanted = self.fields_of(name)
         if wanted is None:
             return

@@ -33,7 +33,7 @@ class Interrupts:
     def entry(self, event):
         number, name = event.get("irq"), event.get("name")
         self.names[number] = name
-        self.stacks[event.cpu].append((number, name, event.time))
+        self.stacks[event.cpu].append((number, event.time))
         self.touched.add(event.cpu)
 
     def exit(self, event):
@@ -41,15 +41,15 @@ class Interrupts:
         if any(entry[0] == number for entry in stack):
             while stack[-1][0] != number:
                 above = stack.pop()
-                self.hard_others[above[:2], "lost_inside"] += 1
-            number, name, begin = stack.pop()
+                self.hard_others[above[0], "lost_inside"] += 1
+            _, begin = stack.pop()
             if self._is_whole(event.cpu, begin, event.time):
-                self.hard[(number, name), event.cpu].append(event.time - begin)
+                self.hard[number, event.cpu].append(event.time - begin)
             else:
-                self.hard_others[(number, name), "lost_inside"] += 1
+                self.hard_others[number, "lost_inside"] += 1
         else:
             kind = "lost_inside" if event.cpu in self.touched else "began_before"
-            self.hard_others[(number, self.names.get(number)), kind] += 1
+            self.hard_others[number, kind] += 1
         self.touched.add(event.cpu)
 
     def softirq_raise(self, event):
@@ -86,7 +86,7 @@ class Interrupts:
     def finish(self):
         for stack in self.stacks.values():
             for entry in stack:
-                self.hard_others[entry[:2], "never_ended"] += 1
+                self.hard_others[entry[0], "never_ended"] += 1
         for vector, _ in self.serving.values():
             self.soft_others[vector, "never_ended"] += 1
 
@@ -100,13 +100,13 @@ def answer(path):
     found.finish()
     result = Answer()
     keys = {key for key, _ in found.hard} | {key for key, _ in found.hard_others}
-    for key in sorted(keys, key=str):
+    for key in sorted(keys):
         values = [value for (other, _), some in found.hard.items() if other == key for value in some]
         counts = {kind: found.hard_others.get((key, kind), 0) for kind in CLASSES}
-        result.row("hard", {"irq": list(key), **statistics(values), **counts})
-    for (key, cpu), values in sorted(found.hard.items(), key=str):
+        result.row("hard", {"irq": [key, found.names.get(key)], **statistics(values), **counts})
+    for (key, cpu), values in sorted(found.hard.items()):
         some = {name: value for name, value in statistics(values).items() if name in ("count", "total", "min", "max")}
-        result.row("hard-per-cpu", {"cpu": cpu, "irq": list(key), **some})
+        result.row("hard-per-cpu", {"cpu": cpu, "irq": [key, found.names.get(key)], **some})
     vectors = set(found.soft) | set(found.raises) | {vector for vector, _ in found.soft_others}
     for vector in sorted(vectors):
         counts = {kind: found.soft_others.get((vector, kind), 0) for kind in CLASSES}

@@ -20,14 +20,13 @@ class Pairs:
         self.began_before = self.without_key = 0
 
     def step(self, event):
-        names = [name for name, is_there in ((event.name, True),) if is_there]
         key = tuple(self._value(event, field) for field in self.arguments.key)
         if None in key:
             self.without_key += 1
             return
-        if names[0] in self.arguments.end:
+        if event.name in self.arguments.end:
             self._end(key, event)
-        if names[0] in self.arguments.begin:
+        if event.name in self.arguments.begin:
             self._begin(key, event)
 
     @staticmethod
@@ -53,7 +52,7 @@ class Pairs:
 def answer(arguments):
     fields = [*arguments.key, *([arguments.by] if arguments.by else [])]
     names = {*arguments.begin, *arguments.end}
-    trace = Trace(arguments.trace, lambda name: fields if name in names else None)
+    trace = Trace(arguments.trace, lambda name: fields if name in names else None, name_of=str)
     pairs = Pairs(trace, arguments)
     for event in trace.events:
         pairs.step(event)

@@ -5,6 +5,8 @@
         thread = replay.thread_of(event)    who was running before it
 """
 
+import re
+
 UNKNOWN = "?"
 
 SWITCH = ("prev_tid", "prev_pid", "prev_state", "prev_comm", "next_tid", "next_pid", "next_comm", "next_prio")
@@ -27,13 +29,20 @@ class Run:
         self.end, self.is_first, self.is_last, self.odd, self.priority = None, is_first, False, False, priority
 
 
-def state_kind(state):
-    """What `prev_state` says: runnable, ending (if the thread exited) or blocked."""
+def state_kind(state, is_dead_marked, has_exited):
+    """What `prev_state` says: runnable, dead or blocked."""
     if state is None:
         return "blocked"
     if state & 0xFF == 0:
         return "runnable"
-    return "ending" if state & 0x0F == 0 else "blocked"
+    marks = 0xF0 if has_exited else 0x70 if is_dead_marked else 0x30
+    return "dead" if state & 0x0F == 0 and state & marks else "blocked"
+
+
+def is_older(environment):
+    """Whether a trace says that its kernel is older than 4.14."""
+    release = re.match(r"(\d+)\.(\d+)", str(environment.get("kernel_release", environment.get("release", ""))))
+    return bool(release) and (int(release[1]), int(release[2])) < (4, 14)
 
 
 class Replay:
@@ -41,6 +50,7 @@ class Replay:
 
     def __init__(self, trace):
         self.trace = trace
+        self.is_dead_marked = is_older(trace.environment)
         self.incarnations, self.seen, self.exited = {}, set(), set()
         self.names_by_switch, self.names, self.pids, self.forked = {}, {}, {}, set()
         self.runs, self.running = [], {}
@@ -110,9 +120,7 @@ class Replay:
         thread = self._current(tid) if run.odd else run.thread
         if thread:
             self._name(thread, event.get("prev_comm"))
-            kind = state_kind(event.get("prev_state"))
-            if kind == "ending":
-                kind = "dead" if thread in self.exited else "blocked"
+            kind = state_kind(event.get("prev_state"), self.is_dead_marked, thread in self.exited)
             happenings.append(("away", thread, kind))
             if kind == "dead" and self.incarnations.get(tid, 0) == thread[1]:
                 self.incarnations[tid] = thread[1] + 1
