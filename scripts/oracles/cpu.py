@@ -18,8 +18,12 @@ def holes_of(trace, replay, spans):
         losses = trace.losses(cpu)
         whole = [(max(loss.begin, begin), min(loss.end, end)) for loss in losses]
         for run in replay.runs:
-            if run.cpu == cpu and run.odd and not any(loss.touches(run.begin, run.end) for loss in losses):
+            if run.cpu != cpu:
+                continue
+            is_touched = any(loss.touches(run.begin, run.end) for loss in losses)
+            if run.odd or (is_touched and (run.is_first or run.is_last)):
                 whole.append((run.begin, run.end))
+            if run.odd and not is_touched:
                 uncounted.add(cpu)
         if cpu not in replay.running:
             whole.append((begin, end))
@@ -79,7 +83,7 @@ def threads(result, replay, holes, preemptions, lost):
     everywhere = length(union(span for spans in holes.values() for span in spans))
     summed = sum(length(spans) for spans in holes.values())
     processes = defaultdict(lambda: [0, 0, 0, 0])
-    for thread in sorted(set(runs) | set(preemptions)):
+    for thread in sorted(runs):
         mine = sorted(runs[thread], key=lambda run: run.begin)
         time = sum(run.end - run.begin for run in mine)
         inside = sum(common(holes[run.cpu], run.begin, run.end) for run in mine)
@@ -95,10 +99,9 @@ def threads(result, replay, holes, preemptions, lost):
                 "preemptions": plus(preemptions[thread], 1),
             },
         )
-        if mine:
-            process = processes[replay.pids.get(thread)]
-            for place, value in enumerate((1, time, time - inside, len(mine))):
-                process[place] += value
+        process = processes[replay.pids.get(thread)]
+        for place, value in enumerate((1, time, time - inside, len(mine))):
+            process[place] += value
     for pid, (count, time, low, number) in processes.items():
         result.row(
             "per-process",

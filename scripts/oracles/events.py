@@ -48,8 +48,8 @@ class Stream:
     def seen(self, time):
         self.end = time if self.end is None else max(self.end, time)
 
-    def may_have(self, is_wanted):
-        return any(is_wanted(plain_name(name)) for name in self.names)
+    def may_have(self, is_wanted, name_of):
+        return any(is_wanted(name_of(name)) for name in self.names)
 
 
 class Loss:
@@ -214,7 +214,7 @@ class Trace:
         return [
             loss
             for stream in self.streams
-            if (cpu is None or stream.cpu in (cpu, None)) and stream.may_have(wanted)
+            if (cpu is None or stream.cpu in (cpu, None)) and stream.may_have(wanted, self.name_of)
             for loss in stream.losses
         ]
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 import block
 from events import Trace
 from figures import Answer, percentiles, statistics
-from syscalls import Calls, call_of, errno_of, signed
+from syscalls import Calls, call_of, errno_of, kind_of, signed
 from threads import UNKNOWN, WAKES, WANTED, Replay
 
 DISK, NET, UNSURE = "disk", "net", "unknown"
@@ -27,7 +27,7 @@ SYNC = {"sync", "syncfs", "fsync", "fdatasync", "sync_file_range", "sync_file_ra
 DUPLICATED = {"dup": "fildes", "dup2": "oldfd", "dup3": "oldfd", "fcntl": "fd", "fcntl64": "fd"}
 DUPLICATE_COMMANDS = (0, 1030)
 CLOSE_ON_EXEC = 0x80000
-ENTRY_FIELDS = ("fd", "filename", "pathname", "flags", "type", "family", "cmd", "fildes", "oldfd")
+ENTRY_FIELDS = ("id", "fd", "filename", "pathname", "flags", "type", "family", "cmd", "fildes", "oldfd")
 ENTRY_FIELDS += ("fd_in", "fd_out", "in_fd", "out_fd")
 OTHERS = {
     "lttng_statedump_file_descriptor": ("pid", "fd", "filename"),
@@ -48,16 +48,12 @@ class File:
         self.path, self.kind, self.closes_on_exec = path, kind, closes_on_exec
 
 
-def plain(name):
-    return name.removeprefix("compat_")
-
-
 def wanted(name):
     for table in (WANTED, WAKES, OTHERS, block.WANTED):
         if name in table:
             return table[name]
-    kind, _ = call_of(name)
-    return {"entry": ENTRY_FIELDS, "exit": ("ret", "fildes"), None: None}[kind]
+    kind, _ = kind_of(name)
+    return {"entry": ENTRY_FIELDS, "exit": ("ret", "fildes", "id"), None: None}[kind]
 
 
 class Usage:
@@ -78,9 +74,9 @@ class Usage:
         return self.pids.get(thread, thread)
 
     def step(self, event, happenings):
-        kind, name = call_of(event.name)
+        kind, name = call_of(event)
         if kind == "entry":
-            self._entry(event, plain(name))
+            self._entry(event, name)
         self.calls.step(event, happenings)
         for what in happenings:
             if what[0] == "forked" and "child_tid" in event.fields:
@@ -118,7 +114,7 @@ class Usage:
     def ended(self, thread, kind, name, entry, exit):
         if exit is None or not name:
             return
-        name, ret = plain(name), signed(exit.get("ret"))
+        ret = signed(exit.get("ret"))
         files = self.entered.pop(entry, {}) if entry else {}
         duration = exit.time - entry.time if kind == "completed" else None
         self._count(thread, name, entry, ret, files, duration)

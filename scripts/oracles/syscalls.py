@@ -15,17 +15,24 @@ EXITS = ("syscall_exit_", "sys_exit_")
 CLASSES = ("began_before", "child_returns", "never_ended", "lost_inside")
 
 
-def call_of(name):
-    """Whether an event is the entry or the exit of a call, and of which ("": it does not say)."""
-    compat = "compat_" if name.startswith("compat_") else ""
-    rest = name[len(compat) :]
+def kind_of(name):
+    """Whether events of a name are entries or exits of calls, and of which."""
+    rest = name.removeprefix("compat_")
     if rest == "exit_syscall":
         return "exit", ""
     for kind, prefixes in (("entry", ENTRIES), ("exit", EXITS), ("entry", ("sys_",))):
         for prefix in prefixes:
             if rest.startswith(prefix):
-                return kind, compat + rest[len(prefix) :]
+                return kind, rest[len(prefix) :]
     return None, None
+
+
+def call_of(event):
+    """Whether an event is the entry or the exit of a call, and of which ("": it does not say)."""
+    kind, name = kind_of(event.name)
+    if name == "unknown":
+        name = "" if kind == "exit" and event.get("id") < 0 else str(event.get("id"))
+    return kind, name
 
 
 def signed(value):
@@ -62,7 +69,7 @@ class Calls:
         for kind, *what in happenings:
             if kind == "away" and what[1] == "dead":
                 self._drop(what[0])
-        kind, name = call_of(event.name)
+        kind, name = call_of(event)
         if kind:
             thread = self.replay.thread_of(event)
             key = thread or ("cpu", event.cpu)
@@ -111,8 +118,8 @@ def wanted(name):
         return WANTED[name]
     if name in WAKES:
         return WAKES[name]
-    kind, _ = call_of(name)
-    return {"entry": (), "exit": ("ret",), None: None}[kind]
+    kind, _ = kind_of(name)
+    return {"entry": ("id",), "exit": ("ret", "id"), None: None}[kind]
 
 
 def answer(path):

@@ -16,7 +16,7 @@ WANTED = {
     "sched_process_exit": ("tid", "pid"),
     "lttng_statedump_process_state": ("tid", "pid", "name"),
 }
-WAKES = {name: ("tid", "pid", "comm", "target_cpu") for name in ("sched_wakeup", "sched_wakeup_new", "sched_waking")}
+WAKES = {name: ("tid", "pid", "comm", "target_cpu", "success") for name in ("sched_wakeup", "sched_wakeup_new", "sched_waking")}
 
 
 class Run:
@@ -166,11 +166,14 @@ class Replay:
     def _known(self, event):
         thread = self._current(event.get("tid"))
         if thread:
+            self.seen.add(thread)
             self.pids[thread] = event.get("pid")
             self.names[thread] = event.get("name")
         return []
 
     def _woken(self, event):
+        if event.get("success") == 0:
+            return []
         thread = self._current(event.get("tid", "pid"))
         if thread:
             self.names[thread] = event.get("comm")

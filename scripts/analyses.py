@@ -1,0 +1,468 @@
+#!/usr/bin/env python3
+"""Checks that analyses answer what docs/analyses.md defines, to the last unit, on the corpus and on traces made to be odd.
+
+    analyses.py [KYMO] [--only NAME] [--random N]
+
+Three checks. On traces of the corpus, `kymo` and the oracles (scripts/oracles, over babeltrace2's library) answer the same.
+On the traces of tests/analyses/odd-traces.txt both answer what is worked out there by hand. On random schedules of which
+events are then left out, bounds contain what the whole schedule says. Without KYMO only the oracles are checked.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ORACLES = ROOT / "scripts" / "oracles"
+CASES = ROOT / "tests" / "analyses" / "odd-traces.txt"
+sys.path.insert(0, str(ORACLES))
+
+import tiny_trace  # noqa: E402
+
+PROGRAMS = {"io": "inout.py"}
+KERNEL = (
+    "ctf/tracecompass/many-threads",
+    "ctf/tracecompass/bug446190",
+    "ctf/tracecompass/flipping-endianness",
+    "ctf/babeltrace/succeed/lttng-tracefile-rotation/kernel",
+    "ctf/tracecompass/perf-taskset2",
+)
+FUNCTIONS = "--begin {0}:func_entry --end {0}:func_exit --key vtid --nested --by addr"
+QUESTIONS = (
+    *((analysis, "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
+    ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile"), ("ctf/tracecompass/context-switches/context-switches-ust",)),
+    ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile_fast"), ("ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",)),
+    ("pairs", "--begin Event_Enter --end Event_Leave --key cpu", ("ctf/tracecompass/bandwidth_issue",)),
+    (
+        "pairs",
+        "--begin lib.eal.service.run.begin --end lib.eal.service.run.end --key lcore_id",
+        ("ctf/tracecompass/dpdk_service_cores",),
+    ),
+    ("pairs", "--begin irq_handler_entry --end irq_handler_exit --key cpu --key irq", KERNEL[:2]),
+)
+# Columns that make a row's key; all others are compared.
+KEYS = {
+    "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",
+    "waker", "waker_incarnation", "priority", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
+}
+PERCENTILES = {"p50", "p90", "p99", "p999"}
+PERCENTILE_ERROR = 0.001
+UNKNOWN = "?"
+
+
+# Answers
+
+
+class Table:
+    """A table with cells as the oracles write them."""
+
+    def __init__(self, columns, rows):
+        self.columns, self.rows = columns, [dict(zip(columns, row)) for row in rows]
+
+
+def plain(cell):
+    """A cell of kymo's JSON as the oracles write it."""
+    if not isinstance(cell, dict):
+        return cell
+    if cell.get("unknown"):
+        return UNKNOWN
+    if "low" in cell:
+        return [cell["value"], cell["low"], cell["high"]]
+    if "tid" in cell:
+        process = [cell["name"], cell["pid"]]
+        return process if cell["tid"] is None else [*process, cell["tid"]]
+    if "number" in cell:
+        return [cell["number"], cell["name"]]
+    return cell.get("value", cell)
+
+
+def tables_of(text):
+    answer = json.loads(text)
+    tables = {}
+    for table in answer["tables"]:
+        columns = [column["name"] for column in table["columns"]]
+        tables[table["class"]] = Table(columns, [[plain(cell) for cell in row] for row in table["rows"]])
+    return tables, set(answer.get("stale", ()))
+
+
+def bounded(cell):
+    """A number with bounds, whatever it is."""
+    if isinstance(cell, list) and len(cell) == 3 and isinstance(cell[0], (int, float)):
+        return cell
+    return [cell, cell, cell]
+
+
+def comparable(column, cell):
+    """What of a key is compared: names may be told from the tables' numbers."""
+    if column in ("thread", "waker") and isinstance(cell, list):
+        return tuple(cell)
+    return tuple(map(str, cell)) if isinstance(cell, list) else cell
+
+
+# Who answers
+
+
+def python_with_bt2():
+    """A Python that has babeltrace2's library."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if subprocess.run([python, "-c", "import bt2"], capture_output=True).returncode == 0:
+            return python
+    return None
+
+
+def asked(command):
+    begin = time.monotonic()
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=600)
+    return done, time.monotonic() - begin
+
+
+class Oracle:
+    """Programs in scripts/oracles."""
+
+    name = "oracle"
+
+    def __init__(self, python):
+        self.python = python
+
+    def knows(self, analysis):
+        return True
+
+    def answer(self, analysis, options, trace):
+        done, seconds = asked([self.python, ORACLES / PROGRAMS.get(analysis, f"{analysis}.py"), trace, *options])
+        if done.returncode:
+            raise RuntimeError(f"oracle {analysis}: {done.stderr.strip().splitlines()[-1:]}")
+        return *tables_of(done.stdout), seconds
+
+
+class Kymo:
+    """The program that is checked."""
+
+    name = "kymo"
+
+    def __init__(self, path):
+        self.path = path
+        self.commands = subprocess.run([path, "--help"], capture_output=True, text=True).stdout
+
+    def knows(self, analysis):
+        return re.search(rf"^\s+{analysis}\b", self.commands, re.MULTILINE) is not None
+
+    def answer(self, analysis, options, trace):
+        done, seconds = asked([self.path, analysis, trace, "--json", *options])
+        if done.returncode:
+            raise RuntimeError(f"kymo {analysis}: {done.stderr.strip()[:300]}")
+        return *tables_of(done.stdout), seconds
+
+
+# Comparing
+
+
+def rows_by_key(table, columns):
+    keys = [column for column in columns if column in KEYS]
+    rows = {}
+    for row in table.rows:
+        rows.setdefault(tuple(comparable(column, row.get(column)) for column in keys), []).append(row)
+    return rows
+
+
+def is_same(column, wanted, found):
+    if column in PERCENTILES and isinstance(wanted, int) and bounded(found)[0] is not None:
+        return abs(bounded(found)[0] - wanted) <= max(1, wanted * PERCENTILE_ERROR)
+    if column.endswith("stdev") and isinstance(wanted, int) and bounded(found)[0] is not None:
+        return abs(bounded(found)[0] - wanted) <= max(1, wanted * 1e-9)
+    return bounded(wanted) == bounded(found)
+
+
+def differences(wanted, found, stale):
+    """What differs between two answers; and how many cells were compared."""
+    problems, cells = [], 0
+    for name, table in wanted.items():
+        if name not in found:
+            problems.append(f"no table {name}")
+            continue
+        missing = [column for column in table.columns if column not in found[name].columns]
+        if missing:
+            problems.append(f"{name}: no column {', '.join(missing)}")
+        columns = [column for column in table.columns if column not in missing]
+        ours = rows_by_key(found[name], columns)
+        for key, rows in rows_by_key(table, columns).items():
+            others = ours.pop(key, [])
+            if any(part in stale for part in key if isinstance(part, str)):
+                continue
+            if len(rows) != len(others):
+                problems.append(f"{name} {key}: {len(others)} rows, expected {len(rows)}")
+                continue
+            for row, other in zip(rows, others):
+                cells += len(columns)
+                for column in columns:
+                    if column not in KEYS and not is_same(column, row[column], other[column]):
+                        problems.append(f"{name} {key} {column}: {other[column]}, expected {row[column]}")
+        problems += [f"{name} {key}: not expected" for key in ours if not any(part in stale for part in key if isinstance(part, str))]
+    return problems, cells
+
+
+def compare_on_corpus(oracle, kymo, corpus, only):
+    """Both answers on all traces; returns how many differ."""
+    failures = 0
+    print(f"{'analysis':<10} {'trace':<52} {'cells':>8} {'oracle':>8} {'kymo':>8}")
+    for analysis, options, traces in QUESTIONS:
+        if only and analysis != only:
+            continue
+        for trace in traces:
+            path = corpus / trace
+            try:
+                wanted, stale, slow = oracle.answer(analysis, shlex.split(options), path)
+                line = f"{analysis:<10} {trace.removeprefix('ctf/')[-52:]:<52}"
+                if kymo is None or not kymo.knows(analysis):
+                    size = sum(len(table.rows) * len(table.columns) for table in wanted.values())
+                    print(f"{line} {size:>8} {slow:>7.2f}s  not asked")
+                    continue
+                found, _, fast = kymo.answer(analysis, shlex.split(options), path)
+            except (RuntimeError, ValueError) as error:
+                print(f"{analysis} {trace}: {error}")
+                failures += 1
+                continue
+            problems, cells = differences(wanted, found, stale)
+            print(f"{line} {cells:>8} {slow:>7.2f}s {fast:>7.3f}s" + (f"  {len(problems)} DIFFER" if problems else ""))
+            for problem in problems[:8]:
+                print(f"    {problem}")
+            failures += bool(problems)
+    return failures
+
+
+# Traces worked out by hand
+
+
+class Case:
+    """A trace as text, and what to say of it."""
+
+    def __init__(self, text):
+        lines = text.split("\n")
+        self.name, self.packets, self.expectations = lines[0].strip(), [], []
+        for line in lines[1:]:
+            words = line.split()
+            if not words or words[0] == "why:":
+                continue
+            if words[0] == "packet":
+                self._packet(words[1:])
+            elif words[0] in ("expect", "absent"):
+                self.expectations.append(Expectation(line))
+            else:
+                self._event(words)
+
+    def _packet(self, words):
+        begin, end = words[1].split("..")
+        options = {name: int(value) for name, value in (word.split("=") for word in words[2:])}
+        self.packets.append(tiny_trace.Packet(int(words[0]), int(begin), int(end), **options))
+
+    def _event(self, words):
+        if words[2:3] == ["->"]:
+            words = [words[0], "sched_switch", f"prev_tid={words[1]}", f"next_tid={words[3]}", *words[4:]]
+        values = dict(word.split("=", 1) for word in words[2:])
+        numbers = {name: value if name in tiny_trace.TEXTS else int(value) for name, value in values.items()}
+        self.packets[-1].events.append((int(words[0]), words[1], numbers))
+
+
+class Expectation:
+    """A row that there is, or is not."""
+
+    def __init__(self, line):
+        head, _, cells = line.partition(":")
+        words = head.split()
+        self.line, self.is_there = line.strip(), words[0] == "expect"
+        first_key = next((place for place, word in enumerate(words) if "=" in word), len(words))
+        self.analysis, self.options, self.table = words[1], words[2 : first_key - 1], words[first_key - 1]
+        self.key = dict(word.split("=", 1) for word in words[first_key:])
+        self.cells = dict(word.split("=", 1) for word in cells.split())
+
+    def problem(self, tables):
+        """What is wrong with an answer; None: nothing."""
+        table = tables.get(self.table)
+        rows = [row for row in table.rows if self._is_meant(row)] if table else []
+        if not self.is_there:
+            return "there is such a row" if rows else None
+        if len(rows) != 1:
+            return f"{len(rows)} such rows"
+        for column, text in self.cells.items():
+            wanted = expected_number(text)
+            if bounded(rows[0].get(column)) != wanted:
+                return f"{column} is {rows[0].get(column)}"
+        return None
+
+    def _is_meant(self, row):
+        return all(is_meant(row, column, text) for column, text in self.key.items())
+
+
+def is_meant(row, column, text):
+    cell = row.get(column)
+    if text in ("-", UNKNOWN):
+        return cell == {"-": None, UNKNOWN: UNKNOWN}[text]
+    tid, _, incarnation = text.partition("/")
+    if column in ("thread", "waker") and isinstance(cell, list):
+        number = row.get("incarnation" if column == "thread" else "waker_incarnation")
+        return str(cell[2]) == tid and (not incarnation or str(number) == incarnation)
+    if column == "process" and isinstance(cell, list):
+        return str(cell[1]) == text
+    if column == "irq" and isinstance(cell, list):
+        return str(cell[0]) == text
+    return str(cell) == text
+
+
+def expected_number(text):
+    if text == "-":
+        return [None, None, None]
+    value, low, high = re.fullmatch(r"(-?\d+)(?:\[(\d+),(\d+|none)\])?", text).groups()
+    if low is None:
+        return [int(value)] * 3
+    return [int(value), int(low), None if high == "none" else int(high)]
+
+
+def unmet(case, answerer, only, folder):
+    """The expectations of a case that an answerer was asked about, each with what is wrong."""
+    answers = {}
+    for expectation in case.expectations:
+        analysis, options = expectation.analysis, tuple(expectation.options)
+        if (only and analysis != only) or not answerer.knows(analysis):
+            continue
+        try:
+            if (analysis, options) not in answers:
+                answers[analysis, options] = answerer.answer(analysis, options, folder)[0]
+            yield expectation, expectation.problem(answers[analysis, options])
+        except (RuntimeError, ValueError) as error:
+            yield expectation, str(error)
+
+
+def check_cases(answerers, only):
+    """Every answerer on every case; returns how many expectations are not met."""
+    failures, met = 0, dict.fromkeys((answerer.name for answerer in answerers), 0)
+    for text in re.split(r"^--- ", CASES.read_text(), flags=re.MULTILINE)[1:]:
+        case = Case(text)
+        with tempfile.TemporaryDirectory() as folder:
+            tiny_trace.write(folder, case.packets)
+            for answerer in answerers:
+                for expectation, problem in unmet(case, answerer, only, folder):
+                    met[answerer.name] += problem is None
+                    failures += problem is not None
+                    if problem:
+                        print(f"{case.name}: {answerer.name}: {problem}\n    {expectation.line}")
+    print("odd traces: " + ", ".join(f"{name} meets {count} expectations" for name, count in met.items()))
+    return failures
+
+
+# Schedules with something left out
+
+
+def schedule(chance, cpus, length):
+    """Switches that could have happened, as events of each CPU."""
+    threads = {tid: None for tid in range(1, 3 + cpus)}
+    running, events = [0] * cpus, [[] for _ in range(cpus)]
+    now = 0
+    while now < length:
+        now += chance.randrange(1, 30)
+        cpu = chance.randrange(cpus)
+        idle = [tid for tid, where in threads.items() if where is None]
+        following = chance.choice([*idle, 0])
+        leaving = running[cpu]
+        if following == leaving:
+            continue
+        state = chance.choice((0, 0, 1, 2)) if leaving else 0
+        events[cpu].append((now, "sched_switch", {"prev_tid": leaving, "prev_state": state, "next_tid": following}))
+        threads.update({leaving: None} if leaving else {})
+        threads.update({following: cpu} if following else {})
+        running[cpu] = following
+    return events, now + 10
+
+
+def packets_of(chance, events, end, is_lossy):
+    """The events in packets; the same packets with events left out, if that is asked for."""
+    packets = []
+    for cpu, mine in enumerate(events):
+        cuts = sorted(chance.sample(range(1, end), 6))
+        discarded = 0
+        for begin, until in zip([0, *cuts], [*cuts, end]):
+            inside = [event for event in mine if begin <= event[0] < until]
+            if is_lossy and begin and chance.random() < 0.4:
+                kept = [event for event in inside if chance.random() < 0.6]
+                discarded += len(inside) - len(kept)
+                inside = kept
+            packets.append(tiny_trace.Packet(cpu, begin, until, inside, discarded=discarded))
+    return packets
+
+
+def row_of(tables, name, key, column):
+    return next((bounded(row[column]) for row in tables[name].rows if key(row)), None)
+
+
+def breaches(whole, lossy):
+    """Bounds of the lossy answer that do not contain what the whole one says."""
+    checks = []
+    for row in whole["per-cpu"].rows:
+        for column in ("busy", "idle", "switches"):
+            key = lambda other, cpu=row["cpu"]: other["cpu"] == cpu
+            checks.append((f"cpu {row['cpu']} {column}", row[column], row_of(lossy, "per-cpu", key, column)))
+    for row in whole["per-thread"].rows:
+        for column in ("run_time", "runs", "migrations", "preemptions"):
+            key = lambda other, tid=row["thread"][2]: other["thread"][2] == tid
+            checks.append((f"thread {row['thread'][2]} {column}", row[column], row_of(lossy, "per-thread", key, column)))
+    for what, truth, found in checks:
+        truth = bounded(truth)[0]
+        if found and not (found[1] <= truth and (found[2] is None or truth <= found[2])):
+            yield f"{what}: the truth {truth} is not in {found}"
+
+
+def check_bounds(answerers, count):
+    """Random schedules, whole and with losses; returns how many have a bound that does not hold."""
+    failures = 0
+    for number in range(count):
+        events, end = schedule(random.Random(number), 1 + number % 3, 600)
+        with tempfile.TemporaryDirectory() as folder:
+            whole, lossy = pathlib.Path(folder) / "whole", pathlib.Path(folder) / "lossy"
+            tiny_trace.write(whole, packets_of(random.Random(number), events, end, False))
+            tiny_trace.write(lossy, packets_of(random.Random(number), events, end, True))
+            for answerer in answerers:
+                answers = [answerer.answer("cpu", [], trace)[0] for trace in (whole, lossy)]
+                problems = list(breaches(*answers))
+                failures += bool(problems)
+                for problem in problems[:3]:
+                    print(f"schedule {number}: {answerer.name}: {problem}")
+    print(f"bounds: hold in {count * len(answerers) - failures} of {count * len(answerers)} schedules with losses")
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kymo", type=pathlib.Path, nargs="?")
+    parser.add_argument("--only", help="one analysis")
+    parser.add_argument("--no-corpus", action="store_true", help="only odd traces and schedules")
+    parser.add_argument("--random", type=int, default=20, help="schedules with losses")
+    arguments = parser.parse_args()
+    python = python_with_bt2()
+    oracle = Oracle(python) if python else None
+    kymo = Kymo(str(arguments.kymo.resolve())) if arguments.kymo else None
+    answerers = [answerer for answerer in (oracle, kymo) if answerer]
+    if oracle is None:
+        print("PEER ABSENT: Python has no module bt2 (Debian: python3-bt2); analyses were not compared with the oracles")
+    corpus = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus"))
+    failures = 0
+    if arguments.no_corpus:
+        print("the corpus was not looked at")
+    elif oracle and not corpus.is_dir():
+        print("CORPUS ABSENT: analyses were only tried on odd traces")
+    elif oracle:
+        failures += compare_on_corpus(oracle, kymo, corpus, arguments.only)
+    failures += check_cases(answerers, arguments.only)
+    if arguments.only in (None, "cpu"):
+        failures += check_bounds([answerer for answerer in answerers if answerer.knows("cpu")], arguments.random)
+    print(f"analyses: {failures} differ" if failures else "analyses: all agree")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
