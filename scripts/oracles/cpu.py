@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from events import Trace, lost_count
 from figures import Answer, common, length, union
-from threads import UNKNOWN, WAKES, WANTED, Replay
+from threads import WANTED, Replay
 
 
 def holes_of(trace, replay, spans):
@@ -32,7 +32,7 @@ def holes_of(trace, replay, spans):
 
 
 def answer(path):
-    trace = Trace(path, {**WANTED, **WAKES})
+    trace = Trace(path, WANTED)
     replay = Replay(trace)
     switches, preemptions = defaultdict(int), defaultdict(int)
     for event, happenings in replay:

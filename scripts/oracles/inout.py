@@ -10,7 +10,7 @@ import block
 from events import Trace
 from figures import Answer, percentiles, statistics
 from syscalls import Calls, call_of, errno_of, kind_of, signed
-from threads import UNKNOWN, WAKES, WANTED, Replay
+from threads import UNKNOWN, WANTED, Replay
 
 DISK, NET, UNSURE = "disk", "net", "unknown"
 OPEN_PATH = {"open", "openat", "openat2", "creat"}
@@ -49,7 +49,7 @@ class File:
 
 
 def wanted(name):
-    for table in (WANTED, WAKES, OTHERS, block.WANTED):
+    for table in (WANTED, OTHERS, block.WANTED):
         if name in table:
             return table[name]
     kind, _ = kind_of(name)

@@ -9,10 +9,9 @@ from collections import defaultdict
 from events import Trace
 from figures import Answer, percentiles, statistics
 from syscalls import Calls, wanted
-from threads import Replay
+from threads import WAKES, Replay
 
 STATES = ("running", "preempted", "waiting", "blocked", "new", "unknown")
-WAKES = ("sched_waking", "sched_wakeup", "sched_wakeup_new")
 
 
 class Wait:
@@ -145,7 +144,7 @@ class Scheduling:
 
 
 def answer(path):
-    trace = Trace(path, wanted)
+    trace = Trace(path, lambda name: WAKES.get(name) or wanted(name))
     replay = Replay(trace)
     found = Scheduling(trace, replay)
     for event, happenings in replay:

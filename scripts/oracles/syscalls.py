@@ -8,7 +8,7 @@ from collections import defaultdict
 
 from events import Trace
 from figures import Answer, percentiles, statistics
-from threads import WAKES, WANTED, Replay
+from threads import WANTED, Replay
 
 ENTRIES = ("syscall_entry_", "sys_enter_")
 EXITS = ("syscall_exit_", "sys_exit_")
@@ -116,8 +116,6 @@ class Calls:
 def wanted(name):
     if name in WANTED:
         return WANTED[name]
-    if name in WAKES:
-        return WAKES[name]
     kind, _ = kind_of(name)
     return {"entry": ("id",), "exit": ("ret", "id"), None: None}[kind]
 

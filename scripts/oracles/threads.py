@@ -119,6 +119,7 @@ class Replay:
         happenings = [("ended", run)]
         thread = self._current(tid) if run.odd else run.thread
         if thread:
+            self.seen.add(thread)
             self._name(thread, event.get("prev_comm"))
             kind = state_kind(event.get("prev_state"), self.is_dead_marked, thread in self.exited)
             happenings.append(("away", thread, kind))
@@ -176,6 +177,7 @@ class Replay:
             return []
         thread = self._current(event.get("tid", "pid"))
         if thread:
+            self.seen.add(thread)
             self.names[thread] = event.get("comm")
         return [("woken", thread)] if thread else []
 
