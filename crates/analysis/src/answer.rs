@@ -90,6 +90,33 @@ pub enum Class {
     Mixed,
 }
 
+impl Class {
+    /// What LAMI 1.0 calls it, and our own JSON too.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "bool",
+            Self::Number => "number",
+            Self::Text => "string",
+            Self::Ratio => "ratio",
+            Self::Timestamp => "timestamp",
+            Self::Duration => "duration",
+            Self::Size => "size",
+            Self::Bitrate => "bitrate",
+            Self::TimeRange => "time-range",
+            Self::Syscall => "syscall",
+            Self::Process => "process",
+            Self::Path => "path",
+            Self::Fd => "fd",
+            Self::Irq => "irq",
+            Self::Cpu => "cpu",
+            Self::Disk => "disk",
+            Self::NetworkInterface => "netif",
+            Self::Mixed => "mixed",
+        }
+    }
+}
+
 /// One cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -151,6 +178,33 @@ pub enum Cell {
     NetworkInterface(String),
 }
 
+impl Cell {
+    /// What it is, whatever its column says; `None` where there is nothing or nobody knows what.
+    #[must_use]
+    pub fn class(&self) -> Option<Class> {
+        Some(match self {
+            Self::Empty | Self::Unknown => return None,
+            Self::Flag(_) => Class::Flag,
+            Self::Count(_) | Self::Integer(_) | Self::Number(_) => Class::Number,
+            Self::Text(_) => Class::Text,
+            Self::Ratio(_) => Class::Ratio,
+            Self::Timestamp(_) => Class::Timestamp,
+            Self::Duration(_) => Class::Duration,
+            Self::Size(_) => Class::Size,
+            Self::Bitrate(_) => Class::Bitrate,
+            Self::TimeRange(..) => Class::TimeRange,
+            Self::Syscall(_) => Class::Syscall,
+            Self::Process { .. } => Class::Process,
+            Self::Path(_) => Class::Path,
+            Self::Fd(_) => Class::Fd,
+            Self::Irq { .. } => Class::Irq,
+            Self::Cpu(_) => Class::Cpu,
+            Self::Disk(_) => Class::Disk,
+            Self::NetworkInterface(_) => Class::NetworkInterface,
+        })
+    }
+}
+
 /// A number that may not be certain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounded<T> {
@@ -158,7 +212,7 @@ pub struct Bounded<T> {
     pub value: T,
     /// Not less.
     pub low: T,
-    /// Not more.
+    /// Not more; the greatest number that there is where nothing bounds it.
     pub high: T,
 }
 

@@ -187,6 +187,12 @@ impl Session {
         Origin::all_same(&self.origins())
     }
 
+    /// Whether the times of all data streams count from the Unix epoch, so that they are dates.
+    #[must_use]
+    pub fn times_are_unix(&self) -> bool {
+        self.origins().iter().all(|origin| *origin == Origin::Unix)
+    }
+
     /// A cursor over the packets of each data stream that may have events between two times; it delivers those that
     /// are wanted.
     pub(crate) fn cursors_between(
