@@ -2,6 +2,8 @@
 //!
 //! It must never know what stands behind `session`.
 
+mod analyses;
+mod answer;
 mod arguments;
 mod check;
 mod count;
@@ -11,9 +13,11 @@ mod export;
 mod filter;
 mod index;
 mod info;
+mod lami;
 mod metadata;
 mod print;
 mod progress;
+mod quantity;
 mod select;
 mod show;
 mod when;
@@ -25,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use kymo_session::{Compile, OpenOptions, Session};
+use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
 
 use arguments::{Arguments, Command, Common};
 
@@ -38,7 +42,17 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse_from(with_default_command(std::env::args_os().collect()));
+    let words = with_default_command(std::env::args_os().collect());
+    let is_lami = words.get(1).is_some_and(|word| word == "lami");
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        // Its errors are objects, too.
+        Err(error) if is_lami && error.use_stderr() => {
+            println!("{}", lami::wrong_usage(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(error) => error.exit(),
+    };
     match run(&arguments) {
         Ok(Outcome::Complete) => ExitCode::SUCCESS,
         Ok(Outcome::Incomplete) => ExitCode::from(1),
@@ -51,7 +65,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`.
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`. `kymo --mi-version` is asked by programs
+/// that want to run `kymo lami ANALYSIS`.
 fn with_default_command(mut words: Vec<OsString>) -> Vec<OsString> {
     let command = Arguments::command();
     let known = |word: &str| {
@@ -59,7 +74,8 @@ fn with_default_command(mut words: Vec<OsString>) -> Vec<OsString> {
         own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)
     };
     if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
-        words.insert(1, "info".into());
+        let command = if words[1] == "--mi-version" { "lami" } else { "info" };
+        words.insert(1, command.into());
     }
     words
 }
@@ -95,6 +111,11 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Index(arguments) => index::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Metadata(arguments) => metadata::run(arguments),
+        Command::Analyse(arguments) => match open(&arguments.told.common, 0) {
+            Some(session) => analyses::run(arguments.analysis, &session, &arguments.told),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Lami(arguments) => lami::run(arguments),
         Command::Completions { shell } => {
             // The generators take it for a mistake of ours if their output goes nowhere.
             let mut script = Vec::new();
@@ -124,17 +145,22 @@ fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
 }
 
 fn open_paths(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Option<Session> {
-    let compile = match std::env::var("KYMO_JIT").as_deref() {
-        Ok("off") => Compile::Never,
-        Ok("always") => Compile::AtOnce,
-        _ => Compile::WhenWorthIt,
-    };
-    let options = OpenOptions { clock_shift_ns, threads, compile, cache: kymo_session::cache_folder() };
-    match Session::open(paths, &options) {
+    match session(paths, threads, clock_shift_ns) {
         Ok(session) => Some(session),
         Err(failure) => {
             eprint!("{}", failure.render());
             None
         }
     }
+}
+
+/// Opens traces as the environment says.
+pub(crate) fn session(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Result<Session, OpenFailure> {
+    let compile = match std::env::var("KYMO_JIT").as_deref() {
+        Ok("off") => Compile::Never,
+        Ok("always") => Compile::AtOnce,
+        _ => Compile::WhenWorthIt,
+    };
+    let options = OpenOptions { clock_shift_ns, threads, compile, cache: kymo_session::cache_folder() };
+    Session::open(paths, &options)
 }

@@ -56,7 +56,8 @@ pub(crate) fn span(
     (begin_ns, end_ns)
 }
 
-fn refuse(message: &str) -> ! {
+/// Ends the program: what was typed makes no sense.
+pub(crate) fn refuse(message: &str) -> ! {
     Arguments::command().error(ErrorKind::ValueValidation, message).exit()
 }
 

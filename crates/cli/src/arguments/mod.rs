@@ -1,5 +1,6 @@
 //! What the command line may say.
 
+mod analyses;
 mod print;
 
 use std::path::PathBuf;
@@ -8,6 +9,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use kymo_session::When;
 
+use crate::lami::LamiArguments;
+
+pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, WantedArguments};
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 
 /// Records, reads and shows traces.
@@ -49,6 +53,11 @@ pub(crate) enum Command {
     Filter(FilterArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
+    /// Asks an analysis that has no command of its own
+    #[command(hide = true)]
+    Analyse(NamedAnalysisArguments),
+    /// Runs an analysis for another program, such as Trace Compass, by the protocol LAMI 1.0
+    Lami(LamiArguments),
     /// Writes shell completions to standard output
     #[command(after_help = "Example:\n  kymo completions bash > ~/.local/share/bash-completion/completions/kymo")]
     Completions {

@@ -1,0 +1,146 @@
+//! The analyses that there are, for faces that let people name them.
+//!
+//! ```text
+//! ALL ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
+//!                          ── refusal ─> why not of these traces
+//!                          ── ask ─────> Answer, Report
+//! ```
+
+use std::io;
+
+use kymo_session::{
+    AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter, Plot, Progress, Report,
+    Selection, Session, Table, Zone,
+};
+
+use crate::Outcome;
+use crate::answer::show;
+use crate::arguments::AnalysisArguments;
+use crate::progress::watched;
+use crate::select::selection;
+use crate::when::{refuse, span as between};
+
+/// An analysis.
+pub(crate) struct Analysis {
+    /// What people type.
+    pub(crate) name: &'static str,
+    /// What it is, in a few words.
+    pub(crate) title: &'static str,
+    /// What it is, in a sentence.
+    pub(crate) description: &'static str,
+    /// The tables that it can answer with, without rows.
+    pub(crate) tables: fn() -> Answer,
+    /// Why it cannot be asked of these traces.
+    pub(crate) refusal: fn(&Session) -> Option<String>,
+    /// Its answer; what is wrong with the question otherwise.
+    pub(crate) ask: fn(&Session, &AnalysisOptions, &Progress) -> Result<(Answer, Report), String>,
+}
+
+/// All of them, in the order in which people should see them.
+pub(crate) const ALL: &[Analysis] = &[Analysis {
+    name: "count",
+    title: "Events by class",
+    description: "How often events of each class occur.",
+    tables: || Answer { tables: vec![count_table()] },
+    refusal: |_| None,
+    ask: count,
+}];
+
+/// The analysis of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
+    ALL.iter().find(|analysis| analysis.name == name)
+}
+
+/// Rows of a table where people read them, if they do not say.
+const TOP: usize = 10;
+
+/// Asks an analysis and shows its answer: what `kymo cpu TRACE` does.
+pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+    let (span, wanted, face) = (&arguments.span, &arguments.wanted, &arguments.face);
+    if let Some(contradiction) = wanted.contradiction() {
+        refuse(contradiction);
+    }
+    let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
+    let (begin, end) = match &span.timerange {
+        Some(range) => (Some(&range.begin), Some(&range.end)),
+        None => (span.begin.as_ref(), span.end.as_ref()),
+    };
+    let between = between(session, begin, end, zone);
+    let selection = selection(session, &[], wanted.filter.as_deref(), zone);
+    let top = if face.csv || face.json || face.lami { None } else { Some(TOP) };
+    let options = wanted.options(selection, between, top);
+    if let Some(reason) = (analysis.refusal)(session) {
+        eprintln!("error: {reason}");
+        return Ok(Outcome::Incomplete);
+    }
+    let progress = Progress::default();
+    let work = || (analysis.ask)(session, &options, &progress);
+    let asked = if face.no_progress { work() } else { watched(&progress, work) };
+    match asked {
+        Ok((answer, report)) => show(session, analysis, &answer, &report, arguments),
+        Err(message) => refuse(&message),
+    }
+}
+
+/// What people may name.
+pub(crate) fn names() -> String {
+    ALL.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ")
+}
+
+fn count_table() -> Table {
+    let columns = vec![
+        Column::new("name", "Event", Class::Text),
+        Column::of("count", "Count", "events"),
+        Column::new("share", "Share", Class::Ratio),
+        Column::of("rate", "Rate", "events/s"),
+    ];
+    Table { plot: Some(Plot::Bars { value: 1 }), ..Table::new("per-class", "Events by class", columns) }
+}
+
+fn count(session: &Session, options: &AnalysisOptions, progress: &Progress) -> Result<(Answer, Report), String> {
+    let selection = within(options)?;
+    let counts = session.count(&CountOptions { selection, sizes: false }, progress);
+    let mut table = count_table();
+    let asked = |span: (i64, i64)| (options.begin_ns.unwrap_or(span.0), options.end_ns.unwrap_or(span.1));
+    table.span_ns = counts.span_ns.map(asked);
+    let classes = by_name(&counts);
+    let shown = options.top.unwrap_or(classes.len()).min(classes.len());
+    table.omitted = (classes.len() - shown) as u64;
+    let length = table.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|length| *length > 0);
+    let row = |(name, events): (String, u64)| {
+        let rate = length.map_or(Cell::Unknown, |length| Cell::Number(events as f64 * 1e9 / length as f64));
+        let share = events as f64 / counts.total.max(1) as f64;
+        vec![Cell::Text(name), Cell::Count(Bounded::exact(events)), Cell::Ratio(Bounded::exact(share)), rate]
+    };
+    table.rows = classes.into_iter().take(shown).map(row).collect();
+    Ok((Answer { tables: vec![table] }, counts.report))
+}
+
+/// The most frequent first.
+fn by_name(counts: &Counts) -> Vec<(String, u64)> {
+    let mut names = std::collections::BTreeMap::<String, u64>::new();
+    for class in &counts.classes {
+        let name = class.name.clone().unwrap_or_else(|| format!("<event {}>", class.id));
+        *names.entry(name).or_default() += class.events;
+    }
+    let mut names: Vec<(String, u64)> = names.into_iter().collect();
+    names.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
+    names
+}
+
+/// The selection, with the span as a part of its expression: packets beyond them are not read.
+fn within(options: &AnalysisOptions) -> Result<Selection, String> {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(options.begin_ns.map(|begin| format!("$time >= {begin}")));
+    parts.extend(options.end_ns.map(|end| format!("$time <= {end}")));
+    parts.extend(options.selection.filter.as_ref().map(|filter| format!("({})", filter.text())));
+    let mut selection = options.selection.clone();
+    if !parts.is_empty() {
+        let text = parts.join(" && ");
+        let problems = |problems: Vec<kymo_session::FilterProblem>| {
+            problems.iter().map(|problem| problem.render(&text)).collect::<String>()
+        };
+        selection.filter = Some(Filter::parse(&text).map_err(problems)?);
+    }
+    Ok(selection)
+}

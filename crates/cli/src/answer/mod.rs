@@ -1,0 +1,140 @@
+//! Answers of analyses on a terminal, as JSON, CSV or LAMI.
+//!
+//! ```text
+//! Answer ──show──┬─ table   aligned words, bars          ┐ people
+//!                ├─ plot    courses over time            ┘
+//!                ├─ json    exact numbers                ┐
+//!                ├─ csv     one table, or all of them    │ programs
+//!                └─ lami    LTTng analyses' own format   ┘
+//! ```
+//!
+//! Which rows there are, and in what order, is the analysis' business.
+
+pub(crate) mod csv;
+pub(crate) mod json;
+pub(crate) mod lami;
+mod plot;
+mod screen;
+mod table;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::io::{self, BufWriter, Write};
+
+use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone};
+
+use crate::Outcome;
+use crate::analyses::Analysis;
+use crate::arguments::{AnalysisArguments, FaceArguments};
+use plot::Axes;
+use screen::Screen;
+use words::{Times, Words};
+
+/// Shows what an analysis found as was asked for, and says on standard error what it lacks.
+pub(crate) fn show(
+    session: &Session,
+    analysis: &Analysis,
+    answer: &Answer,
+    report: &Report,
+    arguments: &AnalysisArguments,
+) -> io::Result<Outcome> {
+    let face = &arguments.face;
+    let chosen = match chosen(answer, &face.table, face.csv) {
+        Ok(chosen) => chosen,
+        Err(message) => crate::when::refuse(&message),
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    if face.csv {
+        csv::write(&chosen, &mut out)?;
+    } else if face.json {
+        json::write(&chosen, report, &mut out)?;
+    } else if face.lami {
+        lami::write(&chosen, &(analysis.tables)(), report, &mut out)?;
+    } else {
+        let zone = if arguments.span.clock_gmt { Zone::Utc } else { Zone::Local };
+        let times = Times::new(session.times_are_unix(), zone, arguments.span.clock_seconds);
+        for_people(&chosen, &times, Screen::of_output(!face.no_color), face, &mut out)?;
+    }
+    // What is said on standard error comes last.
+    out.flush()?;
+    drop(out);
+    Ok(crate::show::report(report, arguments.common.strict))
+}
+
+/// The tables that are wanted: all, or the first one where only one can be shown.
+fn chosen<'a>(answer: &'a Answer, classes: &[String], one: bool) -> Result<Vec<&'a Table>, String> {
+    let all = || answer.tables.iter();
+    if classes.is_empty() {
+        return Ok(if one { all().take(1).collect() } else { all().collect() });
+    }
+    if let Some(class) = classes.iter().find(|class| *class != "all" && !all().any(|table| table.class == **class)) {
+        let names = all().map(|table| table.class).collect::<Vec<_>>().join(", ");
+        return Err(format!("there is no table `{class}`; there are: {names}"));
+    }
+    Ok(all().filter(|table| classes.iter().any(|class| class == "all" || class == table.class)).collect())
+}
+
+/// Tables one under the other; courses as plots on terminals.
+fn for_people(
+    tables: &[&Table],
+    times: &Times,
+    screen: Screen,
+    face: &FaceArguments,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    for (number, table) in tables.iter().enumerate() {
+        if number > 0 {
+            writeln!(out)?;
+        }
+        let words = Words { times: times.within(table.span_ns), unicode: screen.unicode };
+        let is_drawn = match table.plot {
+            Some(Plot::Course { time, series, value }) if screen.width.is_some() && !face.no_plot => {
+                plot::show(table, Axes { time, series, value }, &words, screen, out)?
+            }
+            _ => false,
+        };
+        if !is_drawn {
+            table::show(table, &words, screen, !face.no_plot, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// What of a cell can be drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Drawn {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Drawn {
+    fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// The end of a bar: what nothing bounds ends where it most likely is.
+    fn finite_high(&self) -> f64 {
+        if self.high.is_finite() { self.high } else { self.value }
+    }
+}
+
+/// The number in a cell, if there is one and it is finite.
+fn numeric(cell: &Cell) -> Option<Drawn> {
+    let whole = |number: &kymo_session::Bounded<u64>| Drawn {
+        value: number.value as f64,
+        low: number.low as f64,
+        high: if number.high == u64::MAX && !number.is_exact() { f64::INFINITY } else { number.high as f64 },
+    };
+    let drawn = match cell {
+        Cell::Count(number) | Cell::Duration(number) | Cell::Size(number) => whole(number),
+        Cell::Ratio(number) | Cell::Bitrate(number) => {
+            Drawn { value: number.value, low: number.low, high: number.high }
+        }
+        Cell::Integer(number) => Drawn::exact(*number as f64),
+        Cell::Number(number) => Drawn::exact(*number),
+        _ => return None,
+    };
+    drawn.value.is_finite().then_some(drawn)
+}

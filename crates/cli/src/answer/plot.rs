@@ -1,0 +1,275 @@
+//! Courses over time, as lines of blocks: a line for each of several series, or one with height.
+//!
+//! ```text
+//! cpu 0  ▁▂▃▅▇█▇▅▃▂▁      at most 97.3%
+//! cpu 1  ▁▁▁▁▂▂▂▂▁▁▁      at most 21.0%
+//!        0 ns     790 ms
+//! ```
+//!
+//! Each column of the terminal is a span of time and shows the mean over it, weighted by how long each value lasted. All
+//! series have the same scale, so that they can be compared. What is not known is `?`, what is zero is a space.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+
+use kymo_session::{Cell, Table};
+
+use crate::answer::numeric;
+use crate::answer::screen::{Screen, Tone, columns};
+use crate::answer::table::{head, rest};
+use crate::answer::words::{Words, duration_word};
+
+/// Series that are drawn; the rest is counted.
+const SERIES_MAX: usize = 32;
+/// Columns of the longest name of a series.
+const NAME_MAX: usize = 24;
+/// Lines of a series that is alone.
+const HEIGHT: usize = 6;
+/// Columns of time at most: more make no terminal's line clearer.
+const TIME_MAX: usize = 120;
+
+/// Columns of a table that say a course.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Axes {
+    pub(crate) time: usize,
+    pub(crate) series: Option<usize>,
+    pub(crate) value: usize,
+}
+
+/// Draws the course; `false` if there is nothing that can be drawn.
+pub(crate) fn show(table: &Table, axes: Axes, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<bool> {
+    let Some(chart) = Chart::new(table, axes, words, screen) else { return Ok(false) };
+    head(table, words, screen, out)?;
+    match chart.series.len() {
+        1 => chart.high(screen, out)?,
+        _ => chart.lines(screen, out)?,
+    }
+    chart.time(screen, out)?;
+    if chart.undrawn > 0 {
+        writeln!(out, "... and {} more series (--no-plot)", crate::show::grouped(chart.undrawn))?;
+    }
+    rest(table.omitted, screen, out)?;
+    Ok(true)
+}
+
+/// One of several courses.
+struct Series {
+    name: String,
+    /// Weighted sums of values, by column.
+    sums: Vec<f64>,
+    /// Nanoseconds with a value, by column.
+    known: Vec<f64>,
+    /// Whether something is unknown, by column.
+    unknown: Vec<bool>,
+}
+
+impl Series {
+    fn new(name: String, width: usize) -> Self {
+        Self { name, sums: vec![0.0; width], known: vec![0.0; width], unknown: vec![false; width] }
+    }
+
+    fn mean(&self, column: usize) -> Option<f64> {
+        (self.known[column] > 0.0).then(|| self.sums[column] / self.known[column])
+    }
+
+    fn most(&self) -> f64 {
+        (0..self.sums.len()).filter_map(|column| self.mean(column)).fold(0.0, f64::max)
+    }
+}
+
+/// Courses, put into columns.
+struct Chart {
+    begin_ns: i64,
+    end_ns: i64,
+    series: Vec<Series>,
+    /// Series beyond those.
+    undrawn: u64,
+    /// What is as high as a line.
+    most: f64,
+    /// How heights are said, from the bottom and for each series.
+    most_word: String,
+    series_most: Vec<String>,
+}
+
+impl Chart {
+    fn new(table: &Table, axes: Axes, words: &Words, screen: Screen) -> Option<Self> {
+        let (begin_ns, end_ns) = span(table, axes).filter(|(begin, end)| begin < end)?;
+        let sample = table.rows.iter().filter_map(|row| row.get(axes.value)).find(|cell| numeric(cell).is_some())?;
+        let names = names(table, axes, words);
+        let label = names.iter().map(|name| columns(name)).max().unwrap_or(0).min(NAME_MAX);
+        // Room for the name, two gaps and `at most 12.3 ms` behind.
+        let width = screen.width?.saturating_sub(label + 22).clamp(10, TIME_MAX);
+        let mut chart = Self {
+            begin_ns,
+            end_ns,
+            series: names.iter().map(|name| Series::new(name.clone(), width)).collect(),
+            undrawn: 0,
+            most: 0.0,
+            most_word: String::new(),
+            series_most: Vec::new(),
+        };
+        let mut undrawn: HashSet<String> = HashSet::new();
+        for row in &table.rows {
+            let name = name(row, axes, words);
+            let Some(place) = names.iter().position(|known| *known == name) else {
+                undrawn.insert(name);
+                continue;
+            };
+            chart.add(place, row, axes);
+        }
+        chart.undrawn = undrawn.len() as u64;
+        chart.most = chart.series.iter().map(Series::most).fold(0.0, f64::max);
+        chart.most_word = words.like(sample, chart.most);
+        chart.series_most = chart.series.iter().map(|series| words.like(sample, series.most())).collect();
+        Some(chart)
+    }
+
+    /// Adds a row to the columns that it touches.
+    fn add(&mut self, place: usize, row: &[Cell], axes: Axes) {
+        let Some((begin, end)) = row.get(axes.time).and_then(|cell| range(cell, (self.begin_ns, self.end_ns))) else {
+            return;
+        };
+        let width = self.series[place].sums.len();
+        let column_ns = (self.end_ns as f64 - self.begin_ns as f64) / width as f64;
+        // A moment is as good as the shortest time.
+        let from = begin as f64 - self.begin_ns as f64;
+        let to = (end as f64 - self.begin_ns as f64).max(from + 1.0);
+        let first = ((from / column_ns).max(0.0) as usize).min(width - 1);
+        let last = ((to / column_ns).ceil().max(0.0) as usize).clamp(first + 1, width.max(first + 1));
+        let value = row.get(axes.value).and_then(numeric);
+        let series = &mut self.series[place];
+        for column in first..last.min(width) {
+            let overlap = to.min((column + 1) as f64 * column_ns) - from.max(column as f64 * column_ns);
+            match value {
+                Some(value) if overlap > 0.0 => {
+                    series.sums[column] += value.value * overlap;
+                    series.known[column] += overlap;
+                }
+                Some(_) => {}
+                None => series.unknown[column] = true,
+            }
+        }
+    }
+
+    /// A line for each series.
+    fn lines(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+        let label = self.label();
+        for (series, most) in self.series.iter().zip(&self.series_most) {
+            let name = screen.cut(&series.name, label);
+            let gap = " ".repeat(label - columns(&name));
+            let line: String = (0..series.sums.len()).map(|column| self.glyph(series, column, 0, 1, screen)).collect();
+            let most = screen.toned(Tone::Faint, most);
+            writeln!(out, "{name}{gap}  {}  at most {most}", screen.toned(Tone::Bar, &line))?;
+        }
+        Ok(())
+    }
+
+    /// One series, some lines high, with what its height means.
+    fn high(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+        let series = &self.series[0];
+        let label = self.label();
+        let edge = if screen.unicode { "│" } else { "|" };
+        for line in (0..HEIGHT).rev() {
+            let glyph = |column| self.glyph(series, column, line, HEIGHT, screen);
+            let text: String = (0..series.sums.len()).map(glyph).collect();
+            let height = match line {
+                line if line + 1 == HEIGHT => &*self.most_word,
+                0 => "0",
+                _ => "",
+            };
+            let text = screen.toned(Tone::Bar, text.trim_end());
+            writeln!(out, "{height:>label$} {edge}{text}")?;
+        }
+        Ok(())
+    }
+
+    /// Columns before the first column of time: two less, for the gap.
+    fn label(&self) -> usize {
+        match &*self.series {
+            [_] => columns(&self.most_word),
+            several => several.iter().map(|series| columns(&series.name)).max().unwrap_or(0).min(NAME_MAX),
+        }
+    }
+
+    /// When the first column begins, the middle one, and the last one ends.
+    fn time(&self, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+        let width = self.series[0].sums.len();
+        let length = i128::from(self.end_ns) - i128::from(self.begin_ns);
+        let [middle, end] = [length / 2, length].map(|nanos| duration_word(nanos as f64));
+        let mut line = format!("{}0", " ".repeat(self.label() + 2));
+        for (word, place) in [(&middle, width / 2), (&end, width)] {
+            let at = self.label() + 2 + place;
+            let start = if place == width { at.saturating_sub(columns(word)) } else { at - columns(word).min(at) / 2 };
+            if start > columns(&line) {
+                line += &" ".repeat(start - columns(&line));
+                line += word;
+            }
+        }
+        writeln!(out, "{}", screen.toned(Tone::Faint, &line))
+    }
+
+    /// How high a series is in one column, within one of several lines.
+    fn glyph(&self, series: &Series, column: usize, line: usize, lines: usize, screen: Screen) -> char {
+        const UNICODE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+        const ASCII: [char; 9] = [' ', '.', '.', ':', '-', '=', '+', '*', '#'];
+        let glyphs = if screen.unicode { UNICODE } else { ASCII };
+        match series.mean(column) {
+            None if series.unknown[column] && line == 0 => '?',
+            None => ' ',
+            Some(mean) if mean <= 0.0 || self.most <= 0.0 => ' ',
+            Some(mean) => {
+                // What is more than nothing can be seen.
+                let steps = ((mean / self.most * (lines * 8) as f64).round() as usize).max(1);
+                glyphs[steps.saturating_sub(line * 8).min(8)]
+            }
+        }
+    }
+}
+
+/// Names of the series that are drawn, in the order in which they come.
+fn names(table: &Table, axes: Axes, words: &Words) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for row in &table.rows {
+        let name = name(row, axes, words);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if names.len() == SERIES_MAX {
+            break;
+        }
+    }
+    names
+}
+
+fn name(row: &[Cell], axes: Axes, words: &Words) -> String {
+    let cell = axes.series.and_then(|column| row.get(column));
+    match cell {
+        Some(Cell::Cpu(cpu)) => format!("cpu {cpu}"),
+        Some(cell) => words.word(cell).value,
+        None => String::new(),
+    }
+}
+
+/// From when to when rows are, if they do not say it with their table.
+fn span(table: &Table, axes: Axes) -> Option<(i64, i64)> {
+    let times = || {
+        table.rows.iter().filter_map(|row| row.get(axes.time)).flat_map(|cell| match cell {
+            Cell::TimeRange(begin, end) => [*begin, *end],
+            Cell::Timestamp(at) => [Some(*at), None],
+            _ => [None, None],
+        })
+    };
+    let seen = || Some((times().flatten().min()?, times().flatten().max()?));
+    table.span_ns.or_else(seen)
+}
+
+/// The row's part of the span.
+fn range(cell: &Cell, span: (i64, i64)) -> Option<(i64, i64)> {
+    let (begin, end) = match cell {
+        Cell::TimeRange(begin, end) => (begin.unwrap_or(span.0), end.unwrap_or(span.1)),
+        Cell::Timestamp(at) => (*at, *at),
+        _ => return None,
+    };
+    let is_inside = begin <= end && end >= span.0 && begin <= span.1;
+    is_inside.then(|| (begin.max(span.0), end.min(span.1)))
+}

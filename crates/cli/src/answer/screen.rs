@@ -1,0 +1,141 @@
+//! What an answer is shown on: how wide it is, whether it knows colours and more than ASCII.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal};
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A terminal, or a pipe, where rows are as wide as they have to be and have no ornaments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Screen {
+    /// Columns of a terminal; `None`: a pipe or file.
+    pub(crate) width: Option<usize>,
+    /// Whether it shows colours.
+    pub(crate) colours: bool,
+    /// Whether it shows characters beyond ASCII.
+    pub(crate) unicode: bool,
+}
+
+/// How a piece of text stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Title,
+    Head,
+    Faint,
+    Bar,
+}
+
+/// Columns of a terminal that does not say how many it has.
+const WIDTH: usize = 80;
+
+impl Screen {
+    /// Standard output.
+    pub(crate) fn of_output(colours: bool) -> Self {
+        let is_terminal = io::stdout().is_terminal();
+        let width = || terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0).max(20));
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        let is_colourful = is_terminal && variable("NO_COLOR").is_empty() && variable("TERM") != "dumb";
+        Self { width: is_terminal.then(width), colours: colours && is_colourful, unicode: knows_unicode(&variable) }
+    }
+
+    /// The text with what makes it stand out, where that is possible.
+    pub(crate) fn toned<'t>(&self, tone: Tone, text: &'t str) -> Cow<'t, str> {
+        if !self.colours || text.trim().is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let code = match tone {
+            Tone::Title => "1",
+            Tone::Head => "4",
+            Tone::Faint => "2",
+            Tone::Bar => "36",
+        };
+        Cow::Owned(format!("\x1b[{code}m{text}\x1b[0m"))
+    }
+
+    /// The text in no more columns than `width`: what is in the middle goes, as names differ at their ends.
+    pub(crate) fn cut<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
+        if columns(text) <= width {
+            return Cow::Borrowed(text);
+        }
+        let gap = if self.unicode { "…" } else { "..." };
+        let Some(room) = width.checked_sub(columns(gap)) else { return Cow::Borrowed("") };
+        let head = begin(text, room.div_ceil(2));
+        let tail = end(&text[head.len()..], room - columns(head));
+        Cow::Owned(format!("{head}{gap}{tail}"))
+    }
+}
+
+/// Whether the locale says so; others than ours are the terminal's, so the first variable that is set counts.
+fn knows_unicode(variable: &impl Fn(&str) -> String) -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable).into_iter().find(|value| !value.is_empty());
+    let says_so = |locale: String| matches!(locale.to_ascii_lowercase().rsplit_once('.'), Some((_, "utf-8" | "utf8")));
+    cfg!(windows) || locale.is_some_and(says_so)
+}
+
+/// Columns that the text takes up.
+pub(crate) fn columns(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.width() }
+}
+
+/// Of its beginning what fits.
+fn begin(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let fits = |character: char| {
+        used += character.width().unwrap_or(0);
+        used <= room
+    };
+    &text[..prefix(text.chars(), fits)]
+}
+
+/// Of its end what fits.
+fn end(text: &str, room: usize) -> &str {
+    let mut used = 0;
+    let fits = |character: char| {
+        used += character.width().unwrap_or(0);
+        used <= room
+    };
+    &text[text.len() - prefix(text.chars().rev(), fits)..]
+}
+
+/// Bytes of the first characters that fit.
+fn prefix(characters: impl Iterator<Item = char>, mut fits: impl FnMut(char) -> bool) -> usize {
+    characters.take_while(|character| fits(*character)).map(char::len_utf8).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_middle_goes() {
+        let screen = Screen { width: Some(80), colours: false, unicode: true };
+        let plain = Screen { unicode: false, ..screen };
+        assert_eq!(screen.cut("/usr/lib/firefox", 16), "/usr/lib/firefox");
+        assert_eq!(screen.cut("/usr/lib/firefox", 9), "/usr…efox");
+        assert_eq!(plain.cut("/usr/lib/firefox", 9), "/us...fox");
+        // A character of two columns is not cut in halves.
+        assert_eq!(screen.cut("音楽再生中", 6), "音…中");
+        assert_eq!(
+            (screen.cut("abc", 1), screen.cut("abc", 0), plain.cut("abcdef", 2)),
+            ("…".into(), "".into(), "".into())
+        );
+    }
+
+    #[test]
+    fn the_first_locale_that_is_set_counts() {
+        let knows = |all: &'static str, ctype: &'static str, lang: &'static str| {
+            knows_unicode(&move |name: &str| {
+                match name {
+                    "LC_ALL" => all,
+                    "LC_CTYPE" => ctype,
+                    _ => lang,
+                }
+                .to_owned()
+            })
+        };
+        assert!(knows("", "", "de_DE.UTF-8") && knows("", "C.utf8", "C"));
+        if cfg!(not(windows)) {
+            assert!(!knows("C", "", "de_DE.UTF-8") && !knows("", "", "") && !knows("", "", "de_DE.ISO-8859-1"));
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Tables for people: aligned, as wide as the terminal, with bars where those say more than numbers.
+//!
+//! ```text
+//! Threads by run time  12:18:50.430000000 to 12:18:52.010000000 (1.58 s)     title and span
+//!           Run time          Share  Thread                                  numbers right, names left
+//! 12.3 ms [11.9, 14.0]         1.2%  bash (123)   ██████▌░                   bounds beside, bars behind
+//!  2.00 ms                     0.2%  unknown      █
+//! ... and 17 more (--top all)
+//! ```
+//!
+//! Every cell is put into words twice, first to learn how wide columns have to be: a million rows take no memory.
+
+use std::io::{self, Write};
+
+use kymo_session::{Cell, Class, Plot, Table};
+
+use crate::answer::numeric;
+use crate::answer::screen::{Screen, Tone, columns};
+use crate::answer::words::{Word, Words, escaped};
+use crate::show::{counted, duration};
+
+/// Columns of the longest bar.
+const BAR_MAX: usize = 30;
+/// A shorter one says nothing.
+const BAR_MIN: usize = 8;
+/// Names are not cut to less.
+const NAME_MIN: usize = 12;
+/// Nor to less than this only to make room for bars.
+const NAME_MIN_BESIDE_BARS: usize = 24;
+
+/// Shows the table.
+pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out: &mut impl Write) -> io::Result<()> {
+    head(table, words, screen, out)?;
+    if table.rows.is_empty() && table.omitted == 0 {
+        return writeln!(out, "{}", screen.toned(Tone::Faint, "nothing"));
+    }
+    let layout = Layout::new(table, words, screen, bars);
+    layout.titles(table, out)?;
+    for row in &table.rows {
+        layout.row(row, words, out)?;
+    }
+    rest(table.omitted, screen, out)
+}
+
+/// What it is, and from when to when.
+pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    write!(out, "{}", screen.toned(Tone::Title, &escaped(&table.title)))?;
+    if let Some((begin, end)) = table.span_ns {
+        let day = words.times.day(begin).map_or_else(String::new, |day| format!("{day} "));
+        let (from, to) = (words.times.word(begin), words.times.word(end));
+        let length = duration(i128::from(end) - i128::from(begin));
+        write!(out, "  {}", screen.toned(Tone::Faint, &format!("{day}{from} to {to} ({length})")))?;
+    }
+    writeln!(out)
+}
+
+/// How many rows there are beyond those shown.
+pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    if omitted == 0 {
+        return Ok(());
+    }
+    let rest = format!("... and {} (--top all)", counted(omitted, "more row"));
+    writeln!(out, "{}", screen.toned(Tone::Faint, &rest))
+}
+
+/// A column's place.
+#[derive(Clone, Debug)]
+struct Place {
+    title: String,
+    /// Numbers stand right.
+    is_right: bool,
+    /// Whether it may be cut.
+    is_name: bool,
+    /// Columns of the value.
+    value: usize,
+    /// Columns of the bounds, if any cell has some.
+    bounds: usize,
+}
+
+impl Place {
+    fn width(&self) -> usize {
+        self.value + if self.bounds > 0 { 1 + self.bounds } else { 0 }
+    }
+}
+
+/// Bars behind the rows.
+#[derive(Clone, Copy, Debug)]
+struct Bars {
+    column: usize,
+    width: usize,
+    most: f64,
+}
+
+/// Where everything stands.
+struct Layout {
+    screen: Screen,
+    places: Vec<Place>,
+    bars: Option<Bars>,
+}
+
+impl Layout {
+    fn new(table: &Table, words: &Words, screen: Screen, bars: bool) -> Self {
+        let mut places: Vec<Place> = table.columns.iter().map(place).collect();
+        for row in &table.rows {
+            for (place, cell) in places.iter_mut().zip(row) {
+                let Word { value, bounds } = words.word(cell);
+                place.value = place.value.max(columns(&value));
+                place.bounds = place.bounds.max(columns(&bounds));
+            }
+        }
+        // Right-aligned titles may stand above the bounds too.
+        for place in &mut places {
+            let title = columns(&place.title);
+            let above = if place.is_right { 0 } else { place.width() - place.value };
+            place.value = place.value.max(title.saturating_sub(above));
+        }
+        let wanted = match (&table.plot, screen.width) {
+            (Some(Plot::Bars { value } | Plot::Histogram { count: value, .. }), Some(_)) if bars => Some(*value),
+            _ => None,
+        };
+        if let Some(width) = screen.width {
+            if wanted.is_some() {
+                fit(&mut places, width.saturating_sub(BAR_MIN + 2), NAME_MIN_BESIDE_BARS);
+            }
+            fit(&mut places, width, NAME_MIN);
+        }
+        let used = total(&places);
+        let free = screen.width.unwrap_or(0).saturating_sub(used + 2).min(BAR_MAX);
+        let bars = wanted.filter(|_| free >= BAR_MIN).map(|column| {
+            let ends = table.rows.iter().filter_map(|row| Some(numeric(row.get(column)?)?.finite_high()));
+            Bars { column, width: free, most: ends.fold(0.0, f64::max) }
+        });
+        Self { screen, places, bars }
+    }
+
+    fn titles(&self, table: &Table, out: &mut impl Write) -> io::Result<()> {
+        if table.columns.is_empty() {
+            return Ok(());
+        }
+        let mut line = String::new();
+        for place in &self.places {
+            let title = self.screen.cut(&place.title, place.width());
+            let gap = " ".repeat(place.width() - columns(&title));
+            // A title stands above the values, not above their bounds.
+            let (before, after) = match place.is_right {
+                true if columns(&title) <= place.value => gap.split_at(place.value - columns(&title)),
+                true => (&*gap, ""),
+                false => ("", &*gap),
+            };
+            line += before;
+            line += &self.screen.toned(Tone::Head, &title);
+            line += after;
+            line += "  ";
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+
+    fn row(&self, row: &[Cell], words: &Words, out: &mut impl Write) -> io::Result<()> {
+        let mut line = String::new();
+        for (place, cell) in self.places.iter().zip(row) {
+            let Word { value, bounds } = words.word(cell);
+            let value = self.screen.cut(&value, place.value);
+            let gap = " ".repeat(place.value - columns(&value));
+            let is_vague = matches!(cell, Cell::Unknown | Cell::Empty);
+            let value = if is_vague { self.screen.toned(Tone::Faint, &value) } else { value };
+            line += &if place.is_right { format!("{gap}{value}") } else { format!("{value}{gap}") };
+            if place.bounds > 0 {
+                line += " ";
+                line += &self.screen.toned(Tone::Faint, &bounds);
+                line += &" ".repeat(place.bounds - columns(&bounds));
+            }
+            line += "  ";
+        }
+        if let Some(bars) = self.bars
+            && let Some(number) = row.get(bars.column).and_then(numeric)
+        {
+            line += &self.bar(bars, number.low, number.finite_high());
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+
+    /// Solid as far as it is certain, faint as far as it may be.
+    fn bar(&self, bars: Bars, low: f64, high: f64) -> String {
+        let eighths = |value: f64| {
+            let share = if bars.most > 0.0 { (value / bars.most).clamp(0.0, 1.0) } else { 0.0 };
+            (share * (bars.width * 8) as f64).round() as usize
+        };
+        let (solid, whole) = (eighths(low), eighths(high).div_ceil(8));
+        let bar = if self.screen.unicode {
+            let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][solid % 8];
+            format!("{}{part}", "█".repeat(solid / 8))
+        } else {
+            "#".repeat((solid + 4) / 8)
+        };
+        let faint = if self.screen.unicode { "░" } else { "-" };
+        let rest = faint.repeat(whole.saturating_sub(columns(&bar)));
+        self.screen.toned(Tone::Bar, &(bar + if low < high { &rest } else { "" })).into_owned()
+    }
+}
+
+/// A column before its cells are seen.
+fn place(column: &kymo_session::Column) -> Place {
+    use Class::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
+    let title = escaped(&column.title);
+    // What is counted needs not be said twice.
+    let unit = column.unit.filter(|unit| !title.to_lowercase().contains(unit));
+    let title = unit.map_or_else(|| title.to_string(), |unit| format!("{title} ({unit})"));
+    let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
+    let is_right = !is_name && column.class != TimeRange;
+    Place { title, is_right, is_name, value: 0, bounds: 0 }
+}
+
+/// Columns of all places and the gaps between them.
+fn total(places: &[Place]) -> usize {
+    places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
+}
+
+/// Cuts names, the longest first, until all fit or none is long.
+fn fit(places: &mut [Place], room: usize, least: usize) {
+    loop {
+        let Some(excess) = total(places).checked_sub(room).filter(|excess| *excess > 0) else { return };
+        let mut names: Vec<&mut Place> = places.iter_mut().filter(|place| place.is_name).collect();
+        names.sort_by_key(|place| std::cmp::Reverse(place.value));
+        let next = names.get(1).map_or(0, |place| place.value).max(least);
+        let Some(longest) = names.first_mut().filter(|place| place.value > least) else { return };
+        // Down to the next longest, at least by one, so that this ends.
+        let spare = (longest.value - next.min(longest.value)).max(1);
+        longest.value -= spare.min(excess);
+    }
+}

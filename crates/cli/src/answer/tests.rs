@@ -1,0 +1,795 @@
+//! Answers made by hand, in every face.
+
+#[path = "../../tests/schema/mod.rs"]
+mod schema;
+
+use expect_test::{Expect, expect};
+use kymo_session::{Bounded, Class, Column};
+
+use super::*;
+
+const TERMINAL: Screen = Screen { width: Some(80), colours: false, unicode: true };
+const NARROW: Screen = Screen { width: Some(40), ..TERMINAL };
+const PLAIN: Screen = Screen { unicode: false, ..TERMINAL };
+const PIPE: Screen = Screen { width: None, ..TERMINAL };
+
+/// 2016-03-04 17:46:22 UTC
+const BEGIN: i64 = 1_457_113_582_000_000_000;
+
+fn face() -> FaceArguments {
+    FaceArguments {
+        json: false,
+        csv: false,
+        lami: false,
+        table: Vec::new(),
+        no_plot: false,
+        no_color: false,
+        no_progress: false,
+    }
+}
+
+/// The text for people.
+fn text(tables: &[Table], screen: Screen) -> String {
+    let tables: Vec<&Table> = tables.iter().collect();
+    let mut out = Vec::new();
+    for_people(&tables, &Times::new(true, Zone::Utc, false), screen, &face(), &mut out).expect("memory can be written");
+    String::from_utf8(out).expect("words are text")
+}
+
+fn check(tables: &[Table], screen: Screen, expected: &Expect) {
+    expected.assert_eq(&text(tables, screen));
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    write(&mut out).expect("memory can be written");
+    String::from_utf8(out).expect("faces write text")
+}
+
+fn thread(name: &str, tid: i64) -> Cell {
+    Cell::Process { name: Some(name.to_owned()), pid: Some(tid), tid: Some(tid) }
+}
+
+fn between(low: u64, value: u64, high: u64) -> Bounded<u64> {
+    Bounded { value, low, high }
+}
+
+/// Threads: certain, not certain, not known at all.
+fn threads() -> Table {
+    let columns = vec![
+        Column::new("thread", "Thread", Class::Process),
+        Column::new("run_time", "Run time", Class::Duration),
+        Column::new("share", "Share", Class::Ratio),
+        Column::of("runs", "Runs", "runs"),
+        Column::new("read", "Read", Class::Size),
+    ];
+    let row = |thread, time, share, runs, read| {
+        vec![thread, Cell::Duration(time), Cell::Ratio(share), Cell::Count(runs), read]
+    };
+    let exact = Bounded::<u64>::exact;
+    let share = Bounded::<f64>::exact;
+    Table {
+        span_ns: Some((BEGIN, BEGIN + 1_580_000_000)),
+        rows: vec![
+            row(
+                thread("bash", 123),
+                between(11_900_000, 12_345_678, 14_000_000),
+                Bounded { value: 0.0078, low: 0.0075, high: 0.0089 },
+                between(17, 17, u64::MAX),
+                Cell::Size(exact(4096)),
+            ),
+            row(
+                thread("kworker/u16:3-events_unbound", 4297),
+                Bounded::exact(9_876_543),
+                share(0.00625),
+                exact(12_345),
+                Cell::Size(between(0, 0, 1 << 20)),
+            ),
+            row(
+                Cell::Process { name: None, pid: None, tid: Some(7) },
+                exact(2_000_000),
+                share(0.0013),
+                exact(3),
+                Cell::Unknown,
+            ),
+            row(Cell::Unknown, exact(999), share(0.000_000_6), exact(1), Cell::Empty),
+        ],
+        omitted: 1234,
+        plot: Some(Plot::Bars { value: 1 }),
+        ..Table::new("per-thread", "Threads by run time", columns)
+    }
+}
+
+/// Numbers stand right, bounds beside them, bars behind.
+#[test]
+fn a_table_on_a_terminal() {
+    check(
+        &[threads()],
+        Screen { width: Some(120), ..TERMINAL },
+        &expect![[r#"
+        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+        Thread                         Run time                 Share               Runs             Read
+        bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB               ██████▊░
+        kworker/u16:3-…unbound (4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
+        unknown (7)                     2.00 ms                  0.1%                  3          unknown               █▏
+        unknown                          999 ns               0.0001%                  1                -
+        ... and 1,234 more rows (--top all)
+    "#]],
+    );
+}
+
+/// Long names are cut in the middle before numbers are; then there is no room for bars.
+#[test]
+fn a_table_on_a_narrow_terminal() {
+    check(
+        &[threads()],
+        TERMINAL,
+        &expect![[r#"
+        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+        Thread        Run time                 Share               Runs             Read
+        bash (123)     12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
+        kworke…4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
+        unknown (7)    2.00 ms                  0.1%                  3          unknown
+        unknown         999 ns               0.0001%                  1                -
+        ... and 1,234 more rows (--top all)
+    "#]],
+    );
+}
+
+#[test]
+fn a_table_without_unicode() {
+    check(
+        &[threads()],
+        Screen { width: Some(120), ..PLAIN },
+        &expect![[r#"
+        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+        Thread                       Run time                 Share               Runs               Read
+        bash (123)                    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, inf]  4.0 KiB               #######-
+        kworker/u16:...bound (4297)   9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
+        unknown (7)                   2.00 ms                  0.1%                  3            unknown               #
+        unknown                        999 ns               0.0001%                  1                  -
+        ... and 1,234 more rows (--top all)
+    "#]],
+    );
+}
+
+/// Nothing is cut, nothing is drawn.
+#[test]
+fn a_table_in_a_pipe() {
+    check(
+        &[threads()],
+        PIPE,
+        &expect![[r#"
+        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+        Thread                               Run time                 Share               Runs             Read
+        bash (123)                            12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
+        kworker/u16:3-events_unbound (4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
+        unknown (7)                           2.00 ms                  0.1%                  3          unknown
+        unknown                                999 ns               0.0001%                  1                -
+        ... and 1,234 more rows (--top all)
+    "#]],
+    );
+}
+
+#[test]
+fn colours() {
+    let one = Table { rows: threads().rows.drain(..1).collect(), omitted: 0, ..threads() };
+    let text = text(&[one], Screen { width: Some(120), colours: true, unicode: true });
+    expect![[r#"
+        ^[1mThreads by run time^[0m  ^[2m2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)^[0m
+        ^[4mThread^[0m      ^[4mRun time^[0m               ^[4mShare^[0m             ^[4mRuns^[0m             ^[4mRead^[0m
+        bash (123)   12.3 ms ^[2m[11.9, 14.0]^[0m   0.8% ^[2m[0.8, 0.9]^[0m    17 ^[2m[17, ∞]^[0m  4.0 KiB  ^[36m█████████████████████████▌░░░░^[0m
+    "#]].assert_eq(&text.replace('\x1b', "^"));
+}
+
+/// Empty tables say so; two tables are apart; what is omitted of an empty one is said.
+#[test]
+fn nothing() {
+    let columns = || vec![Column::new("name", "Name", Class::Text)];
+    let empty = || Table::new("empty", "Waits of nobody", columns());
+    let all_omitted = Table { omitted: 1, ..empty() };
+    check(
+        &[empty(), all_omitted, Table::new("none", "No columns", Vec::new())],
+        TERMINAL,
+        &expect![[r#"
+        Waits of nobody
+        nothing
+
+        Waits of nobody
+        Name
+        ... and 1 more row (--top all)
+
+        No columns
+        nothing
+    "#]],
+    );
+}
+
+/// A name may be anything: controls, escapes, text from right to left, nothing, wide characters.
+#[test]
+fn names_that_would_move_the_cursor() {
+    let names = ["", "a\nb", "\x1b[31mred", "abc\u{202e}fed", "音楽再生", "zero\u{200b}width", "tab\there", "e\u{301}"];
+    let mut table = Table::new(
+        "names",
+        "Names\nof \x07 all",
+        vec![Column::new("name", "Name\t", Class::Text), Column::new("path", "Path", Class::Path)],
+    );
+    table.rows =
+        names.iter().map(|name| vec![Cell::Text((*name).to_owned()), Cell::Path(format!("/{name}"))]).collect();
+    check(
+        &[table],
+        PIPE,
+        &expect![[r#"
+        Names\nof \u{7} all
+        Name\t             Path
+        ""                 /
+        a\nb               /a\nb
+        \u{1b}[31mred      /\u{1b}[31mred
+        abc\u{202e}fed     /abc\u{202e}fed
+        音楽再生           /音楽再生
+        zero\u{200b}width  /zero\u{200b}width
+        tab\there          /tab\there
+        é                  /é
+    "#]],
+    );
+}
+
+/// A name of a million characters.
+#[test]
+fn a_very_long_name() {
+    let mut table = Table::new(
+        "names",
+        "Names",
+        vec![Column::new("name", "Name", Class::Text), Column::of("count", "Count", "events")],
+    );
+    table.rows = vec![vec![Cell::Text("abcdefghij".repeat(100_000)), Cell::Count(Bounded::exact(1))]];
+    check(
+        &[table],
+        NARROW,
+        &expect![[r#"
+        Names
+        Name                      Count (events)
+        abcdefghijab…jabcdefghij               1
+    "#]],
+    );
+}
+
+/// Negative times, times without end, infinite and no numbers, in a column each.
+#[test]
+fn all_kinds_of_cells() {
+    check(
+        &[kinds()],
+        PIPE,
+        &expect![[r#"
+        Kinds of cells
+        Class       Cell
+        ""          -
+        ""          unknown
+        bool        yes
+        number      18,446,744,073,709,551,615
+        number      -9,223,372,036,854,775,808
+        number      0.100
+        number      1.000e300
+        number      ∞
+        number      -∞
+        number      unknown
+        string      two words
+        ratio       50.0%                                                          [0.0, ∞]
+        timestamp   1969-12-31 23:59:59.999999999
+        timestamp   2016-03-04 17:46:22.000000000
+        duration    0 ns
+        duration    1.00 ms
+        duration    12.345679 ms                                                   [12.345678, 12.345680]
+        duration    1.50 us                                                        [0, ∞]
+        duration    1.50 us                                                        [900 ns, 3.00 ms]
+        duration    213504 days
+        size        1.0 MiB
+        bitrate     1.50 Gbit/s
+        time-range  2016-03-04 17:46:22.000000000 to 2016-03-04 17:46:22.000000001
+        time-range  earlier to 2016-03-04 17:46:22.000000000
+        time-range  2016-03-04 17:46:22.000000000 to never ended
+        syscall     openat
+        process     java (107 of 100)
+        process     unknown
+        path        /tmp/a b
+        fd          -1
+        irq         irq 42 ahci
+        irq         softirq 42
+        cpu         3
+        disk        sda
+        netif       eth0
+    "#]],
+    );
+    let without_day = Table { span_ns: Some((BEGIN, BEGIN + 1)), ..kinds() };
+    let seconds = Times::new(false, Zone::Utc, false);
+    let out = written(|out| for_people(&[&without_day], &seconds, PIPE, &face(), out));
+    expect![[r#"
+        Kinds of cells  1457113582.000000000 s to 1457113582.000000001 s (1 ns)
+        Class       Cell
+        ""          -
+        ""          unknown
+        bool        yes
+        number      18,446,744,073,709,551,615
+        number      -9,223,372,036,854,775,808
+        number      0.100
+        number      1.000e300
+        number      ∞
+        number      -∞
+        number      unknown
+        string      two words
+        ratio       50.0%                                            [0.0, ∞]
+        timestamp   -0.000000001 s
+        timestamp   1457113582.000000000 s
+        duration    0 ns
+        duration    1.00 ms
+        duration    12.345679 ms                                     [12.345678, 12.345680]
+        duration    1.50 us                                          [0, ∞]
+        duration    1.50 us                                          [900 ns, 3.00 ms]
+        duration    213504 days
+        size        1.0 MiB
+        bitrate     1.50 Gbit/s
+        time-range  1457113582.000000000 s to 1457113582.000000001 s
+        time-range  earlier to 1457113582.000000000 s
+        time-range  1457113582.000000000 s to never ended
+        syscall     openat
+        process     java (107 of 100)
+        process     unknown
+        path        /tmp/a b
+        fd          -1
+        irq         irq 42 ahci
+        irq         softirq 42
+        cpu         3
+        disk        sda
+        netif       eth0
+    "#]]
+    .assert_eq(&out);
+}
+
+/// Every kind of cell, in a column of several classes.
+fn kinds() -> Table {
+    let irq = |is_hard, name: Option<&str>| Cell::Irq { is_hard, number: 42, name: name.map(str::to_owned) };
+    let cells = vec![
+        Cell::Empty,
+        Cell::Unknown,
+        Cell::Flag(true),
+        Cell::Count(Bounded::exact(u64::MAX)),
+        Cell::Integer(i64::MIN),
+        Cell::Number(0.1),
+        Cell::Number(1e300),
+        Cell::Number(f64::INFINITY),
+        Cell::Number(f64::NEG_INFINITY),
+        Cell::Number(f64::NAN),
+        Cell::Text("two words".to_owned()),
+        Cell::Ratio(Bounded { value: 0.5, low: 0.0, high: f64::INFINITY }),
+        Cell::Timestamp(-1),
+        Cell::Timestamp(BEGIN),
+        Cell::Duration(Bounded::exact(0)),
+        Cell::Duration(Bounded::exact(999_600)),
+        Cell::Duration(between(12_345_678, 12_345_679, 12_345_680)),
+        Cell::Duration(between(0, 1500, u64::MAX)),
+        Cell::Duration(between(900, 1500, 3_000_000)),
+        Cell::Duration(Bounded::exact(u64::MAX)),
+        Cell::Size(Bounded::exact(1_048_575)),
+        Cell::Bitrate(Bounded::exact(1.5e9)),
+        Cell::TimeRange(Some(BEGIN), Some(BEGIN + 1)),
+        Cell::TimeRange(None, Some(BEGIN)),
+        Cell::TimeRange(Some(BEGIN), None),
+        Cell::Syscall("openat".to_owned()),
+        Cell::Process { name: Some("java".to_owned()), pid: Some(100), tid: Some(107) },
+        Cell::Process { name: None, pid: None, tid: None },
+        Cell::Path("/tmp/a b".to_owned()),
+        Cell::Fd(-1),
+        irq(true, Some("ahci")),
+        irq(false, None),
+        Cell::Cpu(3),
+        Cell::Disk("sda".to_owned()),
+        Cell::NetworkInterface("eth0".to_owned()),
+    ];
+    let rows = cells.into_iter().map(|cell| {
+        let class = cell.class().map_or("", Class::name);
+        vec![Cell::Text(class.to_owned()), cell]
+    });
+    let columns = vec![Column::new("class", "Class", Class::Text), Column::new("cell", "Cell", Class::Mixed)];
+    Table { rows: rows.collect(), ..Table::new("kinds", "Kinds of cells", columns) }
+}
+
+/// A distribution: bins are rows, counts are bars.
+#[test]
+fn a_histogram() {
+    let columns = vec![
+        Column::new("low", "From", Class::Duration),
+        Column::new("high", "To", Class::Duration),
+        Column::of("count", "Count", "waits"),
+    ];
+    let bins = [
+        (1_000, 2_000, 12),
+        (2_000, 4_000, 340),
+        (4_000, 8_000, 1_204),
+        (8_000, 16_000, 77),
+        (16_000, 32_000, 0),
+        (32_000, 64_000, 1),
+    ];
+    let cell = |nanos| Cell::Duration(Bounded::exact(nanos));
+    let rows = bins.map(|(low, high, count)| vec![cell(low), cell(high), Cell::Count(Bounded::exact(count))]);
+    let table = Table {
+        rows: rows.to_vec(),
+        plot: Some(Plot::Histogram { low: 0, high: 1, count: 2 }),
+        ..Table::new("waits", "Wakeup to run, p50 4.70 us, p99 14.0 us", columns)
+    };
+    check(
+        &[table.clone()],
+        TERMINAL,
+        &expect![[r#"
+        Wakeup to run, p50 4.70 us, p99 14.0 us
+           From       To  Count (waits)
+        1.00 us  2.00 us             12  ▎
+        2.00 us  4.00 us            340  ████████▌
+        4.00 us  8.00 us          1,204  ██████████████████████████████
+        8.00 us  16.0 us             77  █▉
+        16.0 us  32.0 us              0
+        32.0 us  64.0 us              1
+    "#]],
+    );
+    check(
+        &[table],
+        PLAIN,
+        &expect![[r#"
+        Wakeup to run, p50 4.70 us, p99 14.0 us
+           From       To  Count (waits)
+        1.00 us  2.00 us             12
+        2.00 us  4.00 us            340  #########
+        4.00 us  8.00 us          1,204  ##############################
+        8.00 us  16.0 us             77  ##
+        16.0 us  32.0 us              0
+        32.0 us  64.0 us              1
+    "#]],
+    );
+}
+
+/// A course of some CPUs: `shares` of each period of 10 ms.
+fn course(shares: &[&[Option<f64>]]) -> Table {
+    let columns = vec![
+        Column::new("time", "Time", Class::TimeRange),
+        Column::new("cpu", "CPU", Class::Cpu),
+        Column::new("busy", "Busy", Class::Ratio),
+    ];
+    let mut table = Table {
+        plot: Some(Plot::Course { time: 0, series: Some(1), value: 2 }),
+        ..Table::new("course", "CPUs over time", columns)
+    };
+    for (cpu, shares) in shares.iter().enumerate() {
+        for (period, share) in shares.iter().enumerate() {
+            let begin = BEGIN + 10_000_000 * period as i64;
+            let share = share.map_or(Cell::Unknown, |share| Cell::Ratio(Bounded::exact(share)));
+            table.rows.push(vec![Cell::TimeRange(Some(begin), Some(begin + 10_000_000)), Cell::Cpu(cpu as u32), share]);
+        }
+    }
+    table
+}
+
+#[test]
+fn a_course_of_several() {
+    let rising: Vec<Option<f64>> = (0..40).map(|period| Some(f64::from(period) / 40.0)).collect();
+    let with_holes: Vec<Option<f64>> = (0..40).map(|period| (period % 10 != 3).then_some(0.25)).collect();
+    let table = course(&[&rising, &with_holes, &[]]);
+    check(
+        &[table.clone()],
+        TERMINAL,
+        &expect![[r#"
+            CPUs over time
+            cpu 0   ▁▁▁▁▁▁▁▁▁▂▂▂▂▂▂▂▃▃▃▃▃▃▄▄▄▄▄▄▄▅▅▅▅▅▅▆▆▆▆▆▆▆▇▇▇▇▇▇████  at most 97.5%
+            cpu 1  ▂▂▂▂?▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂▂?▂▂▂▂▂▂▂▂  at most 25.0%
+                   0                      200 ms                  400 ms
+        "#]],
+    );
+    check(
+        &[table],
+        PLAIN,
+        &expect![[r#"
+            CPUs over time
+            cpu 0   ................::::::-------======+++++++******####  at most 97.5%
+            cpu 1  ....?.......................................?........  at most 25.0%
+                   0                      200 ms                  400 ms
+        "#]],
+    );
+}
+
+#[test]
+fn a_course_alone() {
+    let wave: Vec<Option<f64>> = (0..120).map(|period| Some((f64::from(period) / 12.0).sin().abs())).collect();
+    let table = course(&[&wave]);
+    check(
+        &[table.clone()],
+        TERMINAL,
+        &expect![[r#"
+            CPUs over time
+            99.8% │      ▄▇█▇▅▁          ▂▆██▇▃           ▃▆██▆▂
+                  │    ▃███████▃        ▅██████▇▁       ▁▇██████▅
+                  │   ▄█████████▅      ▆█████████▂     ▂█████████▇
+                  │  ▄███████████▅    ▇███████████▂   ▂███████████▇    ▄
+                  │ ▄█████████████▄  ▆█████████████▁ ▁█████████████▇  ▄█
+                0 │▃███████████████▄▆███████████████▂███████████████▆▃██
+                   0                      600 ms                  1.20 s
+        "#]],
+    );
+    check(
+        &[table],
+        PLAIN,
+        &expect![[r#"
+            CPUs over time
+            99.8% |      -*#*=.          .+##*:           :+##+.
+                  |    :#######:        =######*.       .*######=
+                  |   -#########=      +#########.     .#########*
+                  |  -###########=    *###########.   .###########*    -
+                  | -#############-  +#############. .#############*  -#
+                0 |:###############-+###############.###############+:##
+                   0                      600 ms                  1.20 s
+        "#]],
+    );
+}
+
+/// In a pipe a course is rows; so is one that has nothing to draw.
+#[test]
+fn a_course_that_is_not_drawn() {
+    check(
+        &[course(&[&[Some(0.5), None]])],
+        PIPE,
+        &expect![[r#"
+        CPUs over time
+        Time                                                            CPU     Busy
+        2016-03-04 17:46:22.000000000 to 2016-03-04 17:46:22.010000000    0    50.0%
+        2016-03-04 17:46:22.010000000 to 2016-03-04 17:46:22.020000000    0  unknown
+    "#]],
+    );
+    check(
+        &[course(&[&[None]]), course(&[])],
+        TERMINAL,
+        &expect![[r#"
+        CPUs over time
+        Time                                                            CPU     Busy
+        2016-03-04 17:46:22.000000000 to 2016-03-04 17:46:22.010000000    0  unknown
+
+        CPUs over time
+        nothing
+    "#]],
+    );
+}
+
+/// More series than lines, rows beyond the span, ranges that are turned around or open.
+#[test]
+fn odd_courses() {
+    let series: Vec<Vec<Option<f64>>> = (0..40).map(|cpu| vec![Some(f64::from(cpu) / 40.0)]).collect();
+    let all: Vec<&[Option<f64>]> = series.iter().map(Vec::as_slice).collect();
+    let mut table = course(&all);
+    table.span_ns = Some((BEGIN, BEGIN + 5_000_000));
+    let odd = [(Some(BEGIN + 10), Some(BEGIN)), (None, None), (Some(i64::MIN), Some(i64::MAX)), (Some(i64::MAX), None)];
+    for (begin, end) in odd {
+        let cells = vec![Cell::TimeRange(begin, end), Cell::Cpu(0), Cell::Ratio(Bounded::exact(1.0))];
+        table.rows.push(cells);
+    }
+    let text = text(&[table.clone()], NARROW);
+    assert!(text.contains("... and 8 more series"), "{text}");
+    table.span_ns = Some((i64::MIN, i64::MAX));
+    assert!(self::text(&[table], NARROW).contains("cpu 31"));
+}
+
+#[test]
+fn as_json() {
+    let report = Report { events_discarded: 7, ..Report::default() };
+    let out = written(|out| json::write(&[&threads(), &kinds()], &report, out));
+    let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(value["events_discarded"], 7);
+    expect![[r#"
+        {"tables":[{"class":"per-thread","title":"Threads by run time","span":{"begin":1457113582000000000,"end":1457113583580000000},"columns":[{"name":"thread","title":"Thread","class":"process","unit":null},{"name":"run_time","title":"Run time","class":"duration","unit":null},{"name":"share","title":"Share","class":"ratio","unit":null},{"name":"runs","title":"Runs","class":"number","unit":"runs"},{"name":"read","title":"Read","class":"size","unit":null}],"rows":[
+        [{"name":"bash","pid":123,"tid":123},{"value":12345678,"low":11900000,"high":14000000},{"value":0.0078,"low":0.0075,"high":0.0089},{"value":17,"low":17,"high":null},4096],
+        [{"name":"kworker/u16:3-events_unbound","pid":4297,"tid":4297},9876543,0.00625,12345,{"value":0,"low":0,"high":1048576}],
+        [{"name":null,"pid":null,"tid":7},2000000,0.0013,3,{"unknown":true}],
+        [{"unknown":true},999,6e-7,1,null]],"omitted":1234},{"class":"kinds","title":"Kinds of cells","span":null,"columns":[{"name":"class","title":"Class","class":"string","unit":null},{"name":"cell","title":"Cell","class":"mixed","unit":null}],"rows":[
+        ["",null],
+        ["",{"unknown":true}],
+        ["bool",{"class":"bool","value":true}],
+        ["number",{"class":"number","value":18446744073709551615}],
+        ["number",{"class":"number","value":-9223372036854775808}],
+        ["number",{"class":"number","value":0.1}],
+        ["number",{"class":"number","value":1e+300}],
+        ["number",{"class":"number","value":"inf"}],
+        ["number",{"class":"number","value":"-inf"}],
+        ["number",{"class":"number","value":{"unknown":true}}],
+        ["string",{"class":"string","value":"two words"}],
+        ["ratio",{"class":"ratio","value":{"value":0.5,"low":0.0,"high":null}}],
+        ["timestamp",{"class":"timestamp","value":-1}],
+        ["timestamp",{"class":"timestamp","value":1457113582000000000}],
+        ["duration",{"class":"duration","value":0}],
+        ["duration",{"class":"duration","value":999600}],
+        ["duration",{"class":"duration","value":{"value":12345679,"low":12345678,"high":12345680}}],
+        ["duration",{"class":"duration","value":{"value":1500,"low":0,"high":null}}],
+        ["duration",{"class":"duration","value":{"value":1500,"low":900,"high":3000000}}],
+        ["duration",{"class":"duration","value":18446744073709551615}],
+        ["size",{"class":"size","value":1048575}],
+        ["bitrate",{"class":"bitrate","value":1500000000.0}],
+        ["time-range",{"class":"time-range","value":{"begin":1457113582000000000,"end":1457113582000000001}}],
+        ["time-range",{"class":"time-range","value":{"begin":null,"end":1457113582000000000}}],
+        ["time-range",{"class":"time-range","value":{"begin":1457113582000000000,"end":null}}],
+        ["syscall",{"class":"syscall","value":"openat"}],
+        ["process",{"class":"process","value":{"name":"java","pid":100,"tid":107}}],
+        ["process",{"class":"process","value":{"name":null,"pid":null,"tid":null}}],
+        ["path",{"class":"path","value":"/tmp/a b"}],
+        ["fd",{"class":"fd","value":-1}],
+        ["irq",{"class":"irq","value":{"hard":true,"number":42,"name":"ahci"}}],
+        ["irq",{"class":"irq","value":{"hard":false,"number":42,"name":null}}],
+        ["cpu",{"class":"cpu","value":3}],
+        ["disk",{"class":"disk","value":"sda"}],
+        ["netif",{"class":"netif","value":"eth0"}]],"omitted":0}],"events_discarded":7,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
+    "#]].assert_eq(&out);
+}
+
+#[test]
+fn as_csv() {
+    let out = written(|out| csv::write(&[&threads()], out));
+    expect![[r#"
+        thread,thread_pid,thread_tid,run_time,run_time_low,run_time_high,share,share_low,share_high,runs,runs_low,runs_high,read,read_low,read_high
+        bash,123,123,12345678,11900000,14000000,0.0078,0.0075,0.0089,17,17,inf,4096,4096,4096
+        kworker/u16:3-events_unbound,4297,4297,9876543,9876543,9876543,0.00625,0.00625,0.00625,12345,12345,12345,0,0,1048576
+        NA,NA,7,2000000,2000000,2000000,0.0013,0.0013,0.0013,3,3,3,NA,NA,NA
+        NA,NA,NA,999,999,999,6e-7,6e-7,6e-7,1,1,1,,,
+    "#]].assert_eq(&out.replace("\r\n", "\n"));
+    let quotes = Table {
+        rows: ["", "a,b", "say \"x\"", "two\nlines", "# no comment", " space"]
+            .iter()
+            .map(|text| vec![Cell::Text((*text).to_owned())])
+            .collect(),
+        ..Table::new("quotes", "Quotes", vec![Column::new("text", "Text", Class::Text)])
+    };
+    let out = written(|out| csv::write(&[&quotes, &kinds()], out));
+    expect![[r##"
+        # quotes: Quotes
+        text
+
+        "a,b"
+        "say ""x"""
+        "two
+        lines"
+        "# no comment"
+        " space"
+
+        # kinds: Kinds of cells
+        class,cell,cell_low,cell_high
+        ,,,
+        ,NA,NA,NA
+        bool,true,,
+        number,18446744073709551615,18446744073709551615,18446744073709551615
+        number,-9223372036854775808,,
+        number,0.1,,
+        number,1e300,,
+        number,inf,,
+        number,-inf,,
+        number,NA,,
+        string,two words,,
+        ratio,0.5,0,inf
+        timestamp,-1,,
+        timestamp,1457113582000000000,,
+        duration,0,0,0
+        duration,999600,999600,999600
+        duration,12345679,12345678,12345680
+        duration,1500,0,inf
+        duration,1500,900,3000000
+        duration,18446744073709551615,18446744073709551615,18446744073709551615
+        size,1048575,1048575,1048575
+        bitrate,1500000000,1500000000,1500000000
+        time-range,1457113582000000000..1457113582000000001,,
+        time-range,..1457113582000000000,,
+        time-range,1457113582000000000..,,
+        syscall,openat,,
+        process,java (107),,
+        process,NA,,
+        path,/tmp/a b,,
+        fd,-1,,
+        irq,ahci,,
+        irq,42,,
+        cpu,3,,
+        disk,sda,,
+        netif,eth0,,
+    "##]]
+    .assert_eq(&out.replace("\r\n", "\n"));
+}
+
+#[test]
+fn as_lami() {
+    let renamed = Table { title: "Threads of bash".to_owned(), ..threads() };
+    let known = Answer { tables: vec![Table { rows: Vec::new(), ..threads() }] };
+    let out = written(|out| lami::write(&[&threads(), &renamed, &kinds()], &known, &Report::default(), out));
+    let results = serde_json::from_str(&out).expect("it is JSON");
+    assert_eq!(schema::problems(&results, "results"), Vec::<String>::new());
+    expect![[r#"
+        {"results":[{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1457113582000000000},"end":{"class":"timestamp","value":1457113583580000000}},"class":"per-thread","data":[
+        [{"class":"process","name":"bash","pid":123,"tid":123},{"class":"duration","value":12345678,"low":11900000,"high":14000000},{"class":"ratio","value":0.0078,"low":0.0075,"high":0.0089},{"class":"number","value":17,"low":17,"high":"+inf"},{"class":"size","value":4096}],
+        [{"class":"process","name":"kworker/u16:3-events_unbound","pid":4297,"tid":4297},{"class":"duration","value":9876543},{"class":"ratio","value":0.00625},{"class":"number","value":12345},{"class":"size","value":0,"low":0,"high":1048576}],
+        [{"class":"process","tid":7},{"class":"duration","value":2000000},{"class":"ratio","value":0.0013},{"class":"number","value":3},{"class":"unknown"}],
+        [{"class":"unknown"},{"class":"duration","value":999},{"class":"ratio","value":6e-7},{"class":"number","value":1},null]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1457113582000000000},"end":{"class":"timestamp","value":1457113583580000000}},"class":{"inherit":"per-thread","title":"Threads of bash"},"data":[
+        [{"class":"process","name":"bash","pid":123,"tid":123},{"class":"duration","value":12345678,"low":11900000,"high":14000000},{"class":"ratio","value":0.0078,"low":0.0075,"high":0.0089},{"class":"number","value":17,"low":17,"high":"+inf"},{"class":"size","value":4096}],
+        [{"class":"process","name":"kworker/u16:3-events_unbound","pid":4297,"tid":4297},{"class":"duration","value":9876543},{"class":"ratio","value":0.00625},{"class":"number","value":12345},{"class":"size","value":0,"low":0,"high":1048576}],
+        [{"class":"process","tid":7},{"class":"duration","value":2000000},{"class":"ratio","value":0.0013},{"class":"number","value":3},{"class":"unknown"}],
+        [{"class":"unknown"},{"class":"duration","value":999},{"class":"ratio","value":6e-7},{"class":"number","value":1},null]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","low":"-inf","high":"+inf"},"end":{"class":"timestamp","low":"-inf","high":"+inf"}},"class":{"title":"Kinds of cells","column-descriptions":[{"title":"Class","class":"string"},{"title":"Cell","class":"mixed"}]},"data":[
+        [{"class":"string","value":""},null],
+        [{"class":"string","value":""},{"class":"unknown"}],
+        [{"class":"string","value":"bool"},{"class":"bool","value":true}],
+        [{"class":"string","value":"number"},{"class":"number","value":18446744073709551615}],
+        [{"class":"string","value":"number"},{"class":"number","value":-9223372036854775808}],
+        [{"class":"string","value":"number"},{"class":"number","value":0.1}],
+        [{"class":"string","value":"number"},{"class":"number","value":1e+300}],
+        [{"class":"string","value":"number"},{"class":"number","low":"+inf","high":"+inf"}],
+        [{"class":"string","value":"number"},{"class":"number","low":"-inf","high":"-inf"}],
+        [{"class":"string","value":"number"},{"class":"unknown"}],
+        [{"class":"string","value":"string"},{"class":"string","value":"two words"}],
+        [{"class":"string","value":"ratio"},{"class":"ratio","value":0.5,"low":0.0,"high":"+inf"}],
+        [{"class":"string","value":"timestamp"},{"class":"timestamp","value":-1}],
+        [{"class":"string","value":"timestamp"},{"class":"timestamp","value":1457113582000000000}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":0}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":999600}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":12345679,"low":12345678,"high":12345680}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":1500,"low":0,"high":"+inf"}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":1500,"low":900,"high":3000000}],
+        [{"class":"string","value":"duration"},{"class":"duration","value":18446744073709551615}],
+        [{"class":"string","value":"size"},{"class":"size","value":1048575}],
+        [{"class":"string","value":"bitrate"},{"class":"bitrate","value":1500000000.0}],
+        [{"class":"string","value":"time-range"},{"class":"time-range","begin":{"class":"timestamp","value":1457113582000000000},"end":{"class":"timestamp","value":1457113582000000001}}],
+        [{"class":"string","value":"time-range"},{"class":"time-range","begin":{"class":"timestamp","low":"-inf","high":"+inf"},"end":{"class":"timestamp","value":1457113582000000000}}],
+        [{"class":"string","value":"time-range"},{"class":"time-range","begin":{"class":"timestamp","value":1457113582000000000},"end":{"class":"timestamp","low":"-inf","high":"+inf"}}],
+        [{"class":"string","value":"syscall"},{"class":"syscall","name":"openat"}],
+        [{"class":"string","value":"process"},{"class":"process","name":"java","pid":100,"tid":107}],
+        [{"class":"string","value":"process"},{"class":"process"}],
+        [{"class":"string","value":"path"},{"class":"path","path":"/tmp/a b"}],
+        [{"class":"string","value":"fd"},{"class":"fd","fd":-1}],
+        [{"class":"string","value":"irq"},{"class":"irq","hard":true,"nr":42,"name":"ahci"}],
+        [{"class":"string","value":"irq"},{"class":"irq","hard":false,"nr":42}],
+        [{"class":"string","value":"cpu"},{"class":"cpu","id":3}],
+        [{"class":"string","value":"disk"},{"class":"disk","name":"sda"}],
+        [{"class":"string","value":"netif"},{"class":"netif","name":"eth0"}]]}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
+    "#]].assert_eq(&out);
+    let description = lami::Description { name: "cpu", title: "CPUs", description: "Who used them." };
+    let metadata = lami::metadata(description, &known);
+    assert_eq!(schema::problems(&metadata, "metadata"), Vec::<String>::new());
+    expect![[r#"{"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"CPUs","description":"Who used them.","tags":["kymograph","cpu"],"table-classes":{"per-thread":{"title":"Threads by run time","column-descriptions":[{"title":"Thread","class":"process"},{"title":"Run time","class":"duration"},{"title":"Share","class":"ratio"},{"title":"Runs","class":"number","unit":"runs"},{"title":"Read","class":"size"}]}}}"#]].assert_eq(&metadata.to_string());
+}
+
+/// A million rows are put into words one by one: this takes seconds, not gigabytes.
+#[test]
+fn a_million_rows() {
+    let columns = vec![Column::new("time", "Time", Class::Timestamp), Column::of("count", "Count", "events")];
+    let row = |number: u64| vec![Cell::Timestamp(number as i64), Cell::Count(Bounded::exact(number))];
+    let table = Table { rows: (0..1_000_000).map(row).collect(), ..Table::new("rows", "Rows", columns) };
+    /// Counts lines and keeps nothing.
+    struct Lines(usize);
+    impl Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.iter().filter(|byte| **byte == b'\n').count();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let seconds = Times::new(false, Zone::Utc, false);
+    let mut lines = Lines(0);
+    for_people(&[&table], &seconds, PIPE, &face(), &mut lines).expect("lines can be counted");
+    assert_eq!(lines.0, 1_000_002);
+    let mut lines = Lines(0);
+    csv::write(&[&table], &mut lines).expect("lines can be counted");
+    json::write(&[&table], &Report::default(), &mut lines).expect("lines can be counted");
+    assert_eq!(lines.0, 1_000_001 + 1_000_001);
+}
+
+/// `--table` names tables by their class.
+#[test]
+fn tables_by_class() {
+    let answer = Answer { tables: vec![threads(), kinds()] };
+    let classes = |names: &[&str], one| {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        chosen(&answer, &names, one).map(|tables| tables.iter().map(|table| table.class).collect::<Vec<_>>())
+    };
+    assert_eq!(classes(&[], false), Ok(vec!["per-thread", "kinds"]));
+    assert_eq!(classes(&[], true), Ok(vec!["per-thread"]));
+    assert_eq!(classes(&["kinds"], true), Ok(vec!["kinds"]));
+    assert_eq!(classes(&["all"], true), Ok(vec!["per-thread", "kinds"]));
+    assert_eq!(classes(&["kind"], true), Err("there is no table `kind`; there are: per-thread, kinds".to_owned()));
+}

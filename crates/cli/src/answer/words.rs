@@ -1,0 +1,342 @@
+//! Cells as words for people: numbers with units, instants as times of day, names without what would move the cursor.
+//!
+//! ```text
+//! Duration 12_345_678 in [11_900_000, 14_000_000]   value "12.3 ms"   bounds "[11.9, 14.0]"
+//! Unknown                                           value "unknown"
+//! ```
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use kymo_session::{Bounded, Cell, Zone};
+
+use crate::show::grouped;
+
+/// What stands where there is nothing to say: rows stay easy to cut apart.
+pub(crate) const EMPTY: &str = "-";
+/// What stands where nobody knows.
+pub(crate) const UNKNOWN: &str = "unknown";
+
+/// A cell in words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// What it most likely is.
+    pub(crate) value: String,
+    /// Between what it is, if that is not certain.
+    pub(crate) bounds: String,
+}
+
+/// How cells become words.
+#[derive(Clone, Debug)]
+pub(crate) struct Words {
+    /// How instants are said.
+    pub(crate) times: Times,
+    /// Whether characters beyond ASCII can be shown.
+    pub(crate) unicode: bool,
+}
+
+/// How instants are said.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Times {
+    /// Whose time of day it is; `None`: seconds since the clock's origin.
+    zone: Option<TimeZone>,
+    /// With the day.
+    dated: bool,
+}
+
+impl Times {
+    /// Times of day, if the clock counts from 1970 and that is wanted.
+    pub(crate) fn new(is_unix: bool, zone: Zone, seconds: bool) -> Self {
+        let zone = match zone {
+            Zone::Local => TimeZone::system(),
+            Zone::Utc => TimeZone::UTC,
+        };
+        Self { zone: (is_unix && !seconds).then_some(zone), dated: false }
+    }
+
+    /// The same for a span: with the day, if it is longer than one or nobody knows.
+    pub(crate) fn within(&self, span_ns: Option<(i64, i64)>) -> Self {
+        let day = |nanos: i64| {
+            let zone = self.zone.clone()?;
+            Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone).date())
+        };
+        let dated = span_ns.is_none_or(|(begin, end)| day(begin) != day(end));
+        Self { zone: self.zone.clone(), dated }
+    }
+
+    /// `12:18:50.430000001`, `2016-03-04 12:18:50.430000001` or `-0.000000001 s`.
+    pub(crate) fn word(&self, nanos: i64) -> String {
+        let zoned = || {
+            let zone = self.zone.clone()?;
+            Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone))
+        };
+        let format = if self.dated { "%Y-%m-%d %H:%M:%S.%9f" } else { "%H:%M:%S.%9f" };
+        zoned().map_or_else(|| seconds(nanos), |zoned| zoned.strftime(format).to_string())
+    }
+
+    /// The day on which it is, where times are shown without.
+    pub(crate) fn day(&self, nanos: i64) -> Option<String> {
+        let zone = self.zone.clone().filter(|_| !self.dated)?;
+        Some(Timestamp::from_nanosecond(i128::from(nanos)).ok()?.to_zoned(zone).date().to_string())
+    }
+}
+
+/// Exact, which a floating-point number is not.
+fn seconds(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let nanos = nanos.unsigned_abs();
+    format!("{sign}{}.{:09} s", nanos / 1_000_000_000, nanos % 1_000_000_000)
+}
+
+impl Words {
+    /// The cell in words.
+    pub(crate) fn word(&self, cell: &Cell) -> Word {
+        match cell {
+            Cell::Count(count) => self.counted(*count),
+            Cell::Ratio(ratio) => self.bounded(*ratio, percent),
+            Cell::Duration(duration) => self.bounded(floats(duration), |value, more| scaled(value, &DURATIONS, more)),
+            Cell::Size(size) => self.bounded(floats(size), |value, more| scaled(value, &SIZES, more)),
+            Cell::Bitrate(rate) => self.bounded(*rate, |value, more| scaled(value, &BITRATES, more)),
+            other => Word { value: self.certain(other), bounds: String::new() },
+        }
+    }
+
+    /// A cell that cannot have bounds.
+    fn certain(&self, cell: &Cell) -> String {
+        match cell {
+            Cell::Empty => EMPTY.to_owned(),
+            Cell::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
+            Cell::Integer(number) | Cell::Fd(number) => integer(*number),
+            Cell::Number(number) => self.number(*number),
+            Cell::Text(text) | Cell::Syscall(text) | Cell::Path(text) => shown(text),
+            Cell::Disk(name) | Cell::NetworkInterface(name) => shown(name),
+            Cell::Timestamp(nanos) => self.times.word(*nanos),
+            Cell::TimeRange(begin, end) => {
+                let begin = begin.map_or_else(|| "earlier".to_owned(), |begin| self.times.word(begin));
+                let end = end.map_or_else(|| "never ended".to_owned(), |end| self.times.word(end));
+                format!("{begin} to {end}")
+            }
+            Cell::Process { name, pid, tid } => process(name.as_deref(), *pid, *tid),
+            Cell::Irq { is_hard, number, name } => {
+                let kind = if *is_hard { "irq" } else { "softirq" };
+                let name = name.as_deref().map_or_else(String::new, |name| format!(" {}", shown(name)));
+                format!("{kind} {number}{name}")
+            }
+            Cell::Cpu(cpu) => cpu.to_string(),
+            _ => UNKNOWN.to_owned(),
+        }
+    }
+
+    fn number(&self, number: f64) -> String {
+        match number {
+            number if number.is_nan() => UNKNOWN.to_owned(),
+            number if number.is_infinite() => self.infinity(number > 0.0).to_owned(),
+            number if number != 0.0 && !(1e-3..1e15).contains(&number.abs()) => format!("{number:.3e}"),
+            number if number.fract() == 0.0 => integer(number as i64),
+            number => format!("{number:.3}"),
+        }
+    }
+
+    fn infinity(&self, is_positive: bool) -> &'static str {
+        match (self.unicode, is_positive) {
+            (true, true) => "∞",
+            (true, false) => "-∞",
+            (false, true) => "inf",
+            (false, false) => "-inf",
+        }
+    }
+
+    fn counted(&self, count: Bounded<u64>) -> Word {
+        let high = if count.high == u64::MAX { self.infinity(true).to_owned() } else { grouped(count.high) };
+        let bounds = format!("[{}, {high}]", grouped(count.low));
+        Word { value: grouped(count.value), bounds: if count.is_exact() { String::new() } else { bounds } }
+    }
+
+    /// A number with a unit and its bounds, each said by `say` with so many digits more than usual. Bounds that look
+    /// alike get more digits.
+    fn bounded(&self, number: Bounded<f64>, say: impl Fn(f64, usize) -> Said) -> Word {
+        if number.value.is_nan() {
+            return Word { value: UNKNOWN.to_owned(), bounds: String::new() };
+        }
+        let text = |value: f64, more| {
+            let infinite = || Said { number: self.infinity(value > 0.0).to_owned(), unit: "" };
+            if value.is_infinite() { infinite() } else { say(value, more) }
+        };
+        if number.is_exact() {
+            return Word { value: text(number.value, 0).to_string(), bounds: String::new() };
+        }
+        let all = |more| [number.value, number.low, number.high].map(|value| text(value, more));
+        let is_telling = |said: &[Said; 3]| said[1].to_string() != said[2].to_string();
+        let said = (0..=MORE_MAX).map(all).find(is_telling).unwrap_or_else(|| all(MORE_MAX));
+        let [value, low, high] = said;
+        let bound = |bound: &Said| {
+            let is_zero = bound.number.bytes().all(|byte| matches!(byte, b'0' | b'.'));
+            if bound.unit == value.unit || is_zero { bound.number.clone() } else { bound.to_string() }
+        };
+        Word { bounds: format!("[{}, {}]", bound(&low), bound(&high)), value: value.to_string() }
+    }
+
+    /// A height on a scale: the same words as in cells of a kind.
+    pub(crate) fn like(&self, cell: &Cell, value: f64) -> String {
+        let whole = Bounded::exact(value.max(0.0).round() as u64);
+        match cell {
+            Cell::Count(_) => self.word(&Cell::Count(whole)),
+            Cell::Duration(_) => self.word(&Cell::Duration(whole)),
+            Cell::Size(_) => self.word(&Cell::Size(whole)),
+            Cell::Ratio(_) => self.word(&Cell::Ratio(Bounded::exact(value))),
+            Cell::Bitrate(_) => self.word(&Cell::Bitrate(Bounded::exact(value))),
+            _ => self.word(&Cell::Number(value)),
+        }
+        .value
+    }
+}
+
+/// Digits that are added at most to tell bounds apart.
+const MORE_MAX: usize = 9;
+
+/// A number in words.
+struct Said {
+    number: String,
+    /// With the space before it, if there is one.
+    unit: &'static str,
+}
+
+impl std::fmt::Display for Said {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.number, self.unit)
+    }
+}
+
+/// Units of one kind, the smallest first: what each is of the smallest one, and from where on the next one is better.
+struct Scale {
+    units: &'static [(&'static str, f64, f64)],
+    /// Behind the point, if that does not depend on what is before it.
+    digits: Option<usize>,
+}
+
+const DURATIONS: Scale = Scale {
+    digits: None,
+    units: &[
+        (" ns", 1.0, 999.5),
+        (" us", 1e3, 999.5e3),
+        (" ms", 1e6, 999.5e6),
+        (" s", 1e9, 120e9),
+        (" min", 60e9, 7200e9),
+        (" h", 3600e9, 48.0 * 3600e9),
+        (" days", 86_400e9, f64::INFINITY),
+    ],
+};
+
+/// With one digit behind the point, as everywhere.
+const SIZES: Scale = Scale {
+    digits: Some(1),
+    units: &[
+        (" B", 1.0, 1024.0),
+        (" KiB", 1024.0, 1023.95 * 1024.0),
+        (" MiB", 1_048_576.0, 1023.95 * 1_048_576.0),
+        (" GiB", 1_073_741_824.0, 1023.95 * 1_073_741_824.0),
+        (" TiB", 1_099_511_627_776.0, f64::INFINITY),
+    ],
+};
+
+const BITRATES: Scale = Scale {
+    digits: None,
+    units: &[
+        (" bit/s", 1.0, 999.95),
+        (" kbit/s", 1e3, 999.95e3),
+        (" Mbit/s", 1e6, 999.95e6),
+        (" Gbit/s", 1e9, 999.95e9),
+        (" Tbit/s", 1e12, f64::INFINITY),
+    ],
+};
+
+/// With three digits that say something, or more.
+fn scaled(value: f64, scale: &Scale, more: usize) -> Said {
+    let is_fitting = |unit: &&(&str, f64, f64)| value.abs() < unit.2;
+    let (unit, size, _) = scale.units.iter().find(is_fitting).unwrap_or(&scale.units[scale.units.len() - 1]);
+    let scaled = value / size;
+    let usual = match scaled.abs() {
+        below_ten if below_ten < 9.995 => 2,
+        below_hundred if below_hundred < 99.95 => 1,
+        _ => 0,
+    };
+    // There are no parts of the smallest unit.
+    let is_whole = *size == 1.0 && value.fract() == 0.0;
+    let digits = if is_whole { 0 } else { scale.digits.unwrap_or(usual) + more };
+    Said { number: format!("{scaled:.digits$}"), unit }
+}
+
+/// `12.3 ms`
+pub(crate) fn duration_word(nanos: f64) -> String {
+    scaled(nanos, &DURATIONS, 0).to_string()
+}
+
+/// Small parts need more digits.
+fn percent(ratio: f64, more: usize) -> Said {
+    let percent = ratio * 100.0;
+    let digits = match percent.abs() {
+        small if small > 0.0 && small < 0.001 => 4,
+        small if small > 0.0 && small < 0.05 => 3,
+        _ => 1,
+    };
+    Said { number: format!("{percent:.*}", digits + more), unit: "%" }
+}
+
+/// What nothing bounds is infinite.
+fn floats(number: &Bounded<u64>) -> Bounded<f64> {
+    if number.is_exact() {
+        return Bounded::exact(number.value as f64);
+    }
+    let high = if number.high == u64::MAX { f64::INFINITY } else { number.high as f64 };
+    Bounded { value: number.value as f64, low: number.low as f64, high }
+}
+
+/// `-12,345`
+fn integer(number: i64) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
+}
+
+/// `bash (123)`; of a thread that is not the first one `java (124 of 123)`.
+fn process(name: Option<&str>, pid: Option<i64>, tid: Option<i64>) -> String {
+    let ids = match (pid, tid) {
+        (Some(pid), Some(tid)) if pid != tid => format!("({tid} of {pid})"),
+        (_, Some(id)) | (Some(id), None) => format!("({id})"),
+        (None, None) => String::new(),
+    };
+    match (name.map(shown), ids.is_empty()) {
+        (Some(name), true) => name,
+        (Some(name), false) => format!("{name} {ids}"),
+        (None, true) => UNKNOWN.to_owned(),
+        (None, false) => format!("{UNKNOWN} {ids}"),
+    }
+}
+
+/// Text that a terminal shows as it is and that stays on its line; nothing is `""`.
+fn shown(text: &str) -> String {
+    if text.is_empty() { "\"\"".to_owned() } else { escaped(text).into_owned() }
+}
+
+/// Characters that would move the cursor, change colours or turn text around become escapes.
+pub(crate) fn escaped(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unseen) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 8);
+    for character in text.chars() {
+        match character {
+            unseen if is_unseen(unseen) => out.extend(unseen.escape_default()),
+            seen => out.push(seen),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Controls, and what makes text look other than it is.
+fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}

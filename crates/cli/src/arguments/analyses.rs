@@ -1,0 +1,232 @@
+//! What the command line may say to every analysis, with the words of `lttng-analyses` beside our own.
+//!
+//! ```text
+//! kymo cpu TRACE      Common + SpanArguments + WantedArguments + FaceArguments
+//! kymo lami cpu TRACE          nanoseconds   + WantedArguments, see `crate::lami`
+//! ```
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use kymo_session::{AnalysisOptions, BINS, Selection, When};
+
+use crate::analyses::{self, Analysis};
+use crate::arguments::Common;
+use crate::quantity::{micros, seconds, size};
+use crate::when::TimeRange;
+
+/// Which analysis, and what it is told.
+#[derive(Args)]
+pub(crate) struct NamedAnalysisArguments {
+    /// Which analysis
+    #[arg(value_name = "ANALYSIS", value_parser = named)]
+    pub(crate) analysis: &'static Analysis,
+    #[command(flatten)]
+    pub(crate) told: AnalysisArguments,
+}
+
+fn named(name: &str) -> Result<&'static Analysis, String> {
+    analyses::find(name).ok_or_else(|| format!("there are: {}", analyses::names()))
+}
+
+/// What every analysis may be told.
+#[derive(Args)]
+pub(crate) struct AnalysisArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(flatten)]
+    pub(crate) span: SpanArguments,
+    #[command(flatten)]
+    pub(crate) wanted: WantedArguments,
+    #[command(flatten)]
+    pub(crate) face: FaceArguments,
+}
+
+/// From when to when.
+#[derive(Args)]
+pub(crate) struct SpanArguments {
+    /// Begins at this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) begin: Option<When>,
+    /// Ends at this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) end: Option<When>,
+    /// Both: `BEGIN,END` or `[BEGIN,END]`
+    #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
+    pub(crate) timerange: Option<TimeRange>,
+    /// Takes and shows times in UTC instead of the local zone
+    #[arg(long, visible_alias = "gmt")]
+    pub(crate) clock_gmt: bool,
+    /// Shows times as seconds since the clock's origin
+    #[arg(long)]
+    pub(crate) clock_seconds: bool,
+}
+
+/// Which events and results are wanted, and how they are divided.
+#[derive(Args)]
+pub(crate) struct WantedArguments {
+    /// Looks only at events for which this expression is true, such as `next_prio < 100 && next_comm == "kworker*"`; see
+    /// `kymo filter --help`
+    #[arg(short = 'F', long, value_name = "EXPR")]
+    pub(crate) filter: Option<String>,
+    /// What to tell apart
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) by: Vec<String>,
+    /// Rows of each table at most; `all` or 0: every one; 10 where people read them
+    #[arg(long, visible_alias = "limit", value_name = "ROWS")]
+    pub(crate) top: Option<Top>,
+    /// Only what lasts at least so long: `3ms`; a bare number is in microseconds
+    #[arg(long, value_name = "DURATION", value_parser = micros)]
+    pub(crate) min: Option<u64>,
+    /// Only what lasts at most so long
+    #[arg(long, value_name = "DURATION", value_parser = micros)]
+    pub(crate) max: Option<u64>,
+    /// Only what has at least so many bytes: `4KiB`
+    #[arg(long, visible_alias = "minsize", value_name = "SIZE", value_parser = size)]
+    pub(crate) min_size: Option<u64>,
+    /// Only what has at most so many bytes
+    #[arg(long, visible_alias = "maxsize", value_name = "SIZE", value_parser = size)]
+    pub(crate) max_size: Option<u64>,
+    /// Only on these CPUs: `0,2-3`
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub(crate) cpu: Vec<CpuRange>,
+    /// Only of these threads
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    pub(crate) tid: Vec<i64>,
+    /// Only of threads with such a name; `*` is any text, `?` any character
+    #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
+    pub(crate) procname: Vec<String>,
+    /// Results apart for each span of time of this length; a bare number is in seconds
+    #[arg(long, visible_alias = "refresh", value_name = "DURATION", value_parser = seconds)]
+    pub(crate) period: Option<u64>,
+    /// Into how many bins distributions are divided
+    #[arg(long, visible_alias = "freq-resolution", value_name = "BINS", default_value_t = BINS,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub(crate) bins: usize,
+    /// Gives all distributions of one kind the same bins
+    #[arg(long)]
+    pub(crate) freq_uniform: bool,
+    /// Puts distributions of one kind into one table, with the same bins
+    #[arg(long)]
+    pub(crate) freq_series: bool,
+    /// A mapping from events to roles that goes before those that are built in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) roles: Option<PathBuf>,
+    /// Is always so: answers of traces with losses say what they do not know
+    #[arg(long, hide = true)]
+    pub(crate) skip_validation: bool,
+    /// Is always so: all the time of all data streams counts
+    #[arg(long, hide = true)]
+    pub(crate) no_intersection: bool,
+}
+
+/// How the answer is shown.
+#[derive(Args)]
+pub(crate) struct FaceArguments {
+    /// Prints one JSON object
+    #[arg(long, conflicts_with_all = ["csv", "lami"])]
+    pub(crate) json: bool,
+    /// Prints comma-separated values: the first table, or those that --table names
+    #[arg(long, conflicts_with = "lami")]
+    pub(crate) csv: bool,
+    /// Prints the results object of LAMI 1.0, which Trace Compass reads; see `kymo lami --help`
+    #[arg(long)]
+    pub(crate) lami: bool,
+    /// Shows only these tables, by their class; `all`
+    #[arg(long, value_name = "CLASSES", value_delimiter = ',')]
+    pub(crate) table: Vec<String>,
+    /// Shows numbers only, without bars and courses
+    #[arg(long)]
+    pub(crate) no_plot: bool,
+    /// Shows no colours; nor does it where `NO_COLOR` is set
+    #[arg(long)]
+    pub(crate) no_color: bool,
+    /// Does not show how far it is
+    #[arg(long)]
+    pub(crate) no_progress: bool,
+}
+
+/// Rows of a table at most; `None`: all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Top(pub(crate) Option<usize>);
+
+impl FromStr for Top {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "all" | "unlimited" | "0" => Ok(Self(None)),
+            number => number.parse().map(|rows| Self(Some(rows))).map_err(|_| "it is a number of rows, or `all`"),
+        }
+    }
+}
+
+/// CPUs that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CpuRange {
+    first: u32,
+    last: u32,
+}
+
+/// More CPUs than any machine has are a slip of a finger.
+const CPUS_MAX: u32 = 1 << 16;
+
+impl FromStr for CpuRange {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const EXPECTED: &str = "it is a CPU's number or a range of them, `0,2-3`; none is above 65535";
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|cpu| *cpu < CPUS_MAX).ok_or(EXPECTED);
+        let range = Self { first: number(first)?, last: number(last)? };
+        if range.first <= range.last { Ok(range) } else { Err(EXPECTED) }
+    }
+}
+
+impl WantedArguments {
+    /// As plain values; `top` counts where nothing was said.
+    pub(crate) fn options(
+        &self,
+        selection: Selection,
+        (begin_ns, end_ns): (Option<i64>, Option<i64>),
+        top: Option<usize>,
+    ) -> AnalysisOptions {
+        let mut cpus: Vec<u32> = self.cpu.iter().flat_map(|range| range.first..=range.last).collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        AnalysisOptions {
+            selection,
+            begin_ns,
+            end_ns,
+            by: self.by.clone(),
+            top: self.top.map_or(top, |top| top.0),
+            min_ns: self.min,
+            max_ns: self.max,
+            min_bytes: self.min_size,
+            max_bytes: self.max_size,
+            cpus,
+            tids: self.tid.clone(),
+            comms: self.procname.clone(),
+            period_ns: self.period,
+            bins: self.bins,
+            // Distributions in one table have the same bins.
+            uniform_bins: self.freq_uniform || self.freq_series,
+            series: self.freq_series,
+            roles: self.roles.clone(),
+        }
+    }
+
+    /// What cannot be, in a sentence.
+    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+        let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
+        if is_more(self.min, self.max) {
+            Some("--min is longer than --max")
+        } else if is_more(self.min_size, self.max_size) {
+            Some("--min-size is larger than --max-size")
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! `kymo lami ANALYSIS`: the protocol of LAMI 1.0, by which programs such as Trace Compass run analyses.
+//!
+//! ```text
+//! --mi-version                    1.0
+//! --metadata                      what tables there can be
+//! --test-compatibility TRACE      nothing, if the trace can be analysed
+//! [--begin NS] [--end NS] ...     progress, if asked for; then the results
+//! ```
+//!
+//! Everything is said on standard output, errors too: who runs this may have mixed the two. Trace Compass asks the version
+//! of the program alone, `kymo --mi-version`. What the objects look like is `answer::lami`'s business.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use clap::Args;
+use kymo_session::{Filter, Progress, Selection, Session, Zone};
+use serde_json::Value;
+
+use crate::Outcome;
+use crate::analyses::{self, Analysis};
+use crate::answer::lami::{Description, VERSION, error, metadata, write};
+use crate::arguments::WantedArguments;
+use crate::show::bytes;
+
+const HELP: &str = "\
+Examples:
+  kymo lami count --metadata
+  kymo lami count --begin 1457113582794565804 --limit 10 my-trace
+
+In Trace Compass: External Analyses > Add External Analysis, and `kymo lami count` as command.
+
+Exit status: 0 the output is what was asked for, else the output is an object with
+`error-message` and `error-code`.";
+
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(crate) struct LamiArguments {
+    /// Which analysis
+    #[arg(value_name = "ANALYSIS")]
+    analysis: Option<String>,
+    /// Traces to analyse
+    #[arg(value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+    /// Prints the version of the protocol
+    #[arg(long)]
+    mi_version: bool,
+    /// Prints what the analysis is and which tables it answers with
+    #[arg(long)]
+    metadata: bool,
+    /// Only says whether the trace can be analysed
+    #[arg(long)]
+    test_compatibility: bool,
+    /// Begins at this time, in nanoseconds
+    #[arg(long, value_name = "NS", allow_hyphen_values = true)]
+    begin: Option<i64>,
+    /// Ends at this time, in nanoseconds
+    #[arg(long, value_name = "NS", allow_hyphen_values = true)]
+    end: Option<i64>,
+    /// Says how far it is, before the results
+    #[arg(long)]
+    output_progress: bool,
+    #[command(flatten)]
+    wanted: WantedArguments,
+    /// Threads to use; 0 means one for each core
+    #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
+    threads: usize,
+}
+
+/// Time between two lines of progress.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Why there is no result.
+struct Refusal {
+    message: String,
+    code: u8,
+}
+
+/// The question is wrong.
+const USAGE: u8 = 2;
+/// The traces are.
+const TRACES: u8 = 1;
+
+/// Answers as the protocol wants it.
+pub(crate) fn run(arguments: &LamiArguments) -> io::Result<Outcome> {
+    let mut out = BufWriter::new(io::stdout());
+    match answer(arguments, &mut out)? {
+        Ok(()) => out.flush().map(|()| Outcome::Complete),
+        Err(refusal) => {
+            writeln!(out, "{}", error(&refusal.message, refusal.code))?;
+            out.flush().map(|()| Outcome::Incomplete)
+        }
+    }
+}
+
+/// What was typed makes no sense to the parser of arguments.
+pub(crate) fn wrong_usage(message: &str) -> Value {
+    error(message, USAGE)
+}
+
+fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<(), Refusal>> {
+    if arguments.mi_version {
+        return writeln!(out, "{VERSION}").map(Ok);
+    }
+    let analysis = match named(arguments) {
+        Ok(analysis) => analysis,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    if arguments.metadata {
+        let description = Description { name: analysis.name, title: analysis.title, description: analysis.description };
+        return writeln!(out, "{}", metadata(description, &(analysis.tables)())).map(Ok);
+    }
+    let session = match open(arguments, analysis) {
+        Ok(session) => session,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    if arguments.test_compatibility {
+        return Ok(Ok(()));
+    }
+    let selection = match selection(&session, arguments) {
+        Ok(selection) => selection,
+        Err(message) => return Ok(Err(Refusal { message, code: USAGE })),
+    };
+    results(&session, analysis, selection, arguments, out)
+}
+
+fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
+    let message = match arguments.analysis.as_deref() {
+        None => format!("which analysis? There are: {}", analyses::names()),
+        Some(name) => match analyses::find(name) {
+            Some(analysis) => return Ok(analysis),
+            None => format!("there is no analysis `{name}`; there are: {}", analyses::names()),
+        },
+    };
+    Err(Refusal { message, code: USAGE })
+}
+
+fn open(arguments: &LamiArguments, analysis: &Analysis) -> Result<Session, Refusal> {
+    let unusable = |message| Refusal { message, code: TRACES };
+    if arguments.traces.is_empty() {
+        return Err(Refusal { message: "which trace?".to_owned(), code: USAGE });
+    }
+    let session =
+        crate::session(&arguments.traces, arguments.threads, 0).map_err(|failure| unusable(failure.render()))?;
+    match (analysis.refusal)(&session) {
+        None => Ok(session),
+        Some(reason) => Err(unusable(reason)),
+    }
+}
+
+/// The selection, or what is wrong with it.
+fn selection(session: &Session, arguments: &LamiArguments) -> Result<Selection, String> {
+    if let Some(contradiction) = arguments.wanted.contradiction() {
+        return Err(contradiction.to_owned());
+    }
+    if arguments.begin.zip(arguments.end).is_some_and(|(begin, end)| begin > end) {
+        return Err("--begin is after --end".to_owned());
+    }
+    let Some(text) = arguments.wanted.filter.as_deref() else { return Ok(Selection::default()) };
+    let rendered = |problems: Vec<kymo_session::FilterProblem>| {
+        problems.iter().map(|problem| problem.render(text)).collect::<String>()
+    };
+    let filter = Filter::parse(text).map_err(rendered)?;
+    let selection = Selection { events: Vec::new(), filter: Some(filter), zone: Zone::Local };
+    match session.meaning(&selection).applies {
+        0 => Err(format!("no class of events has what `{text}` asks for")),
+        _ => Ok(selection),
+    }
+}
+
+fn results(
+    session: &Session,
+    analysis: &Analysis,
+    selection: Selection,
+    arguments: &LamiArguments,
+    out: &mut impl Write,
+) -> io::Result<Result<(), Refusal>> {
+    let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);
+    let progress = Progress::default();
+    let work = || (analysis.ask)(session, &options, &progress);
+    let asked = if arguments.output_progress { told(&progress, work)? } else { work() };
+    match asked {
+        Ok((answer, report)) => {
+            write(&answer.tables.iter().collect::<Vec<_>>(), &(analysis.tables)(), &report, out).map(Ok)
+        }
+        Err(message) => Ok(Err(Refusal { message, code: USAGE })),
+    }
+}
+
+/// Does the work, and meanwhile says in lines how far it is.
+fn told<R>(progress: &Progress, work: impl FnOnce() -> R) -> io::Result<R> {
+    let (done, is_done) = mpsc::channel::<()>();
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while is_done.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                let (done, total) = progress.bytes();
+                let share = if total == 0 { 0.0 } else { done as f64 / total as f64 };
+                // Who does not read this may still read the results.
+                let _ = writeln!(io::stdout(), "{share:.3} {} of {}", bytes(done), bytes(total));
+            }
+        });
+        let result = work();
+        // The thread ends when this end of the channel is gone.
+        drop(done);
+        result
+    });
+    writeln!(io::stdout(), "1").map(|()| result)
+}
