@@ -39,22 +39,24 @@ impl Program {
         if self.entry.is_aligned(3) && moves_by_bytes(&self.body) {
             drop_orders(&mut self.body);
         }
-        let is_read = self.read_registers();
-        fuse(&mut self.body, &is_read, true);
+        fuse(&mut self.body, true);
         self.renumber();
         self
     }
 
-    /// Drops operations that only write a register which nobody reads; `true`: there were some.
+    /// Drops what only writes registers that nobody reads behind; `true`: there was some.
     fn drop_unread(&mut self) -> bool {
-        let is_read = self.read_registers();
-        drop_unread(&mut self.body, &is_read)
-    }
-
-    fn read_registers(&mut self) -> Vec<bool> {
-        let mut is_read = vec![false; usize::from(self.registers)];
-        self.each_register(&mut |register, what| is_read[usize::from(register.0)] |= what == Use::Reads);
-        is_read
+        let mut sweep = Sweep { asked: Vec::new(), has_changed: false };
+        for bound in &mut self.predicates {
+            let mut asked = Vec::new();
+            bound
+                .operands
+                .iter_mut()
+                .for_each(|operand| each_of_operand(operand, &mut |register| asked.push(*register)));
+            sweep.asked.push(asked);
+        }
+        sweep.block(&mut self.body, &mut vec![false; usize::from(self.registers)]);
+        sweep.has_changed
     }
 
     /// Numbers registers in the order in which they occur.
@@ -69,13 +71,8 @@ impl Program {
 
     fn each_register(&mut self, see: &mut dyn FnMut(&mut Reg, Use)) {
         each_of_block(&mut self.body, see);
-        for operand in self.predicates.iter_mut().flat_map(|bound| &mut bound.operands) {
-            let (registers, present) = match operand {
-                Operand::Number { value, present } => ([Some(value), None], present),
-                Operand::Text { start, length, present } => ([Some(start), Some(length)], present),
-            };
-            registers.into_iter().flatten().chain(present).for_each(|register| see(register, Use::Reads));
-        }
+        let operands = self.predicates.iter_mut().flat_map(|bound| &mut bound.operands);
+        operands.for_each(|operand| each_of_operand(operand, &mut |register| see(register, Use::Reads)));
     }
 }
 
@@ -89,20 +86,68 @@ fn stores(op: &Op) -> bool {
     }
 }
 
-fn drop_unread(block: &mut Block, is_read: &[bool]) -> bool {
-    let before = block.len();
-    block.retain(|op| match op {
-        Op::Read { to, .. }
-        | Op::Set { to, .. }
-        | Op::Copy { to, .. }
-        | Op::Load { to, .. }
-        | Op::Cycles { to }
-        | Op::Double { to, .. } => is_read[usize::from(to.0)],
-        _ => true,
-    });
-    let mut dropped = block.len() < before;
-    inner_blocks(block, &mut |block| dropped |= drop_unread(block, is_read));
-    dropped
+/// A walk over operations, the last one first, that knows which registers are read behind.
+struct Sweep {
+    /// Registers that each predicate asks for.
+    asked: Vec<Vec<Reg>>,
+    has_changed: bool,
+}
+
+impl Sweep {
+    /// `live`: registers that are read behind the block, then those that are read in it or behind.
+    fn block(&mut self, block: &mut Block, live: &mut Vec<bool>) {
+        let mut kept = Block::new();
+        for mut op in std::mem::take(block).into_iter().rev() {
+            match &mut op {
+                Op::Read { to, .. }
+                | Op::Set { to, .. }
+                | Op::Copy { to, .. }
+                | Op::Load { to, .. }
+                | Op::Cycles { to }
+                | Op::Double { to, .. }
+                    if !live[usize::from(to.0)] =>
+                {
+                    self.has_changed = true;
+                    continue;
+                }
+                Op::Bytes { start, length } if !live[usize::from(start.0)] => {
+                    op = Op::Skip { count: *length, bits: 8 };
+                    self.has_changed = true;
+                }
+                Op::Switch { arms, default, .. } => {
+                    self.arms(arms.iter_mut().map(|(_, block)| block).chain(default), live);
+                }
+                Op::Repeat { body, .. } => {
+                    // What a round reads may have been left by the one before.
+                    each_of_block(body, &mut |register, what| live[usize::from(register.0)] |= what == Use::Reads);
+                    self.block(body, &mut live.clone());
+                }
+                Op::Keep { predicate } => {
+                    self.asked[usize::from(*predicate)]
+                        .iter()
+                        .for_each(|register| live[usize::from(register.0)] = true);
+                }
+                _ => {}
+            }
+            // A loop may have no rounds.
+            if !matches!(op, Op::Repeat { .. }) {
+                each_of_operation(&mut op, &mut |to, what| live[usize::from(to.0)] &= what == Use::Reads);
+            }
+            each_of_operation(&mut op, &mut |from, what| live[usize::from(from.0)] |= what == Use::Reads);
+            kept.push(op);
+        }
+        kept.reverse();
+        *block = kept;
+    }
+
+    fn arms<'b>(&mut self, arms: impl Iterator<Item = &'b mut Block>, live: &mut Vec<bool>) {
+        let behind = std::mem::replace(live, vec![false; live.len()]);
+        for arm in arms {
+            let mut inside = behind.clone();
+            self.block(arm, &mut inside);
+            live.iter_mut().zip(inside).for_each(|(live, inside)| *live |= inside);
+        }
+    }
 }
 
 /// Whether every position is at a byte's edge if the first one is: then no two orders can meet inside of a byte.
@@ -183,8 +228,8 @@ impl Run {
 }
 
 /// One check for neighbouring fields of fixed sizes; none of what is behind the last one, if the block is the last.
-fn fuse(block: &mut Block, is_read: &[bool], is_last: bool) {
-    inner_blocks(block, &mut |block| fuse(block, is_read, false));
+fn fuse(block: &mut Block, is_last: bool) {
+    inner_blocks(block, &mut |block| fuse(block, false));
     let mut fused = Block::new();
     let mut run = Run::default();
     for op in std::mem::take(block) {
@@ -192,9 +237,6 @@ fn fuse(block: &mut Block, is_read: &[bool], is_last: bool) {
             Op::Need { bits } if *bits <= RUN_BITS_MAX => Some(0),
             Op::Advance { bits } if run.need.is_some() => Some(*bits),
             Op::Skip { count: Source::Constant(count), bits } => count.checked_mul(*bits),
-            Op::Bytes { start, length: Source::Constant(bytes) } if !is_read[usize::from(start.0)] => {
-                bytes.checked_mul(8)
-            }
             _ => None,
         };
         match op {
@@ -236,6 +278,14 @@ fn is_still(op: &Op) -> bool {
 fn each_of_block(block: &mut Block, see: &mut dyn FnMut(&mut Reg, Use)) {
     block.iter_mut().for_each(|op| each_of_operation(op, see));
     inner_blocks(block, &mut |block| each_of_block(block, see));
+}
+
+fn each_of_operand(operand: &mut Operand, see: &mut dyn FnMut(&mut Reg)) {
+    let (registers, present) = match operand {
+        Operand::Number { value, present } => ([Some(value), None], present),
+        Operand::Text { start, length, present } => ([Some(start), Some(length)], present),
+    };
+    registers.into_iter().flatten().chain(present).for_each(see);
 }
 
 /// Registers of an operation itself, without those of blocks inside.

@@ -38,6 +38,22 @@ fn what_nobody_reads_is_left_out() {
     );
 }
 
+/// Registers are used again: what was read into them before does not matter.
+#[test]
+fn a_register_is_read_by_what_wrote_it_last() {
+    check(
+        "entry 3 0  table  column 0 u8 nullable
+         r0 = bytes 2  need 16  r0 = read 0 +8 le  r1 = read 8 +8 le  advance 16
+         switch r1 { 0 { r0 = 7  r1 = 3  store 0 r0 } else { r0 = bytes r1  need 8  r0 = read 0 +8 le  store 0 r0 } }",
+        "entry 3 0  table  column 0 u8 nullable
+         need 32  r0 = read 24 +8 le  advance 32
+         switch r0 { 0 { r1 = 7  store 0 r1 } else { skip r0 * 8  need 8  r1 = read 0 +8 le  store 0 r1 } }",
+    );
+    let loops = "entry 3 0  table  column 0 u8
+         r0 = 5  r1 = 1  repeat 3 { r2 = r1  r1 = r0  need 8  r0 = read 0 +8 le  advance 8 }  store 0 r2";
+    check(loops, loops);
+}
+
 /// A kernel's events have fields of both byte orders, and texts of fixed sizes between them.
 #[test]
 fn runs_become_one_over_what_is_passed_by() {
