@@ -3,6 +3,7 @@
     block.py TRACE
 """
 
+import math
 import sys
 from collections import defaultdict
 
@@ -41,6 +42,9 @@ class Requests:
     def _is_whole(self, begin, end):
         return not any(loss.touches(begin, end) for loss in self.losses)
 
+    def _without_end(self, begin, end):
+        return "never_ended" if self._is_whole(begin, end) else "lost_inside"
+
     def step(self, event):
         if event.name in WANTED:
             key = event.get("dev"), event.get("sector")
@@ -51,7 +55,7 @@ class Requests:
 
     def issue(self, event, key, device):
         if key in self.issued:
-            device.others["never_ended"] += 1
+            device.others[self._without_end(self.issued[key][0], event.time)] += 1
         queued = self.inserted.pop(key, None)
         if queued is not None and self._is_whole(queued, event.time):
             device.queued.append(event.time - queued)
@@ -64,8 +68,7 @@ class Requests:
         begin, remaining = self.issued.pop(key, (None, None))
         done = event.get("nr_sector") or 0
         if begin is None:
-            was_lost = any(loss.begin <= event.time for loss in self.losses)
-            device.others["lost_inside" if was_lost else "began_before"] += 1
+            device.others["began_before" if self._is_whole(-math.inf, event.time) else "lost_inside"] += 1
         elif 0 < done < remaining:
             self.issued[key[0], key[1] + done] = begin, remaining - done
         elif self._is_whole(begin, event.time):
@@ -74,8 +77,8 @@ class Requests:
             device.others["lost_inside"] += 1
 
     def finish(self):
-        for dev, _ in self.issued:
-            self.devices[dev].others["never_ended"] += 1
+        for (dev, _), (begin, _) in self.issued.items():
+            self.devices[dev].others[self._without_end(begin, math.inf)] += 1
 
     def rows(self, result, table):
         for dev, device in sorted(self.devices.items()):

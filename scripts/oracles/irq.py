@@ -3,6 +3,7 @@
     irq.py TRACE
 """
 
+import math
 import sys
 from collections import defaultdict
 
@@ -30,6 +31,13 @@ class Interrupts:
     def _is_whole(self, cpu, begin, end):
         return not any(loss.touches(begin, end) for loss in self.losses[cpu])
 
+    def _without_entry(self, event, touched):
+        is_first = event.cpu not in touched and self._is_whole(event.cpu, -math.inf, event.time)
+        return "began_before" if is_first else "lost_inside"
+
+    def _without_exit(self, cpu, begin):
+        return "never_ended" if self._is_whole(cpu, begin, math.inf) else "lost_inside"
+
     def entry(self, event):
         number, name = event.get("irq"), event.get("name")
         self.names[number] = name
@@ -48,7 +56,7 @@ class Interrupts:
             else:
                 self.hard_others[number, "lost_inside"] += 1
         else:
-            kind = "lost_inside" if event.cpu in self.touched else "began_before"
+            kind = self._without_entry(event, self.touched)
             self.hard_others[number, kind] += 1
         self.touched.add(event.cpu)
 
@@ -72,7 +80,7 @@ class Interrupts:
         cpu, vector = event.cpu, event.get("vec")
         running = self.serving.pop(cpu, None)
         if running is None:
-            kind = "lost_inside" if cpu in self.soft_touched else "began_before"
+            kind = self._without_entry(event, self.soft_touched)
             self.soft_others[vector, kind] += 1
         elif running[0] != vector:
             self.soft_others[running[0], "lost_inside"] += 1
@@ -84,11 +92,11 @@ class Interrupts:
         self.soft_touched.add(cpu)
 
     def finish(self):
-        for stack in self.stacks.values():
-            for entry in stack:
-                self.hard_others[entry[0], "never_ended"] += 1
-        for vector, _ in self.serving.values():
-            self.soft_others[vector, "never_ended"] += 1
+        for cpu, stack in self.stacks.items():
+            for number, begin in stack:
+                self.hard_others[number, self._without_exit(cpu, begin)] += 1
+        for cpu, (vector, begin) in self.serving.items():
+            self.soft_others[vector, self._without_exit(cpu, begin)] += 1
 
 
 def answer(path):

@@ -4,6 +4,7 @@
 """
 
 import argparse
+import math
 from collections import defaultdict
 
 from events import Trace
@@ -17,7 +18,7 @@ class Pairs:
         self.losses, self.arguments = trace.losses(), arguments
         self.open = defaultdict(list)
         self.durations, self.others = defaultdict(list), defaultdict(int)
-        self.began_before = self.without_key = 0
+        self.alone, self.without_key = {"began_before": 0, "lost_inside": 0}, 0
 
     def step(self, event):
         key = tuple(self._value(event, field) for field in self.arguments.key)
@@ -35,18 +36,25 @@ class Pairs:
 
     def _begin(self, key, event):
         if self.open[key] and not self.arguments.nested:
-            self.others[self.open[key].pop()[1], "never_ended"] += 1
+            self.without_end(*self.open[key].pop(), event.time)
         self.open[key].append((event.time, event.get(self.arguments.by) if self.arguments.by else None))
 
     def _end(self, key, event):
         if not self.open[key]:
-            self.began_before += 1
+            self.alone["began_before" if self._is_whole(-math.inf, event.time) else "lost_inside"] += 1
             return
         begin, group = self.open[key].pop()
-        if any(loss.touches(begin, event.time) for loss in self.losses):
-            self.others[group, "lost_inside"] += 1
-        else:
+        if self._is_whole(begin, event.time):
             self.durations[group].append(event.time - begin)
+        else:
+            self.others[group, "lost_inside"] += 1
+
+    def without_end(self, begin, group, end):
+        kind = "never_ended" if self._is_whole(begin, end) else "lost_inside"
+        self.others[group, kind] += 1
+
+    def _is_whole(self, begin, end):
+        return not any(loss.touches(begin, end) for loss in self.losses)
 
 
 def answer(arguments):
@@ -58,15 +66,16 @@ def answer(arguments):
         pairs.step(event)
     result = Answer()
     still_open = [(begin, key, group) for key, stack in pairs.open.items() for begin, group in stack]
-    for _, _, group in still_open:
-        pairs.others[group, "never_ended"] += 1
+    for begin, _, group in still_open:
+        pairs.without_end(begin, group, math.inf)
     for group in sorted(set(pairs.durations) | {group for group, _ in pairs.others}, key=str):
         values = pairs.durations.get(group, [])
         counts = {kind: pairs.others[group, kind] for kind in ("never_ended", "lost_inside")}
         result.row("per-group", {"group": group, **statistics(values), **percentiles(values), **counts})
     values = [value for some in pairs.durations.values() for value in some]
     counts = {kind: sum(n for (_, k), n in pairs.others.items() if k == kind) for kind in ("never_ended", "lost_inside")}
-    alone = {"began_before": pairs.began_before, "without_key": pairs.without_key}
+    counts["lost_inside"] += pairs.alone["lost_inside"]
+    alone = {"began_before": pairs.alone["began_before"], "without_key": pairs.without_key}
     result.row("total", {**statistics(values), **percentiles(values), **counts, **alone})
     for begin, key, group in sorted(still_open, key=str):
         result.row("open", {"begin": begin, "key": list(key), "group": group})

@@ -125,7 +125,7 @@ class Scheduling:
         self._enter(thread, "running", event.time)
 
     def _ran(self, thread, wait, run, event):
-        if any(loss.touches(wait.begin, event.time) for loss in self.losses):
+        if not self._is_whole(wait.begin, event.time):
             self.others[thread, "lost_inside"] += 1
             self.lost_of_priority[run.priority] += 1
             return
@@ -135,10 +135,13 @@ class Scheduling:
         self.waker_totals[wait.waker, thread] += latency
         self.wrong_cpu += wait.target is not None and wait.target != run.cpu
 
+    def _is_whole(self, begin, end):
+        return not any(loss.touches(begin, end) for loss in self.losses)
+
     def finish(self):
         for thread, life in self.lives.items():
             if life.state == "waiting":
-                self.others[thread, "never_ended"] += 1
+                self.others[thread, "never_ended" if self._is_whole(life.since, self.end) else "lost_inside"] += 1
             if life.state != "dead":
                 self._enter(thread, life.state, self.end)
 
@@ -154,9 +157,14 @@ def answer(path):
     wakeups(result, found, replay)
     runs(result, found, replay, trace)
     for thread, life in sorted(found.lives.items()):
-        result.row("states", {**replay.cell(thread), **life.times})
+        whole = sum(life.times.values())
+        times = {state: [time, 0, whole] if found.losses else time for state, time in life.times.items()}
+        result.row("states", {**replay.cell(thread), **times})
     for (thread, cause), times in sorted(found.blocked.items(), key=str):
-        row = {**replay.cell(thread), "syscall": cause or None, "count": len(times), "total": sum(times)}
+        whole = sum(found.lives[thread].times.values())
+        row = {**replay.cell(thread), "syscall": cause or None}
+        row["count"] = [len(times), 0, None] if found.losses else len(times)
+        row["total"] = [sum(times), 0, whole] if found.losses else sum(times)
         result.row("blocked", row)
     return result
 

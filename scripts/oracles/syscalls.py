@@ -3,6 +3,7 @@
     syscalls.py TRACE
 """
 
+import math
 import sys
 from collections import defaultdict
 
@@ -68,7 +69,7 @@ class Calls:
             self.switches[event.cpu] += 1
         for kind, *what in happenings:
             if kind == "away" and what[1] == "dead":
-                self._drop(what[0])
+                self._drop(what[0], event.time)
         kind, name = call_of(event)
         if kind:
             thread = self.replay.thread_of(event)
@@ -76,10 +77,14 @@ class Calls:
             (self._entry if kind == "entry" else self._exit)(thread, key, name, event)
             self.touched.add(key)
 
-    def _drop(self, key):
+    def _drop(self, key, time):
         call = self.open.pop(key, None)
         if call:
-            self.ended(key if key[0] != "cpu" else None, "never_ended", call.name, call.event, None)
+            kind = "never_ended" if self._is_whole(call.event.time, time) else "lost_inside"
+            self.ended(key if key[0] != "cpu" else None, kind, call.name, call.event, None)
+
+    def _is_whole(self, begin, end):
+        return not any(loss.touches(begin, end) for loss in self.losses)
 
     def _entry(self, thread, key, name, event):
         before = self.open.get(key)
@@ -92,7 +97,8 @@ class Calls:
         if call is None:
             kind = "lost_inside"
             if key not in self.touched:
-                kind = "child_returns" if thread in self.replay.forked else "began_before"
+                is_whole = self._is_whole(-math.inf, event.time)
+                kind = "child_returns" if thread in self.replay.forked else "began_before" if is_whole else kind
             self.ended(thread, kind, name, None, event)
         elif name not in ("", call.name):
             self.ended(thread, "lost_inside", call.name, call.event, None)
@@ -106,11 +112,11 @@ class Calls:
         if call.event.cpu == cpu and call.switches == self.switches[cpu]:
             if not any(loss.touches(begin, end) for loss in self.losses_of[cpu]):
                 return True
-        return not any(loss.touches(begin, end) for loss in self.losses)
+        return self._is_whole(begin, end)
 
     def finish(self):
         for key in list(self.open):
-            self._drop(key)
+            self._drop(key, math.inf)
 
 
 def wanted(name):

@@ -66,6 +66,8 @@ class Replay:
             span = trace.span(cpu, fallback)
             if span:
                 self.spans[cpu] = span
+        self.losses_of = {cpu: trace.losses(cpu) for cpu in [*trace.cpus(), None]}
+        self.next_switches = self._next_switches()
         for cpu, event in sorted(first.items(), key=lambda item: (item[0] is None, item[0] or 0)):
             tid = event.get("prev_tid", "prev_pid")
             run = Run(cpu, tid, self._current(tid), self.spans[cpu][0], is_first=True)
@@ -80,12 +82,33 @@ class Replay:
             self.seen.add(run.thread)
             self.latest_run[run.thread] = run
 
+    def _next_switches(self):
+        """For each event the next switch of its CPU."""
+        following, found = {}, {}
+        for event in reversed(self.trace.events):
+            found[event] = following.get(event.cpu)
+            if event.name == "sched_switch":
+                following[event.cpu] = event
+        return found
+
     def thread_of(self, event):
         """Who the event is of: a thread, or None where that is unknown."""
         run = self.running.get(event.cpu)
         if event.tid is not None:
             return run.thread if run and run.tid == event.tid else self._current(event.tid)
-        return run.thread if run else None
+        if run is None:
+            return None
+        losses = self.losses_of[event.cpu]
+        if not losses:
+            return run.thread
+        is_whole = lambda begin, end: not any(loss.touches(begin, end) for loss in losses)
+        if not run.is_first and is_whole(run.begin, event.time):
+            return run.thread
+        switch = self.next_switches[event]
+        if switch and is_whole(event.time, switch.time):
+            tid = switch.get("prev_tid", "prev_pid")
+            return run.thread if tid == run.tid else self._current(tid)
+        return None if is_whole(event.time, event.time) else run.thread
 
     def first_runs(self):
         return list(self.running.values())
