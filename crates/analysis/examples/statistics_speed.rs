@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kymo_analysis::{Histogram, KeyTable, MemorySpool, Merge, Room, Weight};
+use kymo_analysis::{Histogram, Interner, KeyTable, MemorySpool, Merge, Room, Weight};
 use serde::{Deserialize, Serialize};
 
 /// Runs of which the median is taken.
@@ -98,7 +98,29 @@ fn tables() {
     });
 }
 
+fn names() {
+    let names: Vec<[u8; 16]> = (0..1 << 16)
+        .map(|number| {
+            let mut padded = [0; 16];
+            let name = format!("kworker/{}:{}", number % 4, number % 5);
+            padded[..name.len()].copy_from_slice(name.as_bytes());
+            padded
+        })
+        .collect();
+    let mut interner = Interner::default();
+    measure("names: 16 bytes, padded, 20 in turn", names.len(), || {
+        names.iter().map(|name| u64::from(interner.intern_padded(name).0)).sum::<u64>()
+    });
+    measure("names: 11 bytes, 20 in turn", names.len(), || {
+        names.iter().map(|name| u64::from(interner.intern(&name[..11]).0)).sum::<u64>()
+    });
+    measure("names: 11 bytes, always the same", names.len(), || {
+        names.iter().map(|_| u64::from(interner.intern(black_box(b"kworker/0:0")).0)).sum::<u64>()
+    });
+}
+
 fn main() {
     histograms();
     tables();
+    names();
 }

@@ -190,6 +190,26 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
         rows.map(|row| row.map(|(key, value)| (key, value.into_owned())))
     }
 
+    /// The same rows under other keys; rows that get the same one are merged, in the order of their old keys. Keys that
+    /// hold numbers of an [`crate::Interner`] need this where that is merged into another one.
+    ///
+    /// # Errors
+    ///
+    /// Rows that were put aside do not come back.
+    pub fn rekeyed<L: TableKey>(mut self, new_key: impl Fn(K) -> L) -> Result<KeyTable<L, V>, SpoolError> {
+        let mut table: KeyTable<L, V> = self.room.clone().map_or_else(KeyTable::default, KeyTable::new);
+        table.fault = self.fault.take();
+        if self.runs.is_empty() {
+            table.rows.reserve(self.rows.len());
+        }
+        for row in self.finish() {
+            let (key, value) = row?;
+            table.entry(new_key(key)).merge(value);
+        }
+        table.keep_within_budget();
+        Ok(table)
+    }
+
     #[cold]
     fn keep_within_budget(&mut self) {
         let grows = self.rows.len() == self.rows.capacity();

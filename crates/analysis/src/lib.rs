@@ -22,6 +22,7 @@ mod histogram;
 mod keyed;
 pub mod mapping;
 mod merge;
+mod names;
 pub mod part;
 pub mod project;
 pub mod roles;
@@ -41,6 +42,7 @@ pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, S
 pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
 pub use keyed::{KeyTable, Rows, TableKey, TableValue, Top};
 pub use merge::{Merge, Weight};
+pub use names::{Interner, NameId, PaddedName, Renumbering};
 pub use part::Part;
 pub use roles::{FieldIndex, Role};
 pub use setup::{Setup, Wishes};

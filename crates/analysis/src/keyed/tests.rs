@@ -132,6 +132,21 @@ proptest! {
         prop_assert_eq!(top.others.sizes, sizes);
     }
 
+    #[test]
+    fn rows_under_other_keys_are_the_same(
+        events in vec((0u16..300, any::<u16>()), 0..1000), budget in 300usize..5000, is_spilled in any::<bool>(),
+    ) {
+        let room = room(budget).1;
+        let table = table(&events, is_spilled.then_some(&room)).rekeyed(|(group, _)| 250 - group).unwrap();
+        let mut wanted: BTreeMap<u8, Histogram> = BTreeMap::new();
+        for (key, value) in expected(&events) {
+            wanted.entry(250 - key.0).or_default().merge(value.sizes);
+        }
+        let found: BTreeMap<u8, Histogram> =
+            table.finish().map(|row| row.map(|(key, value)| (key, value.sizes)).unwrap()).collect();
+        prop_assert_eq!(found, wanted);
+    }
+
     /// Bytes that nobody vouches for: an error, or a table that works.
     #[test]
     fn damaged_tables_are_refused_or_harmless(
