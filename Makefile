@@ -21,6 +21,8 @@ test:
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
 	python3 scripts/filters.py $(KYMO) --each 2
+	@scripts/setup.sh oracles
+	python3 scripts/analyses.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
 
 check:
@@ -32,6 +34,8 @@ conformance:
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)
 	python3 scripts/filters.py $(KYMO) --each 2
+	@scripts/setup.sh oracles
+	python3 scripts/analyses.py $(KYMO)
 
 mutants:
 	cargo build --profile ci --package kymo-cli

@@ -12,23 +12,18 @@ from figures import Answer
 
 def counts(result, trace):
     classes, streams = defaultdict(int), defaultdict(int)
-    for (stream, key), count in trace.counts.items():
-        classes[key] += count
+    for (stream, (_, name)), count in trace.counts.items():
+        classes[name] += count
         streams[stream] += count
-    plus = lambda value, lost: [value, value, None if lost is None else value + lost]
-    every = lambda stream: lost_count(stream.losses)
-    for (class_id, name), count in sorted(classes.items()):
-        losses = [loss for stream in trace.streams if stream.class_id == class_id for loss in stream.losses]
-        result.row("per-class", {"name": name, "stream_class": class_id, "count": plus(count, lost_count(losses))})
-    for stream in trace.streams:
-        lost = every(stream)
-        known = sum(loss.count or 0 for loss in stream.losses)
-        row = {"stream": stream.number, "cpu": stream.cpu, "count": plus(streams[stream.number], lost)}
-        result.row("per-stream", {**row, "lost": [known, known, lost]})
+    for name, count in sorted(classes.items()):
+        result.row("per-class", {"name": name, "count": count})
+    for stream, count in sorted(streams.items()):
+        result.row("per-stream", {"stream": stream, "count": count})
     losses = [loss for stream in trace.streams for loss in stream.losses]
     lost, known = lost_count(losses), sum(loss.count or 0 for loss in losses)
     total = sum(classes.values())
-    result.row("total", {"count": plus(total, lost), "lost": [known, known, lost]})
+    high = None if lost is None else total + lost
+    result.row("total", {"count": [total, total, high], "lost": [known, known, lost]})
 
 
 def rates(result, trace, period):
