@@ -223,6 +223,30 @@ def differences(wanted, found, stale):
     return problems, cells
 
 
+def total(table, column):
+    return sum(bounded(row[column])[0] or 0 for row in table.rows) if table else 0
+
+
+def contradictions(analysis, tables):
+    """Sums of one answer that should be the same and are not."""
+    sums = {
+        "cpu": (("per-cpu", "busy", "per-thread", "run_time"), ("per-thread", "run_time", "per-process", "run_time")),
+        "syscalls": [("per-syscall", column, "per-thread", column) for column in ("count", "total", "errors", "lost_inside")]
+        + [("per-syscall", "errors", "errors", "count")],
+        "io": [("per-thread", column, "per-process", column) for column in ("read", "write", "opens", "errors")]
+        + [("per-thread", column, "per-file", column) for column in ("read", "write", "reads", "writes")],
+        "sched": [("per-thread", column, "total", column) for column in ("count", "total", "never_ended", "unseen")]
+        + [("per-priority", "total", "total", "total"), ("wakers", "total", "total", "total")],
+        "irq": (("hard", "count", "hard-per-cpu", "count"), ("hard", "total", "hard-per-cpu", "total")),
+        "pairs": [("per-group", column, "total", column) for column in ("count", "total", "never_ended")],
+        "count": (("per-class", "count", "total", "count"), ("per-stream", "count", "total", "count")),
+    }
+    for one, column, other, other_column in sums.get(analysis, ()):
+        left, right = total(tables.get(one), column), total(tables.get(other), other_column)
+        if left != right:
+            yield f"{one} has {left} of {column}, {other} has {right} of {other_column}"
+
+
 def compare_on_corpus(oracle, kymo, corpus, only):
     """Both answers on all traces; returns how many differ."""
     failures = 0
@@ -234,6 +258,9 @@ def compare_on_corpus(oracle, kymo, corpus, only):
             path = corpus / trace
             try:
                 wanted, stale, slow = oracle.answer(analysis, shlex.split(options), path)
+                for problem in contradictions(analysis, wanted):
+                    print(f"{analysis} {trace}: oracle: {problem}")
+                    failures += 1
                 line = f"{analysis:<10} {trace.removeprefix('ctf/')[-52:]:<52}"
                 if kymo is None or not kymo.knows(analysis):
                     size = sum(len(table.rows) * len(table.columns) for table in wanted.values())
@@ -244,7 +271,8 @@ def compare_on_corpus(oracle, kymo, corpus, only):
                 print(f"{analysis} {trace}: {error}")
                 failures += 1
                 continue
-            problems, cells = differences(wanted, found, stale)
+            problems, cells = differences(wanted, found, stale | ({""} if stale else set()))
+            problems += contradictions(analysis, found)
             print(f"{line} {cells:>8} {slow:>7.2f}s {fast:>7.3f}s" + (f"  {len(problems)} DIFFER" if problems else ""))
             for problem in problems[:8]:
                 print(f"    {problem}")
