@@ -18,6 +18,7 @@ pub mod bind;
 pub mod cpu;
 pub mod events;
 pub mod glob;
+pub mod guess;
 mod histogram;
 mod keyed;
 pub mod mapping;

@@ -146,5 +146,19 @@ impl fmt::Display for Mapping {
     }
 }
 
+impl fmt::Display for Section {
+    /// As it stands in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write::section(self, f)
+    }
+}
+
+impl fmt::Display for FieldSource {
+    /// As it stands in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write::source(self, f)
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,12 @@
-//! The mappings that are built in, asked of small metadata: what each class of events means.
+//! The mappings that are built in, and guesses, asked of small metadata: what each class of events means.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use kymo_analysis::bind::StreamClass;
 use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching};
+use kymo_analysis::guess;
 use kymo_analysis::mapping::Mapping;
 use kymo_analysis::roles::{CONTEXT, FieldFacts};
 use kymo_decode::filter::FilterFacts;
@@ -385,6 +387,120 @@ fn own_mappings_come_first() {
         phase: nothing
         irq17_begin: nothing
         phase_two: nothing
+    "#]],
+    );
+}
+
+fn check_guesses(contexts: &str, events: &str, expected: Expect) {
+    let decoder = decoder(&metadata("", contexts, events));
+    let stream = StreamClass { decoder: &decoder, stream_class: 0, facts: facts() };
+    let mut shown = String::new();
+    for guess in guess::guesses(&[stream], &Mapping::built_in()) {
+        let role = guess.section.role.facts();
+        let events: Vec<String> = guess.section.events.iter().map(ToString::to_string).collect();
+        write!(shown, "{:.2} {} {}", guess.confidence, role.name, events.join(" ")).unwrap();
+        for (field, said) in role.fields.iter().zip(&guess.section.fields) {
+            said.iter().for_each(|source| write!(shown, " {}={source}", field.name).unwrap());
+        }
+        writeln!(shown, "\n     {}", guess.reason).unwrap();
+    }
+    expected.assert_eq(&shown);
+}
+
+/// Pairs by names, with the best key that both have; what a mapping knows is not guessed.
+#[test]
+fn pairs_are_guessed() {
+    check_guesses(
+        "",
+        "lib.eal.service.run.begin: id lcore_id
+         lib.eal.service.run.end: id lcore_id
+         Event_IoOperationBegin: locationID handle mode matchingId bytes
+         Event_IoOperationComplete: locationID handle bytes matchingId
+         ust_libc:malloc: size ptr
+         ust_libc:calloc: nmemb size ptr
+         ust_libc:free: ptr
+         app:request_sent: a
+         app:open: mode
+         app:close: rc
+         irq_handler_entry: irq name$
+         irq_handler_exit: irq ret
+         begin:
+         my_start: what$ seq_length
+         my_end: seq_length",
+        expect![[r#"
+            0.95 begin lib.eal.service.run.begin key="id" name={ value = "lib.eal.service.run" } within="lcore_id" group={ value = "lib.eal.service.run.end" }
+                 ended by `lib.eal.service.run.end` by their names; both have `id`
+            0.95 end lib.eal.service.run.end key="id" name={ value = "lib.eal.service.run" } within="lcore_id" group={ value = "lib.eal.service.run.end" }
+                 begun by `lib.eal.service.run.begin` by their names; both have `id`
+            0.55 begin my_start name="what" within="packet.cpu_id" group={ value = "my_end" }
+                 ended by `my_end` by their names; what ends is what the CPU began last
+            0.55 end my_end name={ value = "my" } within="packet.cpu_id" group={ value = "my_end" }
+                 begun by `my_start` by their names; what ends is what the CPU began last
+            0.85 begin Event_IoOperationBegin key="handle" name={ value = "Event_IoOperation" } within="matchingId" group={ value = "Event_IoOperationComplete" }
+                 ended by `Event_IoOperationComplete` by their names; both have `handle`
+            0.85 end Event_IoOperationComplete key="handle" name={ value = "Event_IoOperation" } within="matchingId" group={ value = "Event_IoOperationComplete" }
+                 begun by `Event_IoOperationBegin` by their names; both have `handle`
+            0.85 begin ust_libc:malloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
+                 ended by `ust_libc:free` by their names; both have `ptr`
+            0.85 end ust_libc:free key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
+                 begun by `ust_libc:malloc` by their names; both have `ptr`
+            0.85 begin ust_libc:calloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
+                 ended by `ust_libc:free` by their names; both have `ptr`
+            0.35 begin app:open name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
+                 ended by `app:close` by their names; what ends is what the CPU began last
+            0.35 end app:close name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
+                 begun by `app:open` by their names; what ends is what the CPU began last
+        "#]],
+    );
+    check_guesses(
+        "vtid",
+        "ros:callback_start: cb\nros:callback_end: cb\nphase_begin: what$\nphase_end:",
+        expect![[r#"
+        0.80 begin phase_begin name="what" within="$ctx.vtid" group={ value = "phase_end" }
+             ended by `phase_end` by their names; what ends is what the thread began last
+        0.80 end phase_end name={ value = "phase" } within="$ctx.vtid" group={ value = "phase_end" }
+             begun by `phase_begin` by their names; what ends is what the thread began last
+        0.75 begin ros:callback_start key="cb" name={ value = "ros:callback" } group={ value = "ros:callback_end" }
+             ended by `ros:callback_end` by their names; both have `cb`, though it does not look like a key
+        0.75 end ros:callback_end key="cb" name={ value = "ros:callback" } group={ value = "ros:callback_end" }
+             begun by `ros:callback_start` by their names; both have `cb`, though it does not look like a key
+    "#]],
+    );
+}
+
+/// One thread follows another: only shown.
+#[test]
+fn switches_are_guessed() {
+    check_guesses(
+        "",
+        "context_switch: old_task new_task
+         moved: from to
+         resized: old_size new_size
+         rtos_sched: prev_thread_id next_thread_id prev_prio",
+        expect![[r#"
+            0.80 thread_switch context_switch prev_tid="old_task" next_tid="new_task"
+                 `old_task` and `new_task` look like threads of which one follows the other
+            0.40 thread_switch moved prev_tid="from" next_tid="to"
+                 `from` and `to` look like threads of which one follows the other
+            0.80 thread_switch rtos_sched prev_tid="prev_thread_id" next_tid="next_thread_id"
+                 `prev_thread_id` and `next_thread_id` look like threads of which one follows the other
+        "#]],
+    );
+}
+
+/// Names that differ in any way end nothing, and nothing ends itself.
+#[test]
+fn odd_names_are_no_pairs() {
+    check_guesses(
+        "",
+        "begin_end: id\nbegin_begin: id\nend: id\nbegin_start: id\n::: x",
+        expect![[r#"
+        0.95 begin begin_begin key="id" name={ value = "begin" } group={ value = "begin_end" }
+             ended by `begin_end` by their names; both have `id`
+        0.95 end begin_end key="id" name={ value = "begin" } group={ value = "begin_end" }
+             begun by `begin_begin` by their names; both have `id`
+        0.90 begin begin_start key="id" name={ value = "begin" } group={ value = "begin_end" }
+             ended by `begin_end` by their names; both have `id`
     "#]],
     );
 }

@@ -18,6 +18,7 @@ mod open;
 mod print;
 mod progress;
 mod report;
+mod roles;
 mod select;
 mod when;
 
@@ -40,5 +41,6 @@ pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
 pub use progress::Progress;
 pub use report::{Problem, Report};
+pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};
 pub use select::{Meaning, Selection, UnknownName, Untyped};
 pub use when::{NotATime, When, Zone};

@@ -28,7 +28,7 @@ pub(super) fn mapping(mapping: &Mapping, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn section(section: &Section, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn section(section: &Section, f: &mut Formatter<'_>) -> fmt::Result {
     writeln!(f, "[[{}]]", section.role.name())?;
     let events: Vec<String> = section.events.iter().map(|pattern| quoted(pattern.text())).collect();
     writeln!(f, "event = {}", list(&events))?;
@@ -42,19 +42,20 @@ fn section(section: &Section, f: &mut Formatter<'_>) -> fmt::Result {
 fn fields(facts: &[FieldFacts], said: &[Alternatives], f: &mut Formatter<'_>) -> fmt::Result {
     for (field, sources) in facts.iter().zip(said) {
         if !sources.is_empty() {
-            let sources: Vec<String> = sources.iter().map(source).collect();
+            let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
             writeln!(f, "{} = {}", field.name, list(&sources))?;
         }
     }
     Ok(())
 }
 
-fn source(source: &FieldSource) -> String {
+/// Writes where a field is.
+pub(super) fn source(source: &FieldSource, f: &mut Formatter<'_>) -> fmt::Result {
     match source {
-        FieldSource::Path(path) => quoted(&path.to_string()),
-        FieldSource::Integer(value) => format!("{{ value = {value} }}"),
-        FieldSource::Text(text) => format!("{{ value = {} }}", quoted(text)),
-        FieldSource::Capture(star) => format!("{{ capture = {star} }}"),
+        FieldSource::Path(path) => f.write_str(&quoted(&path.to_string())),
+        FieldSource::Integer(value) => write!(f, "{{ value = {value} }}"),
+        FieldSource::Text(text) => write!(f, "{{ value = {} }}", quoted(text)),
+        FieldSource::Capture(star) => write!(f, "{{ capture = {star} }}"),
     }
 }
 

@@ -1,0 +1,425 @@
+//! Roles of events: which events of the traces mean what, by which mapping, and what may be guessed of the others.
+//!
+//! ```text
+//! --roles FILE ─┐
+//! built in     ─┼─ mappings ─┬─ for analyses
+//! guesses      ─┘            └─ Roles: what is bound, what is guessed and why, what nothing has
+//! ```
+//!
+//! Only metadata is asked: whether events of a class occur is not known here.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use kymo_analysis::bind::StreamClass;
+use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching, Refusal, matching};
+use kymo_analysis::guess::{self, Guess};
+use kymo_analysis::mapping::{Mapping, MappingErrors, Section};
+use kymo_analysis::roles::{CONTEXT, FieldFacts, ROLES, Role};
+use kymo_decode::fields;
+use kymo_decode::filter::FilterFacts;
+use kymo_filter::{Fields, nearest};
+use kymo_scan::Trace;
+
+use crate::open::{Session, trace_name};
+
+/// What events of the traces mean.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Roles {
+    /// Roles that are bound, in their order; one for each section of a mapping.
+    pub bound: Vec<RoleUse>,
+    /// Fields of events of all roles.
+    pub context: Vec<FieldUse>,
+    /// What else events may mean.
+    pub guessed: Vec<GuessedRole>,
+    /// Roles that no event has.
+    pub absent: Vec<AbsentRole>,
+    /// Sections that classes of events have by their name, but not by their fields.
+    pub refused: Vec<RefusedRole>,
+    /// Sections of people's own mapping that no class of events has.
+    pub unmatched: Vec<UnmatchedSection>,
+    /// All of this as a mapping, for people to edit.
+    pub mapping: String,
+}
+
+/// Classes of events that have a role by one section of a mapping.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoleUse {
+    /// The role's name.
+    pub role: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// The mapping's name.
+    pub mapping: String,
+    /// What only events have that fulfil it.
+    pub condition: Option<String>,
+    /// Names of classes.
+    pub classes: Vec<String>,
+    /// Its fields, but for those of which the mapping says nothing.
+    pub fields: Vec<FieldUse>,
+}
+
+/// A field of a role.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldUse {
+    /// Its name.
+    pub name: &'static str,
+    /// Where it is, and in how many classes.
+    pub places: Vec<(String, usize)>,
+    /// In how many classes it is nowhere.
+    pub missing: usize,
+}
+
+/// What a class of events may mean.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GuessedRole {
+    /// The role's name.
+    pub role: &'static str,
+    /// The class' name.
+    pub class: String,
+    /// Where its fields are.
+    pub fields: Vec<(&'static str, String)>,
+    /// How sure it is, from 0 to 1.
+    pub confidence: f64,
+    /// Why.
+    pub reason: String,
+    /// Analyses take it so.
+    pub is_used: bool,
+}
+
+/// A role that no event has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentRole {
+    /// Its name.
+    pub role: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// A class of events that would have a role, but for its fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedRole {
+    /// The role's name.
+    pub role: &'static str,
+    /// The mapping's name.
+    pub mapping: String,
+    /// The class' name.
+    pub class: String,
+    /// Why it has not the role, as a sentence without its full stop.
+    pub why: String,
+}
+
+/// A section that no class of events has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnmatchedSection {
+    /// The role's name.
+    pub role: &'static str,
+    /// The names of events that it asks for.
+    pub events: Vec<String>,
+    /// Names like these that there are.
+    pub near: Vec<String>,
+    /// The mapping is for other traces.
+    pub is_for_others: bool,
+}
+
+/// Why a mapping cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RolesFailure {
+    /// Its file cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Something is wrong with it.
+    #[error("{}", errors.render(&path.display().to_string()).trim_end())]
+    Mapping {
+        /// The file.
+        path: PathBuf,
+        /// What.
+        errors: MappingErrors,
+    },
+}
+
+impl Session {
+    /// The mappings that analyses use, in the order in which they are tried: people's own, those that are built in, and
+    /// what is guessed of begins and ends where the others have none.
+    ///
+    /// # Errors
+    ///
+    /// People's own mapping cannot be used.
+    pub fn mappings(&self, own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
+        let mut mappings = known_mappings(own)?;
+        let guessed = self.with_classes(|classes| {
+            let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
+            (!has_pairs).then(|| guess::usable(&guess::guesses(classes, &mappings)))
+        });
+        mappings.extend(guessed);
+        Ok(mappings)
+    }
+
+    /// What events of the traces mean; from metadata alone.
+    ///
+    /// # Errors
+    ///
+    /// People's own mapping cannot be used.
+    pub fn roles(&self, own: Option<&Path>) -> Result<Roles, RolesFailure> {
+        let mappings = known_mappings(own)?;
+        Ok(self.with_classes(|classes| Reporter::new(&mappings).report(classes, own.is_some())))
+    }
+
+    /// Calls `use_them` with the data stream classes of all traces.
+    fn with_classes<T>(&self, use_them: impl FnOnce(&[StreamClass<'_>]) -> T) -> T {
+        let names: Vec<String> = self.traces.iter().map(|trace| trace_name(trace.folder.path())).collect();
+        let of_trace = |(trace, name): (_, &'_ String)| -> Vec<StreamClass<'_>> {
+            let trace: &Trace = trace;
+            let facts = |clock| FilterFacts { clock, trace_name: name, suggests: true, instant: &|_| None };
+            let class = |stream_class| {
+                let clock = trace.streams.iter().find(|stream| stream.class == stream_class);
+                let facts = facts(clock.and_then(|stream| stream.clock));
+                StreamClass { decoder: &trace.decoder, stream_class, facts }
+            };
+            (0..trace.class.stream_classes.len()).map(class).collect()
+        };
+        let classes: Vec<StreamClass<'_>> =
+            self.traces.iter().map(|trace| &**trace).zip(&names).flat_map(of_trace).collect();
+        use_them(&classes)
+    }
+}
+
+/// People's own mapping and those that are built in.
+fn known_mappings(own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
+    let mut mappings = Vec::new();
+    if let Some(path) = own {
+        let text = std::fs::read_to_string(path);
+        let text = text.map_err(|error| RolesFailure::File { path: path.to_owned(), error })?;
+        let mapping = Mapping::parse(&text);
+        mappings.push(mapping.map_err(|errors| RolesFailure::Mapping { path: path.to_owned(), errors })?);
+    }
+    mappings.extend(Mapping::built_in());
+    Ok(mappings)
+}
+
+/// Calls `see` with each class of events: the mappings that its trace has use for, its name, and what names of fields
+/// mean there.
+fn each_class<'m>(
+    classes: &[StreamClass<'_>],
+    mappings: &'m [Mapping],
+    mut see: impl FnMut(&Matcher<'m>, &str, &dyn Fields),
+) {
+    for class in classes {
+        let matcher = Matcher::new(mappings, class.decoder.trace_class(), class.facts.trace_name);
+        let events = &class.decoder.stream_class(class.stream_class).event_classes;
+        for (number, event) in events.iter().enumerate() {
+            let names = fields::names(class.decoder, class.stream_class, number, &class.facts);
+            see(&matcher, event.name.as_deref().unwrap_or_default(), &names);
+        }
+    }
+}
+
+/// Whether any class has a role.
+fn has_role(classes: &[StreamClass<'_>], mappings: &[Mapping], is_role: &dyn Fn(Role) -> bool) -> bool {
+    let mut has = false;
+    each_class(classes, mappings, |matcher, name, names| {
+        has = has || !matcher.roles(name, names, &|role, _| is_role(role)).is_empty();
+    });
+    has
+}
+
+/// Puts together what is bound.
+struct Reporter<'m> {
+    mappings: &'m [Mapping],
+    /// Sections that are used, in the order of first use.
+    used: Vec<(&'m Mapping, &'m Section, RoleUse)>,
+    roles: Roles,
+}
+
+impl<'m> Reporter<'m> {
+    fn new(mappings: &'m [Mapping]) -> Self {
+        let context = CONTEXT.iter().map(|field| FieldUse { name: field.name, places: Vec::new(), missing: 0 });
+        let roles = Roles { context: context.collect(), ..Roles::default() };
+        Self { mappings, used: Vec::new(), roles }
+    }
+
+    fn report(mut self, classes: &[StreamClass<'_>], has_own: bool) -> Roles {
+        each_class(classes, self.mappings, |matcher, name, names| self.class(matcher, name, names));
+        if has_own {
+            self.unmatched(classes, &self.mappings[0]);
+        }
+        let guesses = guess::guesses(classes, self.mappings);
+        self.guesses(&guesses);
+        let role = |used: &(_, &Section, _)| used.1.role;
+        self.used.sort_by_key(role);
+        self.roles.mapping = written(&self.used, &guesses);
+        let has = |facts: &&kymo_analysis::roles::RoleFacts| !self.used.iter().any(|used| used.1.role == facts.role);
+        let absent = ROLES.iter().filter(has).map(|facts| AbsentRole { role: facts.name, meaning: facts.meaning });
+        self.roles.absent = absent.collect();
+        self.roles.bound = self.used.into_iter().map(|(_, _, used)| used).collect();
+        self.roles
+    }
+
+    fn class(&mut self, matcher: &Matcher<'m>, name: &str, names: &dyn Fields) {
+        let roles = matcher.roles(name, names, &|_, _| true);
+        let first = roles.first().and_then(|matchings| matchings.first());
+        for (field, choice) in self.roles.context.iter_mut().zip(matcher.context(first, names)) {
+            field.add(&choice);
+        }
+        for matching in roles.iter().flatten() {
+            self.add(matching, name);
+        }
+        for mapping in matcher.mappings() {
+            for section in &mapping.sections {
+                let is_bound = roles.iter().any(|matchings| matchings[0].section.role == section.role);
+                let Some(captures) = section.captures(name).filter(|_| !is_bound) else { continue };
+                if let Err(refusal) = matching(mapping, section, &captures, names) {
+                    let (role, mapping) = (section.role.name(), mapping.name.clone());
+                    let why = why(&refusal);
+                    self.roles.refused.push(RefusedRole { role, mapping, class: name.to_owned(), why });
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, matching: &Matching<'m>, name: &str) {
+        let place = self.used.iter().position(|used| std::ptr::eq(used.1, matching.section));
+        let place = place.unwrap_or_else(|| {
+            self.used.push((matching.mapping, matching.section, RoleUse::new(matching)));
+            self.used.len() - 1
+        });
+        let used = &mut self.used[place].2;
+        if !used.classes.iter().any(|known| known == name) {
+            used.classes.push(name.to_owned());
+        }
+        used.condition = matching.condition.map(|filter| filter.text().to_owned()).or(used.condition.take());
+        let facts = matching.section.role.facts().fields;
+        for (facts, choice) in facts.iter().zip(&matching.fields) {
+            if let Some(field) = used.fields.iter_mut().find(|field| field.name == facts.name) {
+                field.add(choice);
+            }
+        }
+    }
+
+    /// Sections of people's own mapping without any event: most often somebody mistyped a name.
+    fn unmatched(&mut self, classes: &[StreamClass<'_>], own: &'m Mapping) {
+        let mut events: Vec<String> = Vec::new();
+        let mut is_for_others = true;
+        each_class(classes, std::slice::from_ref(own), |matcher, name, _| {
+            is_for_others &= matcher.mappings().is_empty();
+            events.push(name.to_owned());
+        });
+        for section in &own.sections {
+            if is_for_others || !events.iter().any(|name| section.captures(name).is_some()) {
+                let asked: Vec<String> = section.events.iter().map(ToString::to_string).collect();
+                let near = |asked: &String| nearest(asked, events.iter().map(String::as_str));
+                let near = if is_for_others { Vec::new() } else { asked.iter().flat_map(near).collect() };
+                let role = section.role.name();
+                self.roles.unmatched.push(UnmatchedSection { role, events: asked, near, is_for_others });
+            }
+        }
+    }
+
+    fn guesses(&mut self, guesses: &[Guess]) {
+        let has_pairs = self.used.iter().any(|used| matches!(used.1.role, Role::Begin | Role::End));
+        let usable = guess::usable(guesses);
+        for guess in guesses {
+            let facts = guess.section.role.facts();
+            let class = guess.section.events.first().map(ToString::to_string).unwrap_or_default();
+            let is_usable = |section: &Section| section.role == facts.role && section.events == guess.section.events;
+            let field =
+                |(facts, said): (&FieldFacts, &Vec<_>)| Some((facts.name, said.first().map(ToString::to_string)?));
+            self.roles.guessed.push(GuessedRole {
+                role: facts.name,
+                class,
+                fields: facts.fields.iter().zip(&guess.section.fields).filter_map(field).collect(),
+                confidence: guess.confidence,
+                reason: guess.reason.clone(),
+                is_used: !has_pairs && usable.sections.iter().any(is_usable),
+            });
+        }
+    }
+}
+
+impl RoleUse {
+    fn new(matching: &Matching<'_>) -> Self {
+        let facts = matching.section.role.facts();
+        let said = facts.fields.iter().zip(&matching.section.fields).filter(|(_, said)| !said.is_empty());
+        Self {
+            role: facts.name,
+            meaning: facts.meaning,
+            mapping: matching.mapping.name.clone(),
+            condition: None,
+            classes: Vec::new(),
+            fields: said.map(|(facts, _)| FieldUse { name: facts.name, places: Vec::new(), missing: 0 }).collect(),
+        }
+    }
+}
+
+impl FieldUse {
+    fn add(&mut self, choice: &Choice) {
+        let place = match choice {
+            Choice::Chosen(Chosen::Path(path)) => path.to_string(),
+            Choice::Chosen(Chosen::Integer(value)) => format!("= {value}"),
+            Choice::Chosen(Chosen::Text(_)) => "by its name".to_owned(),
+            Choice::NotSaid | Choice::Missing { .. } | Choice::Unfit { .. } => {
+                self.missing += 1;
+                return;
+            }
+        };
+        match self.places.iter_mut().find(|known| known.0 == place) {
+            Some(known) => known.1 += 1,
+            None => self.places.push((place, 1)),
+        }
+    }
+}
+
+/// Why a class has not a role, in words.
+fn why(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NeverTrue => "its condition is never true".to_owned(),
+        Refusal::Untyped(problem) => format!("its condition cannot be asked: {problem}"),
+        Refusal::Required(fields) => {
+            let why = |(name, choice): &(&str, Choice)| match choice {
+                Choice::Unfit { path, what } => {
+                    format!("`{name}` must be a number or text as the role says; `{path}` is {what}")
+                }
+                Choice::Missing { near } if !near.is_empty() => {
+                    format!("it has nothing for `{name}`; did you mean `{}`?", near[0])
+                }
+                _ => format!("it has nothing for `{name}`"),
+            };
+            fields.iter().map(why).collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+/// What is used and guessed, as one mapping.
+fn written(used: &[(&Mapping, &Section, RoleUse)], guesses: &[Guess]) -> String {
+    let mut mapping = Mapping::new("mine");
+    if let Some((first, ..)) = used.first() {
+        mapping.context.clone_from(&first.context);
+    }
+    for (of, section, _) in used {
+        let mut section = Section::clone(section);
+        for (field, said) in section.context.iter_mut().enumerate() {
+            // What another mapping says of all events is said of those of its section.
+            if said.is_empty() && of.context[field] != mapping.context[field] {
+                said.clone_from(&of.context[field]);
+            }
+        }
+        mapping.sections.push(section);
+    }
+    let mut text = format!(
+        "# What events mean, for `--roles`. It goes before what is built in: sections may be changed, added and deleted.\n\
+         # Fields are paths as in filters: `next_tid`, `packet.cpu_id`, `$ctx.vtid`; of a list the first that exists counts.\n\
+         {mapping}"
+    );
+    for guess in guesses {
+        text += &format!("\n# Guessed, {:.0} % sure: {}.\n", guess.confidence * 100.0, guess.reason);
+        let is_kept = guess.confidence >= guess::CONFIDENCE_MIN;
+        let mark = if is_kept { "" } else { "# " };
+        text.extend(guess.section.to_string().lines().map(|line| format!("{mark}{line}\n")));
+    }
+    text
+}
