@@ -189,7 +189,7 @@ impl Pairing {
             Some(key) => (sure - 0.1, format!("both have `{}`, though it does not look like a key", key.name)),
             None => match place {
                 Some((_, "thread")) => (sure - 0.1, "what ends is what the thread began last".to_owned()),
-                Some((_, place)) => (sure - 0.3, format!("what ends is what the {place} began last")),
+                Some((_, place)) => (sure - 0.4, format!("what ends is what the {place} began last")),
                 None => (sure - 0.5, "nothing tells which end belongs to which begin".to_owned()),
             },
         };
@@ -197,7 +197,8 @@ impl Pairing {
             Some(_) => second.map(|field| path(&field.name)),
             None => place.map(|(path, _)| path.clone()),
         };
-        Self { key, within, confidence: confidence.max(0.05), why }
+        let confidence = (confidence.max(0.05) * 100.0).round() / 100.0;
+        Self { key, within, confidence, why }
     }
 
     fn has_same_key(&self, other: &Self) -> bool {

@@ -432,23 +432,23 @@ fn pairs_are_guessed() {
                  ended by `lib.eal.service.run.end` by their names; both have `id`
             0.95 end lib.eal.service.run.end key="id" name={ value = "lib.eal.service.run" } within="lcore_id" group={ value = "lib.eal.service.run.end" }
                  begun by `lib.eal.service.run.begin` by their names; both have `id`
-            0.55 begin my_start name="what" within="packet.cpu_id" group={ value = "my_end" }
+            0.45 begin my_start name="what" within="packet.cpu_id" group={ value = "my_end" }
                  ended by `my_end` by their names; what ends is what the CPU began last
-            0.55 end my_end name={ value = "my" } within="packet.cpu_id" group={ value = "my_end" }
+            0.45 end my_end name={ value = "my" } within="packet.cpu_id" group={ value = "my_end" }
                  begun by `my_start` by their names; what ends is what the CPU began last
-            0.85 begin Event_IoOperationBegin key="handle" name={ value = "Event_IoOperation" } within="matchingId" group={ value = "Event_IoOperationComplete" }
-                 ended by `Event_IoOperationComplete` by their names; both have `handle`
-            0.85 end Event_IoOperationComplete key="handle" name={ value = "Event_IoOperation" } within="matchingId" group={ value = "Event_IoOperationComplete" }
-                 begun by `Event_IoOperationBegin` by their names; both have `handle`
+            0.85 begin Event_IoOperationBegin key="matchingId" name={ value = "Event_IoOperation" } within="handle" group={ value = "Event_IoOperationComplete" }
+                 ended by `Event_IoOperationComplete` by their names; both have `matchingId`
+            0.85 end Event_IoOperationComplete key="matchingId" name={ value = "Event_IoOperation" } within="handle" group={ value = "Event_IoOperationComplete" }
+                 begun by `Event_IoOperationBegin` by their names; both have `matchingId`
             0.85 begin ust_libc:malloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
                  ended by `ust_libc:free` by their names; both have `ptr`
             0.85 end ust_libc:free key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
                  begun by `ust_libc:malloc` by their names; both have `ptr`
             0.85 begin ust_libc:calloc key="ptr" name={ value = "ust_libc" } group={ value = "ust_libc:free" }
                  ended by `ust_libc:free` by their names; both have `ptr`
-            0.35 begin app:open name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
+            0.25 begin app:open name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
                  ended by `app:close` by their names; what ends is what the CPU began last
-            0.35 end app:close name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
+            0.25 end app:close name={ value = "app" } within="packet.cpu_id" group={ value = "app:close" }
                  begun by `app:open` by their names; what ends is what the CPU began last
         "#]],
     );

@@ -18,6 +18,7 @@ mod metadata;
 mod print;
 mod progress;
 mod quantity;
+mod roles;
 mod select;
 mod show;
 mod when;
@@ -106,6 +107,10 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
         Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
             Some(session) => filter::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, 0) {
+            Some(session) => roles::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
         Command::Index(arguments) => index::run(arguments),

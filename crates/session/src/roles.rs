@@ -10,6 +10,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kymo_analysis::bind::StreamClass;
 use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching, Refusal, matching};
@@ -152,7 +153,7 @@ impl Session {
     /// People's own mapping cannot be used.
     pub fn mappings(&self, own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
         let mut mappings = known_mappings(own)?;
-        let guessed = self.with_classes(|classes| {
+        let guessed = self.with_classes(false, |classes| {
             let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
             (!has_pairs).then(|| guess::usable(&guess::guesses(classes, &mappings)))
         });
@@ -167,26 +168,28 @@ impl Session {
     /// People's own mapping cannot be used.
     pub fn roles(&self, own: Option<&Path>) -> Result<Roles, RolesFailure> {
         let mappings = known_mappings(own)?;
-        Ok(self.with_classes(|classes| Reporter::new(&mappings).report(classes, own.is_some())))
+        Ok(self.with_classes(own.is_some(), |classes| Reporter::new(&mappings).report(classes, own.is_some())))
     }
 
-    /// Calls `use_them` with the data stream classes of all traces.
-    fn with_classes<T>(&self, use_them: impl FnOnce(&[StreamClass<'_>]) -> T) -> T {
+    /// Calls `use_them` with the data stream classes of all traces. Names like those that are missing are looked for if
+    /// `suggests`, which takes longer than all else.
+    fn with_classes<T>(&self, suggests: bool, use_them: impl FnOnce(&[StreamClass<'_>]) -> T) -> T {
         let names: Vec<String> = self.traces.iter().map(|trace| trace_name(trace.folder.path())).collect();
-        let of_trace = |(trace, name): (_, &'_ String)| -> Vec<StreamClass<'_>> {
-            let trace: &Trace = trace;
-            let facts = |clock| FilterFacts { clock, trace_name: name, suggests: true, instant: &|_| None };
-            let class = |stream_class| {
-                let clock = trace.streams.iter().find(|stream| stream.class == stream_class);
-                let facts = facts(clock.and_then(|stream| stream.clock));
-                StreamClass { decoder: &trace.decoder, stream_class, facts }
-            };
-            (0..trace.class.stream_classes.len()).map(class).collect()
-        };
-        let classes: Vec<StreamClass<'_>> =
-            self.traces.iter().map(|trace| &**trace).zip(&names).flat_map(of_trace).collect();
+        let of_trace = |(trace, name)| classes_of(trace, name, suggests);
+        let classes: Vec<StreamClass<'_>> = self.traces.iter().zip(&names).flat_map(of_trace).collect();
         use_them(&classes)
     }
+}
+
+/// The data stream classes of a trace.
+fn classes_of<'a>(trace: &'a Arc<Trace>, name: &'a String, suggests: bool) -> Vec<StreamClass<'a>> {
+    let class = |stream_class| {
+        let stream = trace.streams.iter().find(|stream| stream.class == stream_class);
+        let clock = stream.and_then(|stream| stream.clock);
+        let facts = FilterFacts { clock, trace_name: name, suggests, instant: &|_| None };
+        StreamClass { decoder: &trace.decoder, stream_class, facts }
+    };
+    (0..trace.class.stream_classes.len()).map(class).collect()
 }
 
 /// People's own mapping and those that are built in.
@@ -250,14 +253,20 @@ impl<'m> Reporter<'m> {
         }
         let guesses = guess::guesses(classes, self.mappings);
         self.guesses(&guesses);
-        let role = |used: &(_, &Section, _)| used.1.role;
-        self.used.sort_by_key(role);
+        self.sort();
         self.roles.mapping = written(&self.used, &guesses);
         let has = |facts: &&kymo_analysis::roles::RoleFacts| !self.used.iter().any(|used| used.1.role == facts.role);
         let absent = ROLES.iter().filter(has).map(|facts| AbsentRole { role: facts.name, meaning: facts.meaning });
         self.roles.absent = absent.collect();
         self.roles.bound = self.used.into_iter().map(|(_, _, used)| used).collect();
         self.roles
+    }
+
+    /// Roles in their order; sections of a role in that of their mappings, since the first that fits counts.
+    fn sort(&mut self) {
+        let all: Vec<&Section> = self.mappings.iter().flat_map(|mapping| &mapping.sections).collect();
+        let place = |section: &Section| all.iter().position(|known| std::ptr::eq(*known, section));
+        self.used.sort_by_key(|used| (used.1.role, place(used.1)));
     }
 
     fn class(&mut self, matcher: &Matcher<'m>, name: &str, names: &dyn Fields) {
@@ -381,13 +390,11 @@ fn why(refusal: &Refusal) -> String {
         Refusal::Untyped(problem) => format!("its condition cannot be asked: {problem}"),
         Refusal::Required(fields) => {
             let why = |(name, choice): &(&str, Choice)| match choice {
-                Choice::Unfit { path, what } => {
-                    format!("`{name}` must be a number or text as the role says; `{path}` is {what}")
-                }
+                Choice::Unfit { path, what } => format!("`{path}` is {what}, which `{name}` cannot be"),
                 Choice::Missing { near } if !near.is_empty() => {
-                    format!("it has nothing for `{name}`; did you mean `{}`?", near[0])
+                    format!("there is nothing for `{name}`, but `{}`", near[0])
                 }
-                _ => format!("it has nothing for `{name}`"),
+                _ => format!("there is nothing for `{name}`"),
             };
             fields.iter().map(why).collect::<Vec<_>>().join("; ")
         }

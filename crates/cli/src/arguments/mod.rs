@@ -2,6 +2,7 @@
 
 mod analyses;
 mod print;
+mod roles;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::lami::LamiArguments;
 
 pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, WantedArguments};
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
+pub(crate) use roles::RolesArguments;
 
 /// Records, reads and shows traces.
 #[derive(Parser)]
@@ -51,6 +53,8 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Says what a filter expression means, and what is wrong with it
     Filter(FilterArguments),
+    /// Says what the events of a trace mean to analyses, and writes that as a file to edit
+    Roles(RolesArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
     /// Asks an analysis that has no command of its own
