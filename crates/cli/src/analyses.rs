@@ -32,9 +32,12 @@ pub(crate) struct Analysis {
     pub(crate) tables: fn() -> Answer,
     /// Why it cannot be asked of these traces.
     pub(crate) refusal: fn(&Session) -> Option<String>,
-    /// Its answer; what is wrong with the question otherwise.
-    pub(crate) ask: fn(&Session, &AnalysisOptions, &Progress) -> Result<(Answer, Report), String>,
+    /// Its answer.
+    pub(crate) ask: fn(&Session, &AnalysisOptions, &Progress) -> Asked,
 }
+
+/// What comes of a question: the answer and what it lacks, or what is wrong with the question.
+pub(crate) type Asked = Result<(Answer, Report), String>;
 
 /// All of them, in the order in which people should see them.
 pub(crate) const ALL: &[Analysis] = &[Analysis {
@@ -97,7 +100,16 @@ fn count_table() -> Table {
     Table { plot: Some(Plot::Bars { value: 1 }), ..Table::new("per-class", "Events by class", columns) }
 }
 
-fn count(session: &Session, options: &AnalysisOptions, progress: &Progress) -> Result<(Answer, Report), String> {
+fn count(session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
+    let is_asked = [
+        ("--by", !options.by.is_empty()),
+        ("--tid", !options.tids.is_empty()),
+        ("--procname", !options.comms.is_empty()),
+        ("--period", options.period_ns.is_some()),
+    ];
+    if let Some((option, _)) = is_asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        return Err(format!("`count` has no {option}; --filter may say it"));
+    }
     let selection = within(options)?;
     let counts = session.count(&CountOptions { selection, sizes: false }, progress);
     let mut table = count_table();
@@ -128,11 +140,15 @@ fn by_name(counts: &Counts) -> Vec<(String, u64)> {
     names
 }
 
-/// The selection, with the span as a part of its expression: packets beyond them are not read.
+/// The selection, with span and CPUs as parts of its expression: packets beyond them are not read.
 fn within(options: &AnalysisOptions) -> Result<Selection, String> {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(options.begin_ns.map(|begin| format!("$time >= {begin}")));
     parts.extend(options.end_ns.map(|end| format!("$time <= {end}")));
+    if !options.cpus.is_empty() {
+        let cpus: Vec<String> = options.cpus.iter().map(u32::to_string).collect();
+        parts.push(format!("$packet.cpu_id in ({})", cpus.join(", ")));
+    }
     parts.extend(options.selection.filter.as_ref().map(|filter| format!("({})", filter.text())));
     let mut selection = options.selection.clone();
     if !parts.is_empty() {

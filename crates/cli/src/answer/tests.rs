@@ -417,7 +417,7 @@ fn a_histogram() {
         ..Table::new("waits", "Wakeup to run, p50 4.70 us, p99 14.0 us", columns)
     };
     check(
-        &[table.clone()],
+        std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
         Wakeup to run, p50 4.70 us, p99 14.0 us
@@ -473,7 +473,7 @@ fn a_course_of_several() {
     let with_holes: Vec<Option<f64>> = (0..40).map(|period| (period % 10 != 3).then_some(0.25)).collect();
     let table = course(&[&rising, &with_holes, &[]]);
     check(
-        &[table.clone()],
+        std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
             CPUs over time
@@ -499,7 +499,7 @@ fn a_course_alone() {
     let wave: Vec<Option<f64>> = (0..120).map(|period| Some((f64::from(period) / 12.0).sin().abs())).collect();
     let table = course(&[&wave]);
     check(
-        &[table.clone()],
+        std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
             CPUs over time
@@ -567,7 +567,7 @@ fn odd_courses() {
         let cells = vec![Cell::TimeRange(begin, end), Cell::Cpu(0), Cell::Ratio(Bounded::exact(1.0))];
         table.rows.push(cells);
     }
-    let text = text(&[table.clone()], NARROW);
+    let text = text(std::slice::from_ref(&table), NARROW);
     assert!(text.contains("... and 8 more series"), "{text}");
     table.span_ns = Some((i64::MIN, i64::MAX));
     assert!(self::text(&[table], NARROW).contains("cpu 31"));
