@@ -133,7 +133,7 @@ impl Words {
             number if number.is_nan() => UNKNOWN.to_owned(),
             number if number.is_infinite() => self.infinity(number > 0.0).to_owned(),
             number if number != 0.0 && !(1e-3..1e15).contains(&number.abs()) => format!("{number:.3e}"),
-            number if number.fract() == 0.0 => integer(number as i64),
+            number if number.fract() == 0.0 || number.abs() >= 1000.0 => integer(number.round() as i64),
             number => format!("{number:.3}"),
         }
     }
