@@ -176,13 +176,13 @@ fn faces() {
     check(
         "analyse count --top 3 demo",
         &expect![[r#"
-        Events by class  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-        Event       Count (events)  Share  Rate (events/s)
-        jobs:chunk           1,200  50.0%        16851.680
-        jobs:begin             400  16.7%         5617.227
-        jobs:end               400  16.7%         5617.227
-        ... and 1 more row (--top all)
-    "#]],
+            Events by class  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Event       Count (events)  Share  Rate (events/s)
+            jobs:chunk           1,200  50.0%           16,852
+            jobs:begin             400  16.7%            5,617
+            jobs:end               400  16.7%            5,617
+            ... and 1 more row (--top all)
+        "#]],
     );
     check(
         "analyse count --csv --limit 2 demo",
