@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use expect_test::expect;
 use kymo_analysis::bind::{Bindings, StreamClass};
 use kymo_analysis::mapping::Mapping;
 use kymo_analysis::project::Projector;
 use kymo_analysis::roles::{CPU, ROLES, Role, switch, wake};
-use kymo_analysis::{EventRows, Needs};
+use kymo_analysis::{Event, EventRows, Needs, Slot, Value};
 use kymo_decode::Compile;
 use kymo_decode::columns::{ColumnReader, Projection, Shape};
 use kymo_decode::filter::FilterFacts;
@@ -170,4 +171,102 @@ fn everything_can_be_asked_of_every_trace() {
             }
         }
     }
+}
+
+const METADATA: &str = "/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 8; align = 8; signed = true; } := s8;
+trace { major = 1; minor = 8; byte_order = le; };
+stream { event.header := struct { u8 id; }; packet.context := struct { u8 core; string thread; }; };
+event { id = 0; name = \"phase\"; fields := struct { u8 kind; s8 key; string what; }; };
+event { id = 1; name = \"plain\"; fields := struct { u8 count; u8 keys[count]; }; };
+event { id = 2; name = \"other\"; fields := struct { u8 key; }; };
+";
+
+const MAPPING: &str = "
+name = \"test\"
+[context]
+cpu = \"packet.core\"
+comm = \"packet.thread\"
+[[begin]]
+event = \"phase\"
+when = \"kind == 1\"
+key = \"key\"
+name = \"what\"
+[[begin]]
+event = \"phase\"
+when = \"kind in (2, 3)\"
+key = \"what\"
+comm = { value = \"somebody\" }
+[[end]]
+event = \"phase\"
+when = \"kind >= 3\"
+key = \"key\"
+[[begin]]
+event = \"plain\"
+key = \"keys[1]\"
+group = { value = \"plains\" }
+";
+
+/// Conditions are asked of events, the first that holds counts; the packet tells some fields; others may be absent.
+#[test]
+fn conditions_choose_sections() {
+    let root = std::env::temp_dir().join(format!("kymo-projection-{}", std::process::id()));
+    std::fs::create_dir_all(&root).unwrap();
+    std::fs::write(root.join("metadata"), METADATA).unwrap();
+    let events = [
+        &b"\x07main\0"[..],
+        b"\x00\x01\xffone\0",
+        b"\x00\x02\x05two\0",
+        b"\x01\x00",
+        b"\x02\x09",
+        b"\x00\x03\x06three\0",
+        b"\x01\x02\x0a\x0b",
+        b"\x00\x00\x06none\0",
+        b"\x00\x04\x07four\0",
+    ];
+    std::fs::write(root.join("stream"), events.concat()).unwrap();
+    let traces = traces(&root, Compile::Never);
+    let mut shown = String::new();
+    let needs = Needs {
+        roles: vec![(Role::Begin, vec![0, 1, 2, 3]), (Role::End, vec![0])],
+        context: vec![0, 1, 2, 3],
+        extra: vec![kymo_filter::Path::parse("kind").unwrap(), kymo_filter::Path::parse("event.id").unwrap()],
+    };
+    let class = StreamClass { decoder: &traces[0].decoder, stream_class: 0, facts: facts() };
+    let bindings = Bindings::new(&[class], &[Mapping::parse(MAPPING).unwrap()], &needs, &|_, _| true).unwrap();
+    let mut rows = EventRows::default();
+    let mut projector = Projector::new(&bindings, 0);
+    each_batch(&traces[0], 0, |events, keys| {
+        projector.project(events, keys, &mut rows);
+        let window = events.window();
+        for row in 0..rows.places.len() {
+            shown += &show(rows.event(row, &bindings.classes, window.bytes()));
+        }
+    });
+    std::fs::remove_dir_all(&root).unwrap();
+    expect![[r#"
+        phase [7 - - main] extra [1 0] begin [-1 one - -]
+        phase [7 - - somebody] extra [2 0] begin [two - - -]
+        plain [7 - - main] extra [- 1] begin [- - - plains]
+        phase [7 - - somebody] extra [3 0] begin [three - - -] end [6 - - -]
+        plain [7 - - main] extra [- 1] begin [11 - - plains]
+        phase [7 - - main] extra [4 0] end [7 - - -]
+    "#]]
+    .assert_eq(&shown);
+}
+
+fn show(event: Event<'_>) -> String {
+    let value = |value: Option<Value<'_>>| match value {
+        None => "-".to_owned(),
+        Some(Value::Integer(value)) => value.to_string(),
+        Some(Value::Real(value)) => value.to_string(),
+        Some(Value::Text(text)) => String::from_utf8_lossy(text).into_owned(),
+    };
+    let of = |slots: &[Slot]| slots.iter().map(|slot| value(event.value(slot))).collect::<Vec<_>>().join(" ");
+    let mut line = format!("{} [{}] extra [{}]", event.class.name, of(&event.class.context), of(&event.class.extra));
+    for bound in &event.class.roles {
+        line += &format!(" {} [{}]", bound.role.name(), of(&bound.slots));
+    }
+    line + "\n"
 }
