@@ -13,8 +13,8 @@
 //! many              32 counters of 4 bytes for each neighbourhood that has values; some 10 KiB
 //! ```
 //!
-//! All that is kept are integer sums and multisets, so merging is associative and commutative to the last bit: however a
-//! trace is cut, equal values give equal histograms. That is why there is no running mean in here.
+//! All that is kept are integer sums and multisets, so merging is associative and commutative to the last bit: however
+//! a trace is cut, equal values give equal histograms. That is why there is no running mean in here.
 
 mod bins;
 mod buckets;
@@ -204,7 +204,8 @@ impl Histogram {
         Some(moments.squared_distances()? / moments.count as f64)
     }
 
-    /// The variance of what these values are a sample of: divided by one less than their count. `None` below two values.
+    /// The variance of what these values are a sample of: divided by one less than their count. `None` below two
+    /// values.
     #[must_use]
     pub fn sample_variance(&self) -> Option<f64> {
         let moments = self.moments();
@@ -224,11 +225,11 @@ impl Histogram {
         self.sample_variance().map(f64::sqrt)
     }
 
-    /// The smallest recorded value that at least the `share` (0 to 1) of all values do not exceed; `None` if there is no
-    /// value or `share` is not a number.
+    /// The smallest recorded value that at least the `share` (0 to 1) of all values do not exceed; `None` if there is
+    /// no value or `share` is not a number.
     ///
-    /// Its value is an estimate within 0.1 % of it. It is exact up to 7 values, below 1024, for share 0 (the minimum) and for
-    /// share 1 (the maximum).
+    /// Its value is an estimate within 0.1 % of it. It is exact up to 7 values, below 1024, for share 0 (the minimum)
+    /// and for share 1 (the maximum).
     #[must_use]
     pub fn quantile(&self, share: f64) -> Option<Bounded<u64>> {
         let [quantile] = self.quantiles([share]);

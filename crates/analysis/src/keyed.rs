@@ -7,9 +7,9 @@
 //!                                   merged, in the order of keys
 //! ```
 //!
-//! A row in a run is partial: what came later for its key is in later runs and in memory. Runs and memory are kept in the
-//! order of time, so values only have to merge associatively. Memory is a hash table whose hash function is drawn at random,
-//! because keys come from traces, and a trace might be made so that its keys collide in a known one.
+//! A row in a run is partial: what came later for its key is in later runs and in memory. Runs and memory are kept in
+//! the order of time, so values only have to merge associatively. Memory is a hash table whose hash function is drawn
+//! at random, because keys come from traces, and a trace might be made so that its keys collide in a known one.
 //!
 //! The table does not see how values grow after [`KeyTable::entry`] has handed them out. It measures all rows now and
 //! then, the more often the closer it is to its budget.
@@ -219,8 +219,8 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
                 // While the hash table moves, the old one and one of twice its size exist.
                 let grown_bytes = if grows { 2 * self.rows.allocation_size() } else { 0 };
                 let mut headroom_bytes = budget_bytes.saturating_sub(self.memory_bytes() + grown_bytes);
-                // What rows hold may grow by half until the next measurement, if all grow at the same time. And closer to
-                // the budget, they would be measured all the time.
+                // What rows hold may grow by half until the next measurement, if all grow at the same time. And closer
+                // to the budget, they would be measured all the time.
                 if headroom_bytes < budget_bytes / 3 && !self.rows.is_empty() {
                     self.spill();
                     headroom_bytes = budget_bytes.saturating_sub(self.memory_bytes());

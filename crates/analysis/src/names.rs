@@ -5,12 +5,13 @@
 //! ends            4       8             15 ...     the place in here is the number
 //! ```
 //!
-//! Numbers are given in the order in which names are first seen, and [`Interner::merge`] appends what the later part saw
-//! first. So the parts of a trace, merged from left to right in any grouping, give the numbers that one reading gives.
+//! Numbers are given in the order in which names are first seen, and [`Interner::merge`] appends what the later part
+//! saw first. So the parts of a trace, merged from left to right in any grouping, give the numbers that one reading
+//! gives.
 //!
-//! Names take a limited amount of memory. The first one that does not fit closes the interner: names that are new from then on are all
-//! [`NameId::OTHER`]. Which names have numbers does not depend on how the trace is cut even then; but a part that is full
-//! by itself may say `OTHER` for a name that has its number from an earlier part.
+//! Names take a limited amount of memory. The first one that does not fit closes the interner: names that are new from
+//! then on are all [`NameId::OTHER`]. Which names have numbers does not depend on how the trace is cut even then; but a
+//! part that is full by itself may say `OTHER` for a name that has its number from an earlier part.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A block of bytes that a [`Spool`] keeps.
@@ -58,16 +59,20 @@ pub struct SpoolError {
 #[derive(Debug, thiserror::Error)]
 pub enum SpoolErrorKind {
     /// What the spool writes to has no space left.
-    #[error("there is no space for {needed_bytes} more bytes")]
+    #[error("there is no space for {needed_bytes} more bytes in {}", folder.display())]
     Full {
         /// The size of the block that was to be written.
         needed_bytes: usize,
+        /// What is full, as the spool calls it.
+        folder: PathBuf,
     },
     /// A block could not be written.
-    #[error("{needed_bytes} bytes cannot be written: {cause}")]
+    #[error("{needed_bytes} bytes cannot be written to {}: {cause}", folder.display())]
     Write {
         /// The size of the block.
         needed_bytes: usize,
+        /// What it was to be written to, as the spool calls it.
+        folder: PathBuf,
         /// What the system says.
         cause: io::Error,
     },

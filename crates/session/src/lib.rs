@@ -20,6 +20,7 @@ mod progress;
 mod report;
 mod roles;
 mod select;
+mod spool;
 mod when;
 
 pub use analysis_options::{AnalysisOptions, BINS};
@@ -43,4 +44,5 @@ pub use progress::Progress;
 pub use report::{Problem, Report};
 pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};
 pub use select::{Meaning, Selection, UnknownName, Untyped};
+pub use spool::FileSpool;
 pub use when::{NotATime, When, Zone};

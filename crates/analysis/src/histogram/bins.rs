@@ -36,8 +36,8 @@ pub struct Distribution {
 }
 
 impl Bins {
-    /// About `count` bins of equal width over `low..=high`: fewer where there are fewer integers than bins. Bounds in the wrong order
-    /// are exchanged.
+    /// About `count` bins of equal width over `low..=high`: fewer where there are fewer integers than bins. Bounds in
+    /// the wrong order are exchanged.
     #[must_use]
     pub fn linear(low: u64, high: u64, count: u16) -> Self {
         let (low, high) = (low.min(high), low.max(high));

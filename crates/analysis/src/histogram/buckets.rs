@@ -9,8 +9,8 @@
 //! ```
 //!
 //! At first a bucket number is kept per value, unsorted: two bytes and a push. When that would cost more than counters,
-//! *pages* of 32 counters take over. A directory finds the page; it reaches from the first page with values to the last,
-//! since durations of one kind lie in a few octaves. So memory never jumps, which budgets rely on.
+//! *pages* of 32 counters take over. A directory finds the page; it reaches from the first page with values to the
+//! last, since durations of one kind lie in a few octaves. So memory never jumps, which budgets rely on.
 
 use std::borrow::Cow;
 

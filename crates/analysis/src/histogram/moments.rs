@@ -1,7 +1,7 @@
 //! Count, sum, sum of squares, minimum and maximum: exact, and the same in any order.
 //!
-//! The count stops at `u64::MAX` and the sum at `u128::MAX`. That is still associative: the result is the smaller of the true sum
-//! and the maximum. It is also theory: 2^64 events take centuries.
+//! The count stops at `u64::MAX` and the sum at `u128::MAX`. That is still associative: the result is the smaller of
+//! the true sum and the maximum. It is also theory: 2^64 events take centuries.
 
 /// The sums of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //! memory   c 3   e 3           ┘
 //! ```
 //!
-//! A heap holds the next key of each source. Equal keys come out in the order of the sources, which is the order in which
-//! they were counted.
+//! A heap holds the next key of each source. Equal keys come out in the order of the sources, which is the order in
+//! which they were counted.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -1,7 +1,7 @@
 //! A table as a sequence of its rows, in the order of their keys, and back.
 //!
-//! Equal tables have equal bytes, spilled or not. Reading demands that keys ascend, so a row costs bytes even where keys
-//! and values have none, and the memory taken is in proportion to the bytes read.
+//! Equal tables have equal bytes, spilled or not. Reading demands that keys ascend, so a row costs bytes even where
+//! keys and values have none, and the memory taken is in proportion to the bytes read.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -227,7 +227,10 @@ impl Spool for BadSpool {
     fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
         if self.writes_left.fetch_sub(1, Ordering::Relaxed) == 0 {
             self.writes_left.store(0, Ordering::Relaxed);
-            return Err(SpoolError { at: 7, kind: SpoolErrorKind::Full { needed_bytes: bytes.len() } });
+            return Err(SpoolError {
+                at: 7,
+                kind: SpoolErrorKind::Full { needed_bytes: bytes.len(), folder: "full".into() },
+            });
         }
         self.kept.write(bytes)
     }

@@ -49,8 +49,8 @@ impl<K: TableKey, V: TableValue> KeyTable<K, V> {
     /// The `count` rows for which `size` is largest, in one pass and with the memory of these rows. Of equal rows
     /// those with smaller keys are taken.
     ///
-    /// The others are merged in no particular order, whatever their keys: values that depend on the order (the last name
-    /// seen) mean nothing there.
+    /// The others are merged in no particular order, whatever their keys: values that depend on the order (the last
+    /// name seen) mean nothing there.
     ///
     /// # Errors
     ///
