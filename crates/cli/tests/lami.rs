@@ -154,12 +154,10 @@ fn errors() {
     ] {
         object(words, "error");
     }
-    check(
-        "lami cpus demo",
-        &expect![[r#"
-        {"error-message":"there is no analysis `cpus`; there are: count","error-code":2}
-        exit status 1
-    "#]],
+    let message = &object("lami cpus demo", "error")["error-message"];
+    assert!(
+        message.as_str().is_some_and(|text| text.starts_with("there is no analysis `cpus`; there are: ")),
+        "{message}"
     );
     check(
         "lami count --filter (name demo",

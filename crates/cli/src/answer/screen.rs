@@ -57,11 +57,25 @@ impl Screen {
         if columns(text) <= width {
             return Cow::Borrowed(text);
         }
-        let gap = if self.unicode { "…" } else { "..." };
+        let gap = self.gap();
         let Some(room) = width.checked_sub(columns(gap)) else { return Cow::Borrowed("") };
         let head = begin(text, room.div_ceil(2));
         let tail = end(&text[head.len()..], room - columns(head));
         Cow::Owned(format!("{head}{gap}{tail}"))
+    }
+
+    /// The same for titles, of which the beginning says most.
+    pub(crate) fn begun<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
+        if columns(text) <= width {
+            return Cow::Borrowed(text);
+        }
+        // One point is as good as three where there is no room.
+        let gap = if self.unicode { self.gap() } else { "." };
+        Cow::Owned(format!("{}{gap}", begin(text, width.saturating_sub(columns(gap)))))
+    }
+
+    fn gap(&self) -> &'static str {
+        if self.unicode { "…" } else { "..." }
     }
 }
 
@@ -113,6 +127,10 @@ mod tests {
         assert_eq!(screen.cut("/usr/lib/firefox", 16), "/usr/lib/firefox");
         assert_eq!(screen.cut("/usr/lib/firefox", 9), "/usr…efox");
         assert_eq!(plain.cut("/usr/lib/firefox", 9), "/us...fox");
+        assert_eq!(
+            (screen.begun("Preemptions", 7), plain.begun("Preemptions", 7)),
+            ("Preemp…".into(), "Preemp.".into())
+        );
         // A character of two columns is not cut in halves.
         assert_eq!(screen.cut("音楽再生中", 6), "音…中");
         assert_eq!(

@@ -25,8 +25,10 @@ const BAR_MAX: usize = 30;
 const BAR_MIN: usize = 8;
 /// Names are not cut to less.
 const NAME_MIN: usize = 12;
-/// Nor to less than this only to make room for bars.
-const NAME_MIN_BESIDE_BARS: usize = 24;
+/// Nor to less than this as long as something else can be left out.
+const NAME_MIN_BESIDE_NUMBERS: usize = 24;
+/// Titles are not cut to less.
+const TITLE_MIN: usize = 6;
 
 /// Shows the table.
 pub(crate) fn show(table: &Table, words: &Words, screen: Screen, bars: bool, out: &mut impl Write) -> io::Result<()> {
@@ -67,19 +69,49 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
 #[derive(Clone, Debug)]
 struct Place {
     title: String,
+    /// What its numbers count, if the title does not say it.
+    unit: Option<&'static str>,
     /// Numbers stand right.
     is_right: bool,
     /// Whether it may be cut.
     is_name: bool,
-    /// Columns of the value.
+    /// Columns of the values of all cells.
+    cells: usize,
+    /// Columns for the value; more than its cells where the title needs them.
     value: usize,
     /// Columns of the bounds, if any cell has some.
     bounds: usize,
 }
 
 impl Place {
+    fn of(column: &kymo_session::Column) -> Self {
+        use Class::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
+        let title = escaped(&column.title).into_owned();
+        // What is counted needs not be said twice.
+        let unit = column.unit.filter(|unit| !title.to_lowercase().contains(unit));
+        let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
+        let is_right = !is_name && column.class != TimeRange;
+        Self { title, unit, is_right, is_name, cells: 0, value: 0, bounds: 0 }
+    }
+
     fn width(&self) -> usize {
         self.value + if self.bounds > 0 { 1 + self.bounds } else { 0 }
+    }
+
+    /// The title with the unit, if that is said.
+    fn title(&self) -> String {
+        self.unit.map_or_else(|| self.title.clone(), |unit| format!("{} ({unit})", self.title))
+    }
+
+    /// Makes room for the title, which may stand above the bounds too.
+    fn make_room(&mut self) {
+        let above = if self.bounds == 0 { 0 } else { 1 + self.bounds };
+        self.value = self.cells.max(columns(&self.title()).saturating_sub(above));
+    }
+
+    /// Columns that only the title needs, beyond some.
+    fn excess(&self) -> usize {
+        self.value.saturating_sub(self.cells.max(TITLE_MIN))
     }
 }
 
@@ -100,29 +132,24 @@ struct Layout {
 
 impl Layout {
     fn new(table: &Table, words: &Words, screen: Screen, bars: bool) -> Self {
-        let mut places: Vec<Place> = table.columns.iter().map(place).collect();
+        let mut places: Vec<Place> = table.columns.iter().map(Place::of).collect();
         for row in &table.rows {
             for (place, cell) in places.iter_mut().zip(row) {
                 let Word { value, bounds } = words.word(cell);
-                place.value = place.value.max(columns(&value));
+                place.cells = place.cells.max(columns(&value));
                 place.bounds = place.bounds.max(columns(&bounds));
             }
         }
-        // Right-aligned titles may stand above the bounds too.
-        for place in &mut places {
-            let title = columns(&place.title);
-            let above = if place.is_right { 0 } else { place.width() - place.value };
-            place.value = place.value.max(title.saturating_sub(above));
-        }
+        places.iter_mut().for_each(Place::make_room);
         let wanted = match (&table.plot, screen.width) {
             (Some(Plot::Bars { value } | Plot::Histogram { count: value, .. }), Some(_)) if bars => Some(*value),
             _ => None,
         };
         if let Some(width) = screen.width {
-            if wanted.is_some() {
-                fit(&mut places, width.saturating_sub(BAR_MIN + 2), NAME_MIN_BESIDE_BARS);
-            }
-            fit(&mut places, width, NAME_MIN);
+            let room = if wanted.is_some() { width.saturating_sub(BAR_MIN + 2) } else { width };
+            fit(&mut places, room);
+            fit_titles(&mut places, width);
+            cut_names(&mut places, width, NAME_MIN);
         }
         let used = total(&places);
         let free = screen.width.unwrap_or(0).saturating_sub(used + 2).min(BAR_MAX);
@@ -139,14 +166,12 @@ impl Layout {
         }
         let mut line = String::new();
         for place in &self.places {
-            let title = self.screen.cut(&place.title, place.width());
+            let title = place.title();
+            let title = self.screen.begun(&title, place.width());
             let gap = " ".repeat(place.width() - columns(&title));
-            // A title stands above the values, not above their bounds.
-            let (before, after) = match place.is_right {
-                true if columns(&title) <= place.value => gap.split_at(place.value - columns(&title)),
-                true => (&*gap, ""),
-                false => ("", &*gap),
-            };
+            // A short title stands above the values, not above their bounds.
+            let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
+            let (before, after) = gap.split_at(before);
             line += before;
             line += &self.screen.toned(Tone::Head, &title);
             line += after;
@@ -198,25 +223,35 @@ impl Layout {
     }
 }
 
-/// A column before its cells are seen.
-fn place(column: &kymo_session::Column) -> Place {
-    use Class::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
-    let title = escaped(&column.title);
-    // What is counted needs not be said twice.
-    let unit = column.unit.filter(|unit| !title.to_lowercase().contains(unit));
-    let title = unit.map_or_else(|| title.to_string(), |unit| format!("{title} ({unit})"));
-    let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
-    let is_right = !is_name && column.class != TimeRange;
-    Place { title, is_right, is_name, value: 0, bounds: 0 }
-}
-
 /// Columns of all places and the gaps between them.
 fn total(places: &[Place]) -> usize {
     places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
 }
 
+/// Says no units, and cuts long names, if there is no room.
+fn fit(places: &mut [Place], room: usize) {
+    if total(places) > room {
+        for place in places.iter_mut() {
+            place.unit = None;
+            place.make_room();
+        }
+    }
+    cut_names(places, room, NAME_MIN_BESIDE_NUMBERS);
+}
+
+/// Cuts titles that are wider than what stands below them, the widest first.
+fn fit_titles(places: &mut [Place], room: usize) {
+    while total(places) > room {
+        let Some(widest) = places.iter_mut().max_by_key(|place| place.excess()).filter(|place| place.excess() > 0)
+        else {
+            return;
+        };
+        widest.value -= 1;
+    }
+}
+
 /// Cuts names, the longest first, until all fit or none is long.
-fn fit(places: &mut [Place], room: usize, least: usize) {
+fn cut_names(places: &mut [Place], room: usize, least: usize) {
     loop {
         let Some(excess) = total(places).checked_sub(room).filter(|excess| *excess > 0) else { return };
         let mut names: Vec<&mut Place> = places.iter_mut().filter(|place| place.is_name).collect();

@@ -107,14 +107,14 @@ fn a_table_on_a_terminal() {
         &[threads()],
         Screen { width: Some(120), ..TERMINAL },
         &expect![[r#"
-        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-        Thread                         Run time                 Share               Runs             Read
-        bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB               ██████▊░
-        kworker/u16:3-…unbound (4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
-        unknown (7)                     2.00 ms                  0.1%                  3          unknown               █▏
-        unknown                          999 ns               0.0001%                  1                -
-        ... and 1,234 more rows (--top all)
-    "#]],
+            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+            Thread                          Run time                Share               Runs             Read
+            bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB               ██████▊░
+            kworker/u16:3-e…unbound (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
+            unknown (7)                     2.00 ms                  0.1%                  3          unknown               █▏
+            unknown                          999 ns               0.0001%                  1                -
+            ... and 1,234 more rows (--top all)
+        "#]],
     );
 }
 
@@ -125,14 +125,14 @@ fn a_table_on_a_narrow_terminal() {
         &[threads()],
         TERMINAL,
         &expect![[r#"
-        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-        Thread        Run time                 Share               Runs             Read
-        bash (123)     12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
-        kworke…4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
-        unknown (7)    2.00 ms                  0.1%                  3          unknown
-        unknown         999 ns               0.0001%                  1                -
-        ... and 1,234 more rows (--top all)
-    "#]],
+            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+            Thread        Run time                Share               Runs             Read
+            bash (123)    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
+            kworke…4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
+            unknown (7)   2.00 ms                  0.1%                  3          unknown
+            unknown        999 ns               0.0001%                  1                -
+            ... and 1,234 more rows (--top all)
+        "#]],
     );
 }
 
@@ -142,13 +142,41 @@ fn a_table_without_unicode() {
         &[threads()],
         Screen { width: Some(120), ..PLAIN },
         &expect![[r#"
-        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-        Thread                       Run time                 Share               Runs               Read
-        bash (123)                    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, inf]  4.0 KiB               #######-
-        kworker/u16:...bound (4297)   9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
-        unknown (7)                   2.00 ms                  0.1%                  3            unknown               #
-        unknown                        999 ns               0.0001%                  1                  -
-        ... and 1,234 more rows (--top all)
+            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+            Thread                        Run time                Share               Runs               Read
+            bash (123)                    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, inf]  4.0 KiB               #######-
+            kworker/u16:3...bound (4297)  9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
+            unknown (7)                   2.00 ms                  0.1%                  3            unknown               #
+            unknown                        999 ns               0.0001%                  1                  -
+            ... and 1,234 more rows (--top all)
+        "#]],
+    );
+}
+
+/// Where there is no room units go first, then the ends of titles.
+#[test]
+fn titles_that_are_wider_than_numbers() {
+    let count = |name, title| Column::of(name, title, "things that are counted");
+    let columns = vec![
+        Column::new("thread", "Thread", Class::Process),
+        count("a", "Migrations"),
+        count("b", "Preemptions"),
+        count("c", "Interruptions"),
+    ];
+    let cell = |number| Cell::Count(Bounded::exact(number));
+    let mut table = Table::new("titles", "Titles", columns);
+    table.rows.push(vec![thread("kworker/u16:3-events", 4297), cell(1), cell(22), cell(333)]);
+    for width in [140, 80, 60, 40] {
+        let text = text(std::slice::from_ref(&table), Screen { width: Some(width), ..TERMINAL });
+        assert!(text.lines().all(|line| screen::columns(line) <= width), "{text}");
+    }
+    check(
+        &[table],
+        Screen { width: Some(56), ..TERMINAL },
+        &expect![[r#"
+        Titles
+        Thread                    Migratio…  Preempti…  Interru…
+        kworker/u16:…ents (4297)          1         22       333
     "#]],
     );
 }
@@ -160,14 +188,14 @@ fn a_table_in_a_pipe() {
         &[threads()],
         PIPE,
         &expect![[r#"
-        Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
-        Thread                               Run time                 Share               Runs             Read
-        bash (123)                            12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
-        kworker/u16:3-events_unbound (4297)   9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
-        unknown (7)                           2.00 ms                  0.1%                  3          unknown
-        unknown                                999 ns               0.0001%                  1                -
-        ... and 1,234 more rows (--top all)
-    "#]],
+            Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
+            Thread                               Run time                Share               Runs             Read
+            bash (123)                           12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
+            kworker/u16:3-events_unbound (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
+            unknown (7)                          2.00 ms                  0.1%                  3          unknown
+            unknown                               999 ns               0.0001%                  1                -
+            ... and 1,234 more rows (--top all)
+        "#]],
     );
 }
 
@@ -177,8 +205,8 @@ fn colours() {
     let text = text(&[one], Screen { width: Some(120), colours: true, unicode: true });
     expect![[r#"
         ^[1mThreads by run time^[0m  ^[2m2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)^[0m
-        ^[4mThread^[0m      ^[4mRun time^[0m               ^[4mShare^[0m             ^[4mRuns^[0m             ^[4mRead^[0m
-        bash (123)   12.3 ms ^[2m[11.9, 14.0]^[0m   0.8% ^[2m[0.8, 0.9]^[0m    17 ^[2m[17, ∞]^[0m  4.0 KiB  ^[36m█████████████████████████▌░░░░^[0m
+        ^[4mThread^[0m      ^[4mRun time^[0m              ^[4mShare^[0m            ^[4mRuns^[0m           ^[4mRead^[0m
+        bash (123)  12.3 ms ^[2m[11.9, 14.0]^[0m  0.8% ^[2m[0.8, 0.9]^[0m  17 ^[2m[17, ∞]^[0m  4.0 KiB  ^[36m█████████████████████████▌░░░░^[0m
     "#]].assert_eq(&text.replace('\x1b', "^"));
 }
 
@@ -247,10 +275,10 @@ fn a_very_long_name() {
         &[table],
         NARROW,
         &expect![[r#"
-        Names
-        Name                      Count (events)
-        abcdefghijab…jabcdefghij               1
-    "#]],
+            Names
+            Name                               Count
+            abcdefghijabcdef…efghijabcdefghij      1
+        "#]],
     );
 }
 
