@@ -115,6 +115,14 @@ impl Bindings {
         }
         Ok(bindings)
     }
+
+    /// Classes that are bound of one data stream class, by its place in [`Bindings::streams`].
+    #[must_use]
+    pub fn classes_of(&self, stream: usize) -> &[BoundClass] {
+        let binding = &self.streams[stream];
+        let first = binding.first as usize;
+        &self.classes[first..first + binding.event_classes.len()]
+    }
 }
 
 impl StreamBinding {

@@ -16,10 +16,11 @@ use kymo_decode::{Decoder, PacketHead};
 use kymo_ir::{Records, ScanStop, State, Window};
 use kymo_source::{Buffer, BufferPool, Stream};
 
-use crate::batch::{Batch, Content, Events, Loss, Mark, Packet};
+use crate::batch::{Batch, Content, Events, Mark, Packet};
 use crate::fault::{StreamFault, StreamFaultKind};
 use crate::index::{HeadReader, PacketRow, Packets, Place};
 use crate::keys::KeyMaker;
+use crate::losses::{lost_events, lost_packets};
 use crate::quirks;
 use crate::slices::{Bounds, Slice};
 
@@ -507,22 +508,4 @@ impl Cursor {
         }
         length
     }
-}
-
-fn lost_packets(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
-    let before = before?;
-    let gap = row.sequence?.checked_sub(before.sequence?)?.checked_sub(1)?;
-    let loss = Loss { count: Some(gap), begin_cycles: before.end_cycles, end_cycles: row.begin_cycles };
-    (gap > 0).then_some(loss)
-}
-
-fn lost_events(before: Option<&PacketRow>, row: &PacketRow) -> Option<Loss> {
-    let now = row.discarded?;
-    let Some(before) = before else {
-        let loss = Loss { count: None, begin_cycles: row.begin_cycles, end_cycles: row.end_cycles };
-        return (now != 0).then_some(loss);
-    };
-    let count = now.wrapping_sub(before.discarded?);
-    let loss = Loss { count: Some(count), begin_cycles: before.end_cycles, end_cycles: row.end_cycles };
-    (count != 0).then_some(loss)
 }

@@ -13,6 +13,7 @@ pub mod fault;
 pub mod groups;
 pub mod index;
 pub mod keys;
+pub mod losses;
 pub mod merge;
 mod quirks;
 pub mod slices;

@@ -2,6 +2,7 @@
 //!
 //! It must never know any face. Every face asks here, so one question has one answer.
 
+mod analyse;
 mod analysis_options;
 mod cache;
 mod check;
@@ -23,6 +24,7 @@ mod select;
 mod spool;
 mod when;
 
+pub use analyse::{AnalyseFailure, Analysed, AnalysisKind};
 pub use analysis_options::{AnalysisOptions, BINS};
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};

@@ -1,0 +1,162 @@
+//! Drives analyses: which events they get, in which parts of the trace, on which threads.
+//!
+//! ```text
+//! prepare   mappings, needs, selection ──> bindings, filters, lanes
+//! read      parts ──next──> any thread: cursors, projectors, analysis ──state──> desk: merged from left to right
+//! finish    state ──> Answer
+//! ```
+//!
+//! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
+//! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
+
+mod kinds;
+mod lanes;
+mod part;
+mod parts;
+mod prepare;
+
+use kymo_analysis::mapping::{Mapping, MappingErrors};
+use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Setup, Wishes};
+
+use crate::analysis_options::AnalysisOptions;
+use crate::open::Session;
+use crate::progress::Progress;
+use crate::report::Report;
+
+pub use self::kinds::AnalysisKind;
+
+use self::parts::Read;
+use self::prepare::Prepared;
+
+/// What an analysis found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Analysed {
+    /// The answer.
+    pub answer: Answer,
+    /// What stands between it and the whole truth.
+    pub report: Report,
+}
+
+/// Why an analysis has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AnalyseFailure {
+    /// A file of mappings cannot be read.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file.
+        path: std::path::PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A mapping is wrong.
+    #[error("{errors}")]
+    Mapping {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong with it.
+        errors: MappingErrors,
+    },
+    /// No event means what the analysis is about.
+    #[error("no event of these traces means `{}`: {}; `kymo roles` shows what events mean", role.name(), role.facts().meaning)]
+    NoRole {
+        /// What is missing.
+        role: Role,
+    },
+}
+
+/// What an analysis is, before its lanes are known.
+pub(crate) struct Question<'a, A> {
+    /// What it asks of events.
+    pub(crate) needs: Needs,
+    /// Roles without which there is no answer.
+    pub(crate) essential: &'a [Role],
+    /// Whether events of a role and what their name says are of use.
+    pub(crate) wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
+    /// Makes it.
+    pub(crate) make: &'a dyn Fn(&Setup<'_>) -> A,
+}
+
+impl Session {
+    /// Runs an analysis.
+    ///
+    /// # Errors
+    ///
+    /// There are no events that it could be about, or a mapping is wrong.
+    pub(crate) fn analyse<A: Analysis>(
+        &self,
+        question: &Question<'_, A>,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let mappings = mappings(options)?;
+        let mut prepared = Prepared::new(self, question, &mappings, options);
+        for &role in question.essential {
+            if !prepared.has(role) {
+                return Err(AnalyseFailure::NoRole { role });
+            }
+        }
+        let wishes = wishes(options);
+        let mut report = Report::default();
+        // The second time, what cannot be read is known.
+        for _ in 0..2 {
+            self.expect(progress, options.begin_ns, options.end_ns);
+            let analysis = (question.make)(&prepared.setup(&wishes));
+            let Read { state, faults, doubts } = parts::read(self, &prepared, &analysis, progress);
+            report = prepared.report(self, &faults, doubts);
+            if !prepared.add_holes(&faults) {
+                return Ok(Analysed { answer: analysis.finish(&state), report });
+            }
+        }
+        // What cannot be read twice in other ways changes while it is read.
+        let analysis = (question.make)(&prepared.setup(&wishes));
+        let Read { state, .. } = parts::read(self, &prepared, &analysis, progress);
+        Ok(Analysed { answer: analysis.finish(&state), report })
+    }
+}
+
+/// The mappings that count, the most important first.
+fn mappings(options: &AnalysisOptions) -> Result<Vec<Mapping>, AnalyseFailure> {
+    let mut mappings = Vec::new();
+    if let Some(path) = &options.roles {
+        let file = |error| AnalyseFailure::File { path: path.clone(), error };
+        let text = std::fs::read_to_string(path).map_err(file)?;
+        let wrong = |errors| AnalyseFailure::Mapping { path: path.clone(), errors };
+        mappings.push(Mapping::parse(&text).map_err(wrong)?);
+    }
+    mappings.extend(Mapping::built_in());
+    Ok(mappings)
+}
+
+fn wishes(options: &AnalysisOptions) -> Wishes {
+    Wishes {
+        by: options.by.clone(),
+        top: options.top,
+        min_ns: options.min_ns,
+        max_ns: options.max_ns,
+        min_bytes: options.min_bytes,
+        max_bytes: options.max_bytes,
+        cpus: options.cpus.clone(),
+        tids: options.tids.clone(),
+        comms: options.comms.clone(),
+        period_ns: options.period_ns,
+        bins: options.bins,
+        uniform_bins: options.uniform_bins,
+        series: options.series,
+    }
+}
+
+impl Prepared {
+    /// What an analysis is told.
+    fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
+        Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes }
+    }
+
+    fn has(&self, role: Role) -> bool {
+        self.bindings.classes.iter().any(|class| class.roles.iter().any(|bound| bound.role == role))
+    }
+}
+
+/// Lanes in the order in which ties in time are resolved: by CPU, those of no CPU last.
+fn rank(lane: &LaneFacts) -> (u32, u16, usize) {
+    (lane.cpu.unwrap_or(u32::MAX), lane.host, lane.streams.first().copied().unwrap_or(usize::MAX))
+}

@@ -1,0 +1,160 @@
+//! Lanes: which data streams one CPU recorded, from when to when, and where something is missing.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use kymo_analysis::bind::Bindings;
+use kymo_analysis::roles::CPU;
+use kymo_analysis::{LaneFacts, Slot};
+use kymo_decode::fields::FieldValue;
+use kymo_format::model::EnvironmentValue;
+use kymo_ir::Window;
+use kymo_scan::index::{HeadReader, PacketRow};
+use kymo_scan::losses::{lost_events, lost_packets};
+use kymo_scan::{DataStream, Slice, Trace};
+
+use super::rank;
+
+/// Where the CPU of a stream's events is told.
+enum CpuOf {
+    /// All events are of this one.
+    Stream(u32),
+    /// Each event tells.
+    Event,
+    /// Nobody tells.
+    Nobody,
+}
+
+/// The lanes of all data streams with events that are asked for.
+pub(super) fn lanes(
+    streams: &[(&Arc<Trace>, &DataStream)],
+    bound: &[Option<usize>],
+    bindings: &Bindings,
+    whole: &Slice,
+) -> Vec<LaneFacts> {
+    let mut hosts: Vec<(Option<String>, usize)> = Vec::new();
+    let mut lanes: Vec<(bool, LaneFacts)> = Vec::new();
+    for (number, (trace, stream)) in streams.iter().enumerate() {
+        let Some(kind) = bound[number] else { continue };
+        let host = host(trace, &mut hosts);
+        let cpu = cpu(trace, stream, bindings, kind);
+        let (cpu, is_mixed) = match cpu {
+            CpuOf::Stream(cpu) => (Some(cpu), false),
+            CpuOf::Event => (None, true),
+            CpuOf::Nobody => (None, false),
+        };
+        let is_same = |(known_mixed, known): &&mut (bool, LaneFacts)| {
+            known.host == host && (known.cpu.is_some() && known.cpu == cpu || *known_mixed && is_mixed)
+        };
+        let at = match lanes.iter_mut().find(is_same) {
+            Some((_, lane)) => lane,
+            None => {
+                let lane = LaneFacts {
+                    host,
+                    host_name: hosts[usize::from(host)].0.clone(),
+                    cpu,
+                    kernel: kernel(trace),
+                    lost: Some(0),
+                    ..LaneFacts::default()
+                };
+                lanes.push((is_mixed, lane));
+                &mut lanes.last_mut().expect("just pushed").1
+            }
+        };
+        at.streams.push(number);
+        add_packets(at, stream, whole.wanted[number].clone());
+    }
+    let mut lanes: Vec<LaneFacts> = lanes.into_iter().map(|(_, lane)| lane).collect();
+    for lane in &mut lanes {
+        let (begin, end) = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
+        lane.span_ns = lane.span_ns.map(|span| (span.0.clamp(begin, end), span.1.clamp(begin, end)));
+    }
+    lanes.sort_by_key(rank);
+    lanes
+}
+
+/// The number of a trace's machine. Traces of the same host name are of one machine.
+fn host(trace: &Arc<Trace>, hosts: &mut Vec<(Option<String>, usize)>) -> u16 {
+    let name = match trace.class.environment("hostname") {
+        Some(EnvironmentValue::Text(name)) => Some(name.clone()),
+        _ => None,
+    };
+    let itself = Arc::as_ptr(trace) as usize;
+    let is_same = |known: &(Option<String>, usize)| match &name {
+        Some(name) => known.0.as_ref() == Some(name),
+        None => known.1 == itself,
+    };
+    let at = hosts.iter().position(is_same).unwrap_or_else(|| {
+        hosts.push((name.clone(), itself));
+        hosts.len() - 1
+    });
+    u16::try_from(at).unwrap_or(u16::MAX)
+}
+
+/// `4.4.3-1-ARCH`: 4.4.
+fn kernel(trace: &Trace) -> Option<(u32, u32)> {
+    let Some(EnvironmentValue::Text(release)) = trace.class.environment("kernel_release") else { return None };
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+fn cpu(trace: &Trace, stream: &DataStream, bindings: &Bindings, kind: usize) -> CpuOf {
+    let slots = bindings.classes_of(kind).iter().map(|class| &class.context[CPU]);
+    let mut of_packet = None;
+    for slot in slots {
+        match slot {
+            Slot::Column { .. } => return CpuOf::Event,
+            Slot::Packet(place) => of_packet = Some(*place),
+            Slot::Integer(cpu) => return u32::try_from(*cpu).map_or(CpuOf::Nobody, CpuOf::Stream),
+            Slot::Absent | Slot::Text(_) => {}
+        }
+    }
+    let first = of_packet.zip(stream.packets.first());
+    let cpu = first.and_then(|(place, row)| first_value(trace, stream, bindings, kind, place, &row));
+    cpu.map_or(CpuOf::Nobody, CpuOf::Stream)
+}
+
+/// A value of a stream's first packet.
+fn first_value(
+    trace: &Trace,
+    _: &DataStream,
+    bindings: &Bindings,
+    kind: usize,
+    place: usize,
+    row: &PacketRow,
+) -> Option<u32> {
+    let file = trace.folder.stream(row.file as usize);
+    let mut heads = HeadReader::default();
+    let head = heads.read(&trace.decoder, &file, row.offset_bytes, 0).ok()?;
+    let bytes = kymo_source::Buffer::copy(heads.bytes());
+    let window = Window::new(bytes.with_slack(), 0, head.body_start);
+    match bindings.streams[kind].reader().packet(&head, window).into_iter().nth(place)?? {
+        FieldValue::Integer(value) => u32::try_from(value).ok(),
+        _ => None,
+    }
+}
+
+/// Adds what packets say: from when to when they are, and what is missing.
+fn add_packets(lane: &mut LaneFacts, stream: &DataStream, wanted: Range<usize>) {
+    let Some(clock) = stream.clock else { return };
+    let nanos = |cycles: Option<u64>| cycles.map(|cycles| clock.nanos_saturating(cycles));
+    let mut before = wanted.start.checked_sub(1).map(|number| stream.packets.get(number));
+    for row in stream.packets.range(wanted) {
+        if let (Some(begin), Some(end)) = (nanos(row.begin_cycles), nanos(row.end_cycles)) {
+            let (first, last) = lane.span_ns.unwrap_or((begin, end));
+            lane.span_ns = Some((first.min(begin), last.max(end)));
+        }
+        let events = lost_events(before.as_ref(), &row);
+        let packets = lost_packets(before.as_ref(), &row);
+        for loss in events.iter().chain(&packets) {
+            let begin = nanos(loss.begin_cycles).unwrap_or(i64::MIN);
+            lane.holes.add(begin, nanos(loss.end_cycles).unwrap_or(i64::MAX));
+        }
+        if packets.is_some() {
+            lane.lost = None;
+        } else if let Some(events) = events {
+            lane.lost = lane.lost.zip(events.count).map(|(sum, count)| sum.saturating_add(count));
+        }
+        before = Some(row);
+    }
+}

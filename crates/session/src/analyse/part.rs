@@ -1,0 +1,205 @@
+//! Reads one part of the trace on one thread.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kymo_analysis::project::Projector;
+use kymo_analysis::{Analysis, EventRows, Part};
+use kymo_scan::merge::Keyed;
+use kymo_scan::{Batch, Content, Cursor, Item, Merger, Slice, StreamFault};
+
+use super::prepare::Prepared;
+use crate::open::{Doubts, Session};
+use crate::progress::{Progress, Steps};
+
+/// Something that could not be read.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// What.
+    pub(crate) fault: StreamFault,
+    /// What comes behind this time may be missing.
+    pub(crate) after_ns: i64,
+    /// Not behind this time.
+    pub(crate) until_ns: i64,
+}
+
+/// What a thread reads parts with.
+pub(super) struct Reader<'a, A> {
+    session: &'a Session,
+    prepared: &'a Prepared,
+    analysis: &'a A,
+    progress: &'a Progress,
+    cursors: Vec<Cursor>,
+    projectors: Vec<Option<Projector<'a>>>,
+    steps: Vec<Steps>,
+    /// The last time that was seen of each stream.
+    last_ns: Vec<i64>,
+    /// For each lane of several data streams what puts them in order.
+    mergers: Vec<Option<Merger<Projected>>>,
+    rows: Vec<EventRows>,
+}
+
+/// Events of a batch, projected.
+struct Projected {
+    batch: Batch,
+    rows: EventRows,
+}
+
+impl Keyed for Projected {
+    fn keys(&self) -> &[i64] {
+        &self.rows.times
+    }
+}
+
+/// A part, and what could not be read of it.
+pub(super) struct PartRead<S> {
+    pub(super) state: S,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Packets are not where their times say.
+pub(super) struct Strays;
+
+impl<'a, A: Analysis> Reader<'a, A> {
+    pub(super) fn new(session: &'a Session, prepared: &'a Prepared, analysis: &'a A, progress: &'a Progress) -> Self {
+        // Each part says which packets to read.
+        let cursors = session.cursors_between(false, None, None, &prepared.filters);
+        let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
+        let merger = |streams: usize| (streams > 1).then(|| Merger::new(streams));
+        Self {
+            session,
+            prepared,
+            analysis,
+            progress,
+            projectors: prepared.streams.iter().map(projector).collect(),
+            steps: vec![Steps::default(); cursors.len()],
+            last_ns: vec![i64::MIN; cursors.len()],
+            mergers: prepared.lanes.iter().map(|lane| merger(lane.streams.len())).collect(),
+            cursors,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Reads a part. Where `relies`, its packets must be where their times say, and all must be readable.
+    pub(super) fn read(&mut self, slice: &Slice, relies: bool) -> Result<PartRead<A::State>, Strays> {
+        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+        self.mergers.iter_mut().flatten().for_each(Merger::restart);
+        let lanes = self.prepared.lanes.len();
+        let mut part = Part::new(self.analysis, lanes);
+        let mut faults = Vec::new();
+        loop {
+            for lane in 0..lanes {
+                while part.is_hungry(lane) {
+                    if self.feed(lane, &mut part, &mut faults).is_break() {
+                        part.finish(lane);
+                    }
+                    if relies && (!faults.is_empty() || self.strays(lane)) {
+                        return Err(Strays);
+                    }
+                }
+            }
+            if !part.settle() {
+                break;
+            }
+        }
+        Ok(PartRead { state: part.end(), faults })
+    }
+
+    /// What is doubtful of the streams that were read.
+    pub(super) fn doubt(&self, doubts: &mut BTreeMap<usize, Doubts>) {
+        for cursor in &self.cursors {
+            doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
+        }
+    }
+
+    fn strays(&self, lane: usize) -> bool {
+        self.prepared.lanes[lane].streams.iter().any(|&stream| self.cursors[stream].strays())
+    }
+
+    /// Steps through some events of a lane; breaks when there are no more.
+    fn feed(&mut self, lane: usize, part: &mut Part<'a, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+        if self.mergers[lane].is_some() {
+            return self.feed_merged(lane, part, faults);
+        }
+        let Some(&stream) = self.prepared.lanes[lane].streams.first() else { return ControlFlow::Break(()) };
+        let Some(Projected { batch, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
+        if let Content::Events(events) = &batch.content {
+            let (classes, window) = (&self.prepared.bindings.classes, events.window());
+            for row in 0..rows.times.len() {
+                part.step(lane, rows.event(row, classes, window.bytes()));
+            }
+            part.flush(lane);
+        }
+        self.rows.push(rows);
+        self.cursors[stream].recycle(batch);
+        ControlFlow::Continue(())
+    }
+
+    /// The same for a lane of several streams.
+    fn feed_merged(&mut self, lane: usize, part: &mut Part<'a, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+        let prepared = self.prepared;
+        let mut merger = self.mergers[lane].take().expect("asked before");
+        let streams = &prepared.lanes[lane].streams;
+        for (place, &stream) in streams.iter().enumerate() {
+            while merger.is_hungry(place) {
+                match self.next(stream, faults) {
+                    Some(projected) => merger.push(place, Arc::new(projected)),
+                    None => merger.finish(place),
+                }
+            }
+        }
+        let round = merger.round();
+        let Some(mut round) = round else {
+            self.mergers[lane] = Some(merger);
+            return ControlFlow::Break(());
+        };
+        for place in &round.order {
+            let Projected { batch, rows } = &*round.parts[place.part as usize].batch;
+            if let Content::Events(events) = &batch.content {
+                let window = events.window();
+                part.step(lane, rows.event(place.row as usize, &prepared.bindings.classes, window.bytes()));
+            }
+        }
+        part.flush(lane);
+        for used in round.parts.drain(..) {
+            // What the merger holds on to has further rows.
+            if let Ok(Projected { batch, rows }) = Arc::try_unwrap(used.batch) {
+                self.cursors[streams[used.stream]].recycle(batch);
+                self.rows.push(rows);
+            }
+        }
+        merger.recycle(round);
+        self.mergers[lane] = Some(merger);
+        ControlFlow::Continue(())
+    }
+
+    /// The next events of a stream that are asked for.
+    fn next(&mut self, stream: usize, faults: &mut Vec<Fault>) -> Option<Projected> {
+        loop {
+            match self.cursors[stream].next_item()? {
+                Item::Fault(fault) => faults.push(self.fault(fault)),
+                Item::Batch(batch) => {
+                    self.steps[stream].behind(self.progress, &batch, batch.keys.len());
+                    self.last_ns[stream] = batch.keys.last().copied().unwrap_or(self.last_ns[stream]);
+                    let mut rows = self.rows.pop().unwrap_or_default();
+                    if let (Content::Events(events), Some(projector)) = (&batch.content, &mut self.projectors[stream]) {
+                        projector.project(events, &batch.keys, &mut rows);
+                        return Some(Projected { batch, rows });
+                    }
+                }
+            }
+        }
+    }
+
+    fn fault(&self, fault: StreamFault) -> Fault {
+        let (_, stream) = self.session.streams()[fault.stream];
+        let row = (fault.packet < stream.packets.len() as u64).then(|| stream.packets.get(fault.packet as usize));
+        let nanos = |cycles: Option<u64>| Some(stream.clock?.nanos_saturating(cycles?));
+        let begin = row.as_ref().and_then(|row| nanos(row.begin_cycles)).unwrap_or(i64::MIN);
+        let until_ns = row.as_ref().and_then(|row| nanos(row.end_cycles)).unwrap_or(i64::MAX);
+        // Events of the packet that were read are there.
+        let after_ns = self.last_ns[fault.stream].max(begin).min(until_ns);
+        Fault { fault, after_ns, until_ns }
+    }
+}

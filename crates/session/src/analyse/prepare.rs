@@ -1,0 +1,157 @@
+//! What is known before an analysis begins to read: which events it gets, and which lanes they lie in.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kymo_analysis::bind::{Bindings, StreamClass};
+use kymo_analysis::mapping::Mapping;
+use kymo_analysis::{Analysis, LaneFacts};
+use kymo_decode::ClockConverter;
+use kymo_decode::filter::{FilterFacts, StreamFilter};
+use kymo_format::model::EventRecordClass;
+use kymo_scan::{DataStream, Slice, Trace};
+
+use super::{Question, lanes};
+use crate::analysis_options::AnalysisOptions;
+use crate::info::losses;
+use crate::open::{Doubts, Session, trace_name};
+use crate::report::Report;
+use crate::when::When;
+
+use super::part::Fault;
+
+/// What is known before reading.
+pub(crate) struct Prepared {
+    /// What events mean.
+    pub(crate) bindings: Bindings,
+    /// For each data stream its place in [`Bindings::streams`]; `None`: it has no events that are asked for.
+    pub(crate) streams: Vec<Option<usize>>,
+    /// For each data stream which of its events are read.
+    pub(crate) filters: Vec<Option<Arc<StreamFilter>>>,
+    /// What CPUs recorded.
+    pub(crate) lanes: Vec<LaneFacts>,
+    /// All that is read.
+    pub(crate) whole: Slice,
+}
+
+impl Prepared {
+    pub(super) fn new<A: Analysis>(
+        session: &Session,
+        question: &Question<'_, A>,
+        mappings: &[Mapping],
+        options: &AnalysisOptions,
+    ) -> Self {
+        let first_ns = session.first_ns().unwrap_or(0);
+        let instant = |text: &str| text.parse::<When>().ok()?.nanos(first_ns, options.selection.zone);
+        let streams = session.streams();
+        // Data streams of one class and clock are alike.
+        let mut kinds: Vec<(&Arc<Trace>, &DataStream)> = Vec::new();
+        let mut kind_of = Vec::new();
+        for &(trace, stream) in &streams {
+            let is_same = |kind: &(&Arc<Trace>, &DataStream)| {
+                Arc::ptr_eq(kind.0, trace) && (kind.1.class, kind.1.clock) == (stream.class, stream.clock)
+            };
+            let known = kinds.iter().position(is_same);
+            kind_of.push(known.unwrap_or(kinds.len()));
+            if known.is_none() {
+                kinds.push((trace, stream));
+            }
+        }
+        let names: Vec<String> = kinds.iter().map(|(trace, _)| trace_name(trace.folder.path())).collect();
+        let facts = |kind: usize| facts(kinds[kind].1.clock, &names[kind], &instant);
+        let mut classes = Vec::new();
+        for (kind, &(trace, stream)) in kinds.iter().enumerate() {
+            let decoder = &trace.decoder;
+            classes.push(StreamClass { decoder, stream_class: stream.class, facts: facts(kind) });
+        }
+        let bindings = Bindings::new(&classes, mappings, &question.needs, question.wanted);
+        let bindings = bindings.expect("every class was lowered when the decoder was made");
+        let filters: Vec<Option<Arc<StreamFilter>>> =
+            (0..kinds.len()).map(|kind| filter(kinds[kind], &bindings, kind, options, &facts(kind))).collect();
+        let is_bound = |kind: &usize| {
+            let stream = &bindings.streams[*kind];
+            let events = kinds[*kind].0.class.stream_classes[kinds[*kind].1.class].event_classes.len();
+            (0..events).any(|event| stream.is_bound(event))
+        };
+        let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
+        let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
+        let whole = whole(&streams, &streams_bound, &filters, options);
+        let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole);
+        Self { bindings, streams: streams_bound, filters, lanes, whole }
+    }
+
+    /// What stands between the answer and the whole truth.
+    pub(super) fn report(&self, session: &Session, faults: &[Fault], doubts: BTreeMap<usize, Doubts>) -> Report {
+        let mut report = session.opening_report().clone();
+        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
+            losses(stream, wanted.clone(), &mut report);
+        }
+        let notes = doubts.into_iter().flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
+        report.assumptions.extend(notes);
+        report.unreadable.extend(faults.iter().map(|fault| session.problem(&fault.fault)));
+        report
+    }
+
+    /// What cannot be read is unknown; whether that is news.
+    pub(super) fn add_holes(&mut self, faults: &[Fault]) -> bool {
+        let mut is_news = false;
+        for fault in faults {
+            let Some(lane) = self.lanes.iter_mut().find(|lane| lane.streams.contains(&fault.fault.stream)) else {
+                continue;
+            };
+            let before = lane.holes.clone();
+            lane.holes.add(fault.after_ns, fault.until_ns);
+            is_news |= lane.holes != before || lane.lost.take().is_some();
+        }
+        is_news
+    }
+}
+
+fn facts<'a>(
+    clock: Option<ClockConverter>,
+    trace_name: &'a str,
+    instant: &'a dyn Fn(&str) -> Option<i64>,
+) -> FilterFacts<'a> {
+    FilterFacts { clock, trace_name, suggests: false, instant }
+}
+
+/// Finds what is bound and selected; `None`: that is everything.
+fn filter(
+    (trace, stream): (&Arc<Trace>, &DataStream),
+    bindings: &Bindings,
+    kind: usize,
+    options: &AnalysisOptions,
+    facts: &FilterFacts<'_>,
+) -> Option<Arc<StreamFilter>> {
+    let events = &trace.class.stream_classes[stream.class].event_classes;
+    let binding = &bindings.streams[kind];
+    let is_bound = |event: &EventRecordClass| {
+        let place = events.iter().position(|other| std::ptr::eq(other, event));
+        place.is_some_and(|place| binding.is_bound(place))
+    };
+    if options.selection.is_all() && events.iter().all(is_bound) {
+        return None;
+    }
+    let wants = |event: &EventRecordClass| options.selection.names(event) && is_bound(event);
+    let filter = StreamFilter::new(&trace.decoder, stream.class, options.selection.filter.as_ref(), &wants, facts);
+    Some(Arc::new(filter.expect("every class was lowered when the decoder was made")))
+}
+
+/// All packets that may have events that are asked for.
+fn whole(
+    streams: &[(&Arc<Trace>, &DataStream)],
+    bound: &[Option<usize>],
+    filters: &[Option<Arc<StreamFilter>>],
+    options: &AnalysisOptions,
+) -> Slice {
+    let wanted = |(number, (_, stream)): (usize, &(&Arc<Trace>, &DataStream))| match bound[number] {
+        Some(_) => stream.packets_for(options.begin_ns, options.end_ns, filters[number].as_deref()),
+        None => 0..0,
+    };
+    Slice {
+        begin: options.begin_ns.unwrap_or(i64::MIN),
+        end: options.end_ns.and_then(|end| end.checked_add(1)),
+        wanted: streams.iter().enumerate().map(wanted).collect(),
+        bytes: 0,
+    }
+}
