@@ -9,8 +9,8 @@
 use std::io;
 
 use kymo_session::{
-    AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter, Plot, Progress, Report,
-    Selection, Session, Table, Zone,
+    AnalysisKind, AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter, Plot, Progress,
+    Report, Selection, Session, Table, Zone,
 };
 
 use crate::Outcome;
@@ -40,14 +40,34 @@ pub(crate) struct Analysis {
 pub(crate) type Asked = Result<(Answer, Report), String>;
 
 /// All of them, in the order in which people should see them.
-pub(crate) const ALL: &[Analysis] = &[Analysis {
-    name: "count",
-    title: "Events by class",
-    description: "How often events of each class occur.",
-    tables: || Answer { tables: vec![count_table()] },
-    refusal: |_| None,
-    ask: count,
-}];
+pub(crate) const ALL: &[Analysis] = &[
+    Analysis {
+        name: "cpu",
+        title: "Busy CPUs",
+        description: "How long CPUs were busy, and with which threads.",
+        tables: || AnalysisKind::Cpu.tables(),
+        refusal: |_| None,
+        ask: |session, options, progress| ask(AnalysisKind::Cpu, session, options, progress),
+    },
+    Analysis {
+        name: "count",
+        title: "Events by class",
+        description: "How often events of each class occur.",
+        tables: || Answer { tables: vec![count_table()] },
+        refusal: |_| None,
+        ask: count,
+    },
+];
+
+fn ask(
+    kind: AnalysisKind,
+    session: &Session,
+    options: &AnalysisOptions,
+    progress: &Progress,
+) -> Result<(Answer, Report), String> {
+    let analysed = session.ask(kind, options, progress).map_err(|failure| failure.to_string())?;
+    Ok((analysed.answer, analysed.report))
+}
 
 /// The analysis of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Analysis> {

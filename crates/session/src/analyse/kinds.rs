@@ -1,7 +1,7 @@
 //! The analyses that there are, by name.
 
 use kymo_analysis::cpu::Cpu;
-use kymo_analysis::{Role, Setup};
+use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
 use super::{AnalyseFailure, Analysed, Question};
 use crate::analysis_options::AnalysisOptions;
@@ -13,6 +13,22 @@ use crate::progress::Progress;
 pub enum AnalysisKind {
     /// How long CPUs were busy, and with which threads.
     Cpu,
+}
+
+impl AnalysisKind {
+    /// The tables that it answers with, without rows.
+    #[must_use]
+    pub fn tables(self) -> Answer {
+        let wishes = Wishes::default();
+        let setup = Setup { classes: &[], lanes: &[], wishes: &wishes };
+        match self {
+            Self::Cpu => tables(&Cpu::new(&setup)),
+        }
+    }
+}
+
+fn tables<A: Analysis>(analysis: &A) -> Answer {
+    analysis.finish(&analysis.init())
 }
 
 impl Session {
