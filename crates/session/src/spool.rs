@@ -189,6 +189,7 @@ fn read_exact_at(file: &File, mut bytes: &mut [u8], mut at: u64) -> io::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kymo_analysis::{Histogram, KeyTable, Merge, Room};
 
     fn spool() -> (tempfile::TempDir, FileSpool) {
         let folder = tempfile::tempdir().unwrap();
@@ -246,6 +247,35 @@ mod tests {
         }
         drop(spool);
         assert_eq!(fs::read_dir(folder.path().join("made")).unwrap().count(), 0);
+    }
+
+    /// Whole tables, from several threads at once.
+    #[test]
+    fn tables_come_back_as_they_were() {
+        let (_folder, spool) = spool();
+        let spool = Arc::new(spool);
+        let table = |begin: u32| {
+            let room = Room { spool: Arc::<FileSpool>::clone(&spool), budget_bytes: 50_000 };
+            let mut table = KeyTable::<u32, Histogram>::new(room);
+            (begin..begin + 20_000).for_each(|number| table.entry(number % 3000).record(u64::from(number)));
+            table
+        };
+        let mut tables = std::thread::scope(|scope| {
+            let threads = [0, 20_000, 40_000].map(|begin| scope.spawn(move || table(begin)));
+            threads.map(|thread| thread.join().unwrap()).into_iter()
+        });
+        let mut merged = tables.next().unwrap();
+        tables.for_each(|later| merged.merge(later));
+        assert!(merged.is_spilled() && merged.fault().is_none());
+        let mut rows = 0;
+        for (row, expected) in merged.finish().zip(0..) {
+            let (key, values) = row.unwrap();
+            let mut wanted = Histogram::default();
+            (expected..60_000).step_by(3000).for_each(|number| wanted.record(u64::from(number)));
+            assert_eq!((key, values), (expected, wanted));
+            rows += 1;
+        }
+        assert_eq!((rows, spool.kept_bytes()), (3000, 0));
     }
 
     #[test]
