@@ -64,6 +64,16 @@ impl Screen {
         Cow::Owned(format!("{head}{gap}{tail}"))
     }
 
+    /// The same for processes: the name gives way, not the numbers behind it, which tell apart those of one name.
+    pub(crate) fn cut_process<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
+        let parts = text.rfind(" (").filter(|_| text.ends_with(')') && columns(text) > width);
+        let Some((name, numbers)) = parts.map(|at| text.split_at(at)) else { return self.cut(text, width) };
+        match width.checked_sub(columns(numbers)) {
+            Some(room) if room > columns(self.gap()) => Cow::Owned(format!("{}{numbers}", self.cut(name, room))),
+            _ => self.cut(text, width),
+        }
+    }
+
     /// The same for titles, of which the beginning says most.
     pub(crate) fn begun<'t>(&self, text: &'t str, width: usize) -> Cow<'t, str> {
         if columns(text) <= width {

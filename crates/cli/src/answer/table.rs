@@ -184,7 +184,10 @@ impl Layout {
         let mut line = String::new();
         for (place, cell) in self.places.iter().zip(row) {
             let Word { value, bounds } = words.word(cell);
-            let value = self.screen.cut(&value, place.value);
+            let value = match cell {
+                Cell::Process { .. } => self.screen.cut_process(&value, place.value),
+                _ => self.screen.cut(&value, place.value),
+            };
             let gap = " ".repeat(place.value - columns(&value));
             let is_vague = matches!(cell, Cell::Unknown | Cell::Empty);
             let value = if is_vague { self.screen.toned(Tone::Faint, &value) } else { value };

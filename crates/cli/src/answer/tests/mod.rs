@@ -112,7 +112,7 @@ fn a_table_on_a_terminal() {
             Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
             Thread                          Run time                Share               Runs             Read
             bash (123)                      12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB               ██████▊░
-            kworker/u16:3-e…unbound (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
+            kworker/u16…nts_unbound (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]  █████▋
             unknown (7)                     2.00 ms                  0.1%                  3          unknown               █▏
             unknown                          999 ns               0.0001%                  1                -
             ... and 1,234 more rows (--top all)
@@ -130,7 +130,7 @@ fn a_table_on_a_narrow_terminal() {
             Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
             Thread        Run time                Share               Runs             Read
             bash (123)    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, ∞]  4.0 KiB
-            kworke…4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
+            kw…nd (4297)  9.88 ms                  0.6%             12,345              0 B [0, 1.0 MiB]
             unknown (7)   2.00 ms                  0.1%                  3          unknown
             unknown        999 ns               0.0001%                  1                -
             ... and 1,234 more rows (--top all)
@@ -147,7 +147,7 @@ fn a_table_without_unicode() {
             Threads by run time  2016-03-04 17:46:22.000000000 to 17:46:23.580000000 (1.580 s)
             Thread                        Run time                Share               Runs               Read
             bash (123)                    12.3 ms [11.9, 14.0]     0.8% [0.8, 0.9]      17 [17, inf]  4.0 KiB               #######-
-            kworker/u16:3...bound (4297)  9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
+            kworker/u...s_unbound (4297)  9.88 ms                  0.6%             12,345                0 B [0, 1.0 MiB]  ######
             unknown (7)                   2.00 ms                  0.1%                  3            unknown               #
             unknown                        999 ns               0.0001%                  1                  -
             ... and 1,234 more rows (--top all)
@@ -176,10 +176,10 @@ fn titles_that_are_wider_than_numbers() {
         &[table],
         Screen { width: Some(56), ..TERMINAL },
         &expect![[r#"
-        Titles
-        Thread                    Migratio…  Preempti…  Interru…
-        kworker/u16:…ents (4297)          1         22       333
-    "#]],
+            Titles
+            Thread                    Migratio…  Preempti…  Interru…
+            kworker/…3-events (4297)          1         22       333
+        "#]],
     );
 }
 
