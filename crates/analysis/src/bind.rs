@@ -204,8 +204,7 @@ impl<'a> Binder<'a> {
         let stream = self.stream;
         let names = fields::names(stream.decoder, stream.stream_class, event_class, &stream.facts);
         let roles = self.matcher.roles(name, &names, &is_needed);
-        let is_all = self.needs.roles.is_empty();
-        if roles.is_empty() && !is_all {
+        if roles.is_empty() && !self.needs.is_all() {
             self.numbers.push(Numbers::Never);
             return Ok(());
         }
@@ -325,7 +324,7 @@ impl<'a> Binder<'a> {
             }
             class.roles.push(section.role.clone());
         }
-        if class.roles.is_empty() && !self.needs.roles.is_empty() {
+        if class.roles.is_empty() && !self.needs.is_all() {
             return None;
         }
         self.classes.push(class);

@@ -156,7 +156,7 @@ impl Cpu {
                 (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
             ],
             context: vec![CPU],
-            extra: Vec::new(),
+            ..Needs::default()
         }
     }
 

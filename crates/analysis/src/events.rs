@@ -18,7 +18,7 @@ use crate::roles::{CONTEXT, CPU, FieldIndex, Role};
 pub struct BoundClass {
     /// The class' name.
     pub name: Arc<str>,
-    /// What its events mean, in the order of the mapping; at least one thing.
+    /// What its events mean, in the order of the mapping; nothing, if the analysis asked for all events.
     pub roles: Vec<BoundRole>,
     /// Where the fields of [`CONTEXT`] are.
     pub context: [Slot; CONTEXT.len()],

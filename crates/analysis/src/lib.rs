@@ -78,6 +78,16 @@ pub struct Needs {
     pub context: Vec<FieldIndex>,
     /// Paths of the filter language, for events of all roles: [`BoundClass::extra`].
     pub extra: Vec<kymo_filter::Path>,
+    /// Events of all classes, also of those that have no role.
+    pub all: bool,
+}
+
+impl Needs {
+    /// Whether events without any role are asked for: whoever names no role wants all.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.all || self.roles.is_empty()
+    }
 }
 
 /// What is known of a lane before it is read.
@@ -163,6 +173,10 @@ pub trait Analysis: Sync {
 
     /// Adds what follows: of each lane the part behind those in `left`, or the first one.
     fn merge(&self, left: &mut Self::State, right: Self::State);
+
+    /// Nothing comes before this state: what it does not know of what was before, it never will. May be said of what is
+    /// merged from the left, so that it does not remember in vain; answers are the same.
+    fn anchor(&self, _state: &mut Self::State) {}
 
     /// The answer so far.
     fn finish(&self, state: &Self::State) -> Answer;

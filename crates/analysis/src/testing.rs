@@ -4,7 +4,9 @@
 //! lane cpu=0 span=0..1000                          lanes come first; `hole=200..300` and `lost=5` where events are lost
 //! 10 0 thread_switch prev_tid=0 next_tid=5 next_comm=bash          time, lane, role, fields
 //! 12 0 syscall_entry syscall=read fd=3 @tid=5                      fields of the context have an `@`
-//! 12 0 thread_switch prev_tid=5 next_tid=0 +request=7              what was asked for by path has a `+`
+//! 12 0 thread_switch prev_tid=5 next_tid=0 +request=7              what was asked for by path has a `+`, in that order; `?`: absent
+//! 13 0 'clock_read'                                                an event of a class that has no role
+//! 14 0 end+begin name=phase                                        an event of two roles
 //! ```
 
 use std::sync::Arc;
@@ -53,9 +55,17 @@ impl Script {
         let mut words = line.split_whitespace();
         let mut word = || words.next().unwrap_or_else(|| panic!("`{line}` lacks a word"));
         let (time, lane, role) = (number(word()), number(word()) as usize, word());
-        let role = Role::named(role).unwrap_or_else(|| panic!("`{role}` is no role"));
         assert!(lane < self.lanes.len(), "`{line}` is of a lane that there is not");
-        let mut slots = vec![Slot::Absent; role.facts().fields.len()];
+        let mut bound: Vec<BoundRole> = Vec::new();
+        let mut name: Arc<str> = role.into();
+        if let Some(plain) = role.strip_prefix('\'').and_then(|role| role.strip_suffix('\'')) {
+            name = plain.into();
+        } else {
+            for role in role.split('+') {
+                let role = Role::named(role).unwrap_or_else(|| panic!("`{role}` is no role"));
+                bound.push(BoundRole { role, slots: vec![Slot::Absent; role.facts().fields.len()] });
+            }
+        }
         let mut context: [Slot; CONTEXT.len()] = Default::default();
         let mut extra = Vec::new();
         for field in words {
@@ -65,15 +75,20 @@ impl Script {
                 let place = place.unwrap_or_else(|| panic!("`{name}` is not of the context"));
                 context[place] = slot(value, is_text(&CONTEXT[place], value));
             } else if name.starts_with('+') {
-                extra.push(slot(value, value.parse::<i64>().is_err()));
+                let is_text = value.parse::<i64>().is_err();
+                extra.push(if value == "?" { Slot::Absent } else { slot(value, is_text) });
             } else {
-                let place = role.field(name).unwrap_or_else(|| panic!("{} has no `{name}`", role.name()));
-                slots[place] = slot(value, is_text(&role.facts().fields[place], value));
+                let mut is_known = false;
+                for BoundRole { role, slots } in &mut bound {
+                    let Some(place) = role.field(name) else { continue };
+                    slots[place] = slot(value, is_text(&role.facts().fields[place], value));
+                    is_known = true;
+                }
+                assert!(is_known, "`{line}` has no role with `{name}`");
             }
         }
-        let name: Arc<str> = role.name().into();
         self.events.push((time, lane, self.classes.len()));
-        self.classes.push(BoundClass { name, roles: vec![BoundRole { role, slots }], context, extra });
+        self.classes.push(BoundClass { name, roles: bound, context, extra });
     }
 
     /// The answer's state after reading everything as one part.
@@ -110,6 +125,9 @@ impl Script {
             decode(analysis, &bytes).expect("what was encoded can be decoded")
         };
         parts = parts.into_iter().map(through_bytes).collect();
+        if analysis.shape() == Shape::Slice && merges(2) == 1 {
+            analysis.anchor(&mut parts[0]);
+        }
         while parts.len() > 1 {
             let at = merges(parts.len() - 1);
             let right = parts.remove(at + 1);
