@@ -15,21 +15,30 @@
 
 pub mod answer;
 pub mod bind;
+pub mod block;
+pub mod chains;
+pub mod count;
 pub mod cpu;
 pub mod events;
+pub mod gaps;
 pub mod glob;
 pub mod guess;
 mod histogram;
+pub mod key;
 mod keyed;
+mod longest;
 pub mod mapping;
 mod merge;
 mod names;
+pub mod pairs;
 pub mod part;
 pub mod project;
+pub mod rates;
 pub mod roles;
 pub mod setup;
 mod spool;
 mod state;
+mod statistics;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod threads;

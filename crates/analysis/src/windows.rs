@@ -38,12 +38,6 @@ impl Windows {
         self.0.get(from).is_some_and(|&(other_begin, _)| other_begin <= end)
     }
 
-    /// When the first one begins.
-    #[must_use]
-    pub fn begin(&self) -> Option<i64> {
-        self.0.first().map(|first| first.0)
-    }
-
     /// How much of a span of time they cover, in nanoseconds.
     #[must_use]
     pub fn cover(&self, begin: i64, end: i64) -> u64 {
@@ -69,7 +63,6 @@ mod tests {
             windows.add(begin, end);
         }
         assert_eq!(windows, Windows(vec![(5, 7), (10, 50)]));
-        assert_eq!(windows.begin(), Some(5));
         assert!(windows.touch(7, 8) && windows.touch(9, 10) && windows.touch(20, 20) && windows.touch(0, 100));
         assert!(!windows.touch(8, 9) && !windows.touch(51, 60) && !windows.touch(0, 4));
         assert_eq!(windows.cover(0, 100), 42);

@@ -1,0 +1,317 @@
+//! `block`: what block devices were asked for, and how long they took.
+//!
+//! ```text
+//! insert (8,0) sector 64 ────> issue (8,0) sectors 64..72 ────> complete (8,0) ..72
+//!              └── queue time ──┘└────────── latency ───────────┘
+//! ```
+//!
+//! A request waits under the sector that it begins with: while it waits, others are added to its end. What is issued is
+//! known by the sector that it ends before: a request that is done piece by piece is done when its last piece is.
+
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::longest::Longest;
+use crate::roles::{Role, block, disk_state};
+use crate::statistics::is_wanted;
+use crate::windows::Windows;
+use crate::{
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Value, Wishes,
+};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Block {
+    lanes: Vec<LaneFacts>,
+    has_several_hosts: bool,
+    /// Where events of any lane may be missing.
+    holes: Windows,
+    wishes: Wishes,
+}
+
+/// A device of a machine.
+type DeviceKey = (u16, i64);
+
+/// A request: its device and a sector.
+type RequestKey = (DeviceKey, i64);
+
+/// A request that goes to its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Request {
+    time: i64,
+    sector: i64,
+    sectors: u64,
+    is_write: bool,
+}
+
+/// A request that waits.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Queued(i64);
+
+/// What is known of a device.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Device {
+    reads: u64,
+    writes: u64,
+    sectors: u64,
+    errors: u64,
+    latencies: Histogram,
+    queues: Histogram,
+    began_before: u64,
+    never_ended: u64,
+    lost_inside: u64,
+}
+
+/// A request that took long: when it was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Long {
+    request: Request,
+    device: DeviceKey,
+    end: i64,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    queued: Chains<RequestKey, Queued, i64>,
+    issued: Chains<RequestKey, Request, i64>,
+    sums: Sums,
+}
+
+/// What is decided.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sums {
+    devices: BTreeMap<DeviceKey, Device>,
+    names: BTreeMap<DeviceKey, Box<[u8]>>,
+    longest: Longest<Long>,
+}
+
+/// What a lane tells; sectors are those of the keys.
+#[derive(Debug)]
+pub enum Note {
+    /// A request waits: its device and its sector.
+    Insert(i64, i64),
+    /// A request goes to this device.
+    Issue(i64, Request),
+    /// A device is done with a request up to a sector; whether that went wrong.
+    Complete(i64, i64, bool),
+    /// A device has a name.
+    Disk(i64, Box<[u8]>),
+}
+
+/// The longest ones that are shown, if nobody says how many.
+const LONGEST: usize = 10;
+const SECTOR_BYTES: u64 = 512;
+
+impl Timed for Queued {
+    fn time(&self) -> i64 {
+        self.0
+    }
+}
+
+impl Timed for Request {
+    fn time(&self) -> i64 {
+        self.time
+    }
+}
+
+impl Block {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        use block::*;
+        Needs {
+            roles: vec![
+                (Role::BlockInsert, vec![DEV, SECTOR]),
+                (Role::BlockIssue, vec![DEV, SECTOR, SECTORS, BYTES, RWBS]),
+                (Role::BlockComplete, vec![DEV, SECTOR, SECTORS, BYTES, ERROR]),
+                (Role::DiskState, vec![disk_state::DISK_DEV, disk_state::DISK_NAME]),
+            ],
+            ..Needs::default()
+        }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let lanes = setup.lanes.to_vec();
+        let mut holes = Windows::default();
+        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let has_several_hosts = lanes.iter().any(|lane| lane.host != lanes[0].host);
+        Self { lanes, has_several_hosts, holes, wishes: setup.wishes.clone() }
+    }
+
+    /// What became of a request that was issued.
+    fn decide(&self, sums: &mut Sums, key: RequestKey, fate: Fate<Request, i64>) {
+        let (device, _) = key;
+        match fate {
+            Fate::Pair(request, end) => {
+                let latency = request.time.abs_diff(end);
+                if self.holes.touch(request.time, end) {
+                    sums.device(device).lost_inside += 1;
+                } else if is_wanted(&self.wishes, latency) {
+                    sums.longest.push(latency, || Long { request, device, end });
+                    sums.device(device).latencies.record(latency);
+                }
+            }
+            Fate::Alone(_) => sums.device(device).began_before += 1,
+            Fate::Replaced(_) | Fate::GivenUp(_) => sums.device(device).never_ended += 1,
+        }
+    }
+
+    /// What became of a request that waited.
+    fn decide_queued(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Queued, i64>) {
+        if let Fate::Pair(Queued(begin), end) = *fate
+            && !self.holes.touch(begin, end)
+        {
+            sums.device(key.0).queues.record(begin.abs_diff(end));
+        }
+    }
+}
+
+/// Sectors of a request; where only its bytes are known, these.
+fn sectors(meaning: Meaning<'_>) -> u64 {
+    let bytes = || meaning.integer(block::BYTES).map(|bytes| bytes.max(0) / SECTOR_BYTES as i64);
+    meaning.integer(block::SECTORS).or_else(bytes).unwrap_or(0).max(0).cast_unsigned()
+}
+
+/// A number has the kernel's flags, a text letters.
+fn is_write(rwbs: Option<Value<'_>>) -> bool {
+    match rwbs {
+        Some(Value::Text(text)) => text.contains(&b'W') || text.contains(&b'D') || !text.contains(&b'R'),
+        Some(Value::Integer(flags)) => flags & 1 != 0,
+        _ => false,
+    }
+}
+
+/// What an event tells in one of its roles.
+fn note(meaning: Meaning<'_>) -> Option<Note> {
+    if meaning.role == Role::DiskState {
+        let device = meaning.integer(disk_state::DISK_DEV)?;
+        return Some(Note::Disk(device, meaning.text(disk_state::DISK_NAME)?.into()));
+    }
+    if !matches!(meaning.role, Role::BlockInsert | Role::BlockIssue | Role::BlockComplete) {
+        return None;
+    }
+    let device = meaning.integer(block::DEV)?;
+    let sector = meaning.integer(block::SECTOR)?;
+    Some(match meaning.role {
+        Role::BlockInsert => Note::Insert(device, sector),
+        Role::BlockIssue => {
+            let is_write = is_write(meaning.value(block::RWBS));
+            Note::Issue(device, Request { time: meaning.event.time, sector, sectors: sectors(meaning), is_write })
+        }
+        _ => {
+            let is_wrong = meaning.integer(block::ERROR).is_some_and(|error| error != 0);
+            Note::Complete(device, sector.wrapping_add_unsigned(sectors(meaning)), is_wrong)
+        }
+    })
+}
+
+impl Sums {
+    fn device(&mut self, device: DeviceKey) -> &mut Device {
+        self.devices.entry(device).or_default()
+    }
+}
+
+impl Merge for Device {
+    fn merge(&mut self, later: Self) {
+        self.reads += later.reads;
+        self.writes += later.writes;
+        self.sectors += later.sectors;
+        self.errors += later.errors;
+        self.latencies.merge(later.latencies);
+        self.queues.merge(later.queues);
+        self.began_before += later.began_before;
+        self.never_ended += later.never_ended;
+        self.lost_inside += later.lost_inside;
+    }
+}
+
+impl Analysis for Block {
+    type State = State;
+    type Lane<'a> = ();
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "block", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        let longest = Longest::new(self.wishes.top.unwrap_or(LONGEST));
+        let sums = Sums { devices: BTreeMap::new(), names: BTreeMap::new(), longest };
+        State { queued: Chains::new(false, OPEN_MAX), issued: Chains::new(false, OPEN_MAX), sums }
+    }
+
+    fn enter(&self, _: usize) {}
+
+    fn step(&self, (): &mut (), event: Event<'_>, notes: &mut Notes<Note>) {
+        for meaning in event.roles() {
+            if let Some(note) = note(meaning) {
+                notes.push(event.time, note);
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+        let host = self.lanes[lane].host;
+        let State { queued, issued, sums } = state;
+        match note {
+            Note::Insert(device, sector) => {
+                let key = ((host, *device), *sector);
+                queued.begin(key, Queued(time), |key, fate| self.decide_queued(sums, *key, &fate));
+            }
+            Note::Issue(device, request) => {
+                let key = (host, *device);
+                queued.end(&(key, request.sector), time, |key, fate| self.decide_queued(sums, *key, &fate));
+                let row = sums.device(key);
+                row.reads += u64::from(!request.is_write);
+                row.writes += u64::from(request.is_write);
+                row.sectors = row.sectors.saturating_add(request.sectors);
+                let end = request.sector.wrapping_add_unsigned(request.sectors);
+                issued.begin((key, end), *request, |key, fate| self.decide(sums, *key, fate));
+            }
+            Note::Complete(device, end, is_wrong) => {
+                let key = (host, *device);
+                sums.device(key).errors += u64::from(*is_wrong);
+                issued.end(&(key, *end), time, |key, fate| self.decide(sums, *key, fate));
+            }
+            Note::Disk(device, name) => {
+                sums.names.insert((host, *device), name.clone());
+            }
+        }
+    }
+
+    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+
+    fn merge(&self, left: &mut State, right: State) {
+        let State { queued, issued, sums } = left;
+        for (key, device) in right.sums.devices {
+            sums.device(key).merge(device);
+        }
+        sums.names.extend(right.sums.names);
+        sums.longest.merge(right.sums.longest);
+        queued.merge(right.queued, |key, fate| self.decide_queued(sums, *key, &fate));
+        issued.merge(right.issued, |key, fate| self.decide(sums, *key, fate));
+    }
+
+    fn anchor(&self, state: &mut State) {
+        let State { queued, issued, sums } = state;
+        queued.anchor(|key, fate| self.decide_queued(sums, *key, &fate));
+        issued.anchor(|key, fate| self.decide(sums, *key, fate));
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        self.report(state)
+    }
+}

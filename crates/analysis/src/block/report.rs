@@ -1,0 +1,114 @@
+//! The tables of `block`: a row for each device, and the requests that took longest.
+
+use std::collections::BTreeMap;
+
+use super::{Block, Device, DeviceKey, SECTOR_BYTES, State};
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
+use crate::{Histogram, Merge};
+
+/// What lies in a device's number beside its major number.
+const MINOR_BITS: u32 = 20;
+
+impl Block {
+    /// The answer so far.
+    pub(super) fn report(&self, state: &State) -> Answer {
+        let mut devices: BTreeMap<DeviceKey, Device> = state.sums.devices.clone();
+        for ((device, _), _) in state.issued.open() {
+            devices.entry(*device).or_default().never_ended += 1;
+        }
+        for ((device, _), _) in state.issued.alone() {
+            devices.entry(*device).or_default().began_before += 1;
+        }
+        let mut latencies = Histogram::default();
+        devices.values().for_each(|device| latencies.merge_from(&device.latencies));
+        let mut tables = vec![
+            self.per_device(state, &devices),
+            self.longest(state),
+            distribution("From issue to completion", &latencies, &self.wishes),
+        ];
+        let span_ns = crate::setup::span_ns(&self.lanes);
+        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        Answer { tables }
+    }
+
+    /// What people call a device.
+    pub(super) fn disk(&self, state: &State, key: DeviceKey) -> Cell {
+        let (host, device) = key;
+        let name = match state.sums.names.get(&key) {
+            Some(name) => String::from_utf8_lossy(name).into_owned(),
+            None => format!("{},{}", device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1)),
+        };
+        let host = self.lanes.iter().find(|lane| self.has_several_hosts && lane.host == host);
+        Cell::Disk(match host.and_then(|lane| lane.host_name.as_ref()) {
+            Some(host) => format!("{host}:{name}"),
+            None => name,
+        })
+    }
+
+    fn per_device(&self, state: &State, devices: &BTreeMap<DeviceKey, Device>) -> Table {
+        let mut columns_of = vec![
+            Column::new("device", "Device", Class::Disk),
+            Column::of("reads", "Reads", "requests"),
+            Column::of("writes", "Writes", "requests"),
+            Column::of("sectors", "Sectors", "sectors"),
+            Column::new("bytes", "Bytes", Class::Size),
+            Column::of("errors", "Errors", "requests"),
+        ];
+        columns_of.extend(columns());
+        columns_of.extend(percentile_columns());
+        columns_of.push(Column::of("queue_count", "Queued", "requests"));
+        let queue = [("queue_total", "Queue total"), ("queue_min", "Queue min"), ("queue_avg", "Queue avg")];
+        let queue = queue.into_iter().chain([("queue_max", "Queue max")]);
+        columns_of.extend(queue.map(|(name, title)| Column::new(name, title, Class::Duration)));
+        columns_of.push(Column::of("began_before", "Began before", "requests"));
+        columns_of.push(Column::of("never_ended", "Never ended", "requests"));
+        columns_of.push(Column::of("lost_inside", "Lost inside", "requests"));
+        let mut table = Table::new("per-device", "Devices", columns_of);
+        table.plot = Some(Plot::Bars { value: 4 });
+        let mut rows: Vec<(&DeviceKey, &Device)> = devices.iter().collect();
+        rows.sort_by(|one, other| other.1.sectors.cmp(&one.1.sectors).then(one.0.cmp(other.0)));
+        let count = |count: u64| Cell::Count(Bounded::exact(count));
+        for (key, device) in rows {
+            let mut row = vec![self.disk(state, *key)];
+            row.extend([device.reads, device.writes, device.sectors].map(count));
+            row.push(Cell::Size(Bounded::exact(device.sectors.saturating_mul(SECTOR_BYTES))));
+            row.push(count(device.errors));
+            row.extend(cells(&device.latencies));
+            row.extend(percentile_cells(&device.latencies));
+            // All but the deviation.
+            row.extend(cells(&device.queues).into_iter().take(5));
+            row.extend([device.began_before, device.never_ended, device.lost_inside].map(count));
+            table.rows.push(row);
+        }
+        shorten(&mut table, self.wishes.top);
+        table
+    }
+
+    fn longest(&self, state: &State) -> Table {
+        let columns = vec![
+            Column::new("latency", "Latency", Class::Duration),
+            Column::new("begin", "Issued", Class::Timestamp),
+            Column::new("end", "Done", Class::Timestamp),
+            Column::new("device", "Device", Class::Disk),
+            Column::new("sector", "Sector", Class::Number),
+            Column::of("sectors", "Sectors", "sectors"),
+            Column::new("kind", "Kind", Class::Text),
+        ];
+        let mut table = Table::new("longest", "Requests that took longest", columns);
+        table.plot = Some(Plot::Bars { value: 0 });
+        for (latency, long) in state.sums.longest.iter() {
+            let kind = if long.request.is_write { "write" } else { "read" };
+            table.rows.push(vec![
+                Cell::Duration(Bounded::exact(latency)),
+                Cell::Timestamp(long.request.time),
+                Cell::Timestamp(long.end),
+                self.disk(state, long.device),
+                Cell::Integer(long.request.sector),
+                Cell::Count(Bounded::exact(long.request.sectors)),
+                Cell::Text(kind.to_owned()),
+            ]);
+        }
+        table
+    }
+}

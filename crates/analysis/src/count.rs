@@ -1,0 +1,162 @@
+//! `count`: how many events of each class, and of each lane.
+//!
+//! The cheapest analysis there is: an addition per event. What it costs is what reading and driving cost.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::statistics::shorten;
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Count {
+    names: Vec<Arc<str>>,
+    lanes: Vec<LaneFacts>,
+    wishes: Wishes,
+}
+
+/// What is known behind a part of the trace: for each lane events by class.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    counts: Vec<Vec<u64>>,
+}
+
+impl Count {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs { all: true, ..Needs::default() }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let names = setup.classes.iter().map(|class| Arc::clone(&class.name)).collect();
+        Self { names, lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone() }
+    }
+
+    fn per_class(&self, state: &State, lost: Option<u64>) -> Table {
+        let columns = vec![Column::new("name", "Event", Class::Text), Column::of("count", "Count", "events")];
+        let mut table = Table::new("per-class", "Classes of events", columns);
+        table.plot = Some(Plot::Bars { value: 1 });
+        let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+        for counts in &state.counts {
+            for (name, count) in self.names.iter().zip(counts) {
+                *sums.entry(name).or_default() += count;
+            }
+        }
+        let mut rows: Vec<(&str, u64)> = sums.into_iter().filter(|row| row.1 > 0).collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+        for (name, count) in rows {
+            table.rows.push(vec![Cell::Text(name.to_owned()), Cell::Count(at_least(count, lost))]);
+        }
+        shorten(&mut table, self.wishes.top);
+        table
+    }
+
+    fn per_lane(&self, state: &State) -> Table {
+        let columns = vec![
+            Column::new("stream", "Stream", Class::Text),
+            Column::new("cpu", "CPU", Class::Cpu),
+            Column::of("count", "Count", "events"),
+            Column::of("lost", "Lost", "events"),
+        ];
+        let mut table = Table::new("per-stream", "Streams", columns);
+        table.plot = Some(Plot::Bars { value: 2 });
+        for (facts, counts) in self.lanes.iter().zip(&state.counts) {
+            table.rows.push(vec![
+                Cell::Text(facts.stream_names()),
+                facts.cpu.map_or(Cell::Empty, Cell::Cpu),
+                Cell::Count(at_least(counts.iter().sum(), facts.lost)),
+                Cell::Count(lost_count(facts.lost)),
+            ]);
+        }
+        table
+    }
+}
+
+/// A count to which lost events may add.
+pub(crate) fn at_least(value: u64, lost: Option<u64>) -> Bounded<u64> {
+    Bounded { value, low: value, high: lost.map_or(u64::MAX, |lost| value.saturating_add(lost)) }
+}
+
+fn lost_count(lost: Option<u64>) -> Bounded<u64> {
+    lost.map_or(Bounded { value: 0, low: 0, high: u64::MAX }, Bounded::exact)
+}
+
+/// How many events all lanes lost, if all say it.
+pub(crate) fn lost_of(lanes: &[LaneFacts]) -> Option<u64> {
+    lanes.iter().try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
+}
+
+impl LaneFacts {
+    /// The numbers of its data streams: `3`, or `0, 4`.
+    pub(crate) fn stream_names(&self) -> String {
+        let names: Vec<String> = self.streams.iter().map(ToString::to_string).collect();
+        names.join(", ")
+    }
+}
+
+impl Analysis for Count {
+    type State = State;
+    type Lane<'a> = Vec<u64>;
+    type Note = ();
+
+    fn identity(&self) -> Identity {
+        Identity { name: "count", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Lane
+    }
+
+    fn init(&self) -> State {
+        State { counts: vec![Vec::new(); self.lanes.len()] }
+    }
+
+    fn enter(&self, _: usize) -> Vec<u64> {
+        vec![0; self.names.len()]
+    }
+
+    #[inline]
+    fn step(&self, lane: &mut Vec<u64>, event: Event<'_>, _: &mut Notes<()>) {
+        lane[event.number] += 1;
+    }
+
+    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+
+    fn leave(&self, state: &mut State, lane: usize, end: Vec<u64>) {
+        if end.iter().any(|&count| count > 0) {
+            state.counts[lane] = end;
+        }
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        for (counts, more) in left.counts.iter_mut().zip(right.counts) {
+            if counts.is_empty() {
+                *counts = more;
+            } else {
+                counts.iter_mut().zip(more).for_each(|(count, more)| *count += more);
+            }
+        }
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        let lost = lost_of(&self.lanes);
+        let columns = vec![Column::of("count", "Count", "events"), Column::of("lost", "Lost", "events")];
+        let mut total = Table::new("total", "All events", columns);
+        let count = state.counts.iter().flatten().sum();
+        total.rows.push(vec![Cell::Count(at_least(count, lost)), Cell::Count(lost_count(lost))]);
+        let mut tables = vec![self.per_class(state, lost), self.per_lane(state), total];
+        let span_ns = crate::setup::span_ns(&self.lanes);
+        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        Answer { tables }
+    }
+}

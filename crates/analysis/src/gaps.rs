@@ -1,0 +1,223 @@
+//! `gaps`: the longest times without an event, of each lane and of all together.
+//!
+//! A lane has its events in the order of time: its gaps are seen as they are. A gap of all lanes is seen by none of them.
+//! So time is divided into equal spans, and of each the first and the last event of all lanes is kept, in whatever order
+//! they come; a gap that is not shorter than a span lies between the last event of one and the first of another:
+//!
+//! ```text
+//! lane 0     │  x   xx│        │        │  x     │
+//! lane 1     │x      x│ x      │        │     x  │
+//! first,last │x      x│ x      │        │  x  x  │
+//!                       └─────── gap ──────┘
+//! ```
+//!
+//! Shorter ones are not looked for: see [`SPANS_MAX`].
+
+mod busy;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::longest::Longest;
+use crate::statistics::is_wanted;
+use crate::windows::Windows;
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+use busy::Busy;
+pub use busy::SPANS_MAX;
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Gaps {
+    lanes: Vec<LaneFacts>,
+    /// Where events of any lane may be missing.
+    holes: Windows,
+    /// An empty one.
+    busy: Busy,
+    wishes: Wishes,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    lanes: Vec<Edges>,
+    busy: Busy,
+}
+
+/// What is known of a lane.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Edges {
+    /// Its first and its last event.
+    ends: Option<(i64, i64)>,
+    /// From when to when.
+    gaps: Longest<(i64, i64)>,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane {
+    edges: Edges,
+    busy: Busy,
+    /// From when to when the span of time is that it is in, and its first and last event there.
+    span: (i64, i64),
+    inside: (i64, i64),
+}
+
+/// Gaps that are shown, if nobody says how many.
+const LONGEST: usize = 10;
+
+impl Gaps {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs { all: true, ..Needs::default() }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let mut holes = Windows::default();
+        setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let busy = Busy::new(setup.span_ns());
+        Self { lanes: setup.lanes.to_vec(), holes, busy, wishes: setup.wishes.clone() }
+    }
+
+    fn edges(&self) -> Edges {
+        Edges { ends: None, gaps: self.none() }
+    }
+
+    fn none(&self) -> Longest<(i64, i64)> {
+        Longest::new(self.wishes.top.unwrap_or(LONGEST))
+    }
+
+    /// A lane had no event in this time.
+    #[inline]
+    fn gap(&self, gaps: &mut Longest<(i64, i64)>, begin: i64, end: i64) {
+        let length = begin.abs_diff(end);
+        if is_wanted(&self.wishes, length) {
+            gaps.push(length, || (begin, end));
+        }
+    }
+
+    /// The gaps of all lanes together.
+    fn overall(&self, busy: &Busy) -> Longest<(i64, i64)> {
+        let mut gaps = self.none();
+        for (begin, end) in busy.gaps() {
+            self.gap(&mut gaps, begin, end);
+        }
+        gaps
+    }
+}
+
+impl Edges {
+    /// Adds what comes after.
+    fn merge(&mut self, later: Self, gap: impl FnOnce(&mut Longest<(i64, i64)>, i64, i64)) {
+        if let Some(((_, last), (first, _))) = self.ends.zip(later.ends) {
+            gap(&mut self.gaps, last, first);
+        }
+        self.gaps.merge(later.gaps);
+        let begin = self.ends.or(later.ends).map(|ends| ends.0);
+        let end = later.ends.or(self.ends).map(|ends| ends.1);
+        self.ends = begin.zip(end);
+    }
+}
+
+impl Lane {
+    /// The time that follows is in another span.
+    #[cold]
+    fn turn(&mut self, time: i64) {
+        if self.span.0 < self.span.1 {
+            self.busy.add(self.inside.0, self.inside.1);
+        }
+        self.span = self.busy.span(time);
+        self.inside = (time, time);
+    }
+}
+
+impl Analysis for Gaps {
+    type State = State;
+    type Lane<'a> = Lane;
+    type Note = ();
+
+    fn identity(&self) -> Identity {
+        Identity { name: "gaps", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Lane
+    }
+
+    fn init(&self) -> State {
+        State { lanes: vec![self.edges(); self.lanes.len()], busy: self.busy.clone() }
+    }
+
+    fn enter(&self, _: usize) -> Lane {
+        Lane { edges: self.edges(), busy: self.busy.clone(), span: (0, 0), inside: (0, 0) }
+    }
+
+    #[inline]
+    fn step(&self, lane: &mut Lane, event: Event<'_>, _: &mut Notes<()>) {
+        let time = event.time;
+        if time == i64::MIN {
+            return;
+        }
+        match &mut lane.edges.ends {
+            Some(ends) => {
+                let last = std::mem::replace(&mut ends.1, time);
+                self.gap(&mut lane.edges.gaps, last, time);
+            }
+            None => lane.edges.ends = Some((time, time)),
+        }
+        if time < lane.span.0 || time >= lane.span.1 {
+            lane.turn(time);
+        }
+        lane.inside.1 = time;
+    }
+
+    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+
+    fn leave(&self, state: &mut State, lane: usize, mut end: Lane) {
+        if end.span.0 < end.span.1 {
+            end.busy.add(end.inside.0, end.inside.1);
+        }
+        state.lanes[lane] = end.edges;
+        state.busy.merge(&end.busy);
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        for (edges, later) in left.lanes.iter_mut().zip(right.lanes) {
+            edges.merge(later, |gaps, begin, end| self.gap(gaps, begin, end));
+        }
+        left.busy.merge(&right.busy);
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        let columns = vec![
+            Column::new("stream", "Stream", Class::Text),
+            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("begin", "Begin", Class::Timestamp),
+            Column::new("end", "End", Class::Timestamp),
+            Column::new("length", "Length", Class::Duration),
+            Column::new("kind", "Kind", Class::Text),
+        ];
+        let mut table = Table::new("gaps", "The longest times without an event: of all lanes, and of each", columns);
+        table.plot = Some(Plot::Bars { value: 4 });
+        table.span_ns = crate::setup::span_ns(&self.lanes);
+        let mut rows = |name: [Cell; 2], gaps: &Longest<(i64, i64)>, holes: &Windows| {
+            for (length, &(begin, end)) in gaps.iter() {
+                let kind = if holes.touch(begin, end) { "loss" } else { "quiet" };
+                let mut row = name.to_vec();
+                row.extend([Cell::Timestamp(begin), Cell::Timestamp(end), Cell::Duration(Bounded::exact(length))]);
+                row.push(Cell::Text(kind.to_owned()));
+                table.rows.push(row);
+            }
+        };
+        rows([Cell::Empty, Cell::Empty], &self.overall(&state.busy), &self.holes);
+        for (facts, edges) in self.lanes.iter().zip(&state.lanes) {
+            let name = [Cell::Text(facts.stream_names()), facts.cpu.map_or(Cell::Empty, Cell::Cpu)];
+            rows(name, &edges.gaps, &facts.holes);
+        }
+        Answer { tables: vec![table] }
+    }
+}

@@ -1,0 +1,76 @@
+//! Cases of `gaps`.
+
+use expect_test::expect;
+
+use super::{Busy, Gaps, SPANS_MAX};
+use crate::testing::{Random, Script, text};
+use crate::{Analysis, Wishes};
+
+#[test]
+fn gaps_of_all_are_where_no_lane_has_an_event() {
+    let script = Script::parse(
+        "lane cpu=0 span=0..1000 hole=610..620 lost=3 streams=0,2
+         lane cpu=1 span=0..1000 streams=1
+         10 0 'a'
+         20 1 'a'
+         100 0 'a'
+         300 0 'a'
+         350 1 'a'
+         600 0 'a'
+         650 0 'a'
+         700 1 'a'",
+    );
+    let wishes = Wishes { top: Some(4), ..Wishes::default() };
+    let gaps = Gaps::new(&script.setup(&wishes));
+    expect![[r#"
+        gaps
+          begin=350 end=600 length=250 kind=`quiet`
+          begin=100 end=300 length=200 kind=`quiet`
+          begin=20 end=100 length=80 kind=`quiet`
+          begin=300 end=350 length=50 kind=`quiet`
+          stream=`0, 2` cpu=0 begin=300 end=600 length=300 kind=`quiet`
+          stream=`0, 2` cpu=0 begin=100 end=300 length=200 kind=`quiet`
+          stream=`0, 2` cpu=0 begin=10 end=100 length=90 kind=`quiet`
+          stream=`0, 2` cpu=0 begin=600 end=650 length=50 kind=`loss`
+          stream=`1` cpu=1 begin=350 end=700 length=350 kind=`quiet`
+          stream=`1` cpu=1 begin=20 end=350 length=330 kind=`quiet`
+    "#]]
+    .assert_eq(&text(&gaps.finish(&script.state(&gaps))));
+    script.check_cuts(&gaps, 200);
+}
+
+/// Spans are as coarse as they have to be, in whatever order events are added.
+#[test]
+fn long_traces_have_longer_spans() {
+    let mut busy = Busy::new(None);
+    let far = i64::try_from(SPANS_MAX * 3).expect("it is a small number");
+    for time in [0, 1, 3, far] {
+        busy.add(time, time);
+    }
+    assert_eq!(busy.gaps().collect::<Vec<_>>(), [(3, far)]);
+    assert_eq!(busy, {
+        let mut early = Busy::new(Some((0, far)));
+        early.merge(&Busy::new(None));
+        for time in [0, 1, 3, far] {
+            early.add(time, time);
+        }
+        early
+    });
+}
+
+#[test]
+fn cuts_change_nothing() {
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let mut script = String::from("lane cpu=0 hole=500000..900000\nlane cpu=1\nlane cpu=2\n");
+        let mut time = 0;
+        for _ in 0..120 {
+            time += if random.below(4) == 0 { random.below(90_000) } else { random.below(5) };
+            script += &format!("{time} {} 'n'\n", random.below(3));
+        }
+        let script = Script::parse(&script);
+        let wishes = Wishes { top: Some(5), max_ns: (seed % 2 == 0).then_some(70_000), ..Wishes::default() };
+        let gaps = Gaps::new(&script.setup(&wishes));
+        script.check_cuts(&gaps, 20);
+    }
+}

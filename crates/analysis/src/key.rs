@@ -1,0 +1,127 @@
+//! Keys of what belongs together: values of fields, one or several, as they are in the trace.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Cell;
+use crate::{Event, Slot, Value};
+
+/// A value that is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Label {
+    /// An integer.
+    Integer(i64),
+    /// The bits of a double.
+    Real(u64),
+    /// The bytes of a text.
+    Text(Box<[u8]>),
+}
+
+/// Values, in an order that both ends agree on. Two keys are equal if all their values are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Key {
+    /// No value: everything has the same key.
+    #[default]
+    Empty,
+    /// One integer: the usual case takes no memory of its own.
+    Integer(i64),
+    /// Other values.
+    Labels(Box<[Label]>),
+}
+
+impl From<Value<'_>> for Label {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Integer(integer) => Self::Integer(integer),
+            Value::Real(real) => Self::Real(real.to_bits()),
+            Value::Text(text) => Self::Text(text.into()),
+        }
+    }
+}
+
+impl From<Vec<Label>> for Key {
+    fn from(labels: Vec<Label>) -> Self {
+        match *labels.as_slice() {
+            [] => Self::Empty,
+            [Label::Integer(integer)] => Self::Integer(integer),
+            _ => Self::Labels(labels.into()),
+        }
+    }
+}
+
+impl Label {
+    /// What an event has there.
+    #[must_use]
+    pub fn of(event: Event<'_>, slot: &Slot) -> Option<Self> {
+        event.value(slot).map(Self::from)
+    }
+
+    /// For a table.
+    #[must_use]
+    pub fn cell(&self) -> Cell {
+        match self {
+            Self::Integer(integer) => Cell::Integer(*integer),
+            Self::Real(bits) => Cell::Number(f64::from_bits(*bits)),
+            Self::Text(text) => Cell::Text(String::from_utf8_lossy(text).into_owned()),
+        }
+    }
+}
+
+impl Key {
+    /// The key of one label.
+    #[must_use]
+    pub fn one(label: Label) -> Self {
+        match label {
+            Label::Integer(integer) => Self::Integer(integer),
+            label => Self::Labels(Box::new([label])),
+        }
+    }
+
+    /// What an event has in these places; `None` if it lacks one of them.
+    #[must_use]
+    pub fn of(event: Event<'_>, slots: &[Slot]) -> Option<Self> {
+        match slots {
+            [slot] => Label::of(event, slot).map(Self::one),
+            _ => slots.iter().map(|slot| Label::of(event, slot)).collect::<Option<Vec<Label>>>().map(Self::from),
+        }
+    }
+
+    /// For a table: a value as it is, several as a text.
+    #[must_use]
+    pub fn cell(&self) -> Cell {
+        match self {
+            Self::Empty => Cell::Empty,
+            Self::Integer(integer) => Cell::Integer(*integer),
+            Self::Labels(labels) => match &**labels {
+                [label] => label.cell(),
+                _ => Cell::Text(self.to_string()),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(integer) => write!(f, "{integer}"),
+            Self::Real(bits) => write!(f, "{}", f64::from_bits(*bits)),
+            Self::Text(text) => f.write_str(&String::from_utf8_lossy(text)),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => Ok(()),
+            Self::Integer(integer) => write!(f, "{integer}"),
+            Self::Labels(labels) => {
+                for (place, label) in labels.iter().enumerate() {
+                    write!(f, "{}{label}", if place > 0 { ", " } else { "" })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}

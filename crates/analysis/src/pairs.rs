@@ -1,0 +1,370 @@
+//! `pairs`: how long lasts what begins with one event and ends with another that has the same key.
+//!
+//! ```text
+//! CPU 0   ── begin 7 ──────── begin 8 ─────────────────────────
+//! CPU 1   ─────────── end 7 ──────────────── begin 9 ────────── end of the trace
+//!            └─ 7 ──┘              8 never ended  └─ 9 never ended
+//! ```
+//!
+//! A begin may end anywhere, so that every begin and every end is noted. Which events these are, the caller says by
+//! their roles ([`Role::Begin`], [`Role::End`]). A key is what a mapping says (group, key, place), or values of fields
+//! that were asked for by path. What is open at the border of two parts is matched when they merge; see
+//! [`crate::chains`].
+
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+
+use kymo_filter::Path;
+use serde::{Deserialize, Serialize};
+
+use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::key::{Key, Label};
+use crate::longest::Longest;
+use crate::roles::{COMM, CPU, Role, TID, pair};
+use crate::statistics::is_wanted;
+use crate::windows::Windows;
+use crate::{
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot, Wishes,
+    glob,
+};
+
+/// What belongs together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PairsOptions {
+    /// Fields that make a key: of the event that begins, and of the one that ends.
+    pub keys: Vec<(Path, Path)>,
+    /// A field of the event that begins, by which pairs are grouped; without it, what the mapping calls their name.
+    pub group: Option<Path>,
+    /// A key that begins again while it is open is open twice; what begins last ends first.
+    pub is_nested: bool,
+}
+
+/// Where in [`BoundClass::extra`](crate::BoundClass::extra) the fields are.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    paths: Vec<Path>,
+    begin: Vec<usize>,
+    end: Vec<usize>,
+    group: Option<usize>,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Pairs {
+    places: Places,
+    is_nested: bool,
+    is_by_key: bool,
+    lanes: Vec<LaneFacts>,
+    has_several_hosts: bool,
+    /// Where events of any lane may be missing.
+    holes: Windows,
+    wishes: Wishes,
+}
+
+/// Something that is open.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Open {
+    time: i64,
+    group: Key,
+    /// Somebody wants to know of it.
+    is_wanted: bool,
+}
+
+/// An end that nothing in this part began.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct End {
+    time: i64,
+    is_wanted: bool,
+}
+
+/// What is known of a group.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Group {
+    durations: Histogram,
+    never_ended: u64,
+    lost_inside: u64,
+}
+
+/// A pair that took long: when it began and ended, its key, its group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Long {
+    begin: i64,
+    end: i64,
+    key: Key,
+    group: Key,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    chains: Chains<Key, Open, End>,
+    sums: Sums,
+}
+
+/// What is decided.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sums {
+    groups: HashMap<Key, Group>,
+    /// Groups beyond [`GROUPS_MAX`] together.
+    others: Group,
+    longest: Longest<Long>,
+    began_before: u64,
+    without_key: u64,
+    given_up: u64,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    facts: &'a LaneFacts,
+    without_key: u64,
+}
+
+/// What a lane tells.
+#[derive(Debug)]
+pub enum Note {
+    /// Something begins: its key, its group, whether somebody wants to know of it.
+    Begin(Key, Key, bool),
+    /// Something ends.
+    End(Key, bool),
+}
+
+/// Groups that are told apart.
+const GROUPS_MAX: usize = 1 << 16;
+/// The longest ones that are shown, if nobody says how many.
+const LONGEST: usize = 10;
+
+impl Timed for Open {
+    fn time(&self) -> i64 {
+        self.time
+    }
+}
+
+impl Places {
+    fn new(options: &PairsOptions) -> Self {
+        let mut places = Self::default();
+        places.begin = options.keys.iter().map(|key| places.place(&key.0)).collect();
+        places.end = options.keys.iter().map(|key| places.place(&key.1)).collect();
+        places.group = options.group.as_ref().map(|group| places.place(group));
+        places
+    }
+
+    fn place(&mut self, path: &Path) -> usize {
+        self.paths.iter().position(|known| known == path).unwrap_or_else(|| {
+            self.paths.push(path.clone());
+            self.paths.len() - 1
+        })
+    }
+}
+
+impl Pairs {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
+        let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
+        let mut context = Vec::new();
+        context.extend((!wishes.cpus.is_empty()).then_some(CPU));
+        context.extend((!wishes.tids.is_empty()).then_some(TID));
+        context.extend((!wishes.comms.is_empty()).then_some(COMM));
+        Needs {
+            roles: vec![(Role::Begin, fields.clone()), (Role::End, fields)],
+            context,
+            extra: Places::new(options).paths,
+            ..Needs::default()
+        }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>, options: &PairsOptions) -> Self {
+        let lanes = setup.lanes.to_vec();
+        let mut holes = Windows::default();
+        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        Self {
+            places: Places::new(options),
+            is_nested: options.is_nested,
+            is_by_key: setup.wishes.by.iter().any(|by| by == "key"),
+            has_several_hosts: lanes.iter().any(|lane| lane.host != lanes[0].host),
+            lanes,
+            holes,
+            wishes: setup.wishes.clone(),
+        }
+    }
+
+    /// The key of an event: what the role says, then what was asked for; `None` if it lacks some of that.
+    fn key(&self, lane: &Lane<'_>, meaning: Meaning<'_>, places: &[usize]) -> Option<Key> {
+        let extra = &meaning.event.class.extra;
+        let at = |place: &usize| extra.get(*place).unwrap_or(&Slot::Absent);
+        let of_role = [pair::GROUP, pair::KEY, pair::WITHIN].map(|field| meaning.value(field));
+        if let ([None, None, None], [place]) = (of_role, places) {
+            return Label::of(meaning.event, at(place)).map(Key::one);
+        }
+        let host = of_role[2].filter(|_| self.has_several_hosts).map(|_| Label::Integer(i64::from(lane.facts.host)));
+        let mut labels: Vec<Label> = host.into_iter().chain(of_role.into_iter().flatten().map(Label::from)).collect();
+        for place in places {
+            labels.push(Label::of(meaning.event, at(place))?);
+        }
+        Some(Key::from(labels))
+    }
+
+    fn group(&self, meaning: Meaning<'_>, key: &Key) -> Key {
+        if self.is_by_key {
+            return key.clone();
+        }
+        let label = match self.places.group {
+            Some(place) => meaning.event.class.extra.get(place).and_then(|slot| Label::of(meaning.event, slot)),
+            None => meaning.value(pair::PAIR_NAME).map(Label::from),
+        };
+        label.map_or(Key::Empty, Key::one)
+    }
+
+    /// Whether somebody wants to know of what this event does.
+    fn wants(&self, lane: &Lane<'_>, event: Event<'_>) -> bool {
+        let Wishes { cpus, tids, comms, .. } = &self.wishes;
+        let is_on = || event.cpu().or(lane.facts.cpu).is_some_and(|cpu| cpus.contains(&cpu));
+        let is_of = || event.context(TID).is_some_and(|tid| tids.contains(&tid));
+        let is_named = || {
+            let name = event.context_text(COMM).map(String::from_utf8_lossy);
+            name.is_some_and(|name| comms.iter().any(|comm| glob::matches(comm, &name)))
+        };
+        (cpus.is_empty() || is_on()) && (tids.is_empty() || is_of()) && (comms.is_empty() || is_named())
+    }
+
+    /// Counts what became of a beginning or an end.
+    fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
+        match fate {
+            Fate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
+            Fate::Alone(end) => sums.began_before += u64::from(end.is_wanted),
+            Fate::Replaced(open) if open.is_wanted => sums.group(open.group).never_ended += 1,
+            Fate::GivenUp(open) if open.is_wanted => {
+                sums.given_up += 1;
+                sums.group(open.group).never_ended += 1;
+            }
+            Fate::Replaced(_) | Fate::GivenUp(_) => {}
+        }
+    }
+
+    fn pair(&self, sums: &mut Sums, key: &Key, begin: Open, end: i64) {
+        let duration = begin.time.abs_diff(end);
+        if !begin.is_wanted || !is_wanted(&self.wishes, duration) {
+            return;
+        }
+        if self.holes.touch(begin.time, end) {
+            sums.group(begin.group).lost_inside += 1;
+            return;
+        }
+        let long = || Long { begin: begin.time, end, key: key.clone(), group: begin.group.clone() };
+        sums.longest.push(duration, long);
+        sums.group(begin.group).durations.record(duration);
+    }
+}
+
+impl Sums {
+    fn group(&mut self, group: Key) -> &mut Group {
+        let is_full = self.groups.len() >= GROUPS_MAX && !self.groups.contains_key(&group);
+        if is_full { &mut self.others } else { self.groups.entry(group).or_default() }
+    }
+
+    fn merge(&mut self, later: Self) {
+        for (key, group) in later.groups {
+            self.group(key).merge(group);
+        }
+        self.others.merge(later.others);
+        self.longest.merge(later.longest);
+        self.began_before += later.began_before;
+        self.without_key += later.without_key;
+        self.given_up += later.given_up;
+    }
+}
+
+impl Merge for Group {
+    fn merge(&mut self, later: Self) {
+        self.durations.merge(later.durations);
+        self.never_ended += later.never_ended;
+        self.lost_inside += later.lost_inside;
+    }
+}
+
+impl Analysis for Pairs {
+    type State = State;
+    type Lane<'a> = Lane<'a>;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "pairs", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        let sums = Sums {
+            groups: HashMap::new(),
+            others: Group::default(),
+            longest: Longest::new(self.wishes.top.unwrap_or(LONGEST)),
+            began_before: 0,
+            without_key: 0,
+            given_up: 0,
+        };
+        State { chains: Chains::new(self.is_nested, OPEN_MAX), sums }
+    }
+
+    fn enter(&self, lane: usize) -> Lane<'_> {
+        Lane { facts: &self.lanes[lane], without_key: 0 }
+    }
+
+    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+        // An event that is both ends first, then begins.
+        for role in [Role::End, Role::Begin] {
+            let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };
+            let places = if role == Role::Begin { &self.places.begin } else { &self.places.end };
+            let is_wanted = self.wants(lane, event);
+            let Some(key) = self.key(lane, meaning, places) else {
+                lane.without_key += u64::from(is_wanted);
+                return;
+            };
+            let note = match role {
+                Role::Begin => {
+                    let group = self.group(meaning, &key);
+                    Note::Begin(key, group, is_wanted)
+                }
+                _ => Note::End(key, is_wanted),
+            };
+            notes.push(event.time, note);
+        }
+    }
+
+    fn note(&self, state: &mut State, _: usize, time: i64, note: &Note) {
+        let State { chains, sums } = state;
+        let tell = |key: &Key, fate| self.decide(sums, key, fate);
+        match note {
+            Note::Begin(key, group, is_wanted) => {
+                chains.begin(key.clone(), Open { time, group: group.clone(), is_wanted: *is_wanted }, tell);
+            }
+            Note::End(key, is_wanted) => chains.end(key, End { time, is_wanted: *is_wanted }, tell),
+        }
+    }
+
+    fn leave(&self, state: &mut State, _: usize, end: Lane<'_>) {
+        state.sums.without_key += end.without_key;
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        let State { chains, sums } = left;
+        sums.merge(right.sums);
+        chains.merge(right.chains, |key, fate| self.decide(sums, key, fate));
+    }
+
+    fn anchor(&self, state: &mut State) {
+        let State { chains, sums } = state;
+        chains.anchor(|key, fate| self.decide(sums, key, fate));
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        self.report(state)
+    }
+}

@@ -1,0 +1,130 @@
+//! The tables of `pairs`: how long pairs lasted, which lasted longest, and what is still open.
+
+use std::collections::HashMap;
+
+use super::{Group, Open, Pairs, State};
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::key::Key;
+use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns, shorten};
+use crate::{Histogram, Merge};
+
+impl Pairs {
+    /// The answer so far.
+    pub(super) fn report(&self, state: &State) -> Answer {
+        let mut open: Vec<(&Key, &Open)> = state.chains.open().filter(|(_, open)| open.is_wanted).collect();
+        open.sort_unstable_by(|one, other| {
+            (one.1.time, one.0, &one.1.group).cmp(&(other.1.time, other.0, &other.1.group))
+        });
+        let mut still: HashMap<&Key, u64> = HashMap::new();
+        for (_, open) in &open {
+            *still.entry(&open.group).or_default() += 1;
+        }
+        let mut durations = Histogram::default();
+        state.sums.groups.values().chain([&state.sums.others]).for_each(|group| durations.merge_from(&group.durations));
+        let mut tables = vec![
+            self.total(state, &durations, open.len() as u64),
+            self.per_group(state, &still),
+            self.longest(state),
+            self.open(&open),
+            distribution("How long pairs last", &durations, &self.wishes),
+        ];
+        let span_ns = crate::setup::span_ns(&self.lanes);
+        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        Answer { tables }
+    }
+
+    fn total(&self, state: &State, durations: &Histogram, open: u64) -> Table {
+        let mut columns = columns();
+        columns.extend(percentile_columns());
+        columns.push(Column::of("never_ended", "Never ended", "pairs"));
+        columns.push(Column::of("lost_inside", "Lost inside", "pairs"));
+        columns.push(Column::of("began_before", "Began before", "pairs"));
+        columns.push(Column::of("without_key", "Without key", "events"));
+        columns.push(Column::of("given_up", "Given up", "pairs"));
+        let sums = &state.sums;
+        let groups = || sums.groups.values().chain([&sums.others]);
+        let alone = state.chains.alone().filter(|(_, end)| end.is_wanted).count() as u64;
+        let mut row = cells(durations);
+        row.extend(percentile_cells(durations));
+        let counts = [
+            groups().map(|group| group.never_ended).sum::<u64>() + open,
+            groups().map(|group| group.lost_inside).sum(),
+            sums.began_before + alone,
+            sums.without_key,
+            sums.given_up,
+        ];
+        row.extend(counts.map(|count| Cell::Count(Bounded::exact(count))));
+        let mut table = Table::new("total", "All pairs", columns);
+        table.rows.push(row);
+        table
+    }
+
+    fn per_group(&self, state: &State, still: &HashMap<&Key, u64>) -> Table {
+        let mut columns_of = vec![Column::new("group", "Group", Class::Mixed)];
+        columns_of.extend(columns());
+        columns_of.extend(percentile_columns());
+        columns_of.push(Column::of("never_ended", "Never ended", "pairs"));
+        columns_of.push(Column::of("lost_inside", "Lost inside", "pairs"));
+        let mut table = Table::new("per-group", "Groups", columns_of);
+        table.plot = Some(Plot::Bars { value: 2 });
+        let none = Group::default();
+        let mut groups: Vec<(&Key, &Group)> = state.sums.groups.iter().collect();
+        groups.extend(still.keys().filter(|key| !state.sums.groups.contains_key(**key)).map(|key| (*key, &none)));
+        groups.sort_unstable_by(|one, other| {
+            other.1.durations.sum().cmp(&one.1.durations.sum()).then_with(|| one.0.cmp(other.0))
+        });
+        let row = |name: Cell, group: &Group, open: u64| {
+            let mut row = vec![name];
+            row.extend(cells(&group.durations));
+            row.extend(percentile_cells(&group.durations));
+            let counts = [group.never_ended + open, group.lost_inside];
+            row.extend(counts.map(|count| Cell::Count(Bounded::exact(count))));
+            row
+        };
+        let open = |key: &Key| still.get(key).copied().unwrap_or(0);
+        table.rows = groups.into_iter().map(|(key, group)| row(key.cell(), group, open(key))).collect();
+        let others = &state.sums.others;
+        if !others.durations.is_empty() || others.never_ended + others.lost_inside > 0 {
+            table.rows.push(row(Cell::Unknown, others, 0));
+        }
+        shorten(&mut table, self.wishes.top);
+        table
+    }
+
+    fn longest(&self, state: &State) -> Table {
+        let columns = vec![
+            Column::new("duration", "Duration", Class::Duration),
+            Column::new("begin", "Begin", Class::Timestamp),
+            Column::new("end", "End", Class::Timestamp),
+            Column::new("key", "Key", Class::Mixed),
+            Column::new("group", "Group", Class::Mixed),
+        ];
+        let mut table = Table::new("longest", "The longest", columns);
+        table.plot = Some(Plot::Bars { value: 0 });
+        for (duration, long) in state.sums.longest.iter() {
+            table.rows.push(vec![
+                Cell::Duration(Bounded::exact(duration)),
+                Cell::Timestamp(long.begin),
+                Cell::Timestamp(long.end),
+                long.key.cell(),
+                long.group.cell(),
+            ]);
+        }
+        table
+    }
+
+    fn open(&self, open: &[(&Key, &Open)]) -> Table {
+        let columns = vec![
+            Column::new("begin", "Begin", Class::Timestamp),
+            Column::new("key", "Key", Class::Mixed),
+            Column::new("group", "Group", Class::Mixed),
+        ];
+        let mut table = Table::new("open", "Never ended", columns);
+        let kept = self.wishes.top.unwrap_or(open.len()).min(open.len());
+        table.omitted = (open.len() - kept) as u64;
+        for (key, open) in &open[..kept] {
+            table.rows.push(vec![Cell::Timestamp(open.time), key.cell(), open.group.cell()]);
+        }
+        table
+    }
+}

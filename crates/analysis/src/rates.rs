@@ -1,0 +1,292 @@
+//! `rates`: how many events of each class, or of each CPU, in each period.
+//!
+//! ```text
+//! period     0        1        2        3
+//! open       ▂ 3      █ 40     ▂ 2      · 0      min 0  avg 11  max 40
+//! ```
+//!
+//! A lane counts what falls into the period that it is in, which costs a comparison and an addition per event, and puts
+//! the sums into a [`Course`] when the next period begins. Periods become longer where there would be too many counts.
+
+mod course;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::count::{at_least, lost_of};
+use crate::statistics::saturated;
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+pub use course::{Course, Periods};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Rates {
+    /// What is told apart: names of classes, or nothing.
+    names: Vec<Arc<str>>,
+    /// For each class the place of its name.
+    name_of_class: Vec<u32>,
+    lanes: Vec<LaneFacts>,
+    is_by_lane: bool,
+    periods: Periods,
+    wishes: Wishes,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    course: Course,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane {
+    /// What its series begin with.
+    series: u64,
+    /// The period that it is in, and from when to when that is.
+    period: i64,
+    span: (i64, i64),
+    /// Events in this period, by name; which are not 0.
+    counts: Vec<u64>,
+    counted: Vec<u32>,
+    course: Course,
+}
+
+impl Rates {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs { all: true, ..Needs::default() }
+    }
+
+    /// The analysis of these lanes. `by` may have `class` (also without it), `cpu` or `stream`.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let by = |wanted: &[&str]| setup.wishes.by.iter().any(|by| wanted.contains(&by.as_str()));
+        let is_by_lane = by(&["cpu", "stream"]);
+        let is_by_class = !is_by_lane || by(&["class", "name"]);
+        let mut places: BTreeMap<Arc<str>, u32> = BTreeMap::new();
+        let mut names = Vec::new();
+        let mut place_of = |name: Arc<str>| {
+            *places.entry(Arc::clone(&name)).or_insert_with(|| {
+                names.push(name);
+                names.len() as u32 - 1
+            })
+        };
+        let all: Arc<str> = "".into();
+        let name_of = |class: &crate::BoundClass| Arc::clone(if is_by_class { &class.name } else { &all });
+        let name_of_class = setup.classes.iter().map(|class| place_of(name_of(class))).collect();
+        Self {
+            names,
+            name_of_class,
+            lanes: setup.lanes.to_vec(),
+            is_by_lane,
+            periods: Periods::new(setup),
+            wishes: setup.wishes.clone(),
+        }
+    }
+
+    /// The lane, if lanes are told apart, and the name of a series.
+    fn series(&self, series: u64) -> (Option<usize>, &Arc<str>) {
+        let count = self.names.len().max(1) as u64;
+        let lane = (series / count) as usize;
+        (self.is_by_lane.then_some(lane), &self.names[(series % count) as usize])
+    }
+
+    /// Columns that say which series it is.
+    fn columns(&self) -> Vec<Column> {
+        let mut columns = Vec::new();
+        if self.is_by_lane {
+            columns.push(Column::new("stream", "Stream", Class::Text));
+            columns.push(Column::new("cpu", "CPU", Class::Cpu));
+        }
+        columns.push(Column::new("name", "Event", Class::Text));
+        columns
+    }
+
+    fn cells(&self, series: u64) -> Vec<Cell> {
+        let (lane, name) = self.series(series);
+        let mut cells = Vec::new();
+        if let Some(lane) = lane {
+            let facts = &self.lanes[lane];
+            cells.push(Cell::Text(facts.stream_names()));
+            cells.push(facts.cpu.map_or(Cell::Empty, Cell::Cpu));
+        }
+        cells.push(if name.is_empty() { Cell::Empty } else { Cell::Text(name.to_string()) });
+        cells
+    }
+
+    /// How many events may be missing in a span of time, if that is known.
+    fn lost(&self, series: u64, begin: i64, end: i64) -> Option<u64> {
+        let touched = |lane: &LaneFacts| lane.holes.touch(begin, end);
+        match self.series(series).0 {
+            Some(lane) if touched(&self.lanes[lane]) => self.lanes[lane].lost,
+            Some(_) => Some(0),
+            None => {
+                let mut lanes = self.lanes.iter().filter(|lane| touched(lane));
+                lanes.try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
+            }
+        }
+    }
+
+    /// Least, average and most events in a period.
+    fn rates(&self, course: &Course, series: &[(u64, Sum)]) -> Table {
+        let mut columns = self.columns();
+        columns.push(Column::of("count", "Count", "events"));
+        columns.push(Column::of("min", "Min", "events in a period"));
+        columns.push(Column::of("avg", "Avg", "events in a period"));
+        columns.push(Column::of("max", "Max", "events in a period"));
+        let mut table = Table::new("rates", "Events in a period", columns);
+        let Some((begin, end)) = self.periods.span(course) else { return table };
+        let width = self.periods.width(course);
+        let length = begin.abs_diff(end).max(1);
+        // A last period that is shorter would have less than it should.
+        let whole_periods = length / width;
+        for (series, sum) in series {
+            let lost = if self.is_by_lane { self.lanes[self.lane(*series)].lost } else { lost_of(&self.lanes) };
+            let mut row = self.cells(*series);
+            let max = if whole_periods > 0 { sum.max } else { sum.count };
+            let min = if sum.periods < whole_periods { 0 } else { sum.min.unwrap_or(max) };
+            let average = (u128::from(sum.count) * u128::from(width) + u128::from(length / 2)) / u128::from(length);
+            row.push(Cell::Count(at_least(sum.count, lost)));
+            row.extend([min, saturated(average), max].map(|count| Cell::Count(Bounded::exact(count))));
+            table.rows.push(row);
+        }
+        table
+    }
+
+    fn lane(&self, series: u64) -> usize {
+        (series / self.names.len().max(1) as u64) as usize
+    }
+
+    fn course(&self, course: &Course, series: &[(u64, Sum)]) -> Table {
+        let mut columns = vec![Column::new("period", "Period", Class::TimeRange)];
+        columns.extend(self.columns());
+        columns.push(Column::of("count", "Count", "events"));
+        let count_column = columns.len() - 1;
+        let mut table = Table::new("course", "Events over time", columns);
+        table.plot = Some(Plot::Course { time: 0, series: Some(count_column - 1), value: count_column });
+        let wanted: BTreeMap<u64, ()> = series.iter().map(|(series, _)| (*series, ())).collect();
+        for ((period, series), &count) in course.counts() {
+            if !wanted.contains_key(&series) {
+                continue;
+            }
+            let (begin, end) = self.periods.at(course, period);
+            let mut row = vec![Cell::TimeRange(Some(begin), Some(end))];
+            row.extend(self.cells(series));
+            row.push(Cell::Count(at_least(count, self.lost(series, begin, end))));
+            table.rows.push(row);
+        }
+        table
+    }
+}
+
+/// What a series adds up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    count: u64,
+    /// Least and most in a period that is whole and has any.
+    min: Option<u64>,
+    max: u64,
+    /// How many of these there are.
+    periods: u64,
+}
+
+impl Lane {
+    /// Puts what was counted in the period into the course.
+    fn flush(&mut self) {
+        for name in self.counted.drain(..) {
+            let count = std::mem::take(&mut self.counts[name as usize]);
+            self.course.add(self.period, self.series + u64::from(name), count);
+        }
+    }
+}
+
+impl Analysis for Rates {
+    type State = State;
+    type Lane<'a> = Lane;
+    type Note = ();
+
+    fn identity(&self) -> Identity {
+        Identity { name: "rates", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Lane
+    }
+
+    fn init(&self) -> State {
+        State { course: self.periods.course() }
+    }
+
+    fn enter(&self, lane: usize) -> Lane {
+        let lane = if self.is_by_lane { lane as u64 } else { 0 };
+        Lane {
+            series: lane * self.names.len() as u64,
+            period: 0,
+            span: (0, 0),
+            counts: vec![0; self.names.len()],
+            counted: Vec::new(),
+            course: self.periods.course(),
+        }
+    }
+
+    #[inline]
+    fn step(&self, lane: &mut Lane, event: Event<'_>, _: &mut Notes<()>) {
+        if event.time < lane.span.0 || event.time >= lane.span.1 {
+            lane.flush();
+            if event.time == i64::MIN {
+                return;
+            }
+            (lane.period, lane.span) = self.periods.of(event.time);
+        }
+        let name = self.name_of_class[event.number];
+        let count = &mut lane.counts[name as usize];
+        if *count == 0 {
+            lane.counted.push(name);
+        }
+        *count += 1;
+    }
+
+    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+
+    fn leave(&self, state: &mut State, _: usize, mut end: Lane) {
+        end.flush();
+        state.course.merge(end.course);
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.course.merge(right.course);
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        let course = &state.course;
+        let span = self.periods.span(course);
+        let width = self.periods.width(course);
+        let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
+        for ((period, series), &count) in course.counts() {
+            let sum = sums.entry(series).or_default();
+            let (begin, end) = self.periods.at(course, period);
+            sum.count += count;
+            if begin.abs_diff(end) == width {
+                sum.min = Some(sum.min.map_or(count, |min| min.min(count)));
+                sum.max = sum.max.max(count);
+                sum.periods += 1;
+            }
+        }
+        let mut series: Vec<(u64, Sum)> = sums.into_iter().collect();
+        let by_name = |one: &u64, other: &u64| self.series(*one).cmp(&self.series(*other));
+        series.sort_by(|one, other| other.1.count.cmp(&one.1.count).then_with(|| by_name(&one.0, &other.0)));
+        let kept = self.wishes.top.unwrap_or(usize::MAX).min(series.len());
+        let omitted = (series.len() - kept) as u64;
+        series.truncate(kept);
+        let mut tables = vec![self.rates(course, &series), self.course(course, &series)];
+        tables[0].omitted = omitted;
+        tables.iter_mut().for_each(|table| table.span_ns = span);
+        Answer { tables }
+    }
+}

@@ -1,0 +1,95 @@
+//! Columns and cells that tables of durations have in common: count, total, min, avg, max, stdev, percentiles; and the
+//! table of a distribution.
+
+use crate::answer::{Bounded, Cell, Class, Column, Plot, Table};
+use crate::{Bins, Histogram, Wishes};
+
+/// Columns of [`cells`].
+#[must_use]
+pub fn columns() -> Vec<Column> {
+    vec![
+        Column::of("count", "Count", "intervals"),
+        Column::new("total", "Total", Class::Duration),
+        Column::new("min", "Min", Class::Duration),
+        Column::new("avg", "Avg", Class::Duration),
+        Column::new("max", "Max", Class::Duration),
+        Column::new("stdev", "Stdev", Class::Duration),
+    ]
+}
+
+/// Columns of [`percentile_cells`].
+#[must_use]
+pub fn percentile_columns() -> Vec<Column> {
+    let column = |(name, title)| Column::new(name, title, Class::Duration);
+    [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")].map(column).to_vec()
+}
+
+/// What there is to say of these durations.
+#[must_use]
+pub fn cells(durations: &Histogram) -> Vec<Cell> {
+    let count = durations.count();
+    let duration = |value: Option<u64>| value.map_or(Cell::Empty, |value| Cell::Duration(Bounded::exact(value)));
+    let average = (count > 0).then(|| {
+        let count = u128::from(count);
+        saturated((durations.sum() + count / 2) / count)
+    });
+    let deviation = durations.sample_standard_deviation().map(|deviation| deviation.round() as u64);
+    vec![
+        Cell::Count(Bounded::exact(count)),
+        Cell::Duration(Bounded::exact(saturated(durations.sum()))),
+        duration(durations.min()),
+        duration(average),
+        duration(durations.max()),
+        duration(deviation),
+    ]
+}
+
+/// Percentiles 50, 90, 99 and 99.9; their bounds are those of the histogram's buckets.
+#[must_use]
+pub fn percentile_cells(durations: &Histogram) -> Vec<Cell> {
+    let quantiles = durations.quantiles([0.5, 0.9, 0.99, 0.999]);
+    quantiles.map(|quantile| quantile.map_or(Cell::Empty, Cell::Duration)).to_vec()
+}
+
+/// How durations are distributed, in bins that are as wide as wanted, or each reach the same multiple further.
+#[must_use]
+pub fn distribution(title: impl Into<String>, durations: &Histogram, wishes: &Wishes) -> Table {
+    let columns = vec![
+        Column::new("low", "From", Class::Duration),
+        Column::new("high", "Below", Class::Duration),
+        Column::of("count", "Count", "intervals"),
+    ];
+    let mut table = Table::new("distribution", title, columns);
+    table.plot = Some(Plot::Histogram { low: 0, high: 1, count: 2 });
+    let low = wishes.min_ns.or(durations.min());
+    let high = wishes.max_ns.or(durations.max());
+    let Some((low, high)) = low.zip(high).filter(|_| !durations.is_empty()) else { return table };
+    let bins = Bins::logarithmic(low, high, u16::try_from(wishes.bins).unwrap_or(u16::MAX));
+    for bin in durations.distribution(&bins).bins {
+        table.rows.push(vec![
+            Cell::Duration(Bounded::exact(bin.low)),
+            Cell::Duration(Bounded::exact(bin.high.saturating_add(1))),
+            Cell::Count(bin.count),
+        ]);
+    }
+    table
+}
+
+/// Leaves the first rows, and says how many there are beyond.
+pub fn shorten(table: &mut Table, top: Option<usize>) {
+    let kept = top.unwrap_or(usize::MAX).min(table.rows.len());
+    table.omitted += (table.rows.len() - kept) as u64;
+    table.rows.truncate(kept);
+}
+
+/// Whether somebody wants to know of something that takes so long.
+#[must_use]
+pub fn is_wanted(wishes: &Wishes, duration_ns: u64) -> bool {
+    wishes.min_ns.is_none_or(|min| min <= duration_ns) && wishes.max_ns.is_none_or(|max| duration_ns <= max)
+}
+
+/// A sum that may be too large for 64 bits.
+#[must_use]
+pub fn saturated(sum: u128) -> u64 {
+    u64::try_from(sum).unwrap_or(u64::MAX)
+}
