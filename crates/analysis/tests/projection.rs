@@ -84,7 +84,7 @@ fn compare(trace: &Trace) -> Counts {
             (Role::Wakeup, vec![wake::WOKEN_TID]),
         ],
         context: vec![CPU],
-        extra: vec![],
+        ..Needs::default()
     };
     let class = StreamClass { decoder: &trace.decoder, stream_class: 0, facts: facts() };
     let bindings = Bindings::new(&[class], &Mapping::built_in(), &needs, &|_, _| true).unwrap();
@@ -144,8 +144,12 @@ fn compare(trace: &Trace) -> Counts {
 #[test]
 fn everything_can_be_asked_of_every_trace() {
     let roles = ROLES.iter().map(|facts| (facts.role, (0..facts.fields.len()).collect())).collect();
-    let needs =
-        Needs { roles, context: vec![0, 1, 2, 3], extra: vec![kymo_filter::Path::parse("event.name").unwrap()] };
+    let needs = Needs {
+        roles,
+        context: vec![0, 1, 2, 3],
+        extra: vec![kymo_filter::Path::parse("event.name").unwrap()],
+        ..Needs::default()
+    };
     for folder in ["perf-taskset2", "context-switches", "flipping-endianness", "bug446190", "exp"] {
         for trace in traces(&corpus().join("ctf/tracecompass").join(folder), Compile::WhenWorthIt) {
             let class = |stream_class| StreamClass { decoder: &trace.decoder, stream_class, facts: facts() };
@@ -232,6 +236,7 @@ fn conditions_choose_sections() {
         roles: vec![(Role::Begin, vec![0, 1, 2, 3]), (Role::End, vec![0])],
         context: vec![0, 1, 2, 3],
         extra: vec![kymo_filter::Path::parse("kind").unwrap(), kymo_filter::Path::parse("event.id").unwrap()],
+        ..Needs::default()
     };
     let class = StreamClass { decoder: &traces[0].decoder, stream_class: 0, facts: facts() };
     let bindings = Bindings::new(&[class], &[Mapping::parse(MAPPING).unwrap()], &needs, &|_, _| true).unwrap();
