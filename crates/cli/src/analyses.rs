@@ -2,15 +2,14 @@
 //!
 //! ```text
 //! ALL ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
-//!                          ── refusal ─> why not of these traces
-//!                          ── ask ─────> Answer, Report
+//!                          ── ask ─────> Answer, Report, or why there is none
 //! ```
 
 use std::io;
 
 use kymo_session::{
-    AnalysisKind, AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter, Plot, Progress,
-    Report, Selection, Session, Table, Zone,
+    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter,
+    Plot, Progress, Report, Selection, Session, Table, Zone,
 };
 
 use crate::Outcome;
@@ -30,14 +29,21 @@ pub(crate) struct Analysis {
     pub(crate) description: &'static str,
     /// The tables that it can answer with, without rows.
     pub(crate) tables: fn() -> Answer,
-    /// Why it cannot be asked of these traces.
-    pub(crate) refusal: fn(&Session) -> Option<String>,
     /// Its answer.
     pub(crate) ask: fn(&Session, &AnalysisOptions, &Progress) -> Asked,
 }
 
-/// What comes of a question: the answer and what it lacks, or what is wrong with the question.
-pub(crate) type Asked = Result<(Answer, Report), String>;
+/// What comes of a question: the answer and what it lacks.
+pub(crate) type Asked = Result<(Answer, Report), Refusal>;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The question is wrong.
+    Question(String),
+    /// These traces cannot answer it.
+    Traces(String),
+}
 
 /// All of them, in the order in which people should see them.
 pub(crate) const ALL: &[Analysis] = &[
@@ -46,7 +52,6 @@ pub(crate) const ALL: &[Analysis] = &[
         title: "Busy CPUs",
         description: "How long CPUs were busy, and with which threads.",
         tables: || AnalysisKind::Cpu.tables(),
-        refusal: |_| None,
         ask: |session, options, progress| ask(AnalysisKind::Cpu, session, options, progress),
     },
     Analysis {
@@ -54,19 +59,25 @@ pub(crate) const ALL: &[Analysis] = &[
         title: "Events by class",
         description: "How often events of each class occur.",
         tables: || Answer { tables: vec![count_table()] },
-        refusal: |_| None,
         ask: count,
     },
 ];
 
-fn ask(
-    kind: AnalysisKind,
-    session: &Session,
-    options: &AnalysisOptions,
-    progress: &Progress,
-) -> Result<(Answer, Report), String> {
-    let analysed = session.ask(kind, options, progress).map_err(|failure| failure.to_string())?;
-    Ok((analysed.answer, analysed.report))
+fn ask(kind: AnalysisKind, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
+    match session.ask(kind, options, progress) {
+        Ok(analysed) => Ok((analysed.answer, analysed.report)),
+        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
+        Err(failure) => Err(Refusal::Question(failure.to_string())),
+    }
+}
+
+impl Analysis {
+    /// Why it has no answer for these traces, whatever the options ask; found without reading events.
+    pub(crate) fn refusal(&self, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
+        // No event is that late.
+        let nothing = AnalysisOptions { begin_ns: Some(i64::MAX), end_ns: Some(i64::MAX), ..options.clone() };
+        (self.ask)(session, &nothing, &Progress::default()).err()
+    }
 }
 
 /// The analysis of this name.
@@ -92,16 +103,16 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     let selection = selection(session, &[], wanted.filter.as_deref(), zone);
     let top = if face.csv || face.json || face.lami { None } else { Some(TOP) };
     let options = wanted.options(selection, between, top);
-    if let Some(reason) = (analysis.refusal)(session) {
-        eprintln!("error: {reason}");
-        return Ok(Outcome::Incomplete);
-    }
     let progress = Progress::default();
     let work = || (analysis.ask)(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     match asked {
         Ok((answer, report)) => show(session, analysis, &answer, &report, arguments),
-        Err(message) => refuse(&message),
+        Err(Refusal::Question(message)) => refuse(&message),
+        Err(Refusal::Traces(message)) => {
+            eprintln!("error: {message}");
+            Ok(Outcome::Incomplete)
+        }
     }
 }
 
@@ -128,7 +139,7 @@ fn count(session: &Session, options: &AnalysisOptions, progress: &Progress) -> A
         ("--period", options.period_ns.is_some()),
     ];
     if let Some((option, _)) = is_asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        return Err(format!("`count` has no {option}; --filter may say it"));
+        return Err(Refusal::Question(format!("`count` has no {option}; --filter may say it")));
     }
     let selection = within(options)?;
     let counts = session.count(&CountOptions { selection, sizes: false }, progress);
@@ -161,7 +172,7 @@ fn by_name(counts: &Counts) -> Vec<(String, u64)> {
 }
 
 /// The selection, with span and CPUs as parts of its expression: packets beyond them are not read.
-fn within(options: &AnalysisOptions) -> Result<Selection, String> {
+fn within(options: &AnalysisOptions) -> Result<Selection, Refusal> {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(options.begin_ns.map(|begin| format!("$time >= {begin}")));
     parts.extend(options.end_ns.map(|end| format!("$time <= {end}")));
@@ -174,7 +185,7 @@ fn within(options: &AnalysisOptions) -> Result<Selection, String> {
     if !parts.is_empty() {
         let text = parts.join(" && ");
         let problems = |problems: Vec<kymo_session::FilterProblem>| {
-            problems.iter().map(|problem| problem.render(&text)).collect::<String>()
+            Refusal::Question(problems.iter().map(|problem| problem.render(&text)).collect())
         };
         selection.filter = Some(Filter::parse(&text).map_err(problems)?);
     }

@@ -16,11 +16,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use kymo_session::{Filter, Progress, Selection, Session, Zone};
+use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, Zone};
 use serde_json::Value;
 
 use crate::Outcome;
-use crate::analyses::{self, Analysis};
+use crate::analyses::{self, Analysis, Refusal};
 use crate::answer::lami::{Description, VERSION, error, metadata, write};
 use crate::arguments::WantedArguments;
 use crate::show::bytes;
@@ -30,7 +30,7 @@ Examples:
   kymo lami count --metadata
   kymo lami count --begin 1457113582794565804 --limit 10 my-trace
 
-In Trace Compass: External Analyses > Add External Analysis, and `kymo lami count` as command.
+In Trace Compass: External Analyses > Add External Analysis, and `kymo lami cpu` as command.
 
 Exit status: 0 the output is what was asked for, else the output is an object with
 `error-message` and `error-code`.";
@@ -72,15 +72,9 @@ pub(crate) struct LamiArguments {
 /// Time between two lines of progress.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Why there is no result.
-struct Refusal {
-    message: String,
-    code: u8,
-}
-
-/// The question is wrong.
-const USAGE: u8 = 2;
-/// The traces are.
+/// The code of a wrong question.
+const QUESTION: u8 = 2;
+/// The code of traces that cannot answer it.
 const TRACES: u8 = 1;
 
 /// Answers as the protocol wants it.
@@ -89,7 +83,11 @@ pub(crate) fn run(arguments: &LamiArguments) -> io::Result<Outcome> {
     match answer(arguments, &mut out)? {
         Ok(()) => out.flush().map(|()| Outcome::Complete),
         Err(refusal) => {
-            writeln!(out, "{}", error(&refusal.message, refusal.code))?;
+            let (message, code) = match &refusal {
+                Refusal::Question(message) => (message, QUESTION),
+                Refusal::Traces(message) => (message, TRACES),
+            };
+            writeln!(out, "{}", error(message.strip_prefix("error: ").unwrap_or(message), code))?;
             out.flush().map(|()| Outcome::Incomplete)
         }
     }
@@ -97,7 +95,7 @@ pub(crate) fn run(arguments: &LamiArguments) -> io::Result<Outcome> {
 
 /// What was typed makes no sense to the parser of arguments.
 pub(crate) fn wrong_usage(message: &str) -> Value {
-    error(message, USAGE)
+    error(message.strip_prefix("error: ").unwrap_or(message), QUESTION)
 }
 
 fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<(), Refusal>> {
@@ -112,18 +110,25 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
         let description = Description { name: analysis.name, title: analysis.title, description: analysis.description };
         return writeln!(out, "{}", metadata(description, &(analysis.tables)())).map(Ok);
     }
-    let session = match open(arguments, analysis) {
-        Ok(session) => session,
-        Err(refusal) => return Ok(Err(refusal)),
-    };
-    if arguments.test_compatibility {
-        return Ok(Ok(()));
+    match opened(arguments) {
+        Err(refusal) => Ok(Err(refusal)),
+        Ok((session, options)) if arguments.test_compatibility => {
+            Ok(analysis.refusal(&session, &options).map_or(Ok(()), Err))
+        }
+        Ok((session, options)) => results(&session, analysis, &options, arguments, out),
     }
-    let selection = match selection(&session, arguments) {
-        Ok(selection) => selection,
-        Err(message) => return Ok(Err(Refusal { message, code: USAGE })),
-    };
-    results(&session, analysis, selection, arguments, out)
+}
+
+/// The traces, and what is asked of them.
+fn opened(arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), Refusal> {
+    if arguments.traces.is_empty() {
+        return Err(Refusal::Question("which trace?".to_owned()));
+    }
+    let session = crate::session(&arguments.traces, arguments.threads, 0);
+    let session = session.map_err(|failure| Refusal::Traces(failure.render()))?;
+    let selection = selection(&session, arguments).map_err(Refusal::Question)?;
+    let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);
+    Ok((session, options))
 }
 
 fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
@@ -134,20 +139,7 @@ fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
             None => format!("there is no analysis `{name}`; there are: {}", analyses::names()),
         },
     };
-    Err(Refusal { message, code: USAGE })
-}
-
-fn open(arguments: &LamiArguments, analysis: &Analysis) -> Result<Session, Refusal> {
-    let unusable = |message| Refusal { message, code: TRACES };
-    if arguments.traces.is_empty() {
-        return Err(Refusal { message: "which trace?".to_owned(), code: USAGE });
-    }
-    let session =
-        crate::session(&arguments.traces, arguments.threads, 0).map_err(|failure| unusable(failure.render()))?;
-    match (analysis.refusal)(&session) {
-        None => Ok(session),
-        Some(reason) => Err(unusable(reason)),
-    }
+    Err(Refusal::Question(message))
 }
 
 /// The selection, or what is wrong with it.
@@ -173,19 +165,19 @@ fn selection(session: &Session, arguments: &LamiArguments) -> Result<Selection, 
 fn results(
     session: &Session,
     analysis: &Analysis,
-    selection: Selection,
+    options: &AnalysisOptions,
     arguments: &LamiArguments,
     out: &mut impl Write,
 ) -> io::Result<Result<(), Refusal>> {
-    let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);
     let progress = Progress::default();
-    let work = || (analysis.ask)(session, &options, &progress);
+    let work = || (analysis.ask)(session, options, &progress);
     let asked = if arguments.output_progress { told(&progress, work)? } else { work() };
     match asked {
         Ok((answer, report)) => {
-            write(&answer.tables.iter().collect::<Vec<_>>(), &(analysis.tables)(), &report, out).map(Ok)
+            let tables: Vec<&Table> = answer.tables.iter().collect();
+            write(&tables, &(analysis.tables)(), &report, out).map(Ok)
         }
-        Err(message) => Ok(Err(Refusal { message, code: USAGE })),
+        Err(refusal) => Ok(Err(refusal)),
     }
 }
 

@@ -76,6 +76,10 @@ fn the_compatibility() {
     check("lami count --test-compatibility demo", &expect![[r#""#]]);
     let error = object("lami count --test-compatibility no-such-trace", "error");
     assert_eq!(error["error-code"], 1);
+    // There are no threads of a kernel in it.
+    let error = object("lami cpu --test-compatibility demo", "error");
+    assert!(error["error-message"].as_str().is_some_and(|text| text.contains("thread_switch")), "{error}");
+    assert_eq!(object("lami cpu demo", "error"), error);
 }
 
 /// Every table and class is one of the metadata.

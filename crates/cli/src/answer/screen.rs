@@ -141,6 +141,9 @@ mod tests {
             (screen.begun("Preemptions", 7), plain.begun("Preemptions", 7)),
             ("Preemp…".into(), "Preemp.".into())
         );
+        assert_eq!(screen.cut_process("lttng-sessiond (4042 of 3997)", 24), "lttn…iond (4042 of 3997)");
+        assert_eq!(screen.cut_process("lttng-sessiond (4042 of 3997)", 14), "lttng-s… 3997)");
+        assert_eq!(screen.cut_process("a name without numbers", 9), "a na…bers");
         // A character of two columns is not cut in halves.
         assert_eq!(screen.cut("音楽再生中", 6), "音…中");
         assert_eq!(
