@@ -13,8 +13,10 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, fork, priority, switch, thread_state};
 use crate::threads::{Life, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
 use crate::windows::Windows;
@@ -72,8 +74,12 @@ struct CpuSums {
 }
 
 /// What is known of a thread's life.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadRow {
+    /// How many lives of the same number were before.
+    lives_before: u32,
+    /// How many CPUs began to run it, less those that stopped.
+    running_on: i32,
     comm: Option<Comm>,
     pid: Option<i32>,
     run_ns: u64,
@@ -88,15 +94,34 @@ pub struct ThreadRow {
 }
 
 /// What is known behind a part of the trace.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// By lane, then by CPU.
     cpus: Vec<Vec<(u32, CpuState)>>,
     /// By lane: which CPU runs which thread, and which life of it.
     running: Vec<Vec<(u32, i32, i64)>>,
     threads: Threads<ThreadRow>,
-    /// Lives that are over, in pieces.
-    over: Vec<(ThreadId, ThreadRow)>,
+    over: Over,
+}
+
+/// Lives that are over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Over {
+    /// Those that may be shown.
+    rows: Ranking<(ThreadId, ThreadRow)>,
+    /// All of them, by machine and process.
+    processes: HashMap<(u16, Option<i32>), Process>,
+}
+
+/// Lives of one process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Process {
+    threads: u64,
+    runs: u64,
+    run_ns: u64,
+    doubt_ns: u64,
+    /// Its first thread's: since when that lived, and its name.
+    name: Option<(i64, Comm)>,
 }
 
 /// A lane while it is read.
@@ -238,13 +263,10 @@ impl CpuSums {
 }
 
 impl ThreadRow {
-    fn of(run: Run) -> Self {
-        Self { run_ns: run.ns, doubt_ns: run.doubt_ns, ..Self::default() }
-    }
-
     /// It begins to run on a CPU.
     fn begins_on(&mut self, cpu: u32) {
         self.runs += 1;
+        self.running_on += 1;
         self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != cpu));
         self.first_cpu.get_or_insert(cpu);
         self.last_cpu = Some(cpu);
@@ -271,6 +293,56 @@ impl Life for ThreadRow {
         self.first_cpu = self.first_cpu.or(later.first_cpu);
         self.last_cpu = later.last_cpu.or(self.last_cpu);
         self.prio = later.prio.or(self.prio);
+        self.running_on += later.running_on;
+    }
+
+    fn is_running(&self) -> bool {
+        self.running_on > 0
+    }
+
+    fn number(&mut self, lives_before: u32) {
+        self.lives_before = lives_before;
+    }
+}
+
+impl Over {
+    fn new(wishes: &Wishes) -> Self {
+        Self { rows: Ranking::new(wishes.top), processes: HashMap::default() }
+    }
+
+    /// Takes a life that is over.
+    fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ThreadRow) {
+        if row.runs == 0 && row.run_ns == 0 {
+            return;
+        }
+        self.processes.entry((id.key.host, row.pid)).or_default().add(id, &row);
+        if row.is_wanted(wishes, id) {
+            self.rows.push(row.run_ns, (id, row));
+        }
+    }
+
+    /// Adds what follows; `lives_before` says how many lives of a thread were before.
+    fn merge(&mut self, right: Self, lives_before: impl Fn(ThreadKey) -> u32) {
+        self.rows.merge(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
+        for (key, process) in right.processes {
+            self.processes.entry(key).or_default().join(process);
+        }
+    }
+}
+
+impl Process {
+    fn add(&mut self, id: ThreadId, row: &ThreadRow) {
+        let name = row.comm.filter(|_| row.pid == Some(id.key.tid)).map(|comm| (id.since, comm));
+        let (runs, run_ns, doubt_ns) = (row.runs, row.run_ns, row.doubt_ns);
+        self.join(Self { threads: 1, runs, run_ns, doubt_ns, name });
+    }
+
+    fn join(&mut self, other: Self) {
+        self.threads += other.threads;
+        self.runs += other.runs;
+        self.run_ns += other.run_ns;
+        self.doubt_ns += other.doubt_ns;
+        self.name = self.name.max(other.name);
     }
 }
 
@@ -334,25 +406,26 @@ fn running(cpus: &mut Vec<(u32, i32, i64)>, cpu: u32) -> &mut (u32, i32, i64) {
 }
 
 impl State {
-    /// A life ran, which may be over meanwhile.
-    fn ran(&mut self, id: ThreadId, run: Run) {
-        match self.threads.life(id) {
-            Some(row) => {
-                row.run_ns += run.ns;
-                row.doubt_ns += run.doubt_ns;
-            }
-            None => self.over.push((id, ThreadRow::of(run))),
-        }
+    /// A CPU stops running a life, which may be over meanwhile.
+    fn ran(&mut self, wishes: &Wishes, id: ThreadId, run: Run) {
+        let Some(row) = self.threads.life(id) else { return };
+        row.run_ns += run.ns;
+        row.doubt_ns += run.doubt_ns;
+        row.running_on -= 1;
+        self.threads.stopped(id, |id, row| self.over.take(wishes, id, row));
     }
 
-    fn switch(&mut self, lane: usize, host: u16, time: i64, switch: &Switch) {
+    fn switch(&mut self, wishes: &Wishes, (lane, host): (usize, u16), time: i64, switch: &Switch) {
         let key = |tid: i32| ThreadKey { host, tid };
         let (_, _, since) = *running(&mut self.running[lane], switch.cpu);
-        if let Some((tid, run)) = switch.ran.filter(|ran| ran.0 != 0) {
-            self.ran(ThreadId { key: key(tid), since }, run);
-        }
+        let began = switch.ran.map(|(tid, _)| ThreadId { key: key(tid), since });
         if switch.prev != 0 {
-            self.leaves(key(switch.prev), since, time, switch);
+            self.leaves(wishes, key(switch.prev), began, time, switch);
+        }
+        if let Some((id, (_, run))) =
+            began.zip(switch.ran).filter(|(id, _)| id.key.tid != 0 && id.key.tid != switch.prev)
+        {
+            self.ran(wishes, id, run);
         }
         let mut since = time;
         if switch.next != 0 {
@@ -366,23 +439,33 @@ impl State {
         *running(&mut self.running[lane], switch.cpu) = (switch.cpu, switch.next, since);
     }
 
-    /// A thread leaves a CPU.
-    fn leaves(&mut self, key: ThreadKey, since: i64, time: i64, switch: &Switch) {
-        let Self { threads, over, .. } = self;
-        let living = threads.living(key, time);
-        let is_run_of_older = switch.ran.is_some_and(|ran| ran.0 == switch.prev) && living.since != since;
-        let id = ThreadId { key, since: if is_run_of_older { since } else { living.since } };
-        let mut piece = ThreadRow::default();
-        let row = threads.life(id).unwrap_or(&mut piece);
-        row.preemptions += u64::from(switch.is_preempted);
-        row.comm = switch.prev_comm.or(row.comm);
-        if switch.ran.is_none() {
-            row.was_on(switch.cpu);
+    /// A thread leaves a CPU, which began to run `began`.
+    fn leaves(&mut self, wishes: &Wishes, key: ThreadKey, began: Option<ThreadId>, time: i64, switch: &Switch) {
+        let living = self.threads.living(key, time);
+        // The number may have been given away before the last switch of its old thread.
+        let older = began.filter(|id| id.key == key && id.since != living.since);
+        let row = match older {
+            Some(id) => self.threads.life(id),
+            None => Some(&mut living.row),
+        };
+        if let Some(row) = row {
+            row.preemptions += u64::from(switch.is_preempted);
+            row.comm = switch.prev_comm.or(row.comm);
+            match switch.ran {
+                Some((tid, run)) if tid == key.tid => {
+                    row.run_ns += run.ns;
+                    row.doubt_ns += run.doubt_ns;
+                    row.running_on -= 1;
+                }
+                Some(_) => {}
+                None => row.was_on(switch.cpu),
+            }
         }
-        if piece != ThreadRow::default() {
-            over.push((id, piece));
-        } else if switch.is_dead && !is_run_of_older {
-            threads.end(key, |id, row| over.push((id, row)));
+        let over = |id, row| self.over.take(wishes, id, row);
+        match older {
+            Some(id) => self.threads.stopped(id, over),
+            None if switch.is_dead => self.threads.end(key, over),
+            None => {}
         }
     }
 }
@@ -402,7 +485,8 @@ impl Analysis for Cpu {
 
     fn init(&self) -> State {
         let lanes = self.lanes.len();
-        State { cpus: vec![Vec::new(); lanes], running: vec![Vec::new(); lanes], ..State::default() }
+        let over = Over::new(&self.wishes);
+        State { cpus: vec![Vec::new(); lanes], running: vec![Vec::new(); lanes], threads: Threads::default(), over }
     }
 
     fn enter(&self, lane: usize) -> Lane<'_> {
@@ -436,10 +520,10 @@ impl Analysis for Cpu {
         let host = self.lanes[lane].host;
         let State { threads, over, .. } = state;
         match *note {
-            Note::Switch(ref switch) => state.switch(lane, host, time, switch),
+            Note::Switch(ref switch) => state.switch(&self.wishes, (lane, host), time, switch),
             Note::Fork(0, ..) | Note::Known(0, ..) => {}
             Note::Fork(tid, pid, comm) => {
-                let row = threads.begin(ThreadKey { host, tid }, time, |id, row| over.push((id, row)));
+                let row = threads.begin(ThreadKey { host, tid }, time, |id, row| over.take(&self.wishes, id, row));
                 (row.pid, row.comm) = (pid, comm);
             }
             Note::Known(tid, pid, comm) => {
@@ -469,8 +553,8 @@ impl Analysis for Cpu {
             }
         }
         let State { threads, over, .. } = left;
-        over.extend(right.over);
-        threads.merge(right.threads, |id, row| over.push((id, row)));
+        over.merge(right.over, |key| threads.lives_before(key, &right.threads));
+        threads.merge(right.threads, |id, row| over.take(&self.wishes, id, row));
     }
 
     fn finish(&self, state: &State) -> Answer {
@@ -496,7 +580,7 @@ impl Cpu {
         known.tail = right.tail.or(known.tail);
         if let Some((tid, run)) = across.filter(|across| across.0 != 0) {
             let (_, _, since) = *running(&mut left.running[lane], number);
-            left.ran(ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
+            left.ran(&self.wishes, ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
         }
     }
 }

@@ -33,6 +33,7 @@ mod names;
 pub mod pairs;
 pub mod part;
 pub mod project;
+pub mod ranking;
 pub mod rates;
 pub mod roles;
 pub mod setup;

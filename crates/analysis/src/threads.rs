@@ -9,9 +9,7 @@
 //! What is known of one life is a row of the analysis' own. A part of a trace does not see the beginning of lives that
 //! are older; merging joins the two pieces.
 
-use std::hash::Hash;
-
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// A thread's number on its machine.
@@ -36,6 +34,16 @@ pub struct ThreadId {
 pub trait Life: Default {
     /// Adds what came after.
     fn join(&mut self, later: Self);
+
+    /// A CPU is still thought to run it: more will be known, even if it is over.
+    fn is_running(&self) -> bool {
+        false
+    }
+
+    /// It is over: so many lives of its number were before it in this part.
+    fn number(&mut self, lives_before: u32) {
+        let _ = lives_before;
+    }
 }
 
 /// A life that is not over.
@@ -49,20 +57,41 @@ pub struct Living<R> {
     pub row: R,
 }
 
+/// The lives of one number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Lives<R> {
+    /// How many are over.
+    ended: u32,
+    living: Option<Living<R>>,
+}
+
 /// Lives in a part of a trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "R: Serialize + serde::de::DeserializeOwned")]
 pub struct Threads<R> {
-    live: FxHashMap<ThreadKey, Living<R>>,
+    lives: HashMap<ThreadKey, Lives<R>>,
     /// The first lives of threads, which may have begun before the part and ended in it.
-    left: FxHashMap<ThreadKey, Living<R>>,
-    /// Threads of which a life has ended in this part.
-    ended: FxHashSet<ThreadKey>,
+    left: HashMap<ThreadKey, Living<R>>,
+    /// Lives that are over while a CPU is still thought to run them, with how many were before.
+    lingering: HashMap<ThreadId, (u32, R)>,
 }
 
 impl<R> Default for Threads<R> {
     fn default() -> Self {
-        Self { live: FxHashMap::default(), left: FxHashMap::default(), ended: FxHashSet::default() }
+        Self { lives: HashMap::default(), left: HashMap::default(), lingering: HashMap::default() }
+    }
+}
+
+impl<R> Default for Lives<R> {
+    fn default() -> Self {
+        Self { ended: 0, living: None }
+    }
+}
+
+impl<R: Life> Lives<R> {
+    fn living(&mut self, now: i64) -> &mut Living<R> {
+        let is_left = self.ended == 0;
+        self.living.get_or_insert_with(|| Living { since: now, is_left, row: R::default() })
     }
 }
 
@@ -76,87 +105,127 @@ impl<R: Life> Threads<R> {
     /// The life of a thread that does something now, and since when it is known here.
     #[inline]
     pub fn living(&mut self, key: ThreadKey, now: i64) -> &mut Living<R> {
-        let ended = &self.ended;
-        let new = || Living { since: now, is_left: !ended.contains(&key), row: R::default() };
-        self.live.entry(key).or_insert_with(new)
+        self.lives.entry(key).or_default().living(now)
     }
 
     /// Since when the life of a thread is known that is not over.
     #[must_use]
     pub fn since(&self, key: ThreadKey) -> Option<i64> {
-        self.live.get(&key).map(|living| living.since)
+        Some(self.lives.get(&key)?.living.as_ref()?.since)
     }
 
     /// A life that may be over meanwhile; `None`: it is over, and complete.
     pub fn life(&mut self, id: ThreadId) -> Option<&mut R> {
         let is_it = |living: &&mut Living<R>| living.since == id.since;
-        let living = self.live.get_mut(&id.key).filter(is_it);
-        living.or_else(|| self.left.get_mut(&id.key).filter(is_it)).map(|living| &mut living.row)
+        let living = self.lives.get_mut(&id.key).and_then(|lives| lives.living.as_mut()).filter(is_it);
+        if let Some(living) = living.or_else(|| self.left.get_mut(&id.key).filter(is_it)) {
+            return Some(&mut living.row);
+        }
+        self.lingering.get_mut(&id).map(|(_, row)| row)
+    }
+
+    /// No CPU is thought to run a life any more that may be over meanwhile: `over` takes it if it is.
+    pub fn stopped(&mut self, id: ThreadId, over: impl FnOnce(ThreadId, R)) {
+        if self.lingering.get(&id).is_some_and(|(_, row)| !row.is_running())
+            && let Some((number, mut row)) = self.lingering.remove(&id)
+        {
+            row.number(number);
+            over(id, row);
+        }
     }
 
     /// The first life of a thread, if that may have begun before this part.
     #[must_use]
     pub fn first(&self, key: ThreadKey) -> Option<ThreadId> {
-        let is_left = |living: &&Living<R>| living.is_left;
-        let first = self.left.get(&key).or_else(|| self.live.get(&key).filter(is_left))?;
+        let live = || self.lives.get(&key)?.living.as_ref().filter(|living| living.is_left);
+        let first = self.left.get(&key).or_else(live)?;
         Some(ThreadId { key, since: first.since })
     }
 
     /// A thread is made now. A life with its number must be over, even if nobody saw it end: `over` takes it.
     pub fn begin(&mut self, key: ThreadKey, now: i64, over: impl FnOnce(ThreadId, R)) -> &mut R {
         self.end(key, over);
-        self.ended.insert(key);
-        self.at(key, now)
+        let lives = self.lives.entry(key).or_default();
+        &mut lives.living.insert(Living { since: now, is_left: false, row: R::default() }).row
     }
 
-    /// A thread's life is over; `over` takes it, unless it may have begun before this part.
+    /// A thread's life is over; `over` takes it, unless it may have begun before this part or a CPU is thought to run it.
     pub fn end(&mut self, key: ThreadKey, over: impl FnOnce(ThreadId, R)) {
-        let Some(living) = self.live.remove(&key) else { return };
-        self.ended.insert(key);
+        let Some(lives) = self.lives.get_mut(&key) else { return };
+        let Some(mut living) = lives.living.take() else { return };
+        let number = lives.ended;
+        lives.ended += 1;
+        let id = ThreadId { key, since: living.since };
         if living.is_left {
             self.left.insert(key, living);
+        } else if living.row.is_running() {
+            self.lingering.insert(id, (number, living.row));
         } else {
-            over(ThreadId { key, since: living.since }, living.row);
+            living.row.number(number);
+            over(id, living.row);
         }
+    }
+
+    /// How many lives of a number were before those that `right`, the part that follows, counts from 0.
+    #[must_use]
+    pub fn lives_before(&self, key: ThreadKey, right: &Self) -> u32 {
+        let Some(lives) = self.lives.get(&key) else { return 0 };
+        lives.ended + u32::from(lives.living.is_some() && right.first(key).is_none())
     }
 
     /// Adds the part that follows; `over` takes lives whose pieces are complete now.
-    pub fn merge(&mut self, right: Self, mut over: impl FnMut(ThreadId, R)) {
-        // Lives begin there that end those before, even if they are over themselves.
-        for key in right.ended.iter().filter(|key| !right.left.contains_key(key)) {
-            self.end(*key, &mut over);
+    pub fn merge(&mut self, mut right: Self, mut over: impl FnMut(ThreadId, R)) {
+        for (id, (number, row)) in right.lingering {
+            // Numbers are those of the right part.
+            let before = self.lives.get(&id.key).map_or(0, |lives| {
+                let begins = !right.left.contains_key(&id.key);
+                lives.ended + u32::from(begins && lives.living.is_some())
+            });
+            self.lingering.insert(id, (before + number, row));
         }
-        for (key, piece) in right.left {
-            self.append(key, piece, &mut over);
-            self.end(key, &mut over);
-        }
-        for (key, piece) in right.live {
-            self.append(key, piece, &mut over);
-        }
-        self.ended.extend(right.ended);
-    }
-
-    /// Adds a piece of a life.
-    fn append(&mut self, key: ThreadKey, piece: Living<R>, over: &mut impl FnMut(ThreadId, R)) {
-        if !piece.is_left {
-            self.end(key, over);
-            self.live.insert(key, piece);
-            return;
-        }
-        match self.live.get_mut(&key) {
-            Some(living) => living.row.join(piece.row),
-            None => {
-                let is_left = !self.ended.contains(&key);
-                self.live.insert(key, Living { is_left, ..piece });
+        for (key, lives) in right.lives {
+            match right.left.remove(&key) {
+                Some(piece) => {
+                    self.append(key, piece);
+                    self.end(key, &mut over);
+                    self.lives.entry(key).or_default().ended += lives.ended - 1;
+                }
+                None if lives.ended > 0 || lives.living.as_ref().is_some_and(|living| !living.is_left) => {
+                    self.end(key, &mut over);
+                    self.lives.entry(key).or_default().ended += lives.ended;
+                }
+                None => {}
+            }
+            if let Some(living) = lives.living {
+                self.append(key, living);
             }
         }
     }
 
-    /// All lives that are not with `over`: those that are not over, and those that may have begun before.
+    /// Adds a piece of a life.
+    fn append(&mut self, key: ThreadKey, piece: Living<R>) {
+        let lives = self.lives.entry(key).or_default();
+        match &mut lives.living {
+            Some(living) => living.row.join(piece.row),
+            None => lives.living = Some(Living { is_left: piece.is_left && lives.ended == 0, ..piece }),
+        }
+    }
+
+    /// All lives that `over` did not take.
     pub fn iter(&self) -> impl Iterator<Item = (ThreadId, &R)> {
-        let id = |(key, living): (&ThreadKey, &'_ Living<R>)| ThreadId { key: *key, since: living.since };
-        let pieces = self.left.iter().chain(&self.live);
-        pieces.map(move |(key, living)| (id((key, living)), &living.row))
+        self.numbered().map(|(id, _, row)| (id, row))
+    }
+
+    /// All lives that `over` did not take, with how many of the same number were before.
+    pub fn numbered(&self) -> impl Iterator<Item = (ThreadId, u32, &R)> {
+        let of = |key: &ThreadKey, living: &Living<R>| ThreadId { key: *key, since: living.since };
+        let left = self.left.iter().map(move |(key, living)| (of(key, living), 0, &living.row));
+        let live = self.lives.iter().filter_map(move |(key, lives)| {
+            let living = lives.living.as_ref()?;
+            Some((of(key, living), lives.ended, &living.row))
+        });
+        let lingering = self.lingering.iter().map(|(id, (number, row))| (*id, *number, row));
+        left.chain(live).chain(lingering)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The tables of `cpu`: what was measured, with what is not known put in.
 
-use std::collections::BTreeMap;
+use hashbrown::HashMap;
 
-use super::{Cpu, CpuState, Run, State, ThreadRow};
+use super::{Comm, Cpu, CpuState, Over, Process, Run, State, ThreadRow};
+use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::glob;
-use crate::threads::{Life, ThreadId, ThreadKey};
+use crate::threads::{ThreadId, ThreadKey};
 use crate::windows::Windows;
 
 /// A CPU, with its runs at the edges of the trace.
@@ -27,7 +28,7 @@ struct CpuRow {
 /// Everything that is known, by CPU and by thread.
 struct Whole {
     cpus: Vec<CpuRow>,
-    threads: BTreeMap<ThreadId, ThreadRow>,
+    threads: Over,
     /// Length of the union of all holes.
     holes_ns: u64,
     /// Sum of the lengths of all holes.
@@ -75,13 +76,9 @@ impl Cpu {
     }
 
     fn whole(&self, state: &State) -> Whole {
-        let mut threads: BTreeMap<ThreadId, ThreadRow> = BTreeMap::new();
-        for (id, row) in &state.over {
-            threads.entry(*id).or_default().join(row.clone());
-        }
-        for (id, row) in state.threads.iter() {
-            threads.entry(id).or_default().join(row.clone());
-        }
+        let numbered =
+            |(id, number, row): (ThreadId, u32, &ThreadRow)| (id, ThreadRow { lives_before: number, ..row.clone() });
+        let mut threads: HashMap<ThreadId, ThreadRow> = state.threads.numbered().map(numbered).collect();
         let mut cpus = Vec::new();
         for (lane, known) in state.cpus.iter().enumerate() {
             let facts = &self.lanes[lane];
@@ -96,13 +93,15 @@ impl Cpu {
                 cpus.push(self.edges(state, lane, *number, cpu, &mut threads));
             }
         }
+        let mut over = state.over.clone();
+        threads.into_iter().for_each(|(id, row)| over.take(&self.wishes, id, row));
         let mut union = Windows::default();
         for cpu in &cpus {
             cpu.holes.inside(cpu.begin, cpu.end).for_each(|(begin, end)| union.add(begin, end));
         }
         let lost = cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)));
         let all_holes_ns = cpus.iter().map(CpuRow::holes_ns).sum();
-        Whole { cpus, threads, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
+        Whole { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
     }
 
     /// A CPU with its runs before the first switch and after the last one, which their threads get too.
@@ -112,7 +111,7 @@ impl Cpu {
         lane: usize,
         number: u32,
         cpu: &CpuState,
-        threads: &mut BTreeMap<ThreadId, ThreadRow>,
+        threads: &mut HashMap<ThreadId, ThreadRow>,
     ) -> CpuRow {
         let facts = &self.lanes[lane];
         let mut sums = cpu.sums.clone();
@@ -129,12 +128,13 @@ impl Cpu {
         if let Some((key, run)) = head {
             let id = state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN });
             let thread = threads.entry(id).or_default();
-            thread.join(ThreadRow { runs: 1, ..ThreadRow::of(run) });
+            thread.runs += 1;
+            thread.add(run);
         }
         if let Some((key, run)) = tail {
             let since =
                 state.running[lane].iter().find(|running| running.0 == number).map_or(i64::MIN, |known| known.2);
-            threads.entry(ThreadId { key, since }).or_default().join(ThreadRow::of(run));
+            threads.entry(ThreadId { key, since }).or_default().add(run);
         }
         (row.busy_ns, row.idle_ns, row.doubt_ns) = (sums.busy_ns, sums.idle_ns, sums.doubt_ns);
         (row.switches, row.course) = (sums.switches, sums.course);
@@ -201,23 +201,16 @@ impl Cpu {
         let mut table = Table::new("per-thread", "Threads", columns);
         table.plot = Some(Plot::Bars { value: 3 });
         let span = self.span();
-        let mut rows: Vec<(ThreadId, u64, &ThreadRow)> = Vec::new();
-        let mut lives: Option<(ThreadKey, u64)> = None;
-        for (id, row) in &whole.threads {
-            let number = lives.filter(|lives| lives.0 == id.key).map_or(0, |lives| lives.1 + 1);
-            lives = Some((id.key, number));
-            if (row.runs > 0 || row.run_ns > 0) && self.wants(id.key, row) {
-                rows.push((*id, number, row));
-            }
-        }
-        rows.sort_by(|one, other| other.2.run_ns.cmp(&one.2.run_ns).then(one.0.cmp(&other.0)));
-        table.omitted = shorten(&mut rows, self.wishes.top);
-        for (id, number, row) in rows {
+        let mut rows: Vec<&(ThreadId, ThreadRow)> = whole.threads.rows.rows().collect();
+        rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.cmp(other)));
+        rows.truncate(self.wishes.top.unwrap_or(usize::MAX));
+        table.omitted = whole.threads.rows.count() - rows.len() as u64;
+        for (id, row) in rows {
             let low = row.run_ns - row.doubt_ns;
             let run = Bounded { value: row.run_ns, low, high: low + whole.holes_ns };
             table.rows.push(vec![
                 Cell::Process { name: row.name(), pid: row.pid.map(i64::from), tid: Some(i64::from(id.key.tid)) },
-                Cell::Count(Bounded::exact(number)),
+                Cell::Count(Bounded::exact(u64::from(row.lives_before))),
                 Cell::Duration(run),
                 Cell::Ratio(share(run, span)),
                 Cell::Count(at_least(row.runs, whole.lost)),
@@ -239,27 +232,17 @@ impl Cpu {
         ];
         let mut table = Table::new("per-process", "Processes", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut processes: BTreeMap<(u16, Option<i32>), Process> = BTreeMap::new();
-        for (id, row) in whole.threads.iter().filter(|(_, row)| row.runs > 0 || row.run_ns > 0) {
-            let process = processes.entry((id.key.host, row.pid)).or_default();
-            if row.pid == Some(id.key.tid) {
-                process.name = row.name().or(process.name.take());
-            }
-            process.threads += 1;
-            process.runs += row.runs;
-            process.run_ns += row.run_ns;
-            process.low_ns += row.run_ns - row.doubt_ns;
-        }
-        let mut rows: Vec<((u16, Option<i32>), Process)> = processes.into_iter().collect();
-        rows.retain(|(_, process)| self.wants_named(process.name.as_deref()));
+        let mut rows: Vec<((u16, Option<i32>), Process)> =
+            whole.threads.processes.iter().map(|(key, process)| (*key, process.clone())).collect();
+        rows.retain(|(_, process)| is_named(&self.wishes, process.name().as_deref()));
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
         table.omitted = shorten(&mut rows, self.wishes.top);
         let span = self.span();
         for ((_, pid), process) in rows {
-            let high = process.low_ns + whole.all_holes_ns;
-            let run = Bounded { value: process.run_ns, low: process.low_ns, high };
+            let low = process.run_ns - process.doubt_ns;
+            let run = Bounded { value: process.run_ns, low, high: low + whole.all_holes_ns };
             let name = match pid {
-                Some(pid) => Cell::Process { name: process.name, pid: Some(i64::from(pid)), tid: None },
+                Some(pid) => Cell::Process { name: process.name(), pid: Some(i64::from(pid)), tid: None },
                 None => Cell::Unknown,
             };
             table.rows.push(vec![
@@ -294,37 +277,41 @@ impl Cpu {
     fn span(&self) -> u64 {
         crate::setup::span_ns(&self.lanes).map_or(0, |(begin, end)| begin.abs_diff(end))
     }
-
-    /// Whether somebody wants to know of the thread.
-    fn wants(&self, key: ThreadKey, row: &ThreadRow) -> bool {
-        let wishes = &self.wishes;
-        let is_named = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(key.tid));
-        let lasts =
-            wishes.min_ns.is_none_or(|min| min <= row.run_ns) && wishes.max_ns.is_none_or(|max| row.run_ns <= max);
-        is_named && lasts && self.wants_named(row.name().as_deref())
-    }
-
-    fn wants_named(&self, name: Option<&str>) -> bool {
-        let patterns = &self.wishes.comms;
-        patterns.is_empty() || name.is_some_and(|name| patterns.iter().any(|pattern| glob::matches(pattern, name)))
-    }
 }
 
-#[derive(Default)]
-struct Process {
-    name: Option<String>,
-    threads: u64,
-    runs: u64,
-    run_ns: u64,
-    low_ns: u64,
+fn is_named(wishes: &Wishes, name: Option<&str>) -> bool {
+    let patterns = &wishes.comms;
+    patterns.is_empty() || name.is_some_and(|name| patterns.iter().any(|pattern| glob::matches(pattern, name)))
+}
+
+impl Process {
+    fn name(&self) -> Option<String> {
+        self.name.map(|(_, comm)| text(&comm))
+    }
 }
 
 impl ThreadRow {
     fn name(&self) -> Option<String> {
-        let comm = self.comm?;
-        let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
-        Some(String::from_utf8_lossy(&comm[..end]).into_owned())
+        self.comm.as_ref().map(text)
     }
+
+    fn add(&mut self, run: Run) {
+        self.run_ns += run.ns;
+        self.doubt_ns += run.doubt_ns;
+    }
+
+    /// Whether somebody wants to know of it.
+    pub(super) fn is_wanted(&self, wishes: &Wishes, id: ThreadId) -> bool {
+        let is_numbered = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(id.key.tid));
+        let lasts =
+            wishes.min_ns.is_none_or(|min| min <= self.run_ns) && wishes.max_ns.is_none_or(|max| self.run_ns <= max);
+        is_numbered && lasts && (wishes.comms.is_empty() || is_named(wishes, self.name().as_deref()))
+    }
+}
+
+fn text(comm: &Comm) -> String {
+    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+    String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
 /// Leaves the first rows; how many there are beyond.
