@@ -173,7 +173,9 @@ fn results(
     let work = || (analysis.ask)(session, options, &progress);
     let asked = if arguments.output_progress { told(&progress, work)? } else { work() };
     match asked {
-        Ok((answer, report)) => {
+        Ok((mut answer, report)) => {
+            // The limit holds for every table, also for those that our own options leave whole.
+            answer.tables.iter_mut().for_each(|table| table.rows.truncate(options.top.unwrap_or(usize::MAX)));
             let tables: Vec<&Table> = answer.tables.iter().collect();
             write(&tables, &(analysis.tables)(), &report, out).map(Ok)
         }

@@ -102,6 +102,28 @@ fn the_results() {
     );
 }
 
+/// A kernel trace by `cpu`: every table is one of the metadata, and none has more rows than the limit.
+#[test]
+fn a_kernel_trace() {
+    let nearby = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus");
+    let trace = std::env::var_os("KYMO_CORPUS").map_or(nearby, PathBuf::from).join("ctf/tracecompass/many-threads");
+    let Some(trace) = trace.to_str().filter(|_| trace.is_dir()) else {
+        eprintln!("CORPUS ABSENT: {} is not there, `kymo lami cpu` not run", trace.display());
+        return;
+    };
+    let metadata = object("lami cpu --metadata", "metadata");
+    for limit in ["3", "unlimited"] {
+        let results = object(&format!("lami cpu --limit {limit} {trace}"), "results");
+        for table in results["results"].as_array().expect("tables") {
+            let class = table["class"].as_str().expect("titles are those of the metadata");
+            let columns = metadata["table-classes"][class]["column-descriptions"].as_array().expect("a known class");
+            let rows = table["data"].as_array().expect("rows");
+            assert!(rows.len() == 3 || limit == "unlimited" && !rows.is_empty(), "{class}");
+            assert!(rows.iter().all(|row| row.as_array().expect("cells").len() == columns.len()), "{class}");
+        }
+    }
+}
+
 /// The time range comes in nanoseconds, each in a word of its own; further words are the user's.
 #[test]
 fn a_part_of_the_time() {
