@@ -89,7 +89,7 @@ pub struct RoleFacts {
 }
 
 /// A field that a role may have.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldFacts {
     /// As mappings write it.
     pub name: &'static str,
@@ -151,6 +151,7 @@ macro_rules! fields {
             $(pub const $index: FieldIndex = Places::$index as FieldIndex;)*
             pub(super) const FACTS: &[FieldFacts] = &[$($fact),*];
             // Not every group has fields of all kinds.
+            #[allow(clippy::needless_pass_by_value, reason = "a name of static life is a reference")]
             const _: [fn(&'static str) -> FieldFacts; 3] = [|name| required(integer(name)), text, either];
         }
     };

@@ -1,4 +1,5 @@
 //! The mappings that are built in, and guesses, asked of small metadata: what each class of events means.
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::fmt::Write;
 use std::sync::Arc;

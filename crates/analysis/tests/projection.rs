@@ -1,4 +1,5 @@
 //! Rows of what was asked for, against all columns of the same events, which are read by other programs.
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! What `kymo roles` says of traces that are made here, and what it binds in those of the corpus.
+#![allow(clippy::unwrap_used, clippy::needless_pass_by_value)]
 
 mod program;
 

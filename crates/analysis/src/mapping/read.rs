@@ -113,7 +113,7 @@ impl Reader<'_> {
         match value.get_ref() {
             DeValue::Table(table) => into.push(self.section(role, table, value.span())),
             DeValue::Array(list) => {
-                for value in list.iter() {
+                for value in list {
                     match value.get_ref() {
                         DeValue::Table(table) => into.push(self.section(role, table, value.span())),
                         _ => self.unexpected(value, A_ROLE),

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn check(text: &str, expected: Expect) {
+fn check(text: &str, expected: &Expect) {
     let shown = match Mapping::parse(text) {
         Ok(mapping) => mapping.to_string(),
         Err(errors) => errors.render("my.toml"),
@@ -37,7 +37,7 @@ fn a_mapping_is_written_as_it_is_read() {
     "#;
     check(
         text,
-        expect![[r#"
+        &expect![[r#"
             name = "my-rtos"
             # Of which traces.
             when = 'env.tracer_name == "my-rtos"'
@@ -95,7 +95,7 @@ irq_name = { capture = 2 }
 event = "x"
 key = { value = 9223372036854775808 }
 "#,
-        expect![[r#"
+        &expect![[r#"
             my.toml:1:1: the mapping has no `name`
             my.toml:2:12: found the end, expected a value: a field, a number, a text, or `(`
             my.toml:3:1: there is no role `names`; did you mean `name`?
@@ -115,13 +115,13 @@ key = { value = 9223372036854775808 }
     );
     check(
         "name = \n",
-        expect![[r#"
+        &expect![[r#"
         my.toml:1:8: this is no TOML: string values must be quoted, expected literal string
     "#]],
     );
     check(
         "name = 'x'\nbegin = 3\nend = ['x']",
-        expect![[r#"
+        &expect![[r#"
         my.toml:2:9: found an integer, expected a table: `[[role]]`, then what it says
         my.toml:3:8: found a text, expected a table: `[[role]]`, then what it says
     "#]],
