@@ -26,7 +26,7 @@
 
 mod pattern;
 mod problem;
-mod read;
+pub(crate) mod read;
 mod write;
 
 use std::fmt;

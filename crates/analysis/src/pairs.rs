@@ -17,18 +17,18 @@ mod tests;
 
 use std::collections::HashMap;
 
-use kymo_filter::Path;
+use kymo_filter::{Filter, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
 use crate::key::{Key, Label};
 use crate::longest::Longest;
-use crate::roles::{COMM, CPU, Role, TID, pair};
+use crate::mapping::{Mapping, Pattern, Section};
+use crate::roles::{Role, pair};
 use crate::statistics::is_wanted;
 use crate::windows::Windows;
 use crate::{
     Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot, Wishes,
-    glob,
 };
 
 /// What belongs together.
@@ -137,6 +137,27 @@ const GROUPS_MAX: usize = 1 << 16;
 /// The longest ones that are shown, if nobody says how many.
 const LONGEST: usize = 10;
 
+/// Which events begin, or end: those whose class has a name like one of these, and for which the condition is true.
+#[derive(Clone, Debug)]
+pub struct Events {
+    /// Names; `*` is any text.
+    pub names: Vec<Pattern>,
+    /// All of them, without it.
+    pub when: Option<Filter>,
+}
+
+/// A mapping that says which events begin and which end, for [`crate::bind::Bindings`]; where an event is chosen several
+/// times, the first choice counts.
+#[must_use]
+pub fn mapping(begin: Vec<Events>, end: Vec<Events>) -> Mapping {
+    let mut mapping = Mapping::new("pairs");
+    let sections = |role: Role, events: Vec<Events>| {
+        events.into_iter().map(move |events| Section { when: events.when, ..Section::new(role, events.names) })
+    };
+    mapping.sections = sections(Role::Begin, begin).chain(sections(Role::End, end)).collect();
+    mapping
+}
+
 impl Timed for Open {
     fn time(&self) -> i64 {
         self.time
@@ -165,13 +186,9 @@ impl Pairs {
     #[must_use]
     pub fn needs(options: &PairsOptions, wishes: &Wishes) -> Needs {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
-        let mut context = Vec::new();
-        context.extend((!wishes.cpus.is_empty()).then_some(CPU));
-        context.extend((!wishes.tids.is_empty()).then_some(TID));
-        context.extend((!wishes.comms.is_empty()).then_some(COMM));
         Needs {
             roles: vec![(Role::Begin, fields.clone()), (Role::End, fields)],
-            context,
+            context: wishes.context(),
             extra: Places::new(options).paths,
             ..Needs::default()
         }
@@ -221,18 +238,6 @@ impl Pairs {
         label.map_or(Key::Empty, Key::one)
     }
 
-    /// Whether somebody wants to know of what this event does.
-    fn wants(&self, lane: &Lane<'_>, event: Event<'_>) -> bool {
-        let Wishes { cpus, tids, comms, .. } = &self.wishes;
-        let is_on = || event.cpu().or(lane.facts.cpu).is_some_and(|cpu| cpus.contains(&cpu));
-        let is_of = || event.context(TID).is_some_and(|tid| tids.contains(&tid));
-        let is_named = || {
-            let name = event.context_text(COMM).map(String::from_utf8_lossy);
-            name.is_some_and(|name| comms.iter().any(|comm| glob::matches(comm, &name)))
-        };
-        (cpus.is_empty() || is_on()) && (tids.is_empty() || is_of()) && (comms.is_empty() || is_named())
-    }
-
     /// Counts what became of a beginning or an end.
     fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
         match fate {
@@ -259,6 +264,13 @@ impl Pairs {
         let long = || Long { begin: begin.time, end, key: key.clone(), group: begin.group.clone() };
         sums.longest.push(duration, long);
         sums.group(begin.group).durations.record(duration);
+    }
+}
+
+impl State {
+    /// So many events lack a field of their key.
+    pub(crate) fn lack_key(&mut self, count: u64) {
+        self.sums.without_key += count;
     }
 }
 
@@ -322,7 +334,7 @@ impl Analysis for Pairs {
         for role in [Role::End, Role::Begin] {
             let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };
             let places = if role == Role::Begin { &self.places.begin } else { &self.places.end };
-            let is_wanted = self.wants(lane, event);
+            let is_wanted = self.wishes.wants(lane.facts, event);
             let Some(key) = self.key(lane, meaning, places) else {
                 lane.without_key += u64::from(is_wanted);
                 return;

@@ -73,6 +73,9 @@ pub enum Role {
     Begin,
     /// It ends.
     End,
+    /// A rule of an analysis that somebody declared: see [`crate::declared`]. Mappings do not know it, and an event may
+    /// have it several times.
+    Rule,
 }
 
 /// What there is to know of a role.
@@ -268,7 +271,22 @@ fields! { pair:
     GROUP either("group");
 }
 
-/// All roles, in the order of [`Role`].
+fields! { rule:
+    NUMBER required(integer("number"));
+    VALUE either("value");
+    KEY_1 either("key1");
+    KEY_2 either("key2");
+    KEY_3 either("key3");
+    KEY_4 either("key4");
+    KEY_5 either("key5");
+    KEY_6 either("key6");
+    KEY_7 either("key7");
+    KEY_8 either("key8");
+}
+
+const RULE: RoleFacts = facts(Role::Rule, "rule", "a rule of an analysis that somebody declared", rule::FACTS);
+
+/// All roles that mappings know, in the order of [`Role`].
 pub const ROLES: &[RoleFacts] = &[
     facts(Role::Switch, "thread_switch", "a CPU stops running one thread and runs another", switch::FACTS),
     facts(Role::Waking, "thread_waking", "a thread is asked to run again, on the CPU of who asks", wake::FACTS),
@@ -310,7 +328,7 @@ impl Role {
     /// What there is to know of it.
     #[must_use]
     pub fn facts(self) -> &'static RoleFacts {
-        &ROLES[self as usize]
+        if self == Self::Rule { &RULE } else { &ROLES[self as usize] }
     }
 
     /// As mappings write it.

@@ -1,6 +1,7 @@
 //! What an analysis is told before it begins.
 
-use crate::{BoundClass, LaneFacts};
+use crate::roles::{COMM, CPU, FieldIndex, TID};
+use crate::{BoundClass, Event, LaneFacts, glob};
 
 /// What an analysis is about.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,31 @@ impl Default for Wishes {
             uniform_bins: false,
             series: false,
         }
+    }
+}
+
+impl Wishes {
+    /// Fields of [`CONTEXT`](crate::roles::CONTEXT) that [`Wishes::wants`] looks at.
+    #[must_use]
+    pub fn context(&self) -> Vec<FieldIndex> {
+        let mut context = Vec::new();
+        context.extend((!self.cpus.is_empty()).then_some(CPU));
+        context.extend((!self.tids.is_empty()).then_some(TID));
+        context.extend((!self.comms.is_empty()).then_some(COMM));
+        context
+    }
+
+    /// Whether an event is of a CPU, a thread, and a name that are wanted, as far as its own context tells.
+    #[must_use]
+    pub fn wants(&self, lane: &LaneFacts, event: Event<'_>) -> bool {
+        let Self { cpus, tids, comms, .. } = self;
+        let is_on = || event.cpu().or(lane.cpu).is_some_and(|cpu| cpus.contains(&cpu));
+        let is_of = || event.context(TID).is_some_and(|tid| tids.contains(&tid));
+        let is_named = || {
+            let name = event.context_text(COMM).map(String::from_utf8_lossy);
+            name.is_some_and(|name| comms.iter().any(|comm| glob::matches(comm, &name)))
+        };
+        (cpus.is_empty() || is_on()) && (tids.is_empty() || is_of()) && (comms.is_empty() || is_named())
     }
 }
 

@@ -111,7 +111,9 @@ impl<'m> Matcher<'m> {
         let mut roles: Vec<Vec<Matching<'m>>> = Vec::new();
         for mapping in &self.mappings {
             for section in &mapping.sections {
-                let known = roles.iter().position(|matchings| matchings[0].section.role == section.role);
+                // Rules do not compete: each one that matches counts.
+                let is_same = |matchings: &Vec<Matching<'_>>| matchings[0].section.role == section.role;
+                let known = roles.iter().position(is_same).filter(|_| section.role != Role::Rule);
                 let is_settled = |matchings: &Vec<Matching<'_>>| matchings.iter().any(|one| one.condition.is_none());
                 if known.is_some_and(|known| is_settled(&roles[known])) {
                     continue;

@@ -1,4 +1,4 @@
-//! What is wrong with a mapping's text, and where.
+//! What is wrong with a text that somebody wrote, a mapping or an own analysis, and where.
 //!
 //! ```text
 //! my-roles.toml:7:1: thread_switch has no field `nxt_tid`; did you mean `next_tid`?
@@ -41,6 +41,16 @@ pub enum MappingProblemKind {
     Context { name: String, near: Vec<String> },
     #[error("`{name}` says nothing of a field; `value` and `capture` do")]
     Source { name: String },
+    #[error("{place} has no `{name}`{}", did_you_mean(near))]
+    Word { place: &'static str, name: String, near: Vec<String> },
+    #[error("{place} lacks `{word}`: {meaning}")]
+    Lacks { place: &'static str, word: &'static str, meaning: &'static str },
+    #[error("this key has {found} fields, another one that it may meet has {expected}")]
+    KeyFields { found: usize, expected: usize },
+    #[error("a key of {0} fields; 8 are the most")]
+    KeyFieldsMax(usize),
+    #[error("a change either adds (`add`) or sets (`to`)")]
+    Change,
     #[error("the mapping has no `name`")]
     NoName,
     #[error("{0} has no `event`: the name of its events, or a pattern of it")]

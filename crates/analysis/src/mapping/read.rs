@@ -13,7 +13,7 @@ use super::problem::{MappingErrors, MappingProblem, MappingProblemKind};
 use super::{Alternatives, FieldSource, Mapping, Pattern, Section};
 use crate::roles::{CONTEXT, ROLES, Role};
 
-type Value<'t> = Spanned<DeValue<'t>>;
+pub(crate) type Value<'t> = Spanned<DeValue<'t>>;
 
 /// Reads a mapping.
 pub(super) fn mapping(text: &str) -> Result<Mapping, MappingErrors> {
@@ -31,25 +31,26 @@ pub(super) fn mapping(text: &str) -> Result<Mapping, MappingErrors> {
     if problems.is_empty() { Ok(mapping) } else { Err(MappingErrors { problems }) }
 }
 
-struct Reader<'t> {
-    text: &'t str,
-    problems: Vec<MappingProblem>,
+/// Reads texts, and says what is wrong with them.
+pub(crate) struct Reader<'t> {
+    pub(crate) text: &'t str,
+    pub(crate) problems: Vec<MappingProblem>,
 }
 
-const A_TEXT: &str = "a text";
+pub(crate) const A_TEXT: &str = "a text";
 const A_ROLE: &str = "a table: `[[role]]`, then what it says";
 const A_FIELD: &str =
     "a field as a text, `{ value = 3 }`, `{ capture = 1 }`, or a list of these, of which the first that exists counts";
 
 impl Reader<'_> {
-    fn problem(&mut self, at: usize, kind: MappingProblemKind) {
+    pub(crate) fn problem(&mut self, at: usize, kind: MappingProblemKind) {
         let before = self.text.get(..at).unwrap_or(self.text);
         let line = before.matches('\n').count() as u64 + 1;
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
         self.problems.push(MappingProblem { line, column, kind });
     }
 
-    fn unexpected(&mut self, value: &Value<'_>, expected: &'static str) {
+    pub(crate) fn unexpected(&mut self, value: &Value<'_>, expected: &'static str) {
         let found = match value.get_ref() {
             DeValue::String(_) => A_TEXT,
             DeValue::Integer(_) => "an integer",
@@ -175,7 +176,7 @@ impl Reader<'_> {
         }
     }
 
-    fn patterns(&mut self, value: &Value<'_>) -> Vec<Pattern> {
+    pub(crate) fn patterns(&mut self, value: &Value<'_>) -> Vec<Pattern> {
         self.list(value).into_iter().filter_map(|value| self.string(value)).map(Pattern::new).collect()
     }
 
@@ -184,14 +185,14 @@ impl Reader<'_> {
     }
 
     /// The elements of a list, or the value alone.
-    fn list<'v, 't>(&self, value: &'v Value<'t>) -> Vec<&'v Value<'t>> {
+    pub(crate) fn list<'v, 't>(&self, value: &'v Value<'t>) -> Vec<&'v Value<'t>> {
         match value.get_ref() {
             DeValue::Array(values) => values.iter().collect(),
             _ => vec![value],
         }
     }
 
-    fn source(&mut self, value: &Value<'_>) -> Option<FieldSource> {
+    pub(crate) fn source(&mut self, value: &Value<'_>) -> Option<FieldSource> {
         match value.get_ref() {
             DeValue::String(text) => match Path::parse(text) {
                 Ok(path) => Some(FieldSource::Path(path)),
@@ -221,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    fn integer(&mut self, value: &Value<'_>, expected: &'static str) -> Option<i64> {
+    pub(crate) fn integer(&mut self, value: &Value<'_>, expected: &'static str) -> Option<i64> {
         let DeValue::Integer(integer) = value.get_ref() else {
             self.unexpected(value, expected);
             return None;
@@ -233,7 +234,7 @@ impl Reader<'_> {
         parsed.ok()
     }
 
-    fn string(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(crate) fn string(&mut self, value: &Value<'_>) -> Option<String> {
         if let DeValue::String(text) = value.get_ref() {
             return Some(text.clone().into_owned());
         }
@@ -241,7 +242,7 @@ impl Reader<'_> {
         None
     }
 
-    fn filter(&mut self, value: &Value<'_>) -> Option<Filter> {
+    pub(crate) fn filter(&mut self, value: &Value<'_>) -> Option<Filter> {
         let text = self.string(value)?;
         match Filter::parse(&text) {
             Ok(filter) => Some(filter),
