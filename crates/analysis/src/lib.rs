@@ -19,6 +19,7 @@ pub mod block;
 pub mod chains;
 pub mod count;
 pub mod cpu;
+pub mod declared;
 pub mod events;
 pub mod gaps;
 pub mod glob;

@@ -42,12 +42,6 @@ impl<T: Ord> Longest<T> {
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.rows.iter().map(|(Reverse(length_ns), what)| (*length_ns, what))
     }
-
-    /// The shortest one that is kept, if as many are kept as may be.
-    #[must_use]
-    pub fn threshold(&self) -> Option<u64> {
-        self.rows.last().filter(|_| self.rows.len() >= self.most).map(|last| last.0.0)
-    }
 }
 
 #[cfg(test)]
@@ -68,6 +62,5 @@ mod tests {
         other.push(6, || 'c');
         other.merge(longest);
         assert_eq!(other.iter().map(|row| *row.1).collect::<String>(), "abc");
-        assert_eq!(other.threshold(), Some(6));
     }
 }

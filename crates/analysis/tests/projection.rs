@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use expect_test::expect;
 use kymo_analysis::bind::{Bindings, StreamClass};
+use kymo_analysis::declared::Declaration;
 use kymo_analysis::mapping::Mapping;
 use kymo_analysis::project::Projector;
 use kymo_analysis::roles::{CPU, ROLES, Role, switch, wake};
-use kymo_analysis::{Event, EventRows, Needs, Slot, Value};
+use kymo_analysis::{Event, EventRows, Needs, Slot, Value, Wishes};
 use kymo_decode::Compile;
 use kymo_decode::columns::{ColumnReader, Projection, Shape};
 use kymo_decode::filter::FilterFacts;
@@ -216,7 +217,54 @@ group = { value = \"plains\" }
 /// Conditions are asked of events, the first that holds counts; the packet tells some fields; others may be absent.
 #[test]
 fn conditions_choose_sections() {
-    let root = std::env::temp_dir().join(format!("kymo-projection-{}", std::process::id()));
+    let needs = Needs {
+        roles: vec![(Role::Begin, vec![0, 1, 2, 3]), (Role::End, vec![0])],
+        context: vec![0, 1, 2, 3],
+        extra: vec![kymo_filter::Path::parse("kind").unwrap(), kymo_filter::Path::parse("event.id").unwrap()],
+        ..Needs::default()
+    };
+    expect![[r#"
+        phase [7 - - main] extra [1 0] begin [-1 one - -]
+        phase [7 - - somebody] extra [2 0] begin [two - - -]
+        plain [7 - - main] extra [- 1] begin [- - - plains]
+        phase [7 - - somebody] extra [3 0] begin [three - - -] end [6 - - -]
+        plain [7 - - main] extra [- 1] begin [11 - - plains]
+        phase [7 - - main] extra [4 0] end [7 - - -]
+    "#]]
+    .assert_eq(&projected("sections", &[Mapping::parse(MAPPING).unwrap()], &needs));
+}
+
+/// Rules of own analyses do not compete: an event fulfils all whose conditions hold.
+#[test]
+fn events_fulfil_all_rules_whose_conditions_hold() {
+    let declaration = Declaration::parse(
+        "name = 'own'
+         [[pairs]]
+         name = 'phase'
+         begin = { event = 'phase', when = 'kind < 3', key = ['key', 'what'] }
+         end = { event = 'pl*', key = ['keys[1]', { value = 'x' }] }
+         [[states]]
+         name = 'state'
+         key = { capture = 1 }
+         set = [{ event = 'ph*', when = 'kind != 2', to = { field = 'what' } }, { event = '*', when = 'key == 6' }]",
+    )
+    .unwrap();
+    let mappings = [declaration.mapping(), Mapping::parse(MAPPING).unwrap()];
+    let needs = Declaration::needs(&Wishes { tids: vec![1], comms: vec!["x".to_owned()], ..Wishes::default() });
+    expect![[r#"
+        phase [- - - main] extra [] rule [1 - -1 one - - - - - -] rule [2 one ase - - - - - - -]
+        phase [- - - main] extra [] rule [1 - 5 two - - - - - -]
+        plain [- - - main] extra [] rule [0 - - x - - - - - -]
+        phase [- - - main] extra [] rule [2 three ase - - - - - - -] rule [3 - phase - - - - - - -]
+        plain [- - - main] extra [] rule [0 - 11 x - - - - - -]
+        phase [- - - main] extra [] rule [1 - 6 none - - - - - -] rule [2 none ase - - - - - - -] rule [3 - phase - - - - - - -]
+        phase [- - - main] extra [] rule [2 four ase - - - - - - -]
+    "#]].assert_eq(&projected("rules", &mappings, &needs));
+}
+
+/// Events that have what is needed, with what was read of them.
+fn projected(name: &str, mappings: &[Mapping], needs: &Needs) -> String {
+    let root = std::env::temp_dir().join(format!("kymo-projection-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&root).unwrap();
     std::fs::write(root.join("metadata"), METADATA).unwrap();
     let events = [
@@ -233,14 +281,8 @@ fn conditions_choose_sections() {
     std::fs::write(root.join("stream"), events.concat()).unwrap();
     let traces = traces(&root, Compile::Never);
     let mut shown = String::new();
-    let needs = Needs {
-        roles: vec![(Role::Begin, vec![0, 1, 2, 3]), (Role::End, vec![0])],
-        context: vec![0, 1, 2, 3],
-        extra: vec![kymo_filter::Path::parse("kind").unwrap(), kymo_filter::Path::parse("event.id").unwrap()],
-        ..Needs::default()
-    };
     let class = StreamClass { decoder: &traces[0].decoder, stream_class: 0, facts: facts() };
-    let bindings = Bindings::new(&[class], &[Mapping::parse(MAPPING).unwrap()], &needs, &|_, _| true).unwrap();
+    let bindings = Bindings::new(&[class], mappings, needs, &|_, _| true).unwrap();
     let mut rows = EventRows::default();
     let mut projector = Projector::new(&bindings, 0);
     each_batch(&traces[0], 0, |events, keys| {
@@ -251,15 +293,7 @@ fn conditions_choose_sections() {
         }
     });
     std::fs::remove_dir_all(&root).unwrap();
-    expect![[r#"
-        phase [7 - - main] extra [1 0] begin [-1 one - -]
-        phase [7 - - somebody] extra [2 0] begin [two - - -]
-        plain [7 - - main] extra [- 1] begin [- - - plains]
-        phase [7 - - somebody] extra [3 0] begin [three - - -] end [6 - - -]
-        plain [7 - - main] extra [- 1] begin [11 - - plains]
-        phase [7 - - main] extra [4 0] end [7 - - -]
-    "#]]
-    .assert_eq(&shown);
+    shown
 }
 
 fn show(event: Event<'_>) -> String {

@@ -45,7 +45,7 @@ pub enum MappingProblemKind {
     Word { place: &'static str, name: String, near: Vec<String> },
     #[error("{place} lacks `{word}`: {meaning}")]
     Lacks { place: &'static str, word: &'static str, meaning: &'static str },
-    #[error("this key has {found} fields, another one that it may meet has {expected}")]
+    #[error("fields of this key: {found}; of another one that it shall meet: {expected}")]
     KeyFields { found: usize, expected: usize },
     #[error("a key of {0} fields; 8 are the most")]
     KeyFieldsMax(usize),

@@ -1,0 +1,156 @@
+//! Own analyses: what belongs together, what is in which state, what is counted, said in a file instead of in Rust.
+//!
+//! ```toml
+//! name = "requests"
+//!
+//! [[pairs]]                                   # what begins and ends
+//! name = "request"
+//! begin = { event = "server:begin", when = "size > 0" }
+//! end = "server:end"
+//! key = "id"
+//!
+//! [[states]]                                  # who is how, and for how long
+//! name = "worker"
+//! key = "$ctx.vtid"
+//! set = [{ event = "server:begin", to = "busy" }, { event = "server:end", to = "idle" }]
+//!
+//! [[counters]]                                # how much there is
+//! name = "queue"
+//! change = [{ event = "queue:put", add = 1 }, { event = "queue:get", add = -1 }]
+//! ```
+//!
+//! ```text
+//! text ──read──> Declaration ──mapping──> Bindings: which events fulfil which rules, and where their fields are
+//!                      └──────> Declared: pairs (crate::pairs), states, counters, in parts that merge
+//! ```
+//!
+//! Each rule becomes a section of a mapping, of the role [`Role::Rule`], so that conditions mean what they mean everywhere.
+
+mod analysis;
+mod counters;
+mod read;
+mod states;
+#[cfg(test)]
+mod tests;
+
+pub use analysis::{Declared, Lane, Note, State};
+pub use read::KEY_FIELDS_MAX;
+
+use kymo_filter::Filter;
+
+use crate::mapping::{FieldSource, Mapping, MappingErrors, Pattern, Section};
+use crate::roles::{Role, rule};
+use crate::{Needs, Wishes};
+
+/// An own analysis, as its file says it.
+#[derive(Clone, Debug)]
+pub struct Declaration {
+    /// What people call it.
+    pub name: String,
+    /// What it is about, in the order of the file.
+    pub items: Vec<Item>,
+    /// All rules: first those that end something, then the others in the order of the file. They are applied in this order.
+    pub rules: Vec<Rule>,
+}
+
+/// What an own analysis is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// What people call it.
+    pub name: String,
+    /// What it is.
+    pub kind: ItemKind,
+}
+
+/// What there is to declare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemKind {
+    /// What begins and ends.
+    Pairs {
+        /// What begins twice ends twice.
+        is_nested: bool,
+    },
+    /// What is in one state at a time.
+    States,
+    /// A number that changes.
+    Counter,
+}
+
+/// What an event does.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// To which of the items.
+    pub item: usize,
+    /// What.
+    pub act: Act,
+    /// Classes of events whose name matches one of these.
+    pub events: Vec<Pattern>,
+    /// Of these the events for which this is true.
+    pub when: Option<Filter>,
+    /// Of what.
+    pub key: Vec<FieldSource>,
+    /// With what: the group of what begins, the state, the number.
+    pub value: Option<FieldSource>,
+}
+
+/// What a rule does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Something begins.
+    Begin,
+    /// It ends.
+    End,
+    /// It is in this state from now on.
+    Set,
+    /// It is in no state from now on.
+    Clear,
+    /// There is so much more.
+    Add,
+    /// There is so much.
+    To,
+}
+
+impl Declaration {
+    /// Reads an own analysis from its text.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    ///
+    /// ```
+    /// use kymo_analysis::declared::Declaration;
+    /// let error = Declaration::parse("name = 'mine'\n[[pairs]]\nname = 'x'\nbegn = 'a'\nend = 'b'").unwrap_err();
+    /// assert_eq!(error.to_string().lines().nth(1), Some("4:1: `pairs` has no `begn`; did you mean `begin`?"));
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, MappingErrors> {
+        read::declaration(text)
+    }
+
+    /// Its rules as a mapping. Others are bound beside it only to say who was there when something happened.
+    #[must_use]
+    pub fn mapping(&self) -> Mapping {
+        let mut mapping = Mapping::new(self.name.clone());
+        mapping.sections = self.rules.iter().enumerate().map(|(number, rule)| rule.section(number)).collect();
+        mapping
+    }
+
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs(wishes: &Wishes) -> Needs {
+        let fields = (0..Role::Rule.facts().fields.len()).collect();
+        Needs { roles: vec![(Role::Rule, fields)], context: wishes.context(), ..Needs::default() }
+    }
+}
+
+impl Rule {
+    fn section(&self, number: usize) -> Section {
+        let mut section = Section::new(Role::Rule, self.events.clone());
+        section.when = self.when.clone();
+        section.fields[rule::NUMBER] = vec![FieldSource::Integer(number as i64)];
+        section.fields[rule::VALUE] = self.value.iter().cloned().collect();
+        for (place, field) in self.key.iter().enumerate() {
+            section.fields[rule::KEY_1 + place] = vec![field.clone()];
+        }
+        section
+    }
+}

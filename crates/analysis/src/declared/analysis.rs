@@ -1,0 +1,267 @@
+//! What an own analysis finds: its rules applied to events, in parts that merge.
+
+use serde::{Deserialize, Serialize};
+
+use super::counters::Counters;
+use super::states::{Frame, States};
+use super::{Act, Declaration, ItemKind, KEY_FIELDS_MAX};
+use crate::key::{Key, Label};
+use crate::pairs::{self, Pairs, PairsOptions};
+use crate::rates::Periods;
+use crate::roles::{Role, rule};
+use crate::windows::Windows;
+use crate::{Analysis, Answer, Cell, Column, Event, Identity, LaneFacts, Meaning, Notes, Setup, Shape, Table, Wishes};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Declared {
+    name: String,
+    items: Vec<(String, Kind)>,
+    rules: Vec<RuleFacts>,
+    lanes: Vec<LaneFacts>,
+    /// Where events of any lane may be missing.
+    holes: Windows,
+    periods: Periods,
+    wishes: Wishes,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Pairs(Box<Pairs>),
+    States,
+    Counter,
+}
+
+/// What is needed of a rule when an event fulfils it.
+#[derive(Clone, Copy, Debug)]
+struct RuleFacts {
+    item: usize,
+    act: Act,
+    key_fields: usize,
+    has_value: bool,
+}
+
+/// What is known behind a part of the trace: for each item.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    items: Vec<ItemState>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum ItemState {
+    Pairs(pairs::State),
+    States(States),
+    Counter(Counters),
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    facts: &'a LaneFacts,
+    /// For each item the events that lack a field.
+    lacking: Vec<u64>,
+}
+
+/// What a lane tells: of an item.
+#[derive(Debug)]
+pub struct Note {
+    item: usize,
+    change: Change,
+}
+
+#[derive(Debug)]
+enum Change {
+    Pair(pairs::Note),
+    Set(Key, Option<Label>),
+    Add(Key, i64),
+    To(Key, i64),
+}
+
+impl Declared {
+    /// The analysis of these lanes; its classes are bound by [`Declaration::mapping`].
+    #[must_use]
+    pub fn new(setup: &Setup<'_>, declaration: &Declaration) -> Self {
+        let lanes = setup.lanes.to_vec();
+        let mut holes = Windows::default();
+        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let kind = |kind: ItemKind| match kind {
+            ItemKind::Pairs { is_nested } => {
+                Kind::Pairs(Box::new(Pairs::new(setup, &PairsOptions { is_nested, ..PairsOptions::default() })))
+            }
+            ItemKind::States => Kind::States,
+            ItemKind::Counter => Kind::Counter,
+        };
+        let facts = |rule: &super::Rule| RuleFacts {
+            item: rule.item,
+            act: rule.act,
+            key_fields: rule.key.len().min(KEY_FIELDS_MAX),
+            has_value: rule.value.is_some(),
+        };
+        Self {
+            name: declaration.name.clone(),
+            items: declaration.items.iter().map(|item| (item.name.clone(), kind(item.kind))).collect(),
+            rules: declaration.rules.iter().map(facts).collect(),
+            periods: Periods::new(setup),
+            wishes: setup.wishes.clone(),
+            lanes,
+            holes,
+        }
+    }
+
+    /// What its file calls it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn frame(&self) -> Frame<'_> {
+        Frame { holes: &self.holes, span_ns: crate::setup::span_ns(&self.lanes), wishes: &self.wishes }
+    }
+
+    /// What an event does by a rule; `None` if it lacks a field.
+    fn change(&self, rule: RuleFacts, meaning: Meaning<'_>, is_wanted: bool) -> Option<Change> {
+        let labels = (0..rule.key_fields).map(|place| meaning.value(rule::KEY_1 + place).map(Label::from));
+        let key = Key::from(labels.collect::<Option<Vec<Label>>>()?);
+        let label = || meaning.value(rule::VALUE).map(Label::from);
+        let number = || meaning.integer(rule::VALUE);
+        Some(match rule.act {
+            Act::Begin => {
+                let group = if rule.has_value { label().map_or(Key::Empty, Key::one) } else { Key::Empty };
+                let is_by_key = self.wishes.by.iter().any(|by| by == "key");
+                let group = if is_by_key { key.clone() } else { group };
+                Change::Pair(pairs::Note::Begin(key, group, is_wanted))
+            }
+            Act::End => Change::Pair(pairs::Note::End(key, is_wanted)),
+            Act::Set => Change::Set(key, Some(label()?)),
+            Act::Clear => Change::Set(key, None),
+            Act::Add => Change::Add(key, number()?),
+            Act::To => Change::To(key, number()?),
+        })
+    }
+
+    /// The period of a time, where the trace says when it begins and ends.
+    fn period(&self, time: i64) -> Option<i64> {
+        crate::setup::span_ns(&self.lanes).filter(|_| time != i64::MIN).map(|_| self.periods.of(time).0)
+    }
+
+    /// What an item leaves out, if anything.
+    fn left_out(name: &str, lacking: u64, given_up: u64) -> Option<Table> {
+        let columns =
+            vec![Column::of("without_field", "Without a field", "events"), Column::of("given_up", "Given up", "keys")];
+        let mut table = Table::new("left-out", format!("{name}: left out"), columns);
+        table.rows.push([lacking, given_up].map(|count| Cell::Count(crate::Bounded::exact(count))).to_vec());
+        (lacking + given_up > 0).then_some(table)
+    }
+}
+
+impl Analysis for Declared {
+    type State = State;
+    type Lane<'a> = Lane<'a>;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "declared", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        let state = |(_, kind): &(String, Kind)| match kind {
+            Kind::Pairs(pairs) => ItemState::Pairs(pairs.init()),
+            Kind::States => ItemState::States(States::default()),
+            Kind::Counter => ItemState::Counter(Counters::default()),
+        };
+        State { items: self.items.iter().map(state).collect() }
+    }
+
+    fn enter(&self, lane: usize) -> Lane<'_> {
+        Lane { facts: &self.lanes[lane], lacking: vec![0; self.items.len()] }
+    }
+
+    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+        let is_wanted = self.wishes.wants(lane.facts, event);
+        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+            let number = meaning.integer(rule::NUMBER).and_then(|number| usize::try_from(number).ok());
+            let Some(&rule) = number.and_then(|number| self.rules.get(number)) else { continue };
+            if !is_wanted && !matches!(rule.act, Act::Begin | Act::End) {
+                continue;
+            }
+            match self.change(rule, meaning, is_wanted) {
+                Some(change) => notes.push(event.time, Note { item: rule.item, change }),
+                None => lane.lacking[rule.item] += 1,
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+        match (&mut state.items[note.item], &note.change, &self.items[note.item].1) {
+            (ItemState::Pairs(state), Change::Pair(note), Kind::Pairs(pairs)) => pairs.note(state, lane, time, note),
+            (ItemState::States(states), Change::Set(key, value), _) => {
+                states.set(&self.frame(), time, key, value.as_ref());
+            }
+            (ItemState::Counter(counters), Change::Add(key, value), _) => {
+                counters.add(self.period(time), key, *value);
+            }
+            (ItemState::Counter(counters), Change::To(key, value), _) => counters.to(self.period(time), key, *value),
+            _ => {}
+        }
+    }
+
+    fn leave(&self, state: &mut State, _: usize, end: Lane<'_>) {
+        for (item, count) in state.items.iter_mut().zip(end.lacking) {
+            match item {
+                ItemState::Pairs(pairs) => pairs.lack_key(count),
+                ItemState::States(states) => states.lacking += count,
+                ItemState::Counter(counters) => counters.lacking += count,
+            }
+        }
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        for ((left, right), (_, kind)) in left.items.iter_mut().zip(right.items).zip(&self.items) {
+            match (left, right, kind) {
+                (ItemState::Pairs(left), ItemState::Pairs(right), Kind::Pairs(pairs)) => pairs.merge(left, right),
+                (ItemState::States(left), ItemState::States(right), _) => left.merge(&self.frame(), right),
+                (ItemState::Counter(left), ItemState::Counter(right), _) => left.merge(right),
+                _ => {}
+            }
+        }
+    }
+
+    fn anchor(&self, state: &mut State) {
+        for (state, (_, kind)) in state.items.iter_mut().zip(&self.items) {
+            match (state, kind) {
+                (ItemState::Pairs(state), Kind::Pairs(pairs)) => pairs.anchor(state),
+                (ItemState::States(states), _) => states.anchor(&self.frame()),
+                _ => {}
+            }
+        }
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        let frame = self.frame();
+        let mut tables = Vec::new();
+        for (state, (name, kind)) in state.items.iter().zip(&self.items) {
+            match (state, kind) {
+                (ItemState::Pairs(state), Kind::Pairs(pairs)) => {
+                    let mut answer = pairs.finish(state);
+                    answer.tables.iter_mut().for_each(|table| table.title = format!("{name}: {}", table.title));
+                    tables.extend(answer.tables);
+                }
+                (ItemState::States(states), _) => {
+                    tables.push(states.table(&frame, name));
+                    tables.extend(Self::left_out(name, states.lacking, states.given_up()));
+                }
+                (ItemState::Counter(counters), _) => {
+                    tables.extend(counters.tables(name, !self.holes.is_empty(), &self.periods, &self.wishes));
+                    tables.extend(Self::left_out(name, counters.lacking, 0));
+                }
+                _ => {}
+            }
+        }
+        tables.iter_mut().for_each(|table| table.span_ns = frame.span_ns);
+        Answer { tables }
+    }
+}

@@ -1,0 +1,250 @@
+//! States: who is how, since when, and how long each state took.
+//!
+//! ```text
+//! key 5   ? ──────┤ busy ├──── idle ────┤ busy ├── (nothing) ──┤ busy ── still at the end
+//!         until the first event that sets one, nobody knows
+//! ```
+//!
+//! Each setting ends the state before and begins one, also if it is the same again. "Nothing" is a state too, which is not
+//! shown; so a key that was seen once is always in some state.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::answer::{Bounded, Cell, Class, Column, Plot, Table};
+use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
+use crate::key::{Key, Label};
+use crate::statistics::{saturated, shorten};
+use crate::windows::Windows;
+use crate::{Histogram, Merge, Wishes};
+
+/// What is known of one item.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct States {
+    chains: Chains<Key, Since, i64>,
+    sums: Sums,
+    /// Events that lack a field.
+    pub(super) lacking: u64,
+}
+
+/// What states are looked at with.
+pub(super) struct Frame<'a> {
+    pub(super) holes: &'a Windows,
+    pub(super) span_ns: Option<(i64, i64)>,
+    pub(super) wishes: &'a Wishes,
+}
+
+/// A state since a time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Since {
+    time: i64,
+    value: How,
+}
+
+/// How something is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+enum How {
+    /// Nobody said it yet.
+    Unknown,
+    Is(Label),
+    /// It is in no state.
+    Nothing,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Sums {
+    rows: HashMap<(Key, How), Row>,
+    /// Rows beyond [`ROWS_MAX`] together.
+    others: Row,
+    given_up: u64,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Row {
+    durations: Histogram,
+    /// Of these, those that a hole overlaps: how many, how long.
+    doubtful: u64,
+    doubt_ns: u128,
+    /// Those that the trace's end cuts.
+    never_ended: u64,
+}
+
+/// Rows that are told apart.
+const ROWS_MAX: usize = 1 << 16;
+
+impl Timed for Since {
+    fn time(&self) -> i64 {
+        self.time
+    }
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self { chains: Chains::new(false, OPEN_MAX), sums: Sums::default(), lacking: 0 }
+    }
+}
+
+impl States {
+    /// A key is in a state from now on; in none without one.
+    pub(super) fn set(&mut self, frame: &Frame<'_>, time: i64, key: &Key, value: Option<&Label>) {
+        let Self { chains, sums, .. } = self;
+        let mut tell = |key: &Key, fate| sums.decide(frame, key, fate);
+        chains.end(key, time, &mut tell);
+        let value = value.map_or(How::Nothing, |label| How::Is(label.clone()));
+        chains.begin(key.clone(), Since { time, value }, tell);
+    }
+
+    pub(super) fn merge(&mut self, frame: &Frame<'_>, later: Self) {
+        let Self { chains, sums, lacking } = self;
+        *lacking += later.lacking;
+        sums.given_up += later.sums.given_up;
+        for (key, row) in later.sums.rows {
+            sums.row(key).merge(row);
+        }
+        sums.others.merge(later.sums.others);
+        chains.merge(later.chains, |key, fate| sums.decide(frame, key, fate));
+    }
+
+    pub(super) fn anchor(&mut self, frame: &Frame<'_>) {
+        let Self { chains, sums, .. } = self;
+        chains.anchor(|key, fate| sums.decide(frame, key, fate));
+    }
+
+    /// Keys that were forgotten because there were too many.
+    pub(super) fn given_up(&self) -> u64 {
+        self.sums.given_up
+    }
+
+    /// A row for each key and state.
+    pub(super) fn table(&self, frame: &Frame<'_>, name: &str) -> Table {
+        let sums = self.whole(frame);
+        let mut table = Table::new("states", format!("{name}: time in each state"), columns());
+        table.plot = Some(Plot::Bars { value: 2 });
+        let mut doubts: HashMap<&Key, u128> = HashMap::new();
+        for ((key, _), row) in &sums.rows {
+            *doubts.entry(key).or_default() += row.doubt_ns;
+        }
+        let mut rows: Vec<(&(Key, How), &Row)> = sums.rows.iter().filter(|row| row.0.1 != How::Nothing).collect();
+        rows.sort_by(|one, other| other.1.durations.sum().cmp(&one.1.durations.sum()).then_with(|| one.0.cmp(other.0)));
+        for ((key, how), row) in rows {
+            let doubt = doubts.get(key).copied().unwrap_or(0) - row.doubt_ns;
+            table.rows.push(row.cells(frame, key.cell(), how, doubt));
+        }
+        if !sums.others.durations.is_empty() {
+            table.rows.push(sums.others.cells(frame, Cell::Unknown, &How::Unknown, 0));
+        }
+        shorten(&mut table, frame.wishes.top);
+        table
+    }
+
+    /// With what the edges of the trace cut.
+    fn whole(&self, frame: &Frame<'_>) -> Sums {
+        let mut sums = self.sums.clone();
+        for (key, &time) in self.chains.alone() {
+            sums.decide(frame, key, Fate::Alone(time));
+        }
+        for (key, since) in self.chains.open() {
+            if let Some((_, end)) = frame.span_ns {
+                sums.last(frame, key, since, since.time.max(end));
+            }
+            let key = sums.key(frame, key);
+            sums.row((key, since.value.clone())).never_ended += 1;
+        }
+        sums
+    }
+}
+
+impl Sums {
+    fn decide(&mut self, frame: &Frame<'_>, key: &Key, fate: Fate<Since, i64>) {
+        match fate {
+            Fate::Pair(since, end) => self.last(frame, key, &since, end),
+            Fate::Alone(end) => {
+                if let Some((begin, _)) = frame.span_ns {
+                    self.last(frame, key, &Since { time: begin.min(end), value: How::Unknown }, end);
+                }
+            }
+            Fate::Replaced(_) => {}
+            Fate::GivenUp(_) => self.given_up += 1,
+        }
+    }
+
+    /// A state lasted until a time.
+    fn last(&mut self, frame: &Frame<'_>, key: &Key, since: &Since, end: i64) {
+        let duration = since.time.abs_diff(end);
+        let is_doubtful = frame.holes.touch(since.time, end);
+        let key = self.key(frame, key);
+        let row = self.row((key, since.value.clone()));
+        row.durations.record(duration);
+        row.doubtful += u64::from(is_doubtful);
+        row.doubt_ns += if is_doubtful { u128::from(duration) } else { 0 };
+    }
+
+    fn key(&self, frame: &Frame<'_>, key: &Key) -> Key {
+        let is_by_value = frame.wishes.by.iter().any(|by| by == "value");
+        if is_by_value { Key::Empty } else { key.clone() }
+    }
+
+    fn row(&mut self, key: (Key, How)) -> &mut Row {
+        let is_full = self.rows.len() >= ROWS_MAX && !self.rows.contains_key(&key);
+        if is_full { &mut self.others } else { self.rows.entry(key).or_default() }
+    }
+}
+
+impl Merge for Row {
+    fn merge(&mut self, later: Self) {
+        self.durations.merge(later.durations);
+        self.doubtful += later.doubtful;
+        self.doubt_ns += later.doubt_ns;
+        self.never_ended += later.never_ended;
+    }
+}
+
+impl Row {
+    /// `others_doubt_ns`: how long the key was doubtfully in other states.
+    fn cells(&self, frame: &Frame<'_>, key: Cell, how: &How, others_doubt_ns: u128) -> Vec<Cell> {
+        let sum = self.durations.sum();
+        let total = Bounded {
+            value: saturated(sum),
+            low: saturated(sum - self.doubt_ns),
+            high: saturated(sum + others_doubt_ns),
+        };
+        let whole = frame.span_ns.map(|(begin, end)| begin.abs_diff(end)).filter(|&whole| whole > 0);
+        let share = |whole: u64| {
+            let of = |part: u64| part as f64 / whole as f64;
+            Cell::Ratio(Bounded { value: of(total.value), low: of(total.low), high: of(total.high) })
+        };
+        let value = match how {
+            How::Unknown => Cell::Unknown,
+            How::Is(label) => label.cell(),
+            How::Nothing => Cell::Empty,
+        };
+        let duration = |value: Option<u64>| value.map_or(Cell::Empty, |value| Cell::Duration(Bounded::exact(value)));
+        let count = |count: u64| Cell::Count(Bounded::exact(count));
+        vec![
+            key,
+            value,
+            Cell::Duration(total),
+            whole.map_or(Cell::Empty, share),
+            count(self.durations.count()),
+            duration(self.durations.min()),
+            duration(self.durations.max()),
+            count(self.never_ended),
+            count(self.doubtful),
+        ]
+    }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        Column::new("key", "Key", Class::Mixed),
+        Column::new("value", "State", Class::Mixed),
+        Column::new("total", "Total", Class::Duration),
+        Column::new("share", "Share", Class::Ratio),
+        Column::of("count", "Count", "times"),
+        Column::new("min", "Min", Class::Duration),
+        Column::new("max", "Max", Class::Duration),
+        Column::of("never_ended", "Never ended", "times"),
+        Column::of("lost_inside", "Lost inside", "times"),
+    ]
+}
