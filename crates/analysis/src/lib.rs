@@ -16,6 +16,7 @@
 pub mod answer;
 pub mod bind;
 pub mod block;
+pub(crate) mod calls;
 pub mod chains;
 pub mod count;
 pub mod cpu;
@@ -41,6 +42,7 @@ pub mod setup;
 mod spool;
 mod state;
 mod statistics;
+pub mod syscalls;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod threads;

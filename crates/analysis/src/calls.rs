@@ -1,0 +1,254 @@
+//! Calls of threads into the kernel: entries and exits, matched on every CPU by itself where that is enough.
+//!
+//! ```text
+//! CPU 0  ──┤ run of 5: [read] [open] futex… ├──┤ run of 8 ├──       […] within the run: counted there, no note
+//! CPU 1  ─────────────────────────────────┤ run of 5: …futex [write] read… ├──
+//!                                          one note at each run's end: what it asks for, what it leaves open
+//! ```
+//!
+//! The thread of a run is the one that its end tells of (`prev_tid`). So a part of a trace knows the threads of all runs
+//! that end in it, and what is open at the part's end waits on its CPU. A run that began before the part is a *head*: which
+//! life of its thread it belongs to says the part before. What a run, or a sequence of runs, means to what surrounds it is
+//! small: a [`Summary`].
+//!
+//! ```text
+//! sequence      asks for                    leaves open
+//! …futex [write] read…     exit of futex    read
+//! ```
+//!
+//! Lives of a thread number are told apart by *borders* (deaths, forks), which have places in time; so that everything
+//! can be given to its life whenever it becomes known. Traces without switches, where events say their thread, make a note of
+//! every entry and every exit.
+
+mod figures;
+mod lane;
+mod lives;
+mod names;
+pub(crate) mod report;
+mod state;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::roles::{Role, TID};
+use crate::windows::Windows;
+use crate::{LaneFacts, Setup, Slot};
+
+pub use figures::Figures;
+pub use lane::{CallLane, Note};
+pub use names::{CallId, CallNames};
+pub use state::{CallState, LifeView};
+
+/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros.
+pub type Comm = [u8; 16];
+
+/// Where an event is in the order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// When.
+    pub time: i64,
+    /// Lanes come one after the other at the same time.
+    pub lane: u32,
+    /// Which of the events of this lane at this time.
+    pub nth: u32,
+}
+
+/// A thread enters a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry<A> {
+    /// Which call.
+    pub call: CallId,
+    /// When.
+    pub place: Place,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What the analysis wants to know of it.
+    pub more: A,
+}
+
+/// A thread comes back from a call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exit<B> {
+    /// Which call, if the event says so.
+    pub call: CallId,
+    /// When.
+    pub place: Place,
+    /// On which CPU.
+    pub cpu: u32,
+    /// What the kernel answers.
+    pub ret: Option<i64>,
+    /// What the analysis wants to know of it.
+    pub more: B,
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome<A, B> {
+    /// Both ends were seen, nothing is in doubt.
+    Completed(Entry<A>, Exit<B>),
+    /// Both ends were seen, but something may be missing between them.
+    Doubtful(Entry<A>, Exit<B>),
+    /// Something came where the exit should have been.
+    LostEntry(Entry<A>),
+    /// Something came where the entry should have been.
+    LostExit(Exit<B>),
+    /// It was entered before the trace began.
+    BeganBefore(Exit<B>),
+    /// The other return of the call that made this thread.
+    ChildReturns(Exit<B>),
+    /// The trace or the thread ended before it.
+    NeverEnded(Entry<A>),
+}
+
+/// What a sequence of calls of one thread means to what comes before and after it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary<A, B> {
+    /// An exit that came before everything else.
+    pub asks: Option<Exit<B>>,
+    /// A call that nobody has left.
+    pub open: Option<Entry<A>>,
+    /// There was an entry or an exit.
+    pub is_touched: bool,
+}
+
+impl<A, B> Default for Summary<A, B> {
+    fn default() -> Self {
+        Self { asks: None, open: None, is_touched: false }
+    }
+}
+
+/// What is found where two sequences meet.
+enum Meeting<A, B> {
+    /// An entry and its exit.
+    Pair(Entry<A>, Exit<B>),
+    LostEntry(Entry<A>),
+    LostExit(Exit<B>),
+}
+
+impl<A, B> Summary<A, B> {
+    /// Adds an entry.
+    fn enter(&mut self, entry: Entry<A>) -> Option<Entry<A>> {
+        self.is_touched = true;
+        self.open.replace(entry)
+    }
+
+    /// Adds an exit.
+    #[inline]
+    fn exit(&mut self, exit: Exit<B>, mut meet: impl FnMut(Meeting<A, B>)) {
+        match self.open.take() {
+            Some(entry) if exit.call == CallId::NONE || exit.call == entry.call => meet(Meeting::Pair(entry, exit)),
+            Some(entry) => {
+                meet(Meeting::LostEntry(entry));
+                meet(Meeting::LostExit(exit));
+            }
+            None if self.is_touched => meet(Meeting::LostExit(exit)),
+            None => self.asks = Some(exit),
+        }
+        self.is_touched = true;
+    }
+
+    /// Adds a sequence that comes after.
+    fn then(&mut self, later: Self, mut meet: impl FnMut(Meeting<A, B>)) {
+        if !later.is_touched {
+            return;
+        }
+        match later.asks {
+            Some(exit) => self.exit(exit, &mut meet),
+            None => self.open.take().into_iter().for_each(|entry| meet(Meeting::LostEntry(entry))),
+        }
+        self.open = later.open;
+        self.is_touched = true;
+    }
+}
+
+impl<A, B> Meeting<A, B> {
+    fn outcome(self, is_certain: impl FnOnce(i64, i64) -> bool) -> Outcome<A, B> {
+        match self {
+            Self::Pair(entry, exit) if is_certain(entry.place.time, exit.place.time) => Outcome::Completed(entry, exit),
+            Self::Pair(entry, exit) => Outcome::Doubtful(entry, exit),
+            Self::LostEntry(entry) => Outcome::LostEntry(entry),
+            Self::LostExit(exit) => Outcome::LostExit(exit),
+        }
+    }
+}
+
+/// What is kept of values that cross the borders of parts.
+pub trait Kept: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned {}
+impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> Kept for T {}
+
+/// Rows of a thread.
+pub trait Rows: Kept + Default {
+    /// Adds what came after.
+    fn add(&mut self, later: Self);
+}
+
+/// What an analysis makes of calls.
+pub trait Watch: std::fmt::Debug + Sync + Sized {
+    /// What it wants to know of entries.
+    type Entry: Kept;
+    /// What it wants to know of exits.
+    type Exit: Kept;
+    /// What it counts of a run, and of a thread's life.
+    type Rows: Rows;
+    /// What it counts of all of them.
+    type Totals: std::fmt::Debug + Send;
+
+    /// What the machine and its lanes are.
+    fn settings(&self) -> &Settings;
+
+    /// A call was settled.
+    fn settle(&self, totals: &mut Self::Totals, rows: &mut Self::Rows, outcome: Outcome<Self::Entry, Self::Exit>);
+
+    /// It is known now whose rows these are; what is of no use with the life of the thread may go to the totals.
+    fn attribute(&self, totals: &mut Self::Totals, key: crate::threads::ThreadKey, rows: &mut Self::Rows);
+}
+
+/// How calls are matched in a trace.
+#[derive(Debug)]
+pub struct Settings {
+    /// The lanes.
+    pub lanes: Vec<LaneFacts>,
+    /// The holes of all of them.
+    pub holes: Windows,
+    /// There are no switches, but events say their thread.
+    pub is_by_context: bool,
+}
+
+impl Settings {
+    /// Those of a trace.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let mut holes = Windows::default();
+        setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let is = |wanted: Role| setup.classes.iter().any(|class| class.roles.iter().any(|role| role.role == wanted));
+        let says_thread = setup.classes.iter().any(|class| class.context[TID] != Slot::Absent);
+        Self { lanes: setup.lanes.to_vec(), holes, is_by_context: !is(Role::Switch) && says_thread }
+    }
+
+    /// Whether nothing can be missing anywhere in a span of time.
+    #[must_use]
+    pub fn is_whole(&self, begin: i64, end: i64) -> bool {
+        !touches(&self.holes, begin, end)
+    }
+}
+
+/// Whether spans of time have a point in common.
+fn touches(holes: &Windows, begin: i64, end: i64) -> bool {
+    !holes.is_empty() && holes.inside(begin.saturating_sub(1), end.saturating_add(1)).next().is_some()
+}
+
+/// A name in the form that the kernel has.
+#[must_use]
+pub fn comm(text: &[u8]) -> Comm {
+    let mut comm = Comm::default();
+    let length = text.len().min(comm.len());
+    comm[..length].copy_from_slice(&text[..length]);
+    comm
+}
+
+/// A name for people.
+#[must_use]
+pub fn comm_text(comm: &Comm) -> String {
+    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+    String::from_utf8_lossy(&comm[..end]).into_owned()
+}

@@ -1,0 +1,261 @@
+//! Calls on one CPU, run by run.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CallId, Comm, Entry, Exit, Place, Settings, Summary, Watch, comm, touches};
+use crate::events::Meaning;
+use crate::roles::{PID, TID, fork, switch, thread_state};
+use crate::threads::{ThreadKey, is_dead};
+use crate::{LaneFacts, Notes, Slot};
+
+/// What a CPU has done since its last switch in a part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Run<A, B, R> {
+    /// The switch; `None`: there was none in this part.
+    pub begin: Option<Place>,
+    /// The thread that the switch named.
+    pub next: i32,
+    /// Its name.
+    pub comm: Option<Comm>,
+    /// Which thread is of which process, as an event says.
+    pub said: Option<(i32, i32)>,
+    /// Calls that cross its ends.
+    pub summary: Summary<A, B>,
+    /// Calls that do not.
+    pub rows: R,
+}
+
+impl<A, B, R: Default> Default for Run<A, B, R> {
+    fn default() -> Self {
+        Self { begin: None, next: 0, comm: None, said: None, summary: Summary::default(), rows: R::default() }
+    }
+}
+
+/// What lanes tell of calls and of who makes them.
+#[derive(Clone, Debug)]
+pub enum Note<A, B, R> {
+    /// A run ends.
+    Run(RunEnd<A, B, R>),
+    /// A thread is made.
+    Fork {
+        /// Where.
+        place: Place,
+        /// The new one.
+        child: Told,
+        /// Who made it, if that is known.
+        parent: Option<Told>,
+    },
+    /// A thread is known by these.
+    Known {
+        /// Where.
+        place: Place,
+        /// What is known.
+        told: Told,
+    },
+}
+
+/// The end of a run.
+#[derive(Clone, Debug)]
+pub struct RunEnd<A, B, R> {
+    /// The thread.
+    pub key: ThreadKey,
+    /// The CPU.
+    pub cpu: u32,
+    /// Where it ends.
+    pub place: Place,
+    /// The thread dies with it.
+    pub is_dead: bool,
+    /// What happened in it.
+    pub run: Run<A, B, R>,
+}
+
+/// What is said of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Told {
+    /// The thread.
+    pub key: ThreadKey,
+    /// Its process.
+    pub pid: Option<i32>,
+    /// Its name.
+    pub comm: Option<Comm>,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct CallLane<'a, W: Watch> {
+    watch: &'a W,
+    settings: &'a Settings,
+    facts: &'a LaneFacts,
+    now: Place,
+    /// What CPU events are of that do not say it.
+    cpu: u32,
+    /// By CPU; almost always one.
+    cpus: Vec<CpuRun<W>>,
+    totals: W::Totals,
+}
+
+type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
+type CpuRun<W> = (u32, RunOf<W>);
+type NotesOf<W> = Notes<Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>>;
+
+/// What stands for the thread of a CPU that nobody knows.
+#[must_use]
+pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
+    ThreadKey { host, tid: -1 - (cpu & 0x7fff_fffe) as i32 }
+}
+
+fn small(number: Option<i64>) -> Option<i32> {
+    number.and_then(|number| i32::try_from(number).ok())
+}
+
+impl<'a, W: Watch> CallLane<'a, W> {
+    /// Lane number `lane` begins.
+    pub fn new(watch: &'a W, lane: usize, totals: W::Totals) -> Self {
+        let settings = watch.settings();
+        let facts = &settings.lanes[lane];
+        let cpu = facts.cpu.unwrap_or(lane as u32);
+        let now = Place { time: i64::MIN, lane: lane as u32, nth: 0 };
+        Self { watch, settings, facts, now, cpu, cpus: Vec::new(), totals }
+    }
+
+    /// An event comes; where it is.
+    #[inline]
+    pub fn arrive(&mut self, time: i64) -> Place {
+        if time == self.now.time {
+            self.now.nth += 1;
+        } else {
+            (self.now.time, self.now.nth) = (time, 0);
+        }
+        self.now
+    }
+
+    /// What is counted of all threads.
+    pub fn totals(&mut self) -> &mut W::Totals {
+        &mut self.totals
+    }
+
+    /// What the lane found out, by CPU, and its totals.
+    pub(super) fn end(self) -> (Vec<CpuRun<W>>, W::Totals) {
+        (self.cpus, self.totals)
+    }
+
+    #[inline]
+    fn at(&mut self, meaning: &Meaning<'_>) -> (u32, usize) {
+        let cpu = meaning.event.cpu().unwrap_or(self.cpu);
+        match self.cpus.iter().position(|known| known.0 == cpu) {
+            Some(at) => (cpu, at),
+            None => {
+                self.cpus.push((cpu, Run::default()));
+                (cpu, self.cpus.len() - 1)
+            }
+        }
+    }
+
+    /// A thread enters a call.
+    #[inline]
+    pub fn enter(&mut self, meaning: &Meaning<'_>, call: CallId, more: W::Entry, notes: &mut NotesOf<W>) {
+        let (cpu, at) = self.at(meaning);
+        let entry = Entry { call, place: self.now, cpu, more };
+        if self.settings.is_by_context {
+            let summary = Summary { asks: None, open: Some(entry), is_touched: true };
+            self.single(meaning, cpu, summary, notes);
+            return;
+        }
+        let Self { watch, totals, cpus, .. } = self;
+        let run = &mut cpus[at].1;
+        says(run, meaning);
+        if let Some(lost) = run.summary.enter(entry) {
+            watch.settle(totals, &mut run.rows, super::Outcome::LostEntry(lost));
+        }
+    }
+
+    /// A thread comes back from a call.
+    #[inline]
+    pub fn exit(
+        &mut self,
+        meaning: &Meaning<'_>,
+        call: CallId,
+        ret: Option<i64>,
+        more: W::Exit,
+        notes: &mut NotesOf<W>,
+    ) {
+        let (cpu, at) = self.at(meaning);
+        let exit = Exit { call, place: self.now, cpu, ret, more };
+        if self.settings.is_by_context {
+            let summary = Summary { asks: Some(exit), open: None, is_touched: true };
+            self.single(meaning, cpu, summary, notes);
+            return;
+        }
+        let Self { watch, totals, cpus, facts, .. } = self;
+        let run = &mut cpus[at].1;
+        says(run, meaning);
+        let rows = &mut run.rows;
+        let is_certain = |begin, end| !touches(&facts.holes, begin, end);
+        run.summary.exit(exit, |met| watch.settle(totals, rows, met.outcome(is_certain)));
+    }
+
+    /// Notes an event whose thread is known by itself.
+    fn single(&mut self, meaning: &Meaning<'_>, cpu: u32, summary: Summary<W::Entry, W::Exit>, notes: &mut NotesOf<W>) {
+        let place = self.now;
+        let host = self.facts.host;
+        let tid = small(meaning.event.context(TID)).filter(|&tid| tid > 0);
+        let key = tid.map_or(unknown_key(host, cpu), |tid| ThreadKey { host, tid });
+        let said = tid.zip(small(meaning.event.context(PID)));
+        let comm = meaning.event.context_text(crate::roles::COMM).map(comm);
+        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, rows: W::Rows::default() };
+        notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }));
+    }
+
+    /// The CPU changes threads.
+    #[inline]
+    pub fn switch(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+        let prev = small(meaning.integer(switch::PREV_TID));
+        let next = small(meaning.integer(switch::NEXT_TID));
+        let (Some(prev), Some(next)) = (prev, next) else { return };
+        let (cpu, at) = self.at(meaning);
+        let (place, host) = (self.now, self.facts.host);
+        let run = &mut self.cpus[at].1;
+        let state = meaning.integer(switch::PREV_STATE);
+        let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
+        if run.summary.is_touched || is_dead || run.begin.is_none() {
+            let mut run = std::mem::take(run);
+            run.comm = meaning.text(switch::PREV_COMM).map(comm);
+            let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
+            notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead, run }));
+        }
+        let run = &mut self.cpus[at].1;
+        (run.begin, run.next, run.said) = (Some(place), next, None);
+        run.comm = if next == 0 { None } else { meaning.text(switch::NEXT_COMM).map(comm) };
+    }
+
+    /// A thread is made.
+    pub fn fork(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+        let told = |tid, pid, name: Option<&[u8]>| {
+            let tid = small(meaning.integer(tid)).filter(|&tid| tid > 0)?;
+            let key = ThreadKey { host: self.facts.host, tid };
+            Some(Told { key, pid: small(meaning.integer(pid)), comm: name.map(comm) })
+        };
+        let Some(child) = told(fork::CHILD_TID, fork::CHILD_PID, meaning.text(fork::CHILD_COMM)) else { return };
+        let parent = told(fork::PARENT_TID, fork::PARENT_PID, None);
+        notes.push(self.now.time, Note::Fork { place: self.now, child, parent });
+    }
+
+    /// A thread that was there before.
+    pub fn known(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+        let tid = small(meaning.integer(thread_state::KNOWN_TID)).filter(|&tid| tid > 0);
+        let Some(tid) = tid else { return };
+        let key = ThreadKey { host: self.facts.host, tid };
+        let pid = small(meaning.integer(thread_state::KNOWN_PID));
+        let told = Told { key, pid, comm: meaning.text(thread_state::KNOWN_COMM).map(comm) };
+        notes.push(self.now.time, Note::Known { place: self.now, told });
+    }
+}
+
+/// Keeps what an event's context says of its thread's process.
+#[inline]
+fn says<A, B, R>(run: &mut Run<A, B, R>, meaning: &Meaning<'_>) {
+    let context = &meaning.event.class.context;
+    if run.said.is_none() && context[PID] != Slot::Absent && context[TID] != Slot::Absent {
+        run.said = small(meaning.event.context(TID)).zip(small(meaning.event.context(PID)));
+    }
+}

@@ -1,0 +1,175 @@
+//! `syscalls`: which calls into the kernel were made, how long they took, and what came of them.
+//!
+//! ```text
+//! entry read ──── 12 µs ──── exit 42        count, total, min ... of `read`, and of the thread's `read`
+//! entry futex ── switched out … in ── exit -110   errors: ETIMEDOUT
+//! ```
+//!
+//! How entries find their exits is said in [`crate::calls`]; here is what is counted of each call.
+
+mod report;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::calls::{CallLane, CallNames, CallState, Note, Outcome, Settings, Watch};
+use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
+use crate::threads::ThreadKey;
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Wishes};
+
+pub use rows::{CallRows, Slow, Totals};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Syscalls {
+    settings: Settings,
+    names: CallNames,
+    wishes: Wishes,
+    limits: Limits,
+}
+
+/// Which calls count, and how they are counted.
+#[derive(Clone, Debug, Default)]
+struct Limits {
+    min_ns: u64,
+    max_ns: u64,
+    cpus: Vec<u32>,
+    /// Only some threads are asked for, so that all that is counted must be known of each.
+    is_by_thread: bool,
+    /// How many of the slowest calls are kept.
+    slow: usize,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    calls: CallState<(), (), CallRows>,
+    totals: Totals,
+}
+
+impl Syscalls {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs {
+            roles: vec![
+                (Role::Switch, switch_fields()),
+                (
+                    Role::Fork,
+                    vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID],
+                ),
+                (Role::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
+                (Role::SyscallEntry, vec![syscall_entry::ENTRY_NAME, syscall_entry::ENTRY_NUMBER]),
+                (Role::SyscallExit, vec![syscall_exit::EXIT_NAME, syscall_exit::EXIT_NUMBER, syscall_exit::RET]),
+            ],
+            context: vec![CPU, TID, PID, crate::roles::COMM],
+            ..Needs::default()
+        }
+    }
+
+    /// Whether it is interested in a call of that name.
+    #[must_use]
+    pub fn wants(_: Role, _: &str) -> bool {
+        true
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let wishes = setup.wishes.clone();
+        let limits = Limits {
+            min_ns: wishes.min_ns.unwrap_or(0),
+            max_ns: wishes.max_ns.unwrap_or(u64::MAX),
+            cpus: wishes.cpus.clone(),
+            is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
+            slow: wishes.top.unwrap_or(SLOW),
+        };
+        Self { settings: Settings::new(setup), names: CallNames::new(setup), wishes, limits }
+    }
+}
+
+/// How many of the slowest calls are shown if nobody says.
+const SLOW: usize = 10;
+
+/// What calls ask of switches.
+pub(crate) fn switch_fields() -> Vec<FieldIndex> {
+    vec![switch::PREV_TID, switch::PREV_STATE, switch::NEXT_TID, switch::PREV_COMM, switch::NEXT_COMM]
+}
+
+impl Watch for Syscalls {
+    type Entry = ();
+    type Exit = ();
+    type Rows = CallRows;
+    type Totals = Totals;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn settle(&self, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+        rows::settle(&self.limits, totals, rows, outcome);
+    }
+
+    fn attribute(&self, totals: &mut Totals, key: ThreadKey, rows: &mut CallRows) {
+        rows::attribute(&self.limits, totals, key, rows);
+    }
+}
+
+impl Analysis for Syscalls {
+    type State = State;
+    type Lane<'a> = CallLane<'a, Self>;
+    type Note = Note<(), (), CallRows>;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "syscalls", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        State { calls: CallState::new(self.settings.lanes.len()), totals: Totals::default() }
+    }
+
+    fn enter(&self, lane: usize) -> CallLane<'_, Self> {
+        CallLane::new(self, lane, Totals::default())
+    }
+
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: Event<'_>, notes: &mut Notes<Self::Note>) {
+        lane.arrive(event.time);
+        for (place, meaning) in event.roles().enumerate() {
+            match meaning.role {
+                Role::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),
+                Role::SyscallExit => {
+                    let ret = meaning.integer(syscall_exit::RET);
+                    lane.exit(&meaning, self.names.call(&meaning, place), ret, (), notes);
+                }
+                Role::Switch => lane.switch(&meaning, notes),
+                Role::Fork => lane.fork(&meaning, notes),
+                Role::ThreadState => lane.known(&meaning, notes),
+                _ => {}
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, _: usize, _: i64, note: &Self::Note) {
+        state.calls.note(self, &mut state.totals, note);
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
+        let totals = state.calls.leave(lane, end);
+        state.totals.add(&self.limits, totals);
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.totals.add(&self.limits, right.totals);
+        left.calls.merge(self, &mut left.totals, right.calls);
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        self.report(state)
+    }
+}
