@@ -10,8 +10,12 @@ from collections import defaultdict
 from events import Trace
 from figures import Answer, percentiles, statistics, with_prefix
 
-FIELDS = ("dev", "sector", "nr_sector", "rwbs")
-WANTED = {name: FIELDS for name in ("block_rq_insert", "block_rq_issue", "block_rq_complete")}
+FIELDS = ("dev", "sector", "nr_sector", "bytes", "rwbs", "error", "errors")
+WANTED = {
+    **{name: FIELDS for name in ("block_rq_insert", "block_rq_issue", "block_rq_complete")},
+    "lttng_statedump_block_device": ("dev", "diskname"),
+}
+MINOR_BITS = 20
 SECTOR_BYTES = 512
 
 
@@ -27,7 +31,7 @@ class Device:
 
     def __init__(self):
         self.requests = {"reads": 0, "writes": 0}
-        self.sectors, self.latencies, self.queued = 0, [], []
+        self.sectors, self.errors, self.latencies, self.queued = 0, 0, [], []
         self.others = dict.fromkeys(("began_before", "never_ended", "lost_inside"), 0)
 
 
@@ -37,7 +41,7 @@ class Requests:
     def __init__(self, trace):
         self.losses = trace.losses()
         self.devices = defaultdict(Device)
-        self.inserted, self.issued = {}, {}
+        self.inserted, self.issued, self.names = {}, {}, {}
 
     def _is_whole(self, begin, end):
         return not any(loss.touches(begin, end) for loss in self.losses)
@@ -46,47 +50,52 @@ class Requests:
         return "never_ended" if self._is_whole(begin, end) else "lost_inside"
 
     def step(self, event):
-        if event.name in WANTED:
-            key = event.get("dev"), event.get("sector")
-            getattr(self, event.name[len("block_rq_") :])(event, key, self.devices[key[0]])
+        if event.name == "lttng_statedump_block_device":
+            self.names[event.get("dev")] = event.get("diskname")
+        elif event.name in WANTED:
+            getattr(self, event.name[len("block_rq_") :])(event, self.devices[event.get("dev")])
 
-    def insert(self, event, key, _):
-        self.inserted.setdefault(key, event.time)
+    @staticmethod
+    def _sectors(event):
+        sectors = event.get("nr_sector")
+        return (event.get("bytes") or 0) // SECTOR_BYTES if sectors is None else sectors
 
-    def issue(self, event, key, device):
+    def insert(self, event, _):
+        self.inserted[event.get("dev"), event.get("sector")] = event.time
+
+    def issue(self, event, device):
+        key = event.get("dev"), event.get("sector") + self._sectors(event)
         if key in self.issued:
-            device.others[self._without_end(self.issued[key][0], event.time)] += 1
-        queued = self.inserted.pop(key, None)
+            device.others[self._without_end(self.issued[key], event.time)] += 1
+        queued = self.inserted.pop((event.get("dev"), event.get("sector")), None)
         if queued is not None and self._is_whole(queued, event.time):
             device.queued.append(event.time - queued)
         device.requests["writes" if is_write(event.get("rwbs")) else "reads"] += 1
-        sectors = event.get("nr_sector") or 0
-        device.sectors += sectors
-        self.issued[key] = event.time, sectors
+        device.sectors += self._sectors(event)
+        self.issued[key] = event.time
 
-    def complete(self, event, key, device):
-        begin, remaining = self.issued.pop(key, (None, None))
-        done = event.get("nr_sector") or 0
+    def complete(self, event, device):
+        begin = self.issued.pop((event.get("dev"), event.get("sector") + self._sectors(event)), None)
+        device.errors += bool(event.get("error", "errors"))
         if begin is None:
             device.others["began_before" if self._is_whole(-math.inf, event.time) else "lost_inside"] += 1
-        elif 0 < done < remaining:
-            self.issued[key[0], key[1] + done] = begin, remaining - done
         elif self._is_whole(begin, event.time):
             device.latencies.append(event.time - begin)
         else:
             device.others["lost_inside"] += 1
 
     def finish(self):
-        for (dev, _), (begin, _) in self.issued.items():
+        for (dev, _), begin in self.issued.items():
             self.devices[dev].others[self._without_end(begin, math.inf)] += 1
 
     def rows(self, result, table):
         for dev, device in sorted(self.devices.items()):
+            name = self.names.get(dev, f"{dev >> MINOR_BITS},{dev & ((1 << MINOR_BITS) - 1)}")
             queue = with_prefix(statistics(device.queued), "queue_")
             del queue["queue_stdev"]
             figures = {**statistics(device.latencies), **percentiles(device.latencies)}
             sizes = {"sectors": device.sectors, "bytes": device.sectors * SECTOR_BYTES}
-            result.row(table, {"device": dev, **device.requests, **sizes, **figures, **queue, **device.others})
+            result.row(table, {"device": name, **device.requests, **sizes, "errors": device.errors, **figures, **queue, **device.others})
 
 
 def answer(path):

@@ -27,26 +27,50 @@ def counts(result, trace):
 
 
 def rates(result, trace, period):
-    begin, _ = trace.whole_span()
-    found = defaultdict(int)
+    begin, end = trace.whole_span()
+    found = defaultdict(lambda: defaultdict(int))
     for event in trace.events:
-        found[begin + (event.time - begin) // period * period, event.name] += 1
-    for (time, name), count in sorted(found.items()):
-        result.row("course", {"period": time, "name": name, "count": count})
+        found[event.name][(event.time - begin) // period] += 1
+    for name, counts in sorted(found.items()):
+        for number, count in sorted(counts.items()):
+            first = begin + number * period
+            losses = [loss for loss in trace.losses() if loss.touches(first, min(first + period, end))]
+            lost = lost_count(losses)
+            high = None if lost is None else count + lost
+            row = {"period": [first, min(first + period, end)], "name": name, "count": [count, count, high]}
+            result.row("course", row)
 
 
 def gaps(result, trace, most):
-    for stream in [*trace.streams, None]:
-        events = [event for event in trace.events if stream is None or event.stream == stream.number]
-        losses = trace.losses() if stream is None else stream.losses
-        found = []
-        for left, right in zip(events, events[1:]):
+    lanes = defaultdict(list)
+    for stream in trace.streams:
+        lanes[("stream", stream.number) if stream.cpu is None else ("cpu", stream.cpu)].append(stream)
+    rows_of_gaps(result, None, trace.events, trace.losses(), most, shortest(trace))
+    for streams in lanes.values():
+        numbers = {stream.number for stream in streams}
+        events = [event for event in trace.events if event.stream in numbers]
+        rows_of_gaps(result, streams, events, [loss for stream in streams for loss in stream.losses], most, 0)
+
+
+def shortest(trace):
+    """How long a gap of all lanes must be to be told."""
+    begin, end = trace.whole_span()
+    k = 0
+    while (end >> k) - (begin >> k) >= 1 << 18:
+        k += 1
+    return 1 << k
+
+
+def rows_of_gaps(result, streams, events, losses, most, least):
+    found = []
+    for left, right in zip(events, events[1:]):
+        if right.time - left.time >= max(least, 1):
             is_loss = any(loss.touches(left.time, right.time) for loss in losses)
-            kind = "loss" if is_loss else "quiet"
-            found.append((left.time - right.time, left.time, right.time, kind))
-        for negative, begin, end, kind in sorted(found)[:most]:
-            row = {"stream": stream and stream.number, "begin": begin, "end": end, "length": -negative, "kind": kind}
-            result.row("gaps", row)
+            found.append((left.time - right.time, left.time, right.time, "loss" if is_loss else "quiet"))
+    name = ", ".join(str(stream.number) for stream in streams) if streams else None
+    for negative, begin, end, kind in sorted(found)[:most]:
+        row = {"stream": name, "cpu": streams[0].cpu if streams else None, "begin": begin, "end": end}
+        result.row("gaps", {**row, "length": -negative, "kind": kind})
 
 
 def main():

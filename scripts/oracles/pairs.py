@@ -75,7 +75,7 @@ def answer(arguments):
     values = [value for some in pairs.durations.values() for value in some]
     counts = {kind: sum(n for (_, k), n in pairs.others.items() if k == kind) for kind in ("never_ended", "lost_inside")}
     counts["lost_inside"] += pairs.alone["lost_inside"]
-    alone = {"began_before": pairs.alone["began_before"], "without_key": pairs.without_key}
+    alone = {"began_before": pairs.alone["began_before"], "without_key": pairs.without_key, "given_up": 0}
     result.row("total", {**statistics(values), **percentiles(values), **counts, **alone})
     for begin, key, group in sorted(still_open, key=str):
         result.row("open", {"begin": begin, "key": list(key), "group": group})
