@@ -162,12 +162,17 @@ class Kymo:
     def __init__(self, path):
         self.path = path
         self.commands = subprocess.run([path, "--help"], capture_output=True, text=True).stdout
+        self.named = subprocess.run([path, "analyse", "?", "."], capture_output=True, text=True).stderr
 
-    def knows(self, analysis):
+    def _has_command(self, analysis):
         return re.search(rf"^\s+{analysis}\b", self.commands, re.MULTILINE) is not None
 
+    def knows(self, analysis):
+        return self._has_command(analysis) or re.search(rf"there are:.*\b{analysis}\b", self.named) is not None
+
     def answer(self, analysis, options, trace):
-        done, seconds = asked([self.path, analysis, trace, "--json", *options])
+        command = [analysis] if self._has_command(analysis) else ["analyse", analysis]
+        done, seconds = asked([self.path, *command, trace, "--json", *options])
         if done.returncode:
             raise RuntimeError(f"kymo {analysis}: {done.stderr.strip()[:300]}")
         if analysis == "count":
