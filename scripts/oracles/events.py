@@ -42,7 +42,7 @@ class Stream:
         self.number, self.class_id = number, stream.cls.id
         self.names = {event_class.name for event_class in stream.cls.values()}
         self.cpu = None
-        self.begin = self.end = self.last_event = None
+        self.begin = self.end = self.first_event = self.last_event = None
         self.losses = []
 
     def seen(self, time):
@@ -148,6 +148,7 @@ class Trace:
         source = message.event
         stream = self.streams[numbers[self._key(source.stream)]]
         time = message.default_clock_snapshot.ns_from_origin if source.stream.cls.default_clock_class else None
+        stream.first_event = time if stream.first_event is None else stream.first_event
         stream.last_event = time
         key = (stream.class_id, source.name)
         self.counts[stream.number, key] = self.counts.get((stream.number, key), 0) + 1
@@ -189,24 +190,25 @@ class Trace:
         found = {stream.cpu for stream in self.streams} | {event.cpu for event in self.events}
         return sorted(cpu for cpu in found if cpu is not None)
 
-    def span(self, cpu, fallback):
-        """Begin and end of a CPU; `fallback`: where packets do not say."""
-        mine = [stream for stream in self.streams if stream.cpu == cpu]
-        begins = [stream.begin for stream in mine if stream.begin is not None]
-        ends = []
-        for stream in mine:
-            if stream.end is not None:
-                ends.append(max(stream.end, stream.last_event) if stream.last_event is not None else stream.end)
-        return (min(begins), max(ends)) if begins and ends else fallback
+    def _streams_of(self, cpu):
+        """The streams of a CPU; where streams have none, those with events of it."""
+        numbers = {event.stream for event in self.events if event.cpu == cpu}
+        return [stream for stream in self.streams if stream.cpu == cpu or (stream.cpu is None and stream.number in numbers)]
+
+    @staticmethod
+    def _span_of(streams):
+        begins = [stream.first_event if stream.begin is None else stream.begin for stream in streams]
+        ends = [time for stream in streams for time in (stream.end, stream.last_event)]
+        begins, ends = ([time for time in times if time is not None] for times in (begins, ends))
+        return (min(begins), max(ends)) if begins and ends else None
+
+    def span(self, cpu):
+        """Begin and end of a CPU."""
+        return self._span_of(self._streams_of(cpu))
 
     def whole_span(self):
         """Begin and end of the trace."""
-        spans = [self.span(cpu, None) for cpu in {stream.cpu for stream in self.streams}]
-        spans = [span for span in spans if span]
-        if spans:
-            return min(begin for begin, _ in spans), max(end for _, end in spans)
-        times = [event.time for event in self.events]
-        return (min(times), max(times)) if times else None
+        return self._span_of(self.streams)
 
     def losses(self, cpu=None, is_wanted=None):
         """Losses that a CPU has (None: all of the trace) of streams that may have such events."""

@@ -52,18 +52,16 @@ class Replay:
         self.trace = trace
         self.is_dead_marked = is_older(trace.environment)
         self.incarnations, self.seen, self.exited = {}, set(), set()
-        self.names_by_switch, self.names, self.pids, self.forked = {}, {}, {}, set()
+        self.names, self.pids, self.forked = {}, {}, set()
         self.runs, self.running = [], {}
         self.latest_run = {}
         self.spans = {}
-        first, last = {}, {}
+        first = {}
         for event in trace.events:
             if event.name == "sched_switch":
                 first.setdefault(event.cpu, event)
-                last[event.cpu] = event
         for cpu in trace.cpus() or ([None] if first else []):
-            fallback = (first[cpu].time, last[cpu].time) if cpu in first else None
-            span = trace.span(cpu, fallback)
+            span = trace.span(cpu)
             if span:
                 self.spans[cpu] = span
         self.losses_of = {cpu: trace.losses(cpu) for cpu in [*trace.cpus(), None]}
@@ -121,8 +119,6 @@ class Replay:
             self.runs.append(run)
 
     def _step(self, event):
-        if event.tid and event.pid is not None:
-            self.pids[self.thread_of(event)] = event.pid
         handler = {
             "sched_switch": self._switch,
             "sched_process_fork": self._fork,
@@ -144,6 +140,8 @@ class Replay:
         if thread:
             self.seen.add(thread)
             self._name(thread, event.get("prev_comm"))
+            if event.tid == tid and event.pid is not None:
+                self.pids[thread] = event.pid
             kind = state_kind(event.get("prev_state"), self.is_dead_marked, thread in self.exited)
             happenings.append(("away", thread, kind))
             if kind == "dead" and self.incarnations.get(tid, 0) == thread[1]:
@@ -158,7 +156,7 @@ class Replay:
 
     def _name(self, thread, comm):
         if comm is not None:
-            self.names_by_switch[thread] = comm
+            self.names[thread] = comm
 
     def _fork(self, event):
         tid = event.get("child_tid", "child_pid")
@@ -205,7 +203,7 @@ class Replay:
         return [("woken", thread)] if thread else []
 
     def name(self, thread):
-        return self.names_by_switch.get(thread, self.names.get(thread))
+        return self.names.get(thread)
 
     def cell(self, thread):
         """A thread for people: name, pid, tid; and its incarnation."""
@@ -217,5 +215,5 @@ class Replay:
         """A process for people: the name of its first thread, and its pid."""
         if pid is None:
             return UNKNOWN
-        leaders = [thread for thread in set(self.names) | set(self.names_by_switch) if thread[0] == pid]
+        leaders = [thread for thread in self.names if thread[0] == pid]
         return [self.name(max(leaders, key=lambda thread: thread[1])) if leaders else None, pid]

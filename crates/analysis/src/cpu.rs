@@ -17,7 +17,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ranking::Ranking;
-use crate::roles::{CPU, Role, fork, priority, switch, thread_state};
+use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
 use crate::threads::{Life, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
 use crate::windows::Windows;
 use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, Wishes};
@@ -52,6 +52,8 @@ pub struct CpuState {
     sums: CpuSums,
     /// Runs that ended with another thread than they began with: something was lost that nobody counted.
     odd: Windows,
+    /// One of them is not explained by events that are known to be lost.
+    is_uncounted: bool,
 }
 
 /// The first switch of a CPU in a part of the trace.
@@ -156,6 +158,7 @@ pub struct Switch {
     is_preempted: bool,
     is_dead: bool,
     next_prio: Option<i32>,
+    prev_pid: Option<i32>,
     prev_comm: Option<Comm>,
     next_comm: Option<Comm>,
 }
@@ -176,11 +179,11 @@ impl Cpu {
         Needs {
             roles: vec![
                 (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM, NEXT_PRIO]),
-                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM]),
+                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
                 (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
                 (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
             ],
-            context: vec![CPU],
+            context: vec![CPU, TID, PID],
             ..Needs::default()
         }
     }
@@ -227,6 +230,7 @@ impl CpuState {
     fn ran(&mut self, bins: &Bins, holes: &Windows, (begin, tid): (i64, i32), (end, found): (i64, i32)) -> Run {
         if found != tid {
             self.odd.add(begin, end);
+            self.is_uncounted |= !holes.touch(begin, end);
         }
         self.sums.ran(bins, tid, begin, end, |begin, end| match found == tid {
             true if holes.is_empty() => 0,
@@ -312,11 +316,11 @@ impl Over {
 
     /// Takes a life that is over.
     fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ThreadRow) {
-        if row.runs == 0 && row.run_ns == 0 {
-            return;
+        let has_run = row.runs > 0 || row.run_ns > 0;
+        if has_run || row.pid == Some(id.key.tid) {
+            self.processes.entry((id.key.host, row.pid)).or_default().add(id, &row, has_run);
         }
-        self.processes.entry((id.key.host, row.pid)).or_default().add(id, &row);
-        if row.is_wanted(wishes, id) {
+        if has_run && row.is_wanted(wishes, id) {
             self.rows.push(row.run_ns, (id, row));
         }
     }
@@ -331,10 +335,11 @@ impl Over {
 }
 
 impl Process {
-    fn add(&mut self, id: ThreadId, row: &ThreadRow) {
+    /// Adds a life, or only its name if it has not run.
+    fn add(&mut self, id: ThreadId, row: &ThreadRow, has_run: bool) {
         let name = row.comm.filter(|_| row.pid == Some(id.key.tid)).map(|comm| (id.since, comm));
         let (runs, run_ns, doubt_ns) = (row.runs, row.run_ns, row.doubt_ns);
-        self.join(Self { threads: 1, runs, run_ns, doubt_ns, name });
+        self.join(Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
     }
 
     fn join(&mut self, other: Self) {
@@ -390,6 +395,7 @@ impl Lane<'_> {
             is_preempted: state.is_some_and(is_runnable),
             is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
             next_prio: small(event.integer(switch::NEXT_PRIO)),
+            prev_pid: small(event.event.context(PID).filter(|_| event.event.context(TID) == Some(i64::from(prev)))),
             prev_comm: comm(event.text(switch::PREV_COMM)),
             next_comm: comm(event.text(switch::NEXT_COMM)),
         })
@@ -451,6 +457,7 @@ impl State {
         if let Some(row) = row {
             row.preemptions += u64::from(switch.is_preempted);
             row.comm = switch.prev_comm.or(row.comm);
+            row.pid = switch.prev_pid.or(row.pid);
             match switch.ran {
                 Some((tid, run)) if tid == key.tid => {
                     row.run_ns += run.ns;
@@ -498,10 +505,16 @@ impl Analysis for Cpu {
         for meaning in event.roles() {
             let note = match meaning.role {
                 Role::Switch => lane.switch(&self.bins, meaning).map(Note::Switch),
-                Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|child| {
-                    let pid = small(meaning.integer(fork::CHILD_PID));
-                    Note::Fork(child, pid, comm(meaning.text(fork::CHILD_COMM)))
-                }),
+                Role::Fork => {
+                    let parent = small(meaning.integer(fork::PARENT_TID));
+                    if let Some((parent, pid)) = parent.zip(small(meaning.integer(fork::PARENT_PID))) {
+                        notes.push(event.time, Note::Known(parent, Some(pid), None));
+                    }
+                    small(meaning.integer(fork::CHILD_TID)).map(|child| {
+                        let pid = small(meaning.integer(fork::CHILD_PID));
+                        Note::Fork(child, pid, comm(meaning.text(fork::CHILD_COMM)))
+                    })
+                }
                 Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|known| {
                     let pid = small(meaning.integer(thread_state::KNOWN_PID));
                     Note::Known(known, pid, comm(meaning.text(thread_state::KNOWN_COMM)))
@@ -576,6 +589,7 @@ impl Cpu {
             .map(|(tail, head)| (tail.1, known.ran(&self.bins, &facts.holes, tail, (head.time, head.prev))));
         known.sums.add(&right.sums);
         known.odd.extend(&right.odd);
+        known.is_uncounted |= right.is_uncounted;
         known.head = known.head.or(right.head);
         known.tail = right.tail.or(known.tail);
         if let Some((tid, run)) = across.filter(|across| across.0 != 0) {

@@ -120,7 +120,14 @@ impl Cpu {
         let mut row = CpuRow::new(number, span, &facts.holes, facts.lost);
         row.holes.extend(&cpu.odd);
         let mut edge = |tid: i32, begin: i64, end: i64| -> Option<(ThreadKey, Run)> {
-            let run = sums.ran(&self.bins, tid, begin, end.max(begin), |begin, end| facts.holes.cover(begin, end));
+            let end = end.max(begin);
+            // No switch says who ran at the other end.
+            let is_doubtful = facts.holes.touch(begin, end);
+            if is_doubtful {
+                row.holes.add(begin, end);
+            }
+            let doubt = |begin: i64, end: i64| if is_doubtful { begin.abs_diff(end) } else { 0 };
+            let run = sums.ran(&self.bins, tid, begin, end, doubt);
             (tid != 0).then_some((ThreadKey { host: facts.host, tid }, run))
         };
         let head = cpu.head.and_then(|head| edge(head.prev, span.0.min(head.time), head.time));
@@ -138,7 +145,7 @@ impl Cpu {
         }
         (row.busy_ns, row.idle_ns, row.doubt_ns) = (sums.busy_ns, sums.idle_ns, sums.doubt_ns);
         (row.switches, row.course) = (sums.switches, sums.course);
-        if !cpu.odd.is_empty() {
+        if cpu.is_uncounted {
             row.lost = None;
         }
         row
@@ -234,7 +241,7 @@ impl Cpu {
         table.plot = Some(Plot::Bars { value: 3 });
         let mut rows: Vec<((u16, Option<i32>), Process)> =
             whole.threads.processes.iter().map(|(key, process)| (*key, process.clone())).collect();
-        rows.retain(|(_, process)| is_named(&self.wishes, process.name().as_deref()));
+        rows.retain(|(_, process)| process.threads > 0 && is_named(&self.wishes, process.name().as_deref()));
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
         table.omitted = shorten(&mut rows, self.wishes.top);
         let span = self.span();
