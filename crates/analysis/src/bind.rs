@@ -26,7 +26,7 @@ use self::matching::{Choice, Chosen, Matcher, Matching};
 use crate::Needs;
 use crate::events::{BoundClass, BoundRole, ColumnKind, Slot};
 use crate::mapping::Mapping;
-use crate::roles::{CONTEXT, Role};
+use crate::roles::{CONTEXT, FieldIndex, Role};
 
 /// A data stream class of a trace.
 pub struct StreamClass<'a> {
@@ -203,16 +203,19 @@ impl<'a> Binder<'a> {
         };
         let stream = self.stream;
         let names = fields::names(stream.decoder, stream.stream_class, event_class, &stream.facts);
-        let roles = self.matcher.roles(name, &names, &is_needed);
+        let is_read = |role: Role, field: FieldIndex| {
+            needs.roles.iter().any(|(needed, fields)| *needed == role && fields.contains(&field))
+        };
+        let roles = self.matcher.roles(name, &names, &is_needed, &is_read);
         if roles.is_empty() && !self.needs.is_all() {
             self.numbers.push(Numbers::Never);
             return Ok(());
         }
-        let context = self.matcher.context(None, &names);
+        let context = if needs.is_all() { self.matcher.context(None, &names, &needs.context) } else { Vec::new() };
         let mut asked = Asked::default();
         let sections: Vec<Vec<(Option<usize>, AskedSection)>> =
             roles.iter().map(|matchings| self.ask(event_class, matchings, &names, &mut asked)).collect();
-        let bare = self.ask_context(&context, &mut asked);
+        let bare = Self::ask_context(&context, &mut asked);
         let extra: Vec<usize> = self.needs.extra.iter().map(|path| asked.path(path)).collect();
         let places = self.reader.ask(event_class, &asked.paths, &self.stream.facts)?;
         let slots: Vec<Slot> = places.iter().map(|field| slot(&field.place)).collect();
@@ -256,18 +259,16 @@ impl<'a> Binder<'a> {
             for &field in needed {
                 fields[field] = asked.choice(&matching.fields[field]);
             }
-            let context = self.matcher.context(Some(matching), names);
-            let context = self.ask_context(&context, asked);
+            let context = self.matcher.context(Some(matching), names, &self.needs.context);
+            let context = Self::ask_context(&context, asked);
             let condition = matching.condition.map(|filter| self.condition(filter, event_class));
             sections.push((condition, AskedSection { fields, context }));
         }
         sections
     }
 
-    fn ask_context(&self, context: &[Choice], asked: &mut Asked) -> [Place; CONTEXT.len()] {
-        std::array::from_fn(|field| {
-            if self.needs.context.contains(&field) { asked.choice(&context[field]) } else { Place::default() }
-        })
+    fn ask_context(context: &[Choice], asked: &mut Asked) -> [Place; CONTEXT.len()] {
+        std::array::from_fn(|field| context.get(field).map(|choice| asked.choice(choice)).unwrap_or_default())
     }
 
     /// The place of a condition that events of a class are asked.

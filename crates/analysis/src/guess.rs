@@ -89,12 +89,12 @@ fn of_stream(stream: &StreamClass<'_>, mappings: &[Mapping]) -> Vec<Guess> {
     for (number, class) in classes.iter().enumerate() {
         let Some(name) = class.name.as_deref() else { continue };
         let names = fields::names(stream.decoder, stream.stream_class, number, &stream.facts);
-        if !matcher.roles(name, &names, &|_, _| true).is_empty() {
+        if !matcher.roles(name, &names, &|_, _| true, &|_, _| false).is_empty() {
             continue;
         }
         // Events are numbered in one thread or on one CPU where they have no key.
         if place.is_none() {
-            let context = matcher.context(None, &names);
+            let context = matcher.context(None, &names, &[TID, CPU]);
             let path = |field: usize| match &context[field] {
                 Choice::Chosen(Chosen::Path(path)) => Some(path.clone()),
                 _ => None,

@@ -91,10 +91,10 @@ fn check_with(mappings: &[Mapping], environment: &str, contexts: &str, events: &
     for (number, class) in decoder.stream_class(0).event_classes.iter().enumerate() {
         let names = fields::names(&decoder, 0, number, &facts);
         let name = class.name.as_deref().unwrap_or_default();
-        let roles = matcher.roles(name, &names, &|_, _| true);
+        let roles = matcher.roles(name, &names, &|_, _| true, &|_, _| true);
         writeln!(shown, "{name}{}", if roles.is_empty() { ": nothing" } else { "" }).unwrap();
         for matching in roles.iter().flatten() {
-            shown += &show(matching, &matcher.context(Some(matching), &names));
+            shown += &show(matching, &matcher.context(Some(matching), &names, &[0, 1, 2, 3]));
         }
     }
     expected.assert_eq(&shown);

@@ -280,6 +280,9 @@ impl<'a> ClassFields<'a> {
             Some(EnvironmentValue::Integer(value)) => Found::Constant(Constant::Integer(*value)),
             Some(EnvironmentValue::Text(text)) => Found::Constant(Constant::Text(text.clone())),
             None => {
+                if !self.facts.suggests {
+                    return Found::Missing { near: Vec::new() };
+                }
                 let entries: Vec<String> =
                     self.trace.environment.iter().map(|(entry, _)| format!("env.{entry}")).collect();
                 Found::Missing { near: near(name, &entries) }

@@ -16,7 +16,7 @@ use kymo_analysis::bind::StreamClass;
 use kymo_analysis::bind::matching::{Choice, Chosen, Matcher, Matching, Refusal, matching};
 use kymo_analysis::guess::{self, Guess};
 use kymo_analysis::mapping::{Mapping, MappingErrors, Section};
-use kymo_analysis::roles::{CONTEXT, FieldFacts, ROLES, Role};
+use kymo_analysis::roles::{COMM, CONTEXT, CPU, FieldFacts, PID, ROLES, Role, TID};
 use kymo_decode::fields;
 use kymo_decode::filter::FilterFacts;
 use kymo_filter::{Fields, nearest};
@@ -226,7 +226,7 @@ fn each_class<'m>(
 fn has_role(classes: &[StreamClass<'_>], mappings: &[Mapping], is_role: &dyn Fn(Role) -> bool) -> bool {
     let mut has = false;
     each_class(classes, mappings, |matcher, name, names| {
-        has = has || !matcher.roles(name, names, &|role, _| is_role(role)).is_empty();
+        has = has || !matcher.roles(name, names, &|role, _| is_role(role), &|_, _| false).is_empty();
     });
     has
 }
@@ -270,9 +270,10 @@ impl<'m> Reporter<'m> {
     }
 
     fn class(&mut self, matcher: &Matcher<'m>, name: &str, names: &dyn Fields) {
-        let roles = matcher.roles(name, names, &|_, _| true);
+        let roles = matcher.roles(name, names, &|_, _| true, &|_, _| true);
         let first = roles.first().and_then(|matchings| matchings.first());
-        for (field, choice) in self.roles.context.iter_mut().zip(matcher.context(first, names)) {
+        for (field, choice) in self.roles.context.iter_mut().zip(matcher.context(first, names, &[CPU, TID, PID, COMM]))
+        {
             field.add(&choice);
         }
         for matching in roles.iter().flatten() {
@@ -282,7 +283,7 @@ impl<'m> Reporter<'m> {
             for section in &mapping.sections {
                 let is_bound = roles.iter().any(|matchings| matchings[0].section.role == section.role);
                 let Some(captures) = section.captures(name).filter(|_| !is_bound) else { continue };
-                if let Err(refusal) = matching(mapping, section, &captures, names) {
+                if let Err(refusal) = matching(mapping, section, &captures, names, &|_, _| false) {
                     let (role, mapping) = (section.role.name(), mapping.name.clone());
                     let why = why(&refusal);
                     self.roles.refused.push(RefusedRole { role, mapping, class: name.to_owned(), why });

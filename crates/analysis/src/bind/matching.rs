@@ -15,7 +15,7 @@ use kymo_format::model::{EnvironmentValue, TraceClass};
 use kymo_ir::predicate::InputKind;
 
 use crate::mapping::{Captures, FieldSource, Mapping, Section};
-use crate::roles::{CONTEXT, FieldFacts, FieldKind, Role};
+use crate::roles::{CONTEXT, FieldFacts, FieldIndex, FieldKind, Role};
 
 /// The mappings that a trace has use for.
 #[derive(Debug)]
@@ -100,13 +100,14 @@ impl<'m> Matcher<'m> {
     }
 
     /// For each role of a class that is wanted, the sections that match, of which the first counts whose condition
-    /// holds. `names`: of the class' fields.
+    /// holds. `names`: of the class' fields. Fields that nobody needs are looked for only where they are required.
     #[must_use]
     pub fn roles(
         &self,
         name: &str,
         names: &dyn Fields,
         is_wanted: &dyn Fn(Role, &str) -> bool,
+        is_needed: &dyn Fn(Role, FieldIndex) -> bool,
     ) -> Vec<Vec<Matching<'m>>> {
         let mut roles: Vec<Vec<Matching<'m>>> = Vec::new();
         for mapping in &self.mappings {
@@ -122,7 +123,7 @@ impl<'m> Matcher<'m> {
                 if !is_wanted(section.role, what(section, &captures)) {
                     continue;
                 }
-                let Ok(matching) = matching(mapping, section, &captures, names) else { continue };
+                let Ok(matching) = matching(mapping, section, &captures, names, is_needed) else { continue };
                 match known {
                     Some(known) => roles[known].push(matching),
                     None => roles.push(vec![matching]),
@@ -132,10 +133,14 @@ impl<'m> Matcher<'m> {
         roles
     }
 
-    /// Where the fields of [`CONTEXT`] are: where the section of a role says, its mapping, or any other.
+    /// Where those fields of [`CONTEXT`] are that are needed: where the section of a role says, its mapping, or any
+    /// other.
     #[must_use]
-    pub fn context(&self, of: Option<&Matching<'m>>, names: &dyn Fields) -> Vec<Choice> {
+    pub fn context(&self, of: Option<&Matching<'m>>, names: &dyn Fields, needed: &[FieldIndex]) -> Vec<Choice> {
         let choose = |(field, facts): (usize, &FieldFacts)| {
+            if !needed.contains(&field) {
+                return Choice::NotSaid;
+            }
             let own = of.map(|matching| matching.context[field].clone());
             let mappings = of.map(|matching| matching.mapping).into_iter().chain(self.mappings.iter().copied());
             let others = mappings.map(|mapping| choose(&mapping.context[field], facts.kind, None, names));
@@ -168,12 +173,15 @@ pub fn matching<'m>(
     section: &'m Section,
     captures: &Captures<'_>,
     names: &dyn Fields,
+    is_needed: &dyn Fn(Role, FieldIndex) -> bool,
 ) -> Result<Matching<'m>, Refusal> {
     let facts = section.role.facts();
-    let choices = |said: &[Vec<FieldSource>], facts: &[FieldFacts]| -> Vec<Choice> {
-        said.iter().zip(facts).map(|(said, facts)| choose(said, facts.kind, Some(captures), names)).collect()
+    let choice = |said: &[FieldSource], facts: &FieldFacts| choose(said, facts.kind, Some(captures), names);
+    let field = |(place, (said, facts)): (FieldIndex, (&Vec<FieldSource>, &FieldFacts))| {
+        let is_looked_for = facts.is_required || is_needed(section.role, place);
+        if is_looked_for { choice(said, facts) } else { Choice::NotSaid }
     };
-    let fields = choices(&section.fields, facts.fields);
+    let fields: Vec<Choice> = section.fields.iter().zip(facts.fields).enumerate().map(field).collect();
     let lacks = |(facts, choice): &(&FieldFacts, &Choice)| facts.is_required && !matches!(choice, Choice::Chosen(_));
     let lacking: Vec<_> = facts.fields.iter().zip(&fields).filter(lacks).collect();
     if !lacking.is_empty() {
@@ -190,7 +198,7 @@ pub fn matching<'m>(
             }
         },
     };
-    let context = choices(&section.context, CONTEXT);
+    let context = section.context.iter().zip(CONTEXT).map(|(said, facts)| choice(said, facts)).collect();
     Ok(Matching { mapping, section, condition, fields, context })
 }
 
