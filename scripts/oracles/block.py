@@ -46,8 +46,8 @@ class Requests:
     def _is_whole(self, begin, end):
         return not any(loss.touches(begin, end) for loss in self.losses)
 
-    def _without_end(self, begin, end):
-        return "never_ended" if self._is_whole(begin, end) else "lost_inside"
+    def _without_end(self, begin):
+        return "never_ended" if self._is_whole(begin, math.inf) else "lost_inside"
 
     def step(self, event):
         if event.name == "lttng_statedump_block_device":
@@ -66,7 +66,7 @@ class Requests:
     def issue(self, event, device):
         key = event.get("dev"), event.get("sector") + self._sectors(event)
         if key in self.issued:
-            device.others[self._without_end(self.issued[key], event.time)] += 1
+            device.others[self._without_end(self.issued[key])] += 1
         queued = self.inserted.pop((event.get("dev"), event.get("sector")), None)
         if queued is not None and self._is_whole(queued, event.time):
             device.queued.append(event.time - queued)
@@ -86,7 +86,7 @@ class Requests:
 
     def finish(self):
         for (dev, _), begin in self.issued.items():
-            self.devices[dev].others[self._without_end(begin, math.inf)] += 1
+            self.devices[dev].others[self._without_end(begin)] += 1
 
     def rows(self, result, table):
         for dev, device in sorted(self.devices.items()):

@@ -36,7 +36,7 @@ class Pairs:
 
     def _begin(self, key, event):
         if self.open[key] and not self.arguments.nested:
-            self.without_end(*self.open[key].pop(), event.time)
+            self.without_end(*self.open[key].pop())
         self.open[key].append((event.time, event.get(self.arguments.by) if self.arguments.by else None))
 
     def _end(self, key, event):
@@ -49,8 +49,8 @@ class Pairs:
         else:
             self.others[group, "lost_inside"] += 1
 
-    def without_end(self, begin, group, end):
-        kind = "never_ended" if self._is_whole(begin, end) else "lost_inside"
+    def without_end(self, begin, group):
+        kind = "never_ended" if self._is_whole(begin, math.inf) else "lost_inside"
         self.others[group, kind] += 1
 
     def _is_whole(self, begin, end):
@@ -67,7 +67,7 @@ def answer(arguments):
     result = Answer()
     still_open = [(begin, key, group) for key, stack in pairs.open.items() for begin, group in stack]
     for begin, _, group in still_open:
-        pairs.without_end(begin, group, math.inf)
+        pairs.without_end(begin, group)
     for group in sorted(set(pairs.durations) | {group for group, _ in pairs.others}, key=str):
         values = pairs.durations.get(group, [])
         counts = {kind: pairs.others[group, kind] for kind in ("never_ended", "lost_inside")}

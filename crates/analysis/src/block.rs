@@ -160,9 +160,20 @@ impl Block {
                     sums.device(device).latencies.record(latency);
                 }
             }
-            Fate::Alone(_) => sums.device(device).began_before += 1,
-            Fate::Replaced(_) | Fate::GivenUp(_) => sums.device(device).never_ended += 1,
+            Fate::Alone(end) => self.ended_alone(sums.device(device), end),
+            Fate::Replaced(request) | Fate::GivenUp(request) => self.left_open(sums.device(device), &request),
         }
+    }
+
+    /// Nothing that was seen was completed then: it was issued before the trace, or in a hole.
+    fn ended_alone(&self, device: &mut Device, end: i64) {
+        *if self.holes.touch(i64::MIN, end) { &mut device.lost_inside } else { &mut device.began_before } += 1;
+    }
+
+    /// Nobody saw it completed: it was not, or in a hole.
+    fn left_open(&self, device: &mut Device, request: &Request) {
+        let is_lost = self.holes.touch(request.time, i64::MAX);
+        *if is_lost { &mut device.lost_inside } else { &mut device.never_ended } += 1;
     }
 
     /// What became of a request that waited.

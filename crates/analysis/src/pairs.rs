@@ -111,9 +111,17 @@ struct Sums {
     /// Groups beyond [`GROUPS_MAX`] together.
     others: Group,
     longest: Longest<Long>,
-    began_before: u64,
+    alone: Alone,
     without_key: u64,
     given_up: u64,
+}
+
+/// Ends that nothing before them began.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Alone {
+    began_before: u64,
+    /// They may have begun in a hole.
+    lost_inside: u64,
 }
 
 /// A lane while it is read.
@@ -242,14 +250,24 @@ impl Pairs {
     fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
         match fate {
             Fate::Pair(begin, end) => self.pair(sums, key, begin, end.time),
-            Fate::Alone(end) => sums.began_before += u64::from(end.is_wanted),
-            Fate::Replaced(open) if open.is_wanted => sums.group(open.group).never_ended += 1,
+            Fate::Alone(end) => self.ended_alone(&mut sums.alone, end),
+            Fate::Replaced(open) if open.is_wanted => self.left_open(sums.group(open.group), open.time),
             Fate::GivenUp(open) if open.is_wanted => {
                 sums.given_up += 1;
-                sums.group(open.group).never_ended += 1;
+                self.left_open(sums.group(open.group), open.time);
             }
             Fate::Replaced(_) | Fate::GivenUp(_) => {}
         }
+    }
+
+    fn ended_alone(&self, alone: &mut Alone, end: End) {
+        let is_lost = self.holes.touch(i64::MIN, end.time);
+        *if is_lost { &mut alone.lost_inside } else { &mut alone.began_before } += u64::from(end.is_wanted);
+    }
+
+    /// Nobody saw the end of what began then: it has none, or in a hole.
+    fn left_open(&self, group: &mut Group, begin: i64) {
+        *if self.holes.touch(begin, i64::MAX) { &mut group.lost_inside } else { &mut group.never_ended } += 1;
     }
 
     fn pair(&self, sums: &mut Sums, key: &Key, begin: Open, end: i64) {
@@ -286,7 +304,8 @@ impl Sums {
         }
         self.others.merge(later.others);
         self.longest.merge(later.longest);
-        self.began_before += later.began_before;
+        self.alone.began_before += later.alone.began_before;
+        self.alone.lost_inside += later.alone.lost_inside;
         self.without_key += later.without_key;
         self.given_up += later.given_up;
     }
@@ -318,7 +337,7 @@ impl Analysis for Pairs {
             groups: HashMap::new(),
             others: Group::default(),
             longest: Longest::new(self.wishes.top.unwrap_or(LONGEST)),
-            began_before: 0,
+            alone: Alone::default(),
             without_key: 0,
             given_up: 0,
         };

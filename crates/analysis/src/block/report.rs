@@ -14,11 +14,11 @@ impl Block {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
         let mut devices: BTreeMap<DeviceKey, Device> = state.sums.devices.clone();
-        for ((device, _), _) in state.issued.open() {
-            devices.entry(*device).or_default().never_ended += 1;
+        for ((device, _), request) in state.issued.open() {
+            self.left_open(devices.entry(*device).or_default(), request);
         }
-        for ((device, _), _) in state.issued.alone() {
-            devices.entry(*device).or_default().began_before += 1;
+        for ((device, _), end) in state.issued.alone() {
+            self.ended_alone(devices.entry(*device).or_default(), *end);
         }
         let mut latencies = Histogram::default();
         devices.values().for_each(|device| latencies.merge_from(&device.latencies));

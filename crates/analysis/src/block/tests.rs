@@ -43,7 +43,7 @@ fn requests_are_queued_issued_and_completed() {
     );
 }
 
-/// What a hole overlaps is doubtful; an end without begin began before, for all that is known.
+/// What a hole overlaps is doubtful, and so is what has no begin behind one.
 #[test]
 fn holes_make_requests_doubtful() {
     check(
@@ -55,7 +55,7 @@ fn holes_make_requests_doubtful() {
          80 0 block_complete dev=1048577 sector=128 sectors=8",
         &expect![[r#"
             per-device
-              device=`1,1` reads=1 writes=0 sectors=8 bytes=4096 errors=0 count=0 total=0 queue_count=1 queue_total=5 queue_min=5 queue_avg=5 queue_max=5 began_before=2 never_ended=0 lost_inside=1
+              device=`1,1` reads=1 writes=0 sectors=8 bytes=4096 errors=0 count=0 total=0 queue_count=1 queue_total=5 queue_min=5 queue_avg=5 queue_max=5 began_before=1 never_ended=0 lost_inside=2
             longest
             distribution
         "#]],

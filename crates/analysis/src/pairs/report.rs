@@ -15,14 +15,14 @@ impl Pairs {
         open.sort_unstable_by(|one, other| {
             (one.1.time, one.0, &one.1.group).cmp(&(other.1.time, other.0, &other.1.group))
         });
-        let mut still: HashMap<&Key, u64> = HashMap::new();
+        let mut still: HashMap<&Key, Group> = HashMap::new();
         for (_, open) in &open {
-            *still.entry(&open.group).or_default() += 1;
+            self.left_open(still.entry(&open.group).or_default(), open.time);
         }
         let mut durations = Histogram::default();
         state.sums.groups.values().chain([&state.sums.others]).for_each(|group| durations.merge_from(&group.durations));
         let mut tables = vec![
-            self.total(state, &durations, open.len() as u64),
+            self.total(state, &durations, &still),
             self.per_group(state, &still),
             self.longest(state),
             self.open(&open),
@@ -33,7 +33,7 @@ impl Pairs {
         Answer { tables }
     }
 
-    fn total(&self, state: &State, durations: &Histogram, open: u64) -> Table {
+    fn total(&self, state: &State, durations: &Histogram, still: &HashMap<&Key, Group>) -> Table {
         let mut columns = columns();
         columns.extend(percentile_columns());
         columns.push(Column::of("never_ended", "Never ended", "pairs"));
@@ -42,14 +42,15 @@ impl Pairs {
         columns.push(Column::of("without_key", "Without key", "events"));
         columns.push(Column::of("given_up", "Given up", "pairs"));
         let sums = &state.sums;
-        let groups = || sums.groups.values().chain([&sums.others]);
-        let alone = state.chains.alone().filter(|(_, end)| end.is_wanted).count() as u64;
+        let groups = || sums.groups.values().chain([&sums.others]).chain(still.values());
+        let mut alone = sums.alone;
+        state.chains.alone().for_each(|(_, end)| self.ended_alone(&mut alone, *end));
         let mut row = cells(durations);
         row.extend(percentile_cells(durations));
         let counts = [
-            groups().map(|group| group.never_ended).sum::<u64>() + open,
-            groups().map(|group| group.lost_inside).sum(),
-            sums.began_before + alone,
+            groups().map(|group| group.never_ended).sum(),
+            groups().map(|group| group.lost_inside).sum::<u64>() + alone.lost_inside,
+            alone.began_before,
             sums.without_key,
             sums.given_up,
         ];
@@ -59,7 +60,7 @@ impl Pairs {
         table
     }
 
-    fn per_group(&self, state: &State, still: &HashMap<&Key, u64>) -> Table {
+    fn per_group(&self, state: &State, still: &HashMap<&Key, Group>) -> Table {
         let mut columns_of = vec![Column::new("group", "Group", Class::Mixed)];
         columns_of.extend(columns());
         columns_of.extend(percentile_columns());
@@ -73,19 +74,19 @@ impl Pairs {
         groups.sort_unstable_by(|one, other| {
             other.1.durations.sum().cmp(&one.1.durations.sum()).then_with(|| one.0.cmp(other.0))
         });
-        let row = |name: Cell, group: &Group, open: u64| {
+        let row = |name: Cell, group: &Group, open: &Group| {
             let mut row = vec![name];
             row.extend(cells(&group.durations));
             row.extend(percentile_cells(&group.durations));
-            let counts = [group.never_ended + open, group.lost_inside];
+            let counts = [group.never_ended + open.never_ended, group.lost_inside + open.lost_inside];
             row.extend(counts.map(|count| Cell::Count(Bounded::exact(count))));
             row
         };
-        let open = |key: &Key| still.get(key).copied().unwrap_or(0);
+        let open = |key: &Key| still.get(key).unwrap_or(&none);
         table.rows = groups.into_iter().map(|(key, group)| row(key.cell(), group, open(key))).collect();
         let others = &state.sums.others;
         if !others.durations.is_empty() || others.never_ended + others.lost_inside > 0 {
-            table.rows.push(row(Cell::Unknown, others, 0));
+            table.rows.push(row(Cell::Unknown, others, &none));
         }
         shorten(&mut table, self.wishes.top);
         table
