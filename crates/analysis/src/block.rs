@@ -148,9 +148,9 @@ impl Block {
     }
 
     /// What became of a request that was issued.
-    fn decide(&self, sums: &mut Sums, key: RequestKey, fate: Fate<Request, i64>) {
+    fn decide(&self, sums: &mut Sums, key: RequestKey, fate: &Fate<Request, i64>) {
         let (device, _) = key;
-        match fate {
+        match *fate {
             Fate::Pair(request, end) => {
                 let latency = request.time.abs_diff(end);
                 if self.holes.touch(request.time, end) {
@@ -290,12 +290,12 @@ impl Analysis for Block {
                 row.writes += u64::from(request.is_write);
                 row.sectors = row.sectors.saturating_add(request.sectors);
                 let end = request.sector.wrapping_add_unsigned(request.sectors);
-                issued.begin((key, end), *request, |key, fate| self.decide(sums, *key, fate));
+                issued.begin((key, end), *request, |key, fate| self.decide(sums, *key, &fate));
             }
             Note::Complete(device, end, is_wrong) => {
                 let key = (host, *device);
                 sums.device(key).errors += u64::from(*is_wrong);
-                issued.end(&(key, *end), time, |key, fate| self.decide(sums, *key, fate));
+                issued.end(&(key, *end), time, |key, fate| self.decide(sums, *key, &fate));
             }
             Note::Disk(device, name) => {
                 sums.names.insert((host, *device), name.clone());
@@ -313,13 +313,13 @@ impl Analysis for Block {
         sums.names.extend(right.sums.names);
         sums.longest.merge(right.sums.longest);
         queued.merge(right.queued, |key, fate| self.decide_queued(sums, *key, &fate));
-        issued.merge(right.issued, |key, fate| self.decide(sums, *key, fate));
+        issued.merge(right.issued, |key, fate| self.decide(sums, *key, &fate));
     }
 
     fn anchor(&self, state: &mut State) {
         let State { queued, issued, sums } = state;
         queued.anchor(|key, fate| self.decide_queued(sums, *key, &fate));
-        issued.anchor(|key, fate| self.decide(sums, *key, fate));
+        issued.anchor(|key, fate| self.decide(sums, *key, &fate));
     }
 
     fn finish(&self, state: &State) -> Answer {

@@ -95,7 +95,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         match self.chains.get_mut(key) {
             Some(chain) => {
                 for open in chain.open.drain(..) {
-                    self.open -= 1;
+                    self.open = self.open.saturating_sub(1);
                     tell(key, Fate::Replaced(open));
                 }
             }
@@ -118,7 +118,7 @@ impl<K: Eq + Hash + Clone, B: Timed, E> Chains<K, B, E> {
         };
         match chain.open.pop() {
             Some(begin) => {
-                self.open -= 1;
+                self.open = self.open.saturating_sub(1);
                 let is_over = chain.open.is_empty() && chain.ends.is_empty() && !chain.is_replacing;
                 if is_over {
                     self.chains.remove(key);

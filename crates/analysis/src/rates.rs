@@ -268,7 +268,8 @@ impl Analysis for Rates {
         let span = self.periods.span(course);
         let width = self.periods.width(course);
         let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
-        for ((period, series), &count) in course.counts() {
+        let series_count = (self.names.len() * self.lanes.len()) as u64;
+        for ((period, series), &count) in course.counts().filter(|((_, series), _)| *series < series_count) {
             let sum = sums.entry(series).or_default();
             let (begin, end) = self.periods.at(course, period);
             sum.count += count;

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 /// span are not looked for across lanes.
 pub const SPANS_MAX: u64 = 1 << 18;
 
+/// A span is not longer than half of all time.
+const SHIFT_MAX: u32 = 62;
+
 /// First and last events by spans of time, which are 2^`shift` nanoseconds long. As long as they have to be, and not
 /// longer: that follows from the events, in whatever order they come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,7 +51,7 @@ impl Busy {
 
     /// Adds what happened elsewhere.
     pub(super) fn merge(&mut self, other: &Self) {
-        self.shift = self.shift.max(other.shift);
+        self.shift = self.shift.max(other.shift.min(SHIFT_MAX));
         let own = std::mem::take(&mut self.spans);
         self.spans.reserve(own.len().max(other.spans.len()));
         let (mut own, mut others) = (own.into_iter().peekable(), other.spans.iter().copied().peekable());

@@ -37,6 +37,8 @@ pub struct Course {
 
 /// Periods from the first to the last one.
 const PERIODS_MAX: u64 = 1 << 16;
+/// Then there are two periods.
+const DOUBLINGS_MAX: u32 = 63;
 /// Counts that are kept: some 12 MB.
 const COUNTS_MAX: usize = 1 << 18;
 
@@ -109,10 +111,11 @@ impl Course {
 
     /// Adds other counts.
     pub fn merge(&mut self, other: Self) {
-        while self.doublings < other.doublings {
+        let doublings = other.doublings.min(DOUBLINGS_MAX);
+        while self.doublings < doublings {
             self.double();
         }
-        let shift = self.doublings - other.doublings;
+        let shift = self.doublings - doublings;
         for ((period, series), count) in other.counts {
             *self.counts.entry((period >> shift, series)).or_default() += count;
         }
@@ -125,7 +128,7 @@ impl Course {
     }
 
     fn keep_within_bounds(&mut self) {
-        while self.doublings < 63 && (self.counts.len() > COUNTS_MAX || self.periods() > self.most) {
+        while self.doublings < DOUBLINGS_MAX && (self.counts.len() > COUNTS_MAX || self.periods() > self.most) {
             self.double();
         }
     }
