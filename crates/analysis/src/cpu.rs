@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ranking::Ranking;
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
-use crate::threads::{Life, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
+use crate::threads::{Life, Slot, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, Wishes};
+use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -39,9 +39,6 @@ struct Bins {
     count: usize,
 }
 
-/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros.
-type Comm = [u8; 16];
-
 /// What is known of a CPU in a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CpuState {
@@ -49,6 +46,9 @@ pub struct CpuState {
     head: Option<Head>,
     /// Its last switch: when, and the thread that it began.
     tail: Option<(i64, i32)>,
+    /// That thread's name.
+    #[serde(skip)]
+    comm: Comm,
     sums: CpuSums,
     /// Runs that ended with another thread than they began with: something was lost that nobody counted.
     odd: Windows,
@@ -82,7 +82,7 @@ pub struct ThreadRow {
     lives_before: u32,
     /// How many CPUs began to run it, less those that stopped.
     running_on: i32,
-    comm: Option<Comm>,
+    comm: Comm,
     pid: Option<i32>,
     run_ns: u64,
     /// Of that, in holes.
@@ -100,10 +100,21 @@ pub struct ThreadRow {
 pub struct State {
     /// By lane, then by CPU.
     cpus: Vec<Vec<(u32, CpuState)>>,
-    /// By lane: which CPU runs which thread, and which life of it.
-    running: Vec<Vec<(u32, i32, i64)>>,
+    /// By lane, what each CPU runs.
+    running: Vec<Vec<Running>>,
     threads: Threads<ThreadRow>,
     over: Over,
+}
+
+/// What a CPU runs.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Running {
+    cpu: u32,
+    tid: i32,
+    /// Which life of the thread.
+    since: i64,
+    /// Where the thread is kept; it is 0 for what does not come from this part.
+    slot: Slot,
 }
 
 /// Lives that are over.
@@ -141,26 +152,40 @@ pub struct Lane<'a> {
 pub enum Note {
     /// A CPU changes threads.
     Switch(Switch),
-    /// A thread is made: its number, process and name.
-    Fork(i32, Option<i32>, Option<Comm>),
+    /// A thread is made.
+    Fork(Fork),
     /// A thread is known by these: its number, process and name.
-    Known(i32, Option<i32>, Option<Comm>),
+    Known(i32, Option<i32>, Comm),
+    /// The thread that the CPU runs has this name now, which it had not when it began to run.
+    Renamed(u32, i32, Comm),
+}
+
+/// A thread is made.
+#[derive(Debug)]
+pub struct Fork {
+    child: i32,
+    child_pid: Option<i32>,
+    comm: Comm,
+    /// Who made it, and of which process that is.
+    parent: Option<(i32, i32)>,
 }
 
 /// A CPU changes threads.
 #[derive(Debug)]
 pub struct Switch {
     cpu: u32,
-    /// The thread that it ran, and for how long, if its last switch was seen.
-    ran: Option<(i32, Run)>,
+    /// The thread that it ran, if its last switch was seen.
+    ran: Option<i32>,
+    /// For how long.
+    run: Run,
     prev: i32,
     next: i32,
     is_preempted: bool,
     is_dead: bool,
     next_prio: Option<i32>,
     prev_pid: Option<i32>,
-    prev_comm: Option<Comm>,
-    next_comm: Option<Comm>,
+    /// Empty if it is not known.
+    next_comm: Comm,
 }
 
 /// How long a thread ran.
@@ -337,7 +362,8 @@ impl Over {
 impl Process {
     /// Adds a life, or only its name if it has not run.
     fn add(&mut self, id: ThreadId, row: &ThreadRow, has_run: bool) {
-        let name = row.comm.filter(|_| row.pid == Some(id.key.tid)).map(|comm| (id.since, comm));
+        let is_first = row.pid == Some(id.key.tid) && !row.comm.is_empty();
+        let name = is_first.then_some((id.since, row.comm));
         let (runs, run_ns, doubt_ns) = (row.runs, row.run_ns, row.doubt_ns);
         self.join(Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
     }
@@ -349,14 +375,6 @@ impl Process {
         self.doubt_ns += other.doubt_ns;
         self.name = self.name.max(other.name);
     }
-}
-
-fn comm(text: Option<&[u8]>) -> Option<Comm> {
-    let text = text?;
-    let mut comm = Comm::default();
-    let length = text.len().min(comm.len());
-    comm[..length].copy_from_slice(&text[..length]);
-    Some(comm)
 }
 
 fn small(number: Option<i64>) -> Option<i32> {
@@ -373,39 +391,51 @@ impl Lane<'_> {
         &mut self.cpus[at].1
     }
 
-    fn switch(&mut self, bins: &Bins, event: Meaning<'_>) -> Option<Switch> {
+    fn switch(&mut self, bins: &Bins, event: Meaning<'_>, notes: &mut Notes<Note>) -> Option<()> {
         let prev = small(event.integer(switch::PREV_TID))?;
         let next = small(event.integer(switch::NEXT_TID))?;
         let time = event.event.time;
-        let number = event.event.cpu().unwrap_or(self.cpu);
+        let number = match self.facts.cpu {
+            Some(cpu) => cpu,
+            None => event.event.cpu().unwrap_or(self.cpu),
+        };
         let facts = self.facts;
         let cpu = self.cpu(number);
         cpu.sums.switches += 1;
-        let ran = cpu.tail.map(|tail| (tail.1, cpu.ran(bins, &facts.holes, tail, (time, prev))));
+        let ran = cpu.tail.map(|tail| tail.1);
+        let run = cpu.tail.map(|tail| cpu.ran(bins, &facts.holes, tail, (time, prev))).unwrap_or_default();
         if ran.is_none() {
             cpu.head = Some(Head { time, prev });
         }
         cpu.tail = Some((time, next));
+        let next_comm = event.comm(switch::NEXT_COMM);
+        let before = std::mem::replace(&mut cpu.comm, next_comm);
+        let prev_comm = event.comm(switch::PREV_COMM);
+        if prev_comm != before && prev != 0 && !prev_comm.is_empty() {
+            notes.push(time, Note::Renamed(number, prev, prev_comm));
+        }
         let state = event.integer(switch::PREV_STATE);
-        Some(Switch {
+        let switch = Switch {
             cpu: number,
             ran,
+            run,
             prev,
             next,
             is_preempted: state.is_some_and(is_runnable),
             is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
             next_prio: small(event.integer(switch::NEXT_PRIO)),
             prev_pid: small(event.event.context(PID).filter(|_| event.event.context(TID) == Some(i64::from(prev)))),
-            prev_comm: comm(event.text(switch::PREV_COMM)),
-            next_comm: comm(event.text(switch::NEXT_COMM)),
-        })
+            next_comm,
+        };
+        notes.push(time, Note::Switch(switch));
+        Some(())
     }
 }
 
-/// The thread that a CPU runs; the place is made if there is none.
-fn running(cpus: &mut Vec<(u32, i32, i64)>, cpu: u32) -> &mut (u32, i32, i64) {
-    let at = cpus.iter().position(|known| known.0 == cpu).unwrap_or_else(|| {
-        cpus.push((cpu, 0, 0));
+/// What a CPU runs; the place is made if there is none.
+fn running(cpus: &mut Vec<Running>, cpu: u32) -> &mut Running {
+    let at = cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
+        cpus.push(Running { cpu, tid: 0, since: 0, slot: 0 });
         cpus.len() - 1
     });
     &mut cpus[at]
@@ -423,45 +453,45 @@ impl State {
 
     fn switch(&mut self, wishes: &Wishes, (lane, host): (usize, u16), time: i64, switch: &Switch) {
         let key = |tid: i32| ThreadKey { host, tid };
-        let (_, _, since) = *running(&mut self.running[lane], switch.cpu);
-        let began = switch.ran.map(|(tid, _)| ThreadId { key: key(tid), since });
+        let began = *running(&mut self.running[lane], switch.cpu);
         if switch.prev != 0 {
-            self.leaves(wishes, key(switch.prev), began, time, switch);
+            let is_same = switch.ran.is_some() && began.tid == switch.prev;
+            let slot = if is_same { began.slot } else { self.threads.slot(key(switch.prev)) };
+            let began = is_same.then_some(ThreadId { key: key(began.tid), since: began.since });
+            self.leaves(wishes, slot, began, time, switch);
         }
-        if let Some((id, (_, run))) =
-            began.zip(switch.ran).filter(|(id, _)| id.key.tid != 0 && id.key.tid != switch.prev)
-        {
-            self.ran(wishes, id, run);
+        if let Some(tid) = switch.ran.filter(|tid| *tid != 0 && *tid != switch.prev) {
+            self.ran(wishes, ThreadId { key: key(tid), since: began.since }, switch.run);
         }
-        let mut since = time;
+        let (mut slot, mut since) = (0, time);
         if switch.next != 0 {
-            let living = self.threads.living(key(switch.next), time);
+            slot = self.threads.slot(key(switch.next));
+            let living = self.threads.living_in(slot, time);
             since = living.since;
             let row = &mut living.row;
             row.begins_on(switch.cpu);
             row.comm = switch.next_comm.or(row.comm);
             row.prio = switch.next_prio.or(row.prio);
         }
-        *running(&mut self.running[lane], switch.cpu) = (switch.cpu, switch.next, since);
+        *running(&mut self.running[lane], switch.cpu) = Running { cpu: switch.cpu, tid: switch.next, since, slot };
     }
 
     /// A thread leaves a CPU, which began to run `began`.
-    fn leaves(&mut self, wishes: &Wishes, key: ThreadKey, began: Option<ThreadId>, time: i64, switch: &Switch) {
-        let living = self.threads.living(key, time);
+    fn leaves(&mut self, wishes: &Wishes, slot: Slot, began: Option<ThreadId>, time: i64, switch: &Switch) {
+        let living = self.threads.living_in(slot, time);
         // The number may have been given away before the last switch of its old thread.
-        let older = began.filter(|id| id.key == key && id.since != living.since);
+        let older = began.filter(|id| id.since != living.since);
         let row = match older {
             Some(id) => self.threads.life(id),
             None => Some(&mut living.row),
         };
         if let Some(row) = row {
             row.preemptions += u64::from(switch.is_preempted);
-            row.comm = switch.prev_comm.or(row.comm);
             row.pid = switch.prev_pid.or(row.pid);
             match switch.ran {
-                Some((tid, run)) if tid == key.tid => {
-                    row.run_ns += run.ns;
-                    row.doubt_ns += run.doubt_ns;
+                Some(tid) if tid == switch.prev => {
+                    row.run_ns += switch.run.ns;
+                    row.doubt_ns += switch.run.doubt_ns;
                     row.running_on -= 1;
                 }
                 Some(_) => {}
@@ -471,8 +501,21 @@ impl State {
         let over = |id, row| self.over.take(wishes, id, row);
         match older {
             Some(id) => self.threads.stopped(id, over),
-            None if switch.is_dead => self.threads.end(key, over),
+            None if switch.is_dead => self.threads.end_in(slot, over),
             None => {}
+        }
+    }
+
+    /// The thread that a CPU is about to leave has this name.
+    fn renamed(&mut self, lane: usize, key: ThreadKey, time: i64, cpu: u32, comm: Comm) {
+        let began = *running(&mut self.running[lane], cpu);
+        let id = ThreadId { key, since: began.since };
+        if began.tid == key.tid
+            && let Some(row) = self.threads.life(id)
+        {
+            row.comm = comm;
+        } else {
+            self.threads.at(key, time).comm = comm;
         }
     }
 }
@@ -504,23 +547,25 @@ impl Analysis for Cpu {
     fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
         for meaning in event.roles() {
             let note = match meaning.role {
-                Role::Switch => lane.switch(&self.bins, meaning).map(Note::Switch),
-                Role::Fork => {
-                    let parent = small(meaning.integer(fork::PARENT_TID));
-                    if let Some((parent, pid)) = parent.zip(small(meaning.integer(fork::PARENT_PID))) {
-                        notes.push(event.time, Note::Known(parent, Some(pid), None));
-                    }
-                    small(meaning.integer(fork::CHILD_TID)).map(|child| {
-                        let pid = small(meaning.integer(fork::CHILD_PID));
-                        Note::Fork(child, pid, comm(meaning.text(fork::CHILD_COMM)))
-                    })
+                Role::Switch => {
+                    lane.switch(&self.bins, meaning, notes);
+                    None
                 }
+                Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|child| {
+                    let parent = small(meaning.integer(fork::PARENT_TID));
+                    Note::Fork(Fork {
+                        child,
+                        child_pid: small(meaning.integer(fork::CHILD_PID)),
+                        comm: meaning.comm(fork::CHILD_COMM),
+                        parent: parent.zip(small(meaning.integer(fork::PARENT_PID))),
+                    })
+                }),
                 Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|known| {
                     let pid = small(meaning.integer(thread_state::KNOWN_PID));
-                    Note::Known(known, pid, comm(meaning.text(thread_state::KNOWN_COMM)))
+                    Note::Known(known, pid, meaning.comm(thread_state::KNOWN_COMM))
                 }),
                 Role::Rename => small(meaning.integer(priority::CHANGED_TID))
-                    .map(|changed| Note::Known(changed, None, comm(meaning.text(priority::NEW_COMM)))),
+                    .map(|changed| Note::Known(changed, None, meaning.comm(priority::NEW_COMM))),
                 _ => None,
             };
             if let Some(note) = note {
@@ -534,10 +579,17 @@ impl Analysis for Cpu {
         let State { threads, over, .. } = state;
         match *note {
             Note::Switch(ref switch) => state.switch(&self.wishes, (lane, host), time, switch),
-            Note::Fork(0, ..) | Note::Known(0, ..) => {}
-            Note::Fork(tid, pid, comm) => {
-                let row = threads.begin(ThreadKey { host, tid }, time, |id, row| over.take(&self.wishes, id, row));
-                (row.pid, row.comm) = (pid, comm);
+            Note::Renamed(cpu, tid, comm) => state.renamed(lane, ThreadKey { host, tid }, time, cpu, comm),
+            Note::Known(0, ..) => {}
+            Note::Fork(ref fork) => {
+                if let Some((parent, pid)) = fork.parent.filter(|parent| parent.0 != 0) {
+                    threads.at(ThreadKey { host, tid: parent }, time).pid = Some(pid);
+                }
+                if fork.child != 0 {
+                    let key = ThreadKey { host, tid: fork.child };
+                    let row = threads.begin(key, time, |id, row| over.take(&self.wishes, id, row));
+                    (row.pid, row.comm) = (fork.child_pid, fork.comm);
+                }
             }
             Note::Known(tid, pid, comm) => {
                 let row = threads.at(ThreadKey { host, tid }, time);
@@ -557,12 +609,13 @@ impl Analysis for Cpu {
             }
         }
         for (lane, new) in right.running.into_iter().enumerate() {
-            for (cpu, tid, since) in new {
+            for Running { cpu, tid, since, .. } in new {
                 let key = ThreadKey { host: self.lanes[lane].host, tid };
                 // A life that the part before knows is known since then.
                 let is_first = right.threads.first(key) == Some(ThreadId { key, since });
                 let since = left.threads.since(key).filter(|_| is_first).unwrap_or(since);
-                *running(&mut left.running[lane], cpu) = (cpu, tid, since);
+                let slot = if tid == 0 { 0 } else { left.threads.slot(key) };
+                *running(&mut left.running[lane], cpu) = Running { cpu, tid, since, slot };
             }
         }
         let State { threads, over, .. } = left;
@@ -593,7 +646,7 @@ impl Cpu {
         known.head = known.head.or(right.head);
         known.tail = right.tail.or(known.tail);
         if let Some((tid, run)) = across.filter(|across| across.0 != 0) {
-            let (_, _, since) = *running(&mut left.running[lane], number);
+            let since = running(&mut left.running[lane], number).since;
             left.ran(&self.wishes, ThreadId { key: ThreadKey { host: facts.host, tid }, since }, run);
         }
     }

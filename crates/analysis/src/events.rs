@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use kymo_ir::Cells;
 
+use crate::comm::Comm;
 use crate::roles::{CONTEXT, CPU, FieldIndex, Role};
 
 /// A class of events of a data stream class, and what its events mean.
@@ -120,6 +121,7 @@ pub struct Event<'a> {
 impl EventRows {
     /// The event of a row; `bytes`: of the window that the rows were read from.
     #[must_use]
+    #[inline]
     pub fn event<'a>(&'a self, row: usize, classes: &'a [BoundClass], bytes: &'a [u8]) -> Event<'a> {
         let (number, place) = self.places[row];
         let number = number as usize;
@@ -137,12 +139,14 @@ impl EventRows {
 
 impl<'a> Event<'a> {
     /// What the event means; an event may mean several things.
+    #[inline]
     pub fn roles(self) -> impl Iterator<Item = Meaning<'a>> {
         self.class.roles.iter().map(move |bound| Meaning { role: bound.role, event: self, slots: &bound.slots })
     }
 
     /// An integer, if the event has one there.
     #[must_use]
+    #[inline]
     pub fn integer(self, slot: &Slot) -> Option<i64> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
@@ -159,6 +163,7 @@ impl<'a> Event<'a> {
 
     /// The bytes of a text, if the event has one there.
     #[must_use]
+    #[inline]
     pub fn text(self, slot: &'a Slot) -> Option<&'a [u8]> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Text, is_optional } => {
@@ -175,6 +180,19 @@ impl<'a> Event<'a> {
         }
     }
 
+    /// A thread's name; the empty one if the event has none there.
+    #[must_use]
+    #[inline]
+    pub fn comm(self, slot: &Slot) -> Comm {
+        if let Slot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
+            let (first, length) = self.cells.span(*column, self.row);
+            // There is slack behind the bytes.
+            let bytes = self.bytes.get(first..).and_then(|bytes| bytes.first_chunk());
+            return bytes.map_or(Comm::default(), |bytes| Comm::of_padded(*bytes, length));
+        }
+        self.text(slot).map_or(Comm::default(), Comm::new)
+    }
+
     /// Whatever value the event has there.
     #[must_use]
     pub fn value(self, slot: &'a Slot) -> Option<Value<'a>> {
@@ -185,12 +203,14 @@ impl<'a> Event<'a> {
         self.integer(slot).map(Value::Integer).or_else(|| self.text(slot).map(Value::Text))
     }
 
+    #[inline]
     fn has(self, column: u16, is_optional: bool) -> bool {
         !is_optional || self.cells.validity(column).is_none_or(|validity| validity[self.row] != 0)
     }
 
     /// A field of [`CONTEXT`] that is an integer.
     #[must_use]
+    #[inline]
     pub fn context(self, field: FieldIndex) -> Option<i64> {
         self.integer(&self.class.context[field])
     }
@@ -203,6 +223,7 @@ impl<'a> Event<'a> {
 
     /// The CPU that recorded it.
     #[must_use]
+    #[inline]
     pub fn cpu(self) -> Option<u32> {
         self.context(CPU).and_then(|cpu| u32::try_from(cpu).ok())
     }
@@ -221,12 +242,21 @@ pub struct Meaning<'a> {
 impl<'a> Meaning<'a> {
     /// An integer field of the role, if the event has it.
     #[must_use]
+    #[inline]
     pub fn integer(self, field: FieldIndex) -> Option<i64> {
         self.event.integer(&self.slots[field])
     }
 
+    /// A field of the role that is a thread's name; the empty one if the event has none there.
+    #[must_use]
+    #[inline]
+    pub fn comm(self, field: FieldIndex) -> Comm {
+        self.event.comm(&self.slots[field])
+    }
+
     /// A text field of the role, if the event has it.
     #[must_use]
+    #[inline]
     pub fn text(self, field: FieldIndex) -> Option<&'a [u8]> {
         self.event.text(&self.slots[field])
     }

@@ -18,6 +18,7 @@ pub mod bind;
 pub mod block;
 pub(crate) mod calls;
 pub mod chains;
+mod comm;
 pub mod count;
 pub mod cpu;
 pub mod declared;
@@ -52,6 +53,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+pub use comm::Comm;
 pub use events::{BoundClass, BoundRole, ColumnKind, Event, EventRows, Meaning, Slot, Value};
 pub use histogram::{Bin, Bins, Bucket, Distribution, Histogram};
 pub use keyed::{KeyTable, Rows, TableKey, TableValue, Top};

@@ -57,9 +57,13 @@ pub struct Living<R> {
     pub row: R,
 }
 
+/// Where the lives of a number are kept, for whoever asks again soon.
+pub type Slot = u32;
+
 /// The lives of one number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Lives<R> {
+    key: ThreadKey,
     /// How many are over.
     ended: u32,
     living: Option<Living<R>>,
@@ -69,7 +73,8 @@ struct Lives<R> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "R: Serialize + serde::de::DeserializeOwned")]
 pub struct Threads<R> {
-    lives: HashMap<ThreadKey, Lives<R>>,
+    slots: HashMap<ThreadKey, Slot>,
+    lives: Vec<Lives<R>>,
     /// The first lives of threads, which may have begun before the part and ended in it.
     left: HashMap<ThreadKey, Living<R>>,
     /// Lives that are over while a CPU is still thought to run them, with how many were before.
@@ -78,13 +83,7 @@ pub struct Threads<R> {
 
 impl<R> Default for Threads<R> {
     fn default() -> Self {
-        Self { lives: HashMap::default(), left: HashMap::default(), lingering: HashMap::default() }
-    }
-}
-
-impl<R> Default for Lives<R> {
-    fn default() -> Self {
-        Self { ended: 0, living: None }
+        Self { slots: HashMap::default(), lives: Vec::new(), left: HashMap::default(), lingering: HashMap::default() }
     }
 }
 
@@ -96,6 +95,20 @@ impl<R: Life> Lives<R> {
 }
 
 impl<R: Life> Threads<R> {
+    /// Where the lives of a number are kept in this part.
+    #[inline]
+    pub fn slot(&mut self, key: ThreadKey) -> Slot {
+        let lives = &mut self.lives;
+        *self.slots.entry(key).or_insert_with(|| {
+            lives.push(Lives { key, ended: 0, living: None });
+            (lives.len() - 1) as Slot
+        })
+    }
+
+    fn lives(&self, key: ThreadKey) -> Option<&Lives<R>> {
+        self.slots.get(&key).map(|&slot| &self.lives[slot as usize])
+    }
+
     /// The life of a thread that does something now.
     #[inline]
     pub fn at(&mut self, key: ThreadKey, now: i64) -> &mut R {
@@ -105,19 +118,27 @@ impl<R: Life> Threads<R> {
     /// The life of a thread that does something now, and since when it is known here.
     #[inline]
     pub fn living(&mut self, key: ThreadKey, now: i64) -> &mut Living<R> {
-        self.lives.entry(key).or_default().living(now)
+        let slot = self.slot(key);
+        self.living_in(slot, now)
+    }
+
+    /// The same for whoever knows where the number is kept.
+    #[inline]
+    pub fn living_in(&mut self, slot: Slot, now: i64) -> &mut Living<R> {
+        self.lives[slot as usize].living(now)
     }
 
     /// Since when the life of a thread is known that is not over.
     #[must_use]
     pub fn since(&self, key: ThreadKey) -> Option<i64> {
-        Some(self.lives.get(&key)?.living.as_ref()?.since)
+        Some(self.lives(key)?.living.as_ref()?.since)
     }
 
     /// A life that may be over meanwhile; `None`: it is over, and complete.
     pub fn life(&mut self, id: ThreadId) -> Option<&mut R> {
         let is_it = |living: &&mut Living<R>| living.since == id.since;
-        let living = self.lives.get_mut(&id.key).and_then(|lives| lives.living.as_mut()).filter(is_it);
+        let lives = self.slots.get(&id.key).map(|&slot| &mut self.lives[slot as usize]);
+        let living = lives.and_then(|lives| lives.living.as_mut()).filter(is_it);
         if let Some(living) = living.or_else(|| self.left.get_mut(&id.key).filter(is_it)) {
             return Some(&mut living.row);
         }
@@ -137,23 +158,31 @@ impl<R: Life> Threads<R> {
     /// The first life of a thread, if that may have begun before this part.
     #[must_use]
     pub fn first(&self, key: ThreadKey) -> Option<ThreadId> {
-        let live = || self.lives.get(&key)?.living.as_ref().filter(|living| living.is_left);
+        let live = || self.lives(key)?.living.as_ref().filter(|living| living.is_left);
         let first = self.left.get(&key).or_else(live)?;
         Some(ThreadId { key, since: first.since })
     }
 
     /// A thread is made now. A life with its number must be over, even if nobody saw it end: `over` takes it.
     pub fn begin(&mut self, key: ThreadKey, now: i64, over: impl FnOnce(ThreadId, R)) -> &mut R {
-        self.end(key, over);
-        let lives = self.lives.entry(key).or_default();
+        let slot = self.slot(key);
+        self.end_in(slot, over);
+        let lives = &mut self.lives[slot as usize];
         &mut lives.living.insert(Living { since: now, is_left: false, row: R::default() }).row
     }
 
     /// A thread's life is over; `over` takes it, unless it may have begun before this part or a CPU is thought to run it.
     pub fn end(&mut self, key: ThreadKey, over: impl FnOnce(ThreadId, R)) {
-        let Some(lives) = self.lives.get_mut(&key) else { return };
+        if let Some(&slot) = self.slots.get(&key) {
+            self.end_in(slot, over);
+        }
+    }
+
+    /// The same for whoever knows where the number is kept.
+    pub fn end_in(&mut self, slot: Slot, over: impl FnOnce(ThreadId, R)) {
+        let lives = &mut self.lives[slot as usize];
         let Some(mut living) = lives.living.take() else { return };
-        let number = lives.ended;
+        let (key, number) = (lives.key, lives.ended);
         lives.ended += 1;
         let id = ThreadId { key, since: living.since };
         if living.is_left {
@@ -169,7 +198,7 @@ impl<R: Life> Threads<R> {
     /// How many lives of a number were before those that `right`, the part that follows, counts from 0.
     #[must_use]
     pub fn lives_before(&self, key: ThreadKey, right: &Self) -> u32 {
-        let Some(lives) = self.lives.get(&key) else { return 0 };
+        let Some(lives) = self.lives(key) else { return 0 };
         lives.ended + u32::from(lives.living.is_some() && right.first(key).is_none())
     }
 
@@ -177,34 +206,35 @@ impl<R: Life> Threads<R> {
     pub fn merge(&mut self, mut right: Self, mut over: impl FnMut(ThreadId, R)) {
         for (id, (number, row)) in right.lingering {
             // Numbers are those of the right part.
-            let before = self.lives.get(&id.key).map_or(0, |lives| {
+            let before = self.lives(id.key).map_or(0, |lives| {
                 let begins = !right.left.contains_key(&id.key);
                 lives.ended + u32::from(begins && lives.living.is_some())
             });
             self.lingering.insert(id, (before + number, row));
         }
-        for (key, lives) in right.lives {
-            match right.left.remove(&key) {
+        for lives in right.lives {
+            let slot = self.slot(lives.key);
+            match right.left.remove(&lives.key) {
                 Some(piece) => {
-                    self.append(key, piece);
-                    self.end(key, &mut over);
-                    self.lives.entry(key).or_default().ended += lives.ended - 1;
+                    self.append(slot, piece);
+                    self.end_in(slot, &mut over);
+                    self.lives[slot as usize].ended += lives.ended - 1;
                 }
                 None if lives.ended > 0 || lives.living.as_ref().is_some_and(|living| !living.is_left) => {
-                    self.end(key, &mut over);
-                    self.lives.entry(key).or_default().ended += lives.ended;
+                    self.end_in(slot, &mut over);
+                    self.lives[slot as usize].ended += lives.ended;
                 }
                 None => {}
             }
             if let Some(living) = lives.living {
-                self.append(key, living);
+                self.append(slot, living);
             }
         }
     }
 
     /// Adds a piece of a life.
-    fn append(&mut self, key: ThreadKey, piece: Living<R>) {
-        let lives = self.lives.entry(key).or_default();
+    fn append(&mut self, slot: Slot, piece: Living<R>) {
+        let lives = &mut self.lives[slot as usize];
         match &mut lives.living {
             Some(living) => living.row.join(piece.row),
             None => lives.living = Some(Living { is_left: piece.is_left && lives.ended == 0, ..piece }),
@@ -220,9 +250,9 @@ impl<R: Life> Threads<R> {
     pub fn numbered(&self) -> impl Iterator<Item = (ThreadId, u32, &R)> {
         let of = |key: &ThreadKey, living: &Living<R>| ThreadId { key: *key, since: living.since };
         let left = self.left.iter().map(move |(key, living)| (of(key, living), 0, &living.row));
-        let live = self.lives.iter().filter_map(move |(key, lives)| {
+        let live = self.lives.iter().filter_map(move |lives| {
             let living = lives.living.as_ref()?;
-            Some((of(key, living), lives.ended, &living.row))
+            Some((of(&lives.key, living), lives.ended, &living.row))
         });
         let lingering = self.lingering.iter().map(|(id, (number, row))| (*id, *number, row));
         left.chain(live).chain(lingering)

@@ -164,6 +164,7 @@ impl Cells {
 
     /// One byte per row, 1 where there is a value; `None` for a column that is not nullable.
     #[must_use]
+    #[inline]
     pub fn validity(&self, column: u16) -> Option<&[u8]> {
         let memory = &self.columns[usize::from(column)];
         let rows = self.rows(memory.table);
@@ -172,6 +173,7 @@ impl Cells {
 
     /// A cell, zero-extended.
     #[must_use]
+    #[inline]
     pub fn value(&self, column: u16, row: usize) -> u64 {
         let memory = &self.columns[usize::from(column)];
         let width = usize::from(memory.width);
@@ -186,6 +188,7 @@ impl Cells {
 
     /// A span cell: first and count.
     #[must_use]
+    #[inline]
     pub fn span(&self, column: u16, row: usize) -> (usize, usize) {
         let cell = self.value(column, row).to_ne_bytes();
         let half = |at: usize| u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"));

@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::{Comm, Cpu, CpuState, Over, Process, Run, State, ThreadRow};
+use super::{Cpu, CpuState, Over, Process, Run, State, ThreadRow};
 use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::glob;
@@ -139,8 +139,10 @@ impl Cpu {
             thread.add(run);
         }
         if let Some((key, run)) = tail {
-            let since =
-                state.running[lane].iter().find(|running| running.0 == number).map_or(i64::MIN, |known| known.2);
+            let since = state.running[lane]
+                .iter()
+                .find(|running| running.cpu == number)
+                .map_or(i64::MIN, |running| running.since);
             threads.entry(ThreadId { key, since }).or_default().add(run);
         }
         (row.busy_ns, row.idle_ns, row.doubt_ns) = (sums.busy_ns, sums.idle_ns, sums.doubt_ns);
@@ -293,13 +295,13 @@ fn is_named(wishes: &Wishes, name: Option<&str>) -> bool {
 
 impl Process {
     fn name(&self) -> Option<String> {
-        self.name.map(|(_, comm)| text(&comm))
+        self.name.and_then(|(_, comm)| comm.text())
     }
 }
 
 impl ThreadRow {
     fn name(&self) -> Option<String> {
-        self.comm.as_ref().map(text)
+        self.comm.text()
     }
 
     fn add(&mut self, run: Run) {
@@ -314,11 +316,6 @@ impl ThreadRow {
             wishes.min_ns.is_none_or(|min| min <= self.run_ns) && wishes.max_ns.is_none_or(|max| self.run_ns <= max);
         is_numbered && lasts && (wishes.comms.is_empty() || is_named(wishes, self.name().as_deref()))
     }
-}
-
-fn text(comm: &Comm) -> String {
-    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
-    String::from_utf8_lossy(&comm[..end]).into_owned()
 }
 
 /// Leaves the first rows; how many there are beyond.

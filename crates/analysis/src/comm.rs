@@ -1,0 +1,80 @@
+//! Names of threads as the kernel has them: up to 16 bytes, in a register.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A thread's name: its bytes, the first lowest. The empty one is that of nobody.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Comm(u128);
+
+/// Bytes of a name at most.
+pub(crate) const BYTES: usize = 16;
+
+impl Comm {
+    /// A name; of a longer one its beginning.
+    #[must_use]
+    pub fn new(name: &[u8]) -> Self {
+        let mut bytes = [0; BYTES];
+        let length = name.len().min(BYTES);
+        bytes[..length].copy_from_slice(&name[..length]);
+        Self(u128::from_le_bytes(bytes))
+    }
+
+    /// The name that so many of these bytes are: no byte is looked at alone, which would cost more than all else.
+    #[inline]
+    pub(crate) fn of_padded(bytes: [u8; BYTES], length: usize) -> Self {
+        let all = u128::from_le_bytes(bytes);
+        Self(if length < BYTES { all & !(u128::MAX << (8 * length)) } else { all })
+    }
+
+    /// Whether there is no name.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// This name, or another one if there is none.
+    #[must_use]
+    #[inline]
+    pub fn or(self, other: Self) -> Self {
+        if self.is_empty() { other } else { self }
+    }
+
+    /// As text, if there is a name.
+    #[must_use]
+    pub fn text(self) -> Option<String> {
+        (!self.is_empty()).then(|| self.to_string())
+    }
+}
+
+impl fmt::Display for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.to_le_bytes();
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(BYTES);
+        f.write_str(&String::from_utf8_lossy(&bytes[..end]))
+    }
+}
+
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_their_bytes() {
+        assert_eq!(Comm::new(b"bash").text().as_deref(), Some("bash"));
+        assert_eq!(Comm::new(b"").text(), None);
+        assert_eq!(Comm::new(b"a name that is too long"), Comm::new(b"a name that is t"));
+        for length in 0..=17 {
+            let name = &b"0123456789abcdefg"[..length.min(16)];
+            assert_eq!(Comm::of_padded(*b"0123456789abcdef", length), Comm::new(name), "{length}");
+        }
+    }
+}
