@@ -32,7 +32,7 @@ impl Count {
     /// What it asks of events.
     #[must_use]
     pub fn needs() -> Needs {
-        Needs { all: true, ..Needs::default() }
+        Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
 
     /// The analysis of these lanes.

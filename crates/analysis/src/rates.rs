@@ -60,7 +60,7 @@ impl Rates {
     /// What it asks of events.
     #[must_use]
     pub fn needs() -> Needs {
-        Needs { all: true, ..Needs::default() }
+        Needs { all: true, context: vec![crate::roles::CPU], ..Needs::default() }
     }
 
     /// The analysis of these lanes. `by` may have `class` (also without it), `cpu` or `stream`.

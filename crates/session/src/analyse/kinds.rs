@@ -1,6 +1,10 @@
 //! The analyses that there are, by name.
 
+use kymo_analysis::block::Block;
 use kymo_analysis::cpu::Cpu;
+use kymo_analysis::gaps::Gaps;
+use kymo_analysis::rates::Rates;
+use kymo_analysis::syscalls::Syscalls;
 use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
 use super::{AnalyseFailure, Analysed, Question};
@@ -13,6 +17,14 @@ use crate::progress::Progress;
 pub enum AnalysisKind {
     /// How long CPUs were busy, and with which threads.
     Cpu,
+    /// Which calls into the kernel were made, how long they took, and what came of them.
+    Syscalls,
+    /// What block devices were asked for, and how long they took.
+    Block,
+    /// How many events there are in each period.
+    Rates,
+    /// The longest times without an event.
+    Gaps,
 }
 
 impl AnalysisKind {
@@ -23,6 +35,10 @@ impl AnalysisKind {
         let setup = Setup { classes: &[], lanes: &[], wishes: &wishes };
         match self {
             Self::Cpu => tables(&Cpu::new(&setup)),
+            Self::Syscalls => tables(&Syscalls::new(&setup)),
+            Self::Block => tables(&Block::new(&setup)),
+            Self::Rates => tables(&Rates::new(&setup)),
+            Self::Gaps => tables(&Gaps::new(&setup)),
         }
     }
 }
@@ -43,13 +59,23 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
+        use kymo_analysis::Needs;
         let all = |_: Role, _: &str| true;
-        match kind {
-            AnalysisKind::Cpu => {
-                let make = |setup: &Setup<'_>| Cpu::new(setup);
-                let question = Question { needs: Cpu::needs(), essential: &[Role::Switch], wanted: &all, make: &make };
+        macro_rules! ask {
+            ($needs:expr, $essential:expr, $make:expr) => {{
+                let needs: Needs = $needs;
+                let question = Question { needs, essential: $essential, wanted: &all, make: &$make };
                 self.analyse(&question, options, progress)
+            }};
+        }
+        match kind {
+            AnalysisKind::Cpu => ask!(Cpu::needs(), &[Role::Switch], |setup: &Setup<'_>| Cpu::new(setup)),
+            AnalysisKind::Syscalls => {
+                ask!(Syscalls::needs(), &[Role::SyscallEntry], |setup: &Setup<'_>| Syscalls::new(setup))
             }
+            AnalysisKind::Block => ask!(Block::needs(), &[Role::BlockIssue], |setup: &Setup<'_>| Block::new(setup)),
+            AnalysisKind::Rates => ask!(Rates::needs(), &[], |setup: &Setup<'_>| Rates::new(setup)),
+            AnalysisKind::Gaps => ask!(Gaps::needs(), &[], |setup: &Setup<'_>| Gaps::new(setup)),
         }
     }
 }
