@@ -21,6 +21,8 @@ def kind_of(name):
     rest = name.removeprefix("compat_")
     if rest == "exit_syscall":
         return "exit", ""
+    if rest in ("sys_exit", "sys_exit_group"):
+        return "entry", rest.removeprefix("sys_")
     for kind, prefixes in (("entry", ENTRIES), ("exit", EXITS), ("entry", ("sys_",))):
         for prefix in prefixes:
             if rest.startswith(prefix):
