@@ -31,6 +31,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::roles::{Role, TID};
+use crate::threads::ThreadKey;
 use crate::windows::Windows;
 use crate::{LaneFacts, Setup, Slot};
 
@@ -178,6 +179,9 @@ impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> Kept for 
 
 /// Rows of a thread.
 pub trait Rows: Kept + Default {
+    /// Whether nothing was counted that waits for its thread.
+    fn is_empty(&self) -> bool;
+
     /// Adds what came after.
     fn add(&mut self, later: Self);
 }
@@ -196,11 +200,23 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// What the machine and its lanes are.
     fn settings(&self) -> &Settings;
 
-    /// A call was settled.
-    fn settle(&self, totals: &mut Self::Totals, rows: &mut Self::Rows, outcome: Outcome<Self::Entry, Self::Exit>);
+    /// A call was settled, within its run or not.
+    fn settle(
+        &self,
+        totals: &mut Self::Totals,
+        rows: &mut Self::Rows,
+        outcome: Outcome<Self::Entry, Self::Exit>,
+        is_in_run: bool,
+    );
 
     /// It is known now whose rows these are; what is of no use with the life of the thread may go to the totals.
-    fn attribute(&self, totals: &mut Self::Totals, key: crate::threads::ThreadKey, rows: &mut Self::Rows);
+    fn attribute(&self, totals: &mut Self::Totals, key: ThreadKey, rows: &mut Self::Rows);
+
+    /// A thread's run, or several, end within a call. May be said more than once of the same.
+    fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &Entry<Self::Entry>) {}
+
+    /// An event says of which process its thread is; said for the first one of a run.
+    fn says(&self, _totals: &mut Self::Totals, _place: Place, _key: ThreadKey, _pid: i32) {}
 }
 
 /// How calls are matched in a trace.
@@ -234,7 +250,7 @@ impl Settings {
 
 /// Whether spans of time have a point in common.
 fn touches(holes: &Windows, begin: i64, end: i64) -> bool {
-    !holes.is_empty() && holes.inside(begin.saturating_sub(1), end.saturating_add(1)).next().is_some()
+    !holes.is_empty() && holes.touch(begin, end)
 }
 
 /// A name in the form that the kernel has.

@@ -27,6 +27,7 @@ pub mod gaps;
 pub mod glob;
 pub mod guess;
 mod histogram;
+pub mod io;
 pub mod key;
 mod keyed;
 mod longest;

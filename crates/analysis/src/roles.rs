@@ -217,6 +217,8 @@ fields! { syscall_entry:
     COUNT integer("count");
     PATH text("path");
     FLAGS integer("flags");
+    FAMILY integer("family");
+    COMMAND integer("command");
 }
 fields! { syscall_exit:
     EXIT_NAME text("syscall");

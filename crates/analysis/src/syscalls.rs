@@ -10,7 +10,7 @@
 mod report;
 mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,7 @@ use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry,
 use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Wishes};
 
+pub(crate) use rows::errno;
 pub use rows::{CallRows, Slow, Totals};
 
 /// The analysis.
@@ -108,7 +109,7 @@ impl Watch for Syscalls {
         &self.settings
     }
 
-    fn settle(&self, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+    fn settle(&self, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>, _: bool) {
         rows::settle(&self.limits, totals, rows, outcome);
     }
 
@@ -167,6 +168,10 @@ impl Analysis for Syscalls {
     fn merge(&self, left: &mut State, right: State) {
         left.totals.add(&self.limits, right.totals);
         left.calls.merge(self, &mut left.totals, right.calls);
+    }
+
+    fn anchor(&self, state: &mut State) {
+        state.calls.anchor(self, &mut state.totals);
     }
 
     fn finish(&self, state: &State) -> Answer {

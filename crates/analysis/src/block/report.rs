@@ -11,8 +11,8 @@ use crate::{Histogram, Merge};
 const MINOR_BITS: u32 = 20;
 
 impl Block {
-    /// The answer so far.
-    pub(super) fn report(&self, state: &State) -> Answer {
+    /// What is known of devices, with what has not ended.
+    fn devices(&self, state: &State) -> BTreeMap<DeviceKey, Device> {
         let mut devices: BTreeMap<DeviceKey, Device> = state.sums.devices.clone();
         for ((device, _), request) in state.issued.open() {
             self.left_open(devices.entry(*device).or_default(), request);
@@ -20,6 +20,17 @@ impl Block {
         for ((device, _), end) in state.issued.alone() {
             self.ended_alone(devices.entry(*device).or_default(), *end);
         }
+        devices
+    }
+
+    /// Its devices, for another analysis.
+    pub(crate) fn per_disk(&self, state: &State) -> Table {
+        Table { class: "per-disk", title: "Disks".to_owned(), ..self.per_device(state, &self.devices(state)) }
+    }
+
+    /// The answer so far.
+    pub(super) fn report(&self, state: &State) -> Answer {
+        let devices = self.devices(state);
         let mut latencies = Histogram::default();
         devices.values().for_each(|device| latencies.merge_from(&device.latencies));
         let mut tables = vec![

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, Comm, Entry, Exit, Place, Settings, Summary, Watch, comm, touches};
+use super::{CallId, Comm, Entry, Exit, Place, Rows, Settings, Summary, Watch, comm, touches};
 use crate::events::Meaning;
 use crate::roles::{PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
@@ -96,7 +96,7 @@ pub struct CallLane<'a, W: Watch> {
 
 type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
 type CpuRun<W> = (u32, RunOf<W>);
-type NotesOf<W> = Notes<Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>>;
+type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
 
 /// What stands for the thread of a CPU that nobody knows.
 #[must_use]
@@ -153,62 +153,110 @@ impl<'a, W: Watch> CallLane<'a, W> {
 
     /// A thread enters a call.
     #[inline]
-    pub fn enter(&mut self, meaning: &Meaning<'_>, call: CallId, more: W::Entry, notes: &mut NotesOf<W>) {
+    pub fn enter<N: From<NoteOf<W>>>(
+        &mut self,
+        meaning: &Meaning<'_>,
+        call: CallId,
+        more: W::Entry,
+        notes: &mut Notes<N>,
+    ) {
         let (cpu, at) = self.at(meaning);
         let entry = Entry { call, place: self.now, cpu, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: None, open: Some(entry), is_touched: true };
-            self.single(meaning, cpu, summary, notes);
+            self.single(meaning, cpu, summary, W::Rows::default(), notes);
             return;
         }
+        self.said(meaning, at);
         let Self { watch, totals, cpus, .. } = self;
         let run = &mut cpus[at].1;
-        says(run, meaning);
         if let Some(lost) = run.summary.enter(entry) {
-            watch.settle(totals, &mut run.rows, super::Outcome::LostEntry(lost));
+            watch.settle(totals, &mut run.rows, super::Outcome::LostEntry(lost), true);
         }
     }
 
     /// A thread comes back from a call.
     #[inline]
-    pub fn exit(
+    pub fn exit<N: From<NoteOf<W>>>(
         &mut self,
         meaning: &Meaning<'_>,
         call: CallId,
         ret: Option<i64>,
         more: W::Exit,
-        notes: &mut NotesOf<W>,
+        notes: &mut Notes<N>,
     ) {
         let (cpu, at) = self.at(meaning);
         let exit = Exit { call, place: self.now, cpu, ret, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: Some(exit), open: None, is_touched: true };
-            self.single(meaning, cpu, summary, notes);
+            self.single(meaning, cpu, summary, W::Rows::default(), notes);
             return;
         }
+        self.said(meaning, at);
         let Self { watch, totals, cpus, facts, .. } = self;
         let run = &mut cpus[at].1;
-        says(run, meaning);
         let rows = &mut run.rows;
         let is_certain = |begin, end| !touches(&facts.holes, begin, end);
-        run.summary.exit(exit, |met| watch.settle(totals, rows, met.outcome(is_certain)));
+        run.summary.exit(exit, |met| watch.settle(totals, rows, met.outcome(is_certain), true));
+    }
+
+    /// Keeps what an event's context says of its thread's process.
+    #[inline]
+    fn said(&mut self, meaning: &Meaning<'_>, at: usize) {
+        let run = &mut self.cpus[at].1;
+        let context = &meaning.event.class.context;
+        if run.said.is_some() || context[PID] == Slot::Absent || context[TID] == Slot::Absent {
+            return;
+        }
+        run.said = small(meaning.event.context(TID)).zip(small(meaning.event.context(PID)));
+        if let Some((tid, pid)) = run.said.filter(|said| said.0 > 0) {
+            self.watch.says(&mut self.totals, self.now, ThreadKey { host: self.facts.host, tid }, pid);
+        }
+    }
+
+    /// Something else happens to the thread that runs.
+    pub fn act<N: From<NoteOf<W>>>(
+        &mut self,
+        meaning: &Meaning<'_>,
+        notes: &mut Notes<N>,
+        act: impl FnOnce(Place, &mut W::Rows),
+    ) {
+        let (cpu, at) = self.at(meaning);
+        if self.settings.is_by_context {
+            let mut rows = W::Rows::default();
+            act(self.now, &mut rows);
+            self.single(meaning, cpu, Summary::default(), rows, notes);
+        } else {
+            self.said(meaning, at);
+            act(self.now, &mut self.cpus[at].1.rows);
+        }
     }
 
     /// Notes an event whose thread is known by itself.
-    fn single(&mut self, meaning: &Meaning<'_>, cpu: u32, summary: Summary<W::Entry, W::Exit>, notes: &mut NotesOf<W>) {
+    fn single<N: From<NoteOf<W>>>(
+        &mut self,
+        meaning: &Meaning<'_>,
+        cpu: u32,
+        summary: Summary<W::Entry, W::Exit>,
+        rows: W::Rows,
+        notes: &mut Notes<N>,
+    ) {
         let place = self.now;
         let host = self.facts.host;
         let tid = small(meaning.event.context(TID)).filter(|&tid| tid > 0);
         let key = tid.map_or(unknown_key(host, cpu), |tid| ThreadKey { host, tid });
         let said = tid.zip(small(meaning.event.context(PID)));
         let comm = meaning.event.context_text(crate::roles::COMM).map(comm);
-        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, rows: W::Rows::default() };
-        notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }));
+        if let Some((_, pid)) = said {
+            self.watch.says(&mut self.totals, place, key, pid);
+        }
+        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, rows };
+        notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }).into());
     }
 
     /// The CPU changes threads.
     #[inline]
-    pub fn switch(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+    pub fn switch<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
         let prev = small(meaning.integer(switch::PREV_TID));
         let next = small(meaning.integer(switch::NEXT_TID));
         let (Some(prev), Some(next)) = (prev, next) else { return };
@@ -217,11 +265,11 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
-        if run.summary.is_touched || is_dead || run.begin.is_none() {
+        if run.summary.is_touched || is_dead || run.begin.is_none() || !run.rows.is_empty() {
             let mut run = std::mem::take(run);
             run.comm = meaning.text(switch::PREV_COMM).map(comm);
             let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
-            notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead, run }));
+            notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead, run }).into());
         }
         let run = &mut self.cpus[at].1;
         (run.begin, run.next, run.said) = (Some(place), next, None);
@@ -229,7 +277,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
     }
 
     /// A thread is made.
-    pub fn fork(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+    pub fn fork<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
         let told = |tid, pid, name: Option<&[u8]>| {
             let tid = small(meaning.integer(tid)).filter(|&tid| tid > 0)?;
             let key = ThreadKey { host: self.facts.host, tid };
@@ -237,25 +285,16 @@ impl<'a, W: Watch> CallLane<'a, W> {
         };
         let Some(child) = told(fork::CHILD_TID, fork::CHILD_PID, meaning.text(fork::CHILD_COMM)) else { return };
         let parent = told(fork::PARENT_TID, fork::PARENT_PID, None);
-        notes.push(self.now.time, Note::Fork { place: self.now, child, parent });
+        notes.push(self.now.time, Note::Fork { place: self.now, child, parent }.into());
     }
 
     /// A thread that was there before.
-    pub fn known(&mut self, meaning: &Meaning<'_>, notes: &mut NotesOf<W>) {
+    pub fn known<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
         let tid = small(meaning.integer(thread_state::KNOWN_TID)).filter(|&tid| tid > 0);
         let Some(tid) = tid else { return };
         let key = ThreadKey { host: self.facts.host, tid };
         let pid = small(meaning.integer(thread_state::KNOWN_PID));
         let told = Told { key, pid, comm: meaning.text(thread_state::KNOWN_COMM).map(comm) };
-        notes.push(self.now.time, Note::Known { place: self.now, told });
-    }
-}
-
-/// Keeps what an event's context says of its thread's process.
-#[inline]
-fn says<A, B, R>(run: &mut Run<A, B, R>, meaning: &Meaning<'_>) {
-    let context = &meaning.event.class.context;
-    if run.said.is_none() && context[PID] != Slot::Absent && context[TID] != Slot::Absent {
-        run.said = small(meaning.event.context(TID)).zip(small(meaning.event.context(PID)));
+        notes.push(self.now.time, Note::Known { place: self.now, told }.into());
     }
 }

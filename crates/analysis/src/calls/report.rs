@@ -54,6 +54,12 @@ impl Names {
         Cell::Process { name, pid: pid.map(i64::from), tid: Some(i64::from(key.tid)) }
     }
 
+    /// The last life of a thread.
+    #[must_use]
+    pub fn last(&self, key: ThreadKey) -> Cell {
+        self.thread(key, super::Place { time: i64::MAX, lane: u32::MAX, nth: u32::MAX })
+    }
+
     /// A process: its name is that of the last life of the thread with its number.
     #[must_use]
     pub fn process(&self, host: u16, pid: Option<i32>) -> Cell {

@@ -22,6 +22,8 @@ pub struct CallState<A, B, R> {
     cpus: Vec<LaneRuns<A, B, R>>,
     /// Lives of each thread, in the order of their borders.
     tids: FxHashMap<ThreadKey, Vec<Life<A, B, R>>>,
+    /// Nothing comes before.
+    is_anchored: bool,
 }
 
 /// A life at the end of the trace.
@@ -58,18 +60,22 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     fn settle(&mut self, rows: &mut W::Rows, outcome: Outcome<W::Entry, W::Exit>) {
-        self.watch.settle(self.totals, rows, outcome);
+        self.watch.settle(self.totals, rows, outcome, false);
     }
 
     /// Adds runs to a life.
     fn append(&mut self, key: ThreadKey, life: &mut LifeOf<W>, summary: SummaryOf<W>, rows: &W::Rows) {
+        if let Some(open) = &summary.open {
+            self.watch.leaves_open(self.totals, key, open);
+        }
         life.rows.add(rows.clone());
         let Life { pieces, rows, .. } = life;
         match pieces.last_mut().filter(|piece| piece.head.is_none()) {
             Some(piece) => {
                 let settings = self.watch.settings();
                 let meet = |met: Meeting<_, _>| {
-                    self.watch.settle(self.totals, rows, met.outcome(|begin, end| settings.is_whole(begin, end)));
+                    let outcome = met.outcome(|begin, end| settings.is_whole(begin, end));
+                    self.watch.settle(self.totals, rows, outcome, false);
                 };
                 piece.summary.then(summary, meet);
             }
@@ -78,21 +84,15 @@ impl<W: Watch> Sink<'_, W> {
         self.watch.attribute(self.totals, key, rows);
     }
 
-    /// Adds a run that began before this part to a life.
-    fn append_head(&mut self, key: ThreadKey, life: &mut LifeOf<W>, head: Head, summary: SummaryOf<W>, rows: &W::Rows) {
-        let mut rows = rows.clone();
-        self.watch.attribute(self.totals, key, &mut rows);
-        life.pieces.push(Piece { summary, head: Some(head), rows });
-    }
-
     /// Adds what the same run did later, in the next part.
     fn extend(&mut self, lane: u32, run: &mut RunOf<W>, summary: SummaryOf<W>, rows: &W::Rows) {
-        run.rows.add(rows.clone());
-        let Run { summary: known, rows, .. } = run;
+        let Run { summary: known, rows: counted, .. } = run;
         let holes = &self.watch.settings().lanes[lane as usize].holes;
         known.then(summary, |met| {
-            self.watch.settle(self.totals, rows, met.outcome(|begin, end| !touches(holes, begin, end)));
+            let outcome = met.outcome(|begin, end| !touches(holes, begin, end));
+            self.watch.settle(self.totals, counted, outcome, true);
         });
+        counted.add(rows.clone());
     }
 }
 
@@ -101,7 +101,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, tids: FxHashMap::default() }
+        Self { cpus, tids: FxHashMap::default(), is_anchored: false }
     }
 
     /// A note of a lane.
@@ -154,7 +154,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         match head {
             Some(at) => {
                 let head = Head { at, end: end.place, comm, said, is_seen };
-                sink.append_head(end.key, life, head, summary, &end.run.rows);
+                life.pieces.push(Piece { summary, head: Some(head), rows: end.run.rows.clone() });
             }
             None => {
                 life.ran(end.key.tid, end.place, comm, said, is_seen);
@@ -201,8 +201,38 @@ impl<A, B, R: Rows> CallState<A, B, R> {
             }
         }
         for (key, lives) in right.tids {
-            merge_lives(&mut sink, key, self.tids.entry(key).or_default(), lives, &mut tails);
+            merge_lives(&mut sink, key, self.tids.entry(key).or_default(), lives, &mut tails, self.is_anchored);
         }
+    }
+
+    /// Nothing comes before: runs that began before this part began with the trace.
+    pub fn anchor<W>(&mut self, watch: &W, totals: &mut W::Totals)
+    where
+        W: Watch<Entry = A, Exit = B, Rows = R>,
+        A: Clone,
+        B: Clone,
+    {
+        self.is_anchored = true;
+        let mut sink = Sink { watch, totals };
+        for (key, lives) in &mut self.tids {
+            for life in lives {
+                life.border = life.border.map(|border| Border { head: None, ..border });
+                for piece in std::mem::take(&mut life.pieces) {
+                    if let Some(head) = piece.head {
+                        life.ran(key.tid, head.end, head.comm, head.said, head.is_seen);
+                    }
+                    sink.append(*key, life, piece.summary, &piece.rows);
+                }
+            }
+        }
+    }
+
+    /// Where the first run begins that has not ended, and of which something waits for its thread; `None`: there is none.
+    #[must_use]
+    pub fn settled_until(&self) -> Option<Place> {
+        let begins = self.cpus.iter().flatten().filter(|(_, run)| run.summary.is_touched || !run.rows.is_empty());
+        let first = Place { time: i64::MIN, lane: 0, nth: 0 };
+        begins.map(|(_, run)| run.begin.unwrap_or(first)).min()
     }
 
     /// All lives with what was counted of them, in the order of threads and time.
@@ -216,7 +246,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         let mut tails: FxHashMap<ThreadKey, Vec<&Run<A, B, R>>> = FxHashMap::default();
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = sink.settings().lanes[lane].host;
-            for (cpu, run) in cpus.iter().filter(|cpu| cpu.1.summary.is_touched) {
+            for (cpu, run) in cpus.iter().filter(|cpu| cpu.1.summary.is_touched || !cpu.1.rows.is_empty()) {
                 let is_known = run.begin.is_some() && run.next > 0;
                 let key = if is_known { ThreadKey { host, tid: run.next } } else { unknown_key(host, *cpu) };
                 tails.entry(key).or_default().push(run);
@@ -245,6 +275,7 @@ fn merge_lives<W: Watch>(
     lives: &mut Vec<LifeOf<W>>,
     right: Vec<LifeOf<W>>,
     tails: &mut Tails<W>,
+    is_anchored: bool,
 ) {
     for mut life in right {
         let is_border = match life.border {
@@ -254,7 +285,10 @@ fn merge_lives<W: Watch>(
                 let begin = tails.get(&at).and_then(|tail| tail.begin);
                 let is_of_last = life_at(lives, begin) + 1 == lives.len();
                 // Where the head began before the left part too, what comes before that has the last word.
-                life.border = life.border.map(|border| Border { head: begin.is_none().then_some(at), ..border });
+                life.border = life.border.map(|border| {
+                    let is_open = begin.is_none() && !is_anchored;
+                    Border { head: is_open.then_some(at), ..border }
+                });
                 is_of_last
             }
         };
@@ -270,7 +304,7 @@ fn merge_lives<W: Watch>(
         lives[last].rows.add(life.rows);
         for piece in life.pieces {
             match piece.head {
-                Some(head) => merge_head(sink, key, lives, head, piece, tails),
+                Some(head) => merge_head(sink, key, lives, head, piece, tails, is_anchored),
                 None => {
                     let last = lives.len() - 1;
                     sink.append(key, &mut lives[last], piece.summary, &W::Rows::default());
@@ -288,18 +322,22 @@ fn merge_head<W: Watch>(
     head: Head,
     piece: Piece<W::Entry, W::Exit, W::Rows>,
     tails: &mut Tails<W>,
+    is_anchored: bool,
 ) {
     let mut tail = tails.remove(&head.at).unwrap_or_default();
     sink.extend(head.at.0, &mut tail, piece.summary, &piece.rows);
     let of = life_at(lives, tail.begin);
     let said = tail.said.or(head.said);
     let is_seen = head.is_seen || tail.summary.is_touched;
-    match tail.begin {
-        Some(_) => {
+    match is_anchored || tail.begin.is_some() {
+        true => {
             lives[of].ran(key.tid, head.end, head.comm, said, is_seen);
             sink.append(key, &mut lives[of], tail.summary, &tail.rows);
         }
-        None => sink.append_head(key, &mut lives[of], Head { said, is_seen, ..head }, tail.summary, &tail.rows),
+        false => {
+            let head = Some(Head { said, is_seen, ..head });
+            lives[of].pieces.push(Piece { summary: tail.summary, head, rows: tail.rows });
+        }
     }
     // Whether the thread's death counts is asked next.
     tails.insert(head.at, Run { begin: tail.begin, ..Run::default() });

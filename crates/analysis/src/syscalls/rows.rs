@@ -134,6 +134,10 @@ impl Detail {
 }
 
 impl Rows for CallRows {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     fn add(&mut self, later: Self) {
         for (call, row) in &later.rows {
             self.row(*call).add(row);

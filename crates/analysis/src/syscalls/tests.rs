@@ -315,8 +315,11 @@ pub(crate) fn random_script(seed: u64, calls: &[&str]) -> String {
     let tids = 2 + random.below(5);
     let mut script: String = (0..lanes)
         .map(|lane| {
-            let hole =
-                if seed % 3 == 0 { String::new() } else { format!("hole={0}..{1}", 900 * lane, 900 * lane + 30) };
+            let hole = if seed.is_multiple_of(3) {
+                String::new()
+            } else {
+                format!("hole={0}..{1}", 900 * lane, 900 * lane + 30)
+            };
             format!("lane cpu={lane} span=0..3000 {hole} lost=?\n")
         })
         .collect();

@@ -1,0 +1,336 @@
+//! `io`: who read and wrote how much, of which files, disks and networks, and how long that took.
+//!
+//! ```text
+//! run of 7 on CPU 0:   [read fd 3] [read fd 3] [write fd 1]      two uses: fd 3 (2 reads), fd 1 (1 write)
+//! run of 8 on CPU 1:   close 3 …… open "/a" = 3 …                changes of what fds are
+//!
+//! log, by place:   7 uses 3 │ 7 uses 1 │ 8 closes 3 │ 8 opens 3 │ ...   ──replay──> files, kinds
+//! ```
+//!
+//! Bytes, operations and latencies of threads need no order: they are counted where calls are matched
+//! ([`crate::calls`]). What an fd is does: any thread of the process changes it, on any CPU, and which process that is may
+//! be known from an earlier part only. So runs keep short lists of *acts*: uses of fds (neighbouring uses of the same one are
+//! summed up), and changes. They go to a log, each with its place in time. A state that nothing comes before replays the log
+//! up to the first run that has not ended; others only collect, and [`Analysis::merge`] adds them.
+//!
+//! A call that leaves its run looks up its file when it is entered; the answer waits with its thread.
+
+mod files;
+mod ops;
+mod report;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use crate::block::{self, Block};
+use crate::calls::{self, CallLane, CallNames, CallState, Entry, Outcome, Place, Settings, Watch};
+use crate::events::Meaning;
+use crate::roles::{
+    CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
+};
+use crate::threads::ThreadKey;
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, Wishes};
+
+use files::Files;
+use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
+pub use rows::{Act, IoRows, Logged, Totals};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Io {
+    settings: Settings,
+    names: CallNames,
+    /// For each name of a call.
+    ops: Vec<Op>,
+    /// Calls that are no operations need not be looked at.
+    are_exits_named: bool,
+    block: Block,
+    wishes: Wishes,
+    limits: rows::Limits,
+}
+
+/// What it knows of an entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoEntry {
+    op: Op,
+    fd: Option<i32>,
+    other_fd: Option<i32>,
+    path: Option<Box<[u8]>>,
+    /// What it makes goes when its process becomes another program.
+    closes_on_exec: bool,
+    /// It makes a socket of the internet.
+    is_net: bool,
+    /// It makes another number for a file.
+    is_duplicate: bool,
+}
+
+/// What it knows of an exit: the two fds of a pipe.
+pub type IoExit = Option<(i32, i32)>;
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    calls: CallState<IoEntry, IoExit, IoRows>,
+    totals: Totals,
+    /// If nothing comes before.
+    files: Option<Files>,
+    block: block::State,
+}
+
+/// What a lane tells.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "notes of disks are few")]
+pub enum Note {
+    /// Of calls and threads.
+    Calls(calls::Note<IoEntry, IoExit, IoRows>),
+    /// Of disks.
+    Block(block::Note),
+}
+
+impl From<calls::Note<IoEntry, IoExit, IoRows>> for Note {
+    fn from(note: calls::Note<IoEntry, IoExit, IoRows>) -> Self {
+        Self::Calls(note)
+    }
+}
+
+fn small(number: Option<i64>) -> Option<i32> {
+    number.and_then(|number| i32::try_from(number).ok())
+}
+
+impl Io {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        use syscall_entry::{COMMAND, ENTRY_NAME, ENTRY_NUMBER, FAMILY, FD, FLAGS, OTHER_FD, PATH};
+        use syscall_exit::{EXIT_NAME, EXIT_NUMBER, NEW_FD, NEW_OTHER_FD, RET};
+        let mut roles = vec![
+            (Role::Switch, crate::syscalls::switch_fields()),
+            (Role::Fork, vec![fork::CHILD_TID, fork::CHILD_PID, fork::CHILD_COMM, fork::PARENT_TID, fork::PARENT_PID]),
+            (Role::ThreadState, vec![thread_state::KNOWN_TID, thread_state::KNOWN_PID, thread_state::KNOWN_COMM]),
+            (Role::Exec, vec![exec::EXEC_TID]),
+            (Role::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER, FD, OTHER_FD, PATH, FLAGS, FAMILY, COMMAND]),
+            (Role::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER, RET, NEW_FD, NEW_OTHER_FD]),
+            (Role::FileState, vec![file_state::FILE_PID, file_state::FILE_FD, file_state::FILE_PATH]),
+            (Role::NetSend, vec![net::INTERFACE, net::LENGTH]),
+            (Role::NetReceive, vec![net::INTERFACE, net::LENGTH]),
+            (Role::InterfaceState, vec![interface_state::INTERFACE_NAME]),
+        ];
+        roles.extend(Block::needs().roles);
+        Needs { roles, context: vec![CPU, TID, PID, crate::roles::COMM], ..Needs::default() }
+    }
+
+    /// Whether it is interested in a call of that name, where exits have names.
+    #[must_use]
+    pub fn wants(role: Role, name: &str) -> bool {
+        !matches!(role, Role::SyscallEntry | Role::SyscallExit)
+            || Op::of(name) != Op::Other && (role, Op::of(name)) != (Role::SyscallExit, Op::Close)
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let names = CallNames::new(setup);
+        let ops = names.named().map(|(_, name)| Op::of(name)).collect();
+        let mut exits =
+            setup.classes.iter().flat_map(|class| &class.roles).filter(|role| role.role == Role::SyscallExit);
+        let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], Slot::Text(_)));
+        let wishes = setup.wishes.clone();
+        let limits = rows::Limits::new(&wishes);
+        Self { settings: Settings::new(setup), names, ops, are_exits_named, block: Block::new(setup), wishes, limits }
+    }
+
+    fn op(&self, call: calls::CallId) -> Op {
+        call.place().and_then(|place| self.ops.get(place)).copied().unwrap_or(Op::Other)
+    }
+
+    fn entry(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
+        use syscall_entry::{COMMAND, FAMILY, FD, FLAGS, OTHER_FD, PATH};
+        let call = self.names.call(meaning, place);
+        let op = self.op(call);
+        let fd = || small(meaning.integer(FD));
+        if op == Op::Close
+            && let Some(fd) = fd()
+        {
+            lane.act(meaning, notes, |place, rows| rows.act(place, Act::Close(fd)));
+        }
+        if self.are_exits_named && matches!(op, Op::Other | Op::Close) {
+            return;
+        }
+        let mut more = IoEntry {
+            op,
+            fd: None,
+            other_fd: None,
+            path: None,
+            closes_on_exec: false,
+            is_net: false,
+            is_duplicate: false,
+        };
+        if op.category().is_some() {
+            more.fd = fd();
+        }
+        match op {
+            Op::Both => more.other_fd = small(meaning.integer(OTHER_FD)),
+            Op::Open => more.path = meaning.text(PATH).map(Into::into),
+            Op::Socket => more.is_net = meaning.integer(FAMILY).is_some_and(|family| INTERNET.contains(&family)),
+            Op::Fcntl => {
+                let command = meaning.integer(COMMAND);
+                more.is_duplicate = command.is_some_and(|command| DUPLICATE.contains(&command));
+                more.closes_on_exec = command == Some(DUPLICATE[1]);
+            }
+            _ => {}
+        }
+        if matches!(op, Op::Open | Op::Socket | Op::Accept | Op::Dup | Op::Pipe) {
+            more.closes_on_exec = meaning.integer(FLAGS).is_some_and(|flags| flags & CLOSE_ON_EXEC != 0);
+        }
+        lane.enter(meaning, call, more, notes);
+    }
+
+    fn exit(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
+        use syscall_exit::{NEW_FD, NEW_OTHER_FD, RET};
+        let call = self.names.call(meaning, place);
+        if self.are_exits_named && matches!(self.op(call), Op::Other | Op::Close) {
+            return;
+        }
+        let new = small(meaning.integer(NEW_FD)).zip(small(meaning.integer(NEW_OTHER_FD)));
+        lane.exit(meaning, call, meaning.integer(RET), new, notes);
+    }
+
+    /// An event that is neither about calls nor about threads.
+    fn other(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, at: Place) {
+        let host = self.settings.lanes[at.lane as usize].host;
+        match meaning.role {
+            Role::FileState => {
+                let (pid, fd) =
+                    (small(meaning.integer(file_state::FILE_PID)), small(meaning.integer(file_state::FILE_FD)));
+                if let (Some(pid), Some(fd), Some(path)) = (pid, fd, meaning.text(file_state::FILE_PATH)) {
+                    let act = Act::FileState { pid, fd, path: path.into() };
+                    lane.totals().log(at, ThreadKey { host, tid: 0 }, act);
+                }
+            }
+            Role::NetSend | Role::NetReceive => {
+                let name = meaning.text(net::INTERFACE).unwrap_or_default();
+                let length = meaning.integer(net::LENGTH).unwrap_or(0).max(0).cast_unsigned();
+                lane.totals().packet(host, name, meaning.role == Role::NetSend, length);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Watch for Io {
+    type Entry = IoEntry;
+    type Exit = IoExit;
+    type Rows = IoRows;
+    type Totals = Totals;
+
+    fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn settle(&self, totals: &mut Totals, rows: &mut IoRows, outcome: Outcome<IoEntry, IoExit>, is_in_run: bool) {
+        rows::settle(&self.limits, |call| self.op(call), totals, rows, outcome, is_in_run);
+    }
+
+    fn attribute(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows) {
+        rows::attribute(totals, key, rows);
+    }
+
+    fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
+        let IoEntry { fd, other_fd, .. } = entry.more;
+        if fd.is_some() || other_fd.is_some() {
+            totals.log(entry.place, key, Act::Look(fd, other_fd));
+        }
+    }
+
+    fn says(&self, totals: &mut Totals, place: Place, key: ThreadKey, pid: i32) {
+        totals.log(place, key, Act::Known(pid));
+    }
+}
+
+impl State {
+    /// Replays what cannot change any more.
+    fn replay(&mut self, io: &Io) {
+        let Self { calls, totals, files: Some(files), .. } = self else { return };
+        files.replay(&io.limits, totals.take_log(calls.settled_until()).iter());
+    }
+}
+
+impl Analysis for Io {
+    type State = State;
+    type Lane<'a> = CallLane<'a, Self>;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "io", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        let calls = CallState::new(self.settings.lanes.len());
+        State { calls, totals: Totals::default(), files: None, block: self.block.init() }
+    }
+
+    fn enter(&self, lane: usize) -> CallLane<'_, Self> {
+        CallLane::new(self, lane, Totals::default())
+    }
+
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: Event<'_>, notes: &mut Notes<Note>) {
+        let at = lane.arrive(event.time);
+        for (place, meaning) in event.roles().enumerate() {
+            match meaning.role {
+                Role::SyscallEntry => self.entry(lane, &meaning, place, notes),
+                Role::SyscallExit => self.exit(lane, &meaning, place, notes),
+                Role::Switch => lane.switch(&meaning, notes),
+                Role::Fork => lane.fork(&meaning, notes),
+                Role::ThreadState => lane.known(&meaning, notes),
+                Role::Exec => lane.act(&meaning, notes, |place, rows| rows.act(place, Act::Exec)),
+                Role::BlockInsert | Role::BlockIssue | Role::BlockComplete | Role::DiskState => {
+                    let mut inner = Notes::default();
+                    self.block.step(&mut (), event, &mut inner);
+                    inner.notes.into_iter().for_each(|note| notes.push(event.time, Note::Block(note)));
+                    // It went through all roles of the event.
+                    return;
+                }
+                _ => self.other(lane, &meaning, at),
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+        match note {
+            Note::Block(note) => self.block.note(&mut state.block, lane, time, note),
+            Note::Calls(note) => {
+                rows::log_note(&mut state.totals, note);
+                state.calls.note(self, &mut state.totals, note);
+            }
+        }
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
+        let totals = state.calls.leave(lane, end);
+        state.totals.add(totals);
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.totals.add(right.totals);
+        left.calls.merge(self, &mut left.totals, right.calls);
+        self.block.merge(&mut left.block, right.block);
+        left.replay(self);
+    }
+
+    fn anchor(&self, state: &mut State) {
+        state.calls.anchor(self, &mut state.totals);
+        self.block.anchor(&mut state.block);
+        state.files = Some(Files::new(&self.limits));
+        state.replay(self);
+    }
+
+    fn finish(&self, state: &State) -> Answer {
+        self.report(state)
+    }
+}

@@ -1,0 +1,295 @@
+//! What fds are, in the order of time; and so what was read from which file.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::rows::{Act, Limits, Logged, Slow, Sums, Target};
+use crate::calls::Place;
+use crate::longest::Longest;
+use crate::names::{Interner, NameId};
+use crate::threads::ThreadKey;
+
+/// What an operation concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum FileKey {
+    /// A file by its name.
+    Named(NameId),
+    /// An fd that nobody explains.
+    Fd(Owner, i32),
+    /// Nobody knows.
+    None,
+}
+
+/// Whose fds are these?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Owner {
+    /// A process, of a machine.
+    Process(u16, i32),
+    /// A thread whose process nobody knows.
+    Thread(ThreadKey),
+}
+
+/// What it leads to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Kind {
+    /// A path.
+    Disk,
+    /// The internet.
+    Net,
+    /// Something else, or nobody knows.
+    #[default]
+    Unknown,
+}
+
+/// What an fd is.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct File {
+    name: NameId,
+    kind: Kind,
+    closes_on_exec: bool,
+}
+
+/// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kinds {
+    pub(super) read: [u64; 2],
+    pub(super) write: [u64; 2],
+}
+
+/// What a thread is to files.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Current {
+    pid: Option<i32>,
+    /// What the fds of the call that it is in were when it was entered.
+    looked: [Option<(FileKey, Kind)>; 2],
+    /// Bytes since a place.
+    since: Option<Place>,
+    kinds: Kinds,
+}
+
+/// An operation that took long, and its file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SlowUse {
+    pub(super) slow: Slow,
+    pub(super) key: ThreadKey,
+    pub(super) file: Option<FileKey>,
+}
+
+/// What fds were, up to some place in time.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Files {
+    pub(super) names: Interner,
+    tables: FxHashMap<Owner, FxHashMap<i32, File>>,
+    threads: FxHashMap<ThreadKey, Current>,
+    /// Of lives that may be over: the bytes, since when.
+    past: Vec<(ThreadKey, Place, Kinds)>,
+    pub(super) rows: FxHashMap<FileKey, Sums>,
+    pub(super) slow: Longest<SlowUse>,
+}
+
+impl Kinds {
+    pub(super) fn add(&mut self, other: &Self) {
+        let add = |own: &mut [u64; 2], more: &[u64; 2]| {
+            own.iter_mut().zip(more).for_each(|(own, more)| *own = own.saturating_add(*more));
+        };
+        add(&mut self.read, &other.read);
+        add(&mut self.write, &other.write);
+    }
+}
+
+impl Files {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            names: Interner::default(),
+            tables: FxHashMap::default(),
+            threads: FxHashMap::default(),
+            past: Vec::new(),
+            rows: FxHashMap::default(),
+            slow: Longest::new(limits.slow),
+        }
+    }
+
+    /// Does again what was logged; in the order of places.
+    pub(super) fn replay<'a>(&mut self, limits: &Limits, log: impl IntoIterator<Item = &'a Logged>) {
+        for logged in log {
+            let key = logged.key;
+            let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
+            match &logged.act {
+                Act::Use(target, sums) => {
+                    let (file, kind) = self.target(key, *target);
+                    if is_wanted {
+                        self.rows.entry(file).or_default().add(sums);
+                    }
+                    self.count(key, logged.place, kind, sums);
+                }
+                Act::Slow(target, slow) => {
+                    if is_wanted {
+                        self.slow(key, *target, slow);
+                    }
+                }
+                act => self.change(key, logged.place, act, is_wanted),
+            }
+        }
+    }
+
+    /// The bytes of each thread, by kinds of files, and where each piece of them begins.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (ThreadKey, Place, &Kinds)> {
+        let current = self.threads.iter().filter_map(|(key, current)| Some((*key, current.since?, &current.kinds)));
+        self.past.iter().map(|(key, place, kinds)| (*key, *place, kinds)).chain(current)
+    }
+
+    fn owner(&self, key: ThreadKey) -> Owner {
+        let pid = self.threads.get(&key).and_then(|current| current.pid);
+        pid.map_or(Owner::Thread(key), |pid| Owner::Process(key.host, pid))
+    }
+
+    fn file(&self, key: ThreadKey, fd: i32) -> Option<File> {
+        self.tables.get(&self.owner(key)).and_then(|table| table.get(&fd)).copied()
+    }
+
+    fn look(&self, key: ThreadKey, fd: i32) -> (FileKey, Kind) {
+        let unnamed = || (FileKey::Fd(self.owner(key), fd), Kind::Unknown);
+        self.file(key, fd).map_or_else(unnamed, |file| (FileKey::Named(file.name), file.kind))
+    }
+
+    fn target(&self, key: ThreadKey, target: Target) -> (FileKey, Kind) {
+        match target {
+            Target::Fd(fd) => self.look(key, fd),
+            Target::Looked { is_other } => {
+                let looked = self.threads.get(&key).and_then(|current| current.looked[usize::from(is_other)]);
+                looked.unwrap_or((FileKey::None, Kind::Unknown))
+            }
+            Target::None => (FileKey::None, Kind::Unknown),
+        }
+    }
+
+    fn count(&mut self, key: ThreadKey, place: Place, kind: Kind, sums: &Sums) {
+        if sums.read == 0 && sums.write == 0 || kind == Kind::Unknown {
+            return;
+        }
+        let current = self.threads.entry(key).or_default();
+        current.since.get_or_insert(place);
+        let kinds = &mut current.kinds;
+        kinds.read[kind as usize] = kinds.read[kind as usize].saturating_add(sums.read);
+        kinds.write[kind as usize] = kinds.write[kind as usize].saturating_add(sums.write);
+    }
+
+    fn slow(&mut self, key: ThreadKey, target: Target, slow: &Slow) {
+        let file = match (&slow.path, target) {
+            (Some(path), _) => Some(FileKey::Named(self.names.intern(path))),
+            (None, Target::None) => None,
+            (None, target) => Some(self.target(key, target).0),
+        };
+        self.slow.push(slow.ns, || SlowUse { slow: slow.clone(), key, file });
+    }
+
+    fn set(&mut self, key: ThreadKey, fd: i32, name: &[u8], kind: Kind, closes_on_exec: bool) {
+        let owner = self.owner(key);
+        let name = self.names.intern(name);
+        self.tables.entry(owner).or_default().insert(fd, File { name, kind, closes_on_exec });
+    }
+
+    fn unset(&mut self, key: ThreadKey, fd: i32) {
+        let owner = self.owner(key);
+        if let Some(table) = self.tables.get_mut(&owner) {
+            table.remove(&fd);
+        }
+    }
+
+    fn change(&mut self, key: ThreadKey, place: Place, act: &Act, is_wanted: bool) {
+        match act {
+            Act::Look(fd, other_fd) => {
+                let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(key, fd)));
+                self.threads.entry(key).or_default().looked = looked;
+            }
+            Act::Open { path, fd, is_error, closes_on_exec } => {
+                let name = self.names.intern(path);
+                if is_wanted {
+                    let sums = Sums { opens: 1, errors: u64::from(*is_error), ..Sums::default() };
+                    self.rows.entry(FileKey::Named(name)).or_default().add(&sums);
+                }
+                if let Some(fd) = fd {
+                    self.set(key, *fd, path, Kind::Disk, *closes_on_exec);
+                }
+            }
+            Act::Make { fd, is_socket, is_net, closes_on_exec } => {
+                let name: &[u8] = if *is_socket { b"socket" } else { b"pipe" };
+                self.set(key, *fd, name, if *is_net { Kind::Net } else { Kind::Unknown }, *closes_on_exec);
+            }
+            Act::Derive { from, fd, is_socket, closes_on_exec } => {
+                self.derive(key, *from, *fd, *is_socket, *closes_on_exec);
+            }
+            Act::Close(fd) => self.unset(key, *fd),
+            Act::Exec => {
+                let owner = self.owner(key);
+                if let Some(table) = self.tables.get_mut(&owner) {
+                    table.retain(|_, file| !file.closes_on_exec);
+                }
+            }
+            Act::Fork(pid, parent_pid, parent) => self.fork(key, *pid, *parent_pid, *parent),
+            Act::Known(pid) => self.known(key, *pid),
+            Act::Died => self.over(key),
+            Act::FileState { pid, fd, path } => {
+                let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
+                let file = File { name: self.names.intern(path), kind, closes_on_exec: false };
+                self.tables.entry(Owner::Process(key.host, *pid)).or_default().insert(*fd, file);
+            }
+            Act::Use(..) | Act::Slow(..) => unreachable!("these change nothing; place {place:?}"),
+        }
+    }
+
+    fn derive(&mut self, key: ThreadKey, from: i32, fd: i32, is_socket: bool, closes_on_exec: bool) {
+        let file = self.file(key, from);
+        if is_socket {
+            self.set(key, fd, b"socket", file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
+            return;
+        }
+        let owner = self.owner(key);
+        match file {
+            Some(file) => {
+                self.tables.entry(owner).or_default().insert(fd, File { closes_on_exec, ..file });
+            }
+            None => self.unset(key, fd),
+        }
+    }
+
+    /// A thread is made.
+    fn fork(&mut self, key: ThreadKey, pid: Option<i32>, parent_pid: Option<i32>, parent: Option<ThreadKey>) {
+        if let (Some(parent), Some(pid)) = (parent, parent_pid) {
+            self.known(parent, pid);
+        }
+        self.over(key);
+        self.tables.remove(&Owner::Thread(key));
+        self.threads.insert(key, Current { pid, ..Current::default() });
+        if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
+            && pid != parent_pid
+        {
+            let table = self.tables.get(&Owner::Process(key.host, parent_pid)).cloned().unwrap_or_default();
+            self.tables.insert(Owner::Process(key.host, pid), table);
+        }
+    }
+
+    /// A thread's process becomes known: its fds are that one's.
+    fn known(&mut self, key: ThreadKey, pid: i32) {
+        let current = self.threads.entry(key).or_default();
+        if current.pid == Some(pid) {
+            return;
+        }
+        current.pid = Some(pid);
+        if let Some(own) = self.tables.remove(&Owner::Thread(key)) {
+            let table = self.tables.entry(Owner::Process(key.host, pid)).or_default();
+            for (fd, file) in own {
+                table.entry(fd).or_insert(file);
+            }
+        }
+    }
+
+    /// What comes from now on may be of another life.
+    fn over(&mut self, key: ThreadKey) {
+        if let Some(current) = self.threads.get_mut(&key)
+            && let Some(since) = current.since.take()
+        {
+            self.past.push((key, since, std::mem::take(&mut current.kinds)));
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Cases of `io`: which file an fd is, and who used it.
+
+use expect_test::{Expect, expect};
+
+use super::Io;
+use crate::roles::Role;
+use crate::syscalls::tests::random_script;
+use crate::testing::{Script, text};
+use crate::{Analysis, Wishes};
+
+fn check(script: &str, by: &[&str], expect: &Expect) {
+    let script = Script::parse(script);
+    let wishes = Wishes { by: by.iter().map(|&by| by.to_owned()).collect(), bins: 2, ..Wishes::default() };
+    let io = Io::new(&script.setup(&wishes));
+    expect.assert_eq(&text(&io.finish(&script.state(&io))));
+    script.check_cuts(&io, 200);
+}
+
+/// All tables of a small trace.
+#[test]
+fn what_is_read_and_written_is_counted() {
+    check(
+        "lane cpu=0 span=0..1000
+         5 0 thread_state known_tid=7 known_pid=7 known_comm=cat
+         6 0 file_state file_pid=7 file_fd=1 file_path=/dev/pts/0
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=cat
+         20 0 syscall_entry syscall=openat path=/etc/motd flags=0
+         30 0 syscall_exit syscall=openat ret=3
+         40 0 syscall_entry syscall=read fd=3
+         50 0 syscall_exit syscall=read ret=100
+         60 0 syscall_entry syscall=read fd=3
+         65 0 syscall_exit syscall=read ret=20
+         70 0 syscall_entry syscall=write fd=1
+         80 0 syscall_exit syscall=write ret=120
+         85 0 syscall_entry syscall=openat path=/nowhere
+         90 0 syscall_exit syscall=openat ret=-2
+         92 0 syscall_entry syscall=close fd=3
+         94 0 syscall_exit syscall=close ret=0
+         96 0 syscall_entry syscall=read fd=3
+         98 0 syscall_exit syscall=read ret=-9
+         100 0 block_issue dev=8388608 sector=64 sectors=16 rwbs=R
+         110 0 block_complete dev=8388608 sector=64 sectors=16
+         120 0 net_send interface=eth0 length=60
+         130 0 net_receive interface=eth0 length=90
+         140 0 thread_switch prev_tid=7 prev_comm=cat prev_state=1 next_tid=0",
+        &[],
+        &expect![[r#"
+            per-thread
+              thread=`cat pid 7 tid 7` incarnation=0 read=120 write=120 read_disk=120 read_net=0 read_unknown=0 write_disk=120 write_net=0 write_unknown=0 reads=3 writes=1 opens=2 syncs=0 errors=2
+            per-process
+              process=`cat pid 7` read=120 write=120 read_disk=120 read_net=0 read_unknown=0 write_disk=120 write_net=0 write_unknown=0 reads=3 writes=1 opens=2 syncs=0 errors=2
+            per-file
+              path=`/etc/motd` read=120 write=0 reads=2 writes=0 opens=1 syncs=0 errors=0
+              path=`/dev/pts/0` read=0 write=120 reads=0 writes=1 opens=0 syncs=0 errors=0
+              path=`/nowhere` read=0 write=0 reads=0 writes=0 opens=1 syncs=0 errors=1
+              fd=3 process=`cat pid 7` read=0 write=0 reads=1 writes=0 opens=0 syncs=0 errors=1
+            per-category
+              category=`open` count=2 total=15 min=5 avg=8 max=10 stdev=4 p50=5 p90=10 p99=10 p999=10
+              category=`read` count=3 total=17 min=2 avg=6 max=10 stdev=4 p50=5 p90=10 p99=10 p999=10
+              category=`write` count=1 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10
+            per-disk
+              device=`8,0` reads=1 writes=0 sectors=16 bytes=8192 errors=0 count=1 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10 queue_count=0 queue_total=0 began_before=0 never_ended=0 lost_inside=0
+            per-interface
+              interface=`eth0` sent=1 sent_bytes=60 received=1 received_bytes=90
+            slowest
+              time=20..30 duration=10 thread=`cat pid 7 tid 7` incarnation=0 syscall=`openat` path=`/etc/motd` ret=3
+              time=40..50 duration=10 thread=`cat pid 7 tid 7` incarnation=0 syscall=`read` path=`/etc/motd` ret=100
+              time=70..80 duration=10 thread=`cat pid 7 tid 7` incarnation=0 syscall=`write` path=`/dev/pts/0` ret=120
+              time=60..65 duration=5 thread=`cat pid 7 tid 7` incarnation=0 syscall=`read` path=`/etc/motd` ret=20
+              time=85..90 duration=5 thread=`cat pid 7 tid 7` incarnation=0 syscall=`openat` path=`/nowhere` ret=-2
+              time=96..98 duration=2 thread=`cat pid 7 tid 7` incarnation=0 syscall=`read` fd=3 process=`cat pid 7` ret=-9
+            distribution
+              low=2 high=4 count=1
+              low=4 high=11 count=5
+        "#]],
+    );
+}
+
+/// A thread of the process closes and opens on another CPU what this one reads: each read is of the file that the fd was
+/// when the read was entered, also where that was runs before.
+#[test]
+fn threads_of_a_process_share_their_fds() {
+    check(
+        "lane cpu=0 span=0..1000
+         lane cpu=1 span=0..1000
+         5 0 thread_state known_tid=7 known_pid=7 known_comm=main
+         6 0 thread_state known_tid=8 known_pid=7 known_comm=work
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=main
+         20 0 syscall_entry syscall=open path=/a
+         30 0 syscall_exit syscall=open ret=3
+         31 1 thread_switch prev_tid=0 next_tid=8 next_comm=work
+         32 1 syscall_entry syscall=read fd=3
+         33 1 thread_switch prev_tid=8 prev_comm=work prev_state=1 next_tid=0
+         40 0 syscall_entry syscall=close fd=3
+         41 0 syscall_exit syscall=close ret=0
+         42 0 syscall_entry syscall=open path=/b
+         43 0 syscall_exit syscall=open ret=3
+         50 1 thread_switch prev_tid=0 next_tid=8 next_comm=work
+         51 1 syscall_exit syscall=read ret=10
+         52 1 syscall_entry syscall=read fd=3
+         53 1 syscall_exit syscall=read ret=20
+         54 1 thread_switch prev_tid=8 prev_comm=work prev_state=1 next_tid=0
+         60 0 thread_switch prev_tid=7 prev_comm=main prev_state=1 next_tid=0",
+        &["file", "thread"],
+        &expect![[r#"
+            per-thread
+              thread=`work pid 7 tid 8` incarnation=0 read=30 write=0 read_disk=30 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=0 reads=2 writes=0 opens=0 syncs=0 errors=0
+              thread=`main pid 7 tid 7` incarnation=0 read=0 write=0 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=0 reads=0 writes=0 opens=2 syncs=0 errors=0
+            per-file
+              path=`/b` read=20 write=0 reads=1 writes=0 opens=1 syncs=0 errors=0
+              path=`/a` read=10 write=0 reads=1 writes=0 opens=1 syncs=0 errors=0
+        "#]],
+    );
+}
+
+/// Sockets, duplicates, pipes; a child gets copies of the fds, and a new program loses some.
+#[test]
+fn fds_are_made_and_copied() {
+    check(
+        "lane cpu=0 span=0..1000
+         5 0 thread_state known_tid=7 known_pid=7 known_comm=main
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=main
+         20 0 syscall_entry syscall=socket family=2 flags=524289
+         21 0 syscall_exit syscall=socket ret=3
+         22 0 syscall_entry syscall=accept fd=3
+         23 0 syscall_exit syscall=accept ret=4
+         24 0 syscall_entry syscall=dup2 fd=4 other_fd=9
+         25 0 syscall_exit syscall=dup2 ret=9
+         26 0 syscall_entry syscall=pipe
+         27 0 syscall_exit syscall=pipe ret=0 new_fd=5 new_other_fd=6
+         28 0 syscall_entry syscall=fcntl fd=9 command=1
+         29 0 syscall_exit syscall=fcntl ret=1
+         30 0 thread_fork child_tid=8 child_pid=8 child_comm=child parent_tid=7 parent_pid=7
+         31 0 syscall_entry syscall=close fd=9
+         32 0 syscall_exit syscall=close ret=0
+         40 0 thread_switch prev_tid=7 prev_comm=main prev_state=1 next_tid=8 next_comm=child
+         41 0 syscall_entry syscall=sendfile fd=9 other_fd=6
+         42 0 syscall_exit syscall=sendfile ret=1000
+         43 0 thread_exec exec_tid=8
+         44 0 syscall_entry syscall=read fd=3
+         45 0 syscall_exit syscall=read ret=7
+         46 0 syscall_entry syscall=fsync fd=6
+         47 0 syscall_exit syscall=fsync ret=-22
+         50 0 thread_switch prev_tid=8 prev_comm=child prev_state=1 next_tid=0",
+        &["file", "process"],
+        &expect![[r#"
+            per-process
+              process=`child pid 8` read=1007 write=1000 read_disk=0 read_net=1000 read_unknown=7 write_disk=0 write_net=0 write_unknown=1000 reads=2 writes=1 opens=0 syncs=1 errors=1
+              process=`main pid 7` read=0 write=0 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=0 reads=0 writes=0 opens=4 syncs=0 errors=0
+            per-file
+              path=`pipe` read=0 write=1000 reads=0 writes=1 opens=0 syncs=1 errors=1
+              path=`socket` read=1000 write=0 reads=1 writes=0 opens=0 syncs=0 errors=0
+              fd=3 process=`child pid 8` read=7 write=0 reads=1 writes=0 opens=0 syncs=0 errors=0
+        "#]],
+    );
+}
+
+/// Without its entry nobody knows the file; without its process an fd is the thread's own; in holes all may have been more.
+#[test]
+fn what_is_not_known_is_said() {
+    check(
+        "lane cpu=0 span=0..1000 hole=400..500 lost=2
+         10 0 syscall_exit syscall=read ret=5
+         20 0 syscall_entry syscall=write fd=2
+         30 0 syscall_exit syscall=write ret=6
+         40 0 thread_switch prev_tid=7 prev_comm=main prev_state=1 next_tid=8 next_comm=other
+         50 0 syscall_entry syscall=write fd=2
+         600 0 syscall_exit syscall=write ret=9
+         700 0 syscall_exit ret=3
+         710 0 thread_switch prev_tid=8 prev_comm=other prev_state=1 next_tid=0",
+        &["thread", "file", "category"],
+        &expect![[r#"
+            per-thread
+              thread=`main pid ? tid 7` incarnation=0 read=5[5,none] write=6[6,none] read_disk=0[0,none] read_net=0[0,none] read_unknown=5[5,none] write_disk=0[0,none] write_net=0[0,none] write_unknown=6[6,none] reads=1[1,none] writes=1[1,none] opens=0[0,none] syncs=0[0,none] errors=0[0,none]
+              thread=`other pid ? tid 8` incarnation=0 read=0[0,none] write=9[9,none] read_disk=0[0,none] read_net=0[0,none] read_unknown=0[0,none] write_disk=0[0,none] write_net=0[0,none] write_unknown=9[9,none] reads=0[0,none] writes=1[1,none] opens=0[0,none] syncs=0[0,none] errors=0[0,none]
+            per-file
+              fd=2 process=`other pid ? tid 8` read=0[0,none] write=9[9,none] reads=0[0,none] writes=1[1,none] opens=0[0,none] syncs=0[0,none] errors=0[0,none]
+              fd=2 process=`main pid ? tid 7` read=0[0,none] write=6[6,none] reads=0[0,none] writes=1[1,none] opens=0[0,none] syncs=0[0,none] errors=0[0,none]
+              path=? read=5[5,none] write=0[0,none] reads=1[1,none] writes=0[0,none] opens=0[0,none] syncs=0[0,none] errors=0[0,none]
+            per-category
+              category=`write` count=1 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10
+        "#]],
+    );
+}
+
+/// The slowest operations, each with its file.
+#[test]
+fn the_slowest_are_named() {
+    check(
+        "lane cpu=0 span=0..1000
+         lane cpu=1 span=0..1000
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=main
+         20 0 syscall_entry syscall=open path=/a
+         30 0 syscall_exit syscall=open ret=3
+         40 0 syscall_entry syscall=read fd=3
+         50 0 thread_switch prev_tid=7 prev_comm=main prev_state=1 next_tid=0
+         90 1 thread_switch prev_tid=0 next_tid=7 next_comm=main
+         95 1 syscall_exit syscall=read ret=4096
+         96 1 syscall_entry syscall=close fd=3
+         97 1 syscall_exit syscall=close ret=0",
+        &["slowest", "distribution"],
+        &expect![[r#"
+            slowest
+              time=40..95 duration=55 thread=`main pid ? tid 7` incarnation=0 syscall=`read` path=`/a` ret=4096
+              time=20..30 duration=10 thread=`main pid ? tid 7` incarnation=0 syscall=`open` path=`/a` ret=3
+            distribution
+              low=10 high=23 count=1
+              low=23 high=56 count=1
+        "#]],
+    );
+}
+
+/// Calls that are no operations are not read where exits say which call they are.
+#[test]
+fn only_some_calls_are_wanted() {
+    assert!(Io::wants(Role::SyscallEntry, "read") && Io::wants(Role::SyscallExit, "read"));
+    assert!(Io::wants(Role::SyscallEntry, "close") && !Io::wants(Role::SyscallExit, "close"));
+    assert!(!Io::wants(Role::SyscallEntry, "futex") && Io::wants(Role::Switch, ""));
+}
+
+/// Random threads of random processes on random CPUs: cutting changes nothing.
+#[test]
+fn cuts_change_nothing() {
+    for seed in 0..40 {
+        let calls = [&["read", "open", "close"][..], &["write", "openat", "close", "dup", "futex", "sendfile"]];
+        let script = Script::parse(&random_script(seed, calls[seed as usize % 2]));
+        for wishes in [Wishes::default(), Wishes { tids: vec![1, 2], top: Some(4), ..Wishes::default() }] {
+            let io = Io::new(&script.setup(&wishes));
+            script.check_cuts(&io, 12);
+        }
+    }
+}
