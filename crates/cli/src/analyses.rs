@@ -69,6 +69,13 @@ pub(crate) const ALL: &[Analysis] = &[
         ask: |session, options, progress| ask(AnalysisKind::Block, session, options, progress),
     },
     Analysis {
+        name: "pairs",
+        title: "What begins and ends",
+        description: "How long lasts what begins with one event and ends with another.",
+        tables: || AnalysisKind::Pairs.tables(),
+        ask: |session, options, progress| ask(AnalysisKind::Pairs, session, options, progress),
+    },
+    Analysis {
         name: "rates",
         title: "Events over time",
         description: "How many events of each class there are in each period.",

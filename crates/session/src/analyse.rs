@@ -9,6 +9,7 @@
 //! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
 //! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
 
+mod asked;
 mod kinds;
 mod lanes;
 mod part;
@@ -23,6 +24,7 @@ use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
 
+pub use self::asked::PairsQuestion;
 pub use self::kinds::AnalysisKind;
 
 use self::parts::Read;
@@ -74,6 +76,15 @@ pub(crate) struct Question<'a, A> {
     pub(crate) wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
     /// Makes it.
     pub(crate) make: &'a dyn Fn(&Setup<'_>) -> A,
+    /// What its own events mean; other mappings say nothing of roles that it has.
+    pub(crate) mapping: Option<Mapping>,
+}
+
+impl<'a, A> Question<'a, A> {
+    /// A question that needs all events of its roles.
+    pub(crate) fn new(needs: Needs, essential: &'a [Role], make: &'a dyn Fn(&Setup<'_>) -> A) -> Self {
+        Self { needs, essential, wanted: &|_, _| true, make, mapping: None }
+    }
 }
 
 impl Session {
@@ -88,7 +99,7 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let mappings = mappings(options)?;
+        let mappings = mappings(options, question.mapping.as_ref())?;
         let mut prepared = Prepared::new(self, question, &mappings, options);
         for &role in question.essential {
             if !prepared.has(role) {
@@ -115,7 +126,7 @@ impl Session {
 }
 
 /// The mappings that count, the most important first.
-fn mappings(options: &AnalysisOptions) -> Result<Vec<Mapping>, AnalyseFailure> {
+fn mappings(options: &AnalysisOptions, own: Option<&Mapping>) -> Result<Vec<Mapping>, AnalyseFailure> {
     let mut mappings = Vec::new();
     if let Some(path) = &options.roles {
         let file = |error| AnalyseFailure::File { path: path.clone(), error };
@@ -124,6 +135,11 @@ fn mappings(options: &AnalysisOptions) -> Result<Vec<Mapping>, AnalyseFailure> {
         mappings.push(Mapping::parse(&text).map_err(wrong)?);
     }
     mappings.extend(Mapping::built_in());
+    if let Some(own) = own {
+        let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
+        mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
+        mappings.insert(0, own.clone());
+    }
     Ok(mappings)
 }
 

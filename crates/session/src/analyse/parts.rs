@@ -132,7 +132,12 @@ fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A) {
                 analysis.merge(&mut left, right);
                 left
             }
-            None => right,
+            // The first one waits for nothing.
+            None => {
+                let mut first = right;
+                analysis.anchor(&mut first);
+                first
+            }
         };
         held = lock(desk);
         held.merged = Some(merged);
