@@ -146,18 +146,20 @@ pub enum RolesFailure {
 
 impl Session {
     /// The mappings that analyses use, in the order in which they are tried: people's own, those that are built in, and
-    /// what is guessed of begins and ends where the others have none.
+    /// for those who need begins and ends what is guessed of these where the others have none.
     ///
     /// # Errors
     ///
     /// People's own mapping cannot be used.
-    pub fn mappings(&self, own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
+    pub fn mappings(&self, own: Option<&Path>, needs_pairs: bool) -> Result<Vec<Mapping>, RolesFailure> {
         let mut mappings = known_mappings(own)?;
-        let guessed = self.with_classes(false, |classes| {
-            let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
-            (!has_pairs).then(|| guess::usable(&guess::guesses(classes, &mappings)))
-        });
-        mappings.extend(guessed);
+        if needs_pairs {
+            let guessed = self.with_classes(false, |classes| {
+                let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
+                (!has_pairs).then(|| guess::usable(&guess::guesses(classes, &mappings)))
+            });
+            mappings.extend(guessed);
+        }
         Ok(mappings)
     }
 
