@@ -89,8 +89,6 @@ impl<'b> Projector<'b> {
     pub fn project(&mut self, events: &Events, keys: &[i64], rows: &mut EventRows) {
         self.enter(events);
         rows.packet = Arc::clone(&self.values);
-        rows.times.clear();
-        rows.places.clear();
         rows.cells.resize_with(self.bindings.classes.len(), Default::default);
         self.place(events, keys, rows);
         self.sort(rows);
@@ -125,56 +123,42 @@ impl<'b> Projector<'b> {
 
     /// Finds which records are bound, and as which row of which number.
     fn place(&mut self, events: &Events, keys: &[i64], rows: &mut EventRows) {
-        let records = &events.records;
-        self.present.clear();
-        self.found.clear();
-        self.found.reserve(keys.len());
-        rows.times.reserve(keys.len());
-        rows.places.reserve(keys.len());
-        let window = events.window();
-        for (((&class, &position), &cycles), &key) in
-            records.classes.iter().zip(&records.positions).zip(&records.cycles).zip(keys)
-        {
-            let mut number = self.numbers.get(class as usize).copied().unwrap_or(NEVER);
+        let Self { stream, numbers, counts, present, found, condition_states, .. } = self;
+        let (records, window, first) = (&events.records, events.window(), stream.first);
+        present.clear();
+        // Written in place and cut off behind: pushing three times for each record took a third longer.
+        found.resize(keys.len(), 0);
+        rows.times.resize(keys.len(), 0);
+        rows.places.resize(keys.len(), (0, 0));
+        let mut kept = 0;
+        for (row, (&class, &key)) in records.classes.iter().zip(keys).enumerate() {
+            let mut number = numbers.get(class as usize).copied().unwrap_or(NEVER);
             if number >= DEPENDS {
                 if number == NEVER {
                     continue;
                 }
-                match self.ask(class, window, position, cycles) {
+                let record = (class, records.positions[row], records.cycles[row]);
+                match ask(stream, condition_states, window, record) {
                     Some(chosen) => number = chosen,
                     None => continue,
                 }
             }
-            let count = &mut self.counts[number as usize];
+            let count = &mut counts[number as usize];
             if *count == 0 {
-                self.present.push(number);
+                present.push(number);
             }
-            rows.places.push((self.stream.first + number, *count));
+            rows.places[kept] = (first + number, *count);
+            rows.times[kept] = key;
+            found[kept] = records.positions[row];
             *count += 1;
-            rows.times.push(key);
-            self.found.push(position);
+            kept += 1;
         }
+        found.truncate(kept);
+        rows.times.truncate(kept);
+        rows.places.truncate(kept);
     }
 
-    /// The number of a record whose meaning depends on its fields.
-    fn ask(&mut self, class: u32, window: Window<'_>, position: u64, cycles: u64) -> Option<u32> {
-        let Numbers::Depends(Variants { roles, numbers }) = &self.stream.numbers[class as usize] else { return None };
-        let mut variant = 0;
-        for conditions in roles {
-            let holds = |condition: &Option<usize>| {
-                let Some(condition) = *condition else { return true };
-                let state = &mut self.condition_states[condition];
-                let filter = &self.stream.conditions[condition];
-                filter.keeps(class as usize, window, position, cycles, state).unwrap_or(false)
-            };
-            let place = conditions.iter().position(holds).unwrap_or(conditions.len());
-            let is_certain = conditions.iter().any(Option::is_none);
-            variant = variant * (conditions.len() + usize::from(!is_certain)) + place;
-        }
-        Some(numbers[variant]? - self.stream.first)
-    }
-
-    /// Puts positions together that are of one number and have columns.
+    /// Puts positions together that are of one number.
     fn sort(&mut self, rows: &EventRows) {
         // The counts become where the positions of each number begin.
         let mut begin = 0;
@@ -182,10 +166,15 @@ impl<'b> Projector<'b> {
             let count = &mut self.counts[number as usize];
             begin += std::mem::replace(count, begin);
         }
+        if self.present.len() <= 1 {
+            std::mem::swap(&mut self.found, &mut self.positions);
+            return;
+        }
+        let (counts, first) = (&self.counts[..], self.stream.first);
         self.positions.resize(begin as usize, 0);
+        let positions = &mut self.positions[..];
         for (&(number, row), &position) in rows.places.iter().zip(&self.found) {
-            let begin = self.counts[(number - self.stream.first) as usize];
-            self.positions[(begin + row) as usize] = position;
+            positions[(counts[(number - first) as usize] + row) as usize] = position;
         }
     }
 
@@ -231,4 +220,22 @@ impl<'b> Projector<'b> {
         rows.times.truncate(kept);
         self.unread.clear();
     }
+}
+
+/// The number of a record whose meaning depends on its fields; a record: class, position, cycles.
+fn ask(stream: &StreamBinding, states: &mut [State], window: Window<'_>, record: (u32, u64, u64)) -> Option<u32> {
+    let (class, position, cycles) = record;
+    let Numbers::Depends(Variants { roles, numbers }) = &stream.numbers[class as usize] else { return None };
+    let mut variant = 0;
+    for conditions in roles {
+        let mut holds = |condition: &Option<usize>| {
+            let Some(condition) = *condition else { return true };
+            let (filter, state) = (&stream.conditions[condition], &mut states[condition]);
+            filter.keeps(class as usize, window, position, cycles, state).unwrap_or(false)
+        };
+        let place = conditions.iter().position(&mut holds).unwrap_or(conditions.len());
+        let is_certain = conditions.iter().any(Option::is_none);
+        variant = variant * (conditions.len() + usize::from(!is_certain)) + place;
+    }
+    Some(numbers[variant]? - stream.first)
 }
