@@ -8,13 +8,13 @@
 use std::io;
 
 use kymo_session::{
-    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Bounded, Cell, Class, Column, CountOptions, Counts, Filter,
-    Plot, Progress, Report, Selection, Session, Table, Zone,
+    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, Progress, Report,
+    Session, Zone,
 };
 
 use crate::Outcome;
 use crate::answer::show;
-use crate::arguments::AnalysisArguments;
+use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::when::{refuse, span as between};
@@ -27,10 +27,8 @@ pub(crate) struct Analysis {
     pub(crate) title: &'static str,
     /// What it is, in a sentence.
     pub(crate) description: &'static str,
-    /// The tables that it can answer with, without rows.
-    pub(crate) tables: fn() -> Answer,
-    /// Its answer.
-    pub(crate) ask: fn(&Session, &AnalysisOptions, &Progress) -> Asked,
+    /// What is asked.
+    pub(crate) kind: AnalysisKind,
 }
 
 /// What comes of a question: the answer and what it lacks.
@@ -51,67 +49,61 @@ pub(crate) const ALL: &[Analysis] = &[
         name: "cpu",
         title: "Busy CPUs",
         description: "How long CPUs were busy, and with which threads.",
-        tables: || AnalysisKind::Cpu.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Cpu, session, options, progress),
+        kind: AnalysisKind::Cpu,
     },
     Analysis {
         name: "syscalls",
         title: "System calls",
-        description: "Which calls into the kernel were made, how long they took, and what came of them.",
-        tables: || AnalysisKind::Syscalls.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Syscalls, session, options, progress),
+        description: "How long system calls took, and which failed.",
+        kind: AnalysisKind::Syscalls,
     },
     Analysis {
         name: "block",
         title: "Block devices",
-        description: "What block devices were asked for, and how long they took.",
-        tables: || AnalysisKind::Block.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Block, session, options, progress),
+        description: "How long requests to block devices took.",
+        kind: AnalysisKind::Block,
     },
     Analysis {
         name: "pairs",
-        title: "What begins and ends",
+        title: "Pairs of events",
         description: "How long lasts what begins with one event and ends with another.",
-        tables: || AnalysisKind::Pairs.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Pairs, session, options, progress),
+        kind: AnalysisKind::Pairs(PairsQuestion::by_roles()),
     },
     Analysis {
         name: "rates",
         title: "Events over time",
-        description: "How many events of each class there are in each period.",
-        tables: || AnalysisKind::Rates.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Rates, session, options, progress),
+        description: "How many events there are over time.",
+        kind: AnalysisKind::Rates,
     },
     Analysis {
         name: "gaps",
-        title: "Silence",
-        description: "The longest times without an event.",
-        tables: || AnalysisKind::Gaps.tables(),
-        ask: |session, options, progress| ask(AnalysisKind::Gaps, session, options, progress),
+        title: "Gaps",
+        description: "When nothing was recorded for longest.",
+        kind: AnalysisKind::Gaps,
     },
     Analysis {
         name: "count",
         title: "Events by class",
         description: "How often events of each class occur.",
-        tables: || Answer { tables: vec![count_table()] },
-        ask: count,
+        kind: AnalysisKind::Count,
     },
 ];
-
-fn ask(kind: AnalysisKind, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
-    match session.ask(kind, options, progress) {
-        Ok(analysed) => Ok((analysed.answer, analysed.report)),
-        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
-        Err(failure) => Err(Refusal::Question(failure.to_string())),
-    }
-}
 
 impl Analysis {
     /// Why it has no answer for these traces, whatever the options ask; found without reading events.
     pub(crate) fn refusal(&self, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
         // No event is that late.
         let nothing = AnalysisOptions { begin_ns: Some(i64::MAX), end_ns: Some(i64::MAX), ..options.clone() };
-        (self.ask)(session, &nothing, &Progress::default()).err()
+        self.ask(session, &nothing, &Progress::default()).err()
+    }
+
+    /// Its answer.
+    pub(crate) fn ask(&self, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
+        match session.ask(&self.kind, options, progress) {
+            Ok(analysed) => Ok((analysed.answer, analysed.report)),
+            Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
+            Err(failure) => Err(Refusal::Question(failure.to_string())),
+        }
     }
 }
 
@@ -139,7 +131,7 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     let top = if face.csv || face.json || face.lami { None } else { Some(TOP) };
     let options = wanted.options(selection, between, top);
     let progress = Progress::default();
-    let work = || (analysis.ask)(session, &options, &progress);
+    let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     match asked {
         Ok((answer, report)) => show(session, analysis, &answer, &report, arguments),
@@ -151,78 +143,54 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     }
 }
 
+/// The analysis of this name, which there is.
+pub(crate) fn known(name: &str) -> &'static Analysis {
+    find(name).expect("commands are named as their analyses")
+}
+
+/// Runs an analysis by its name, or one that somebody declared in a file.
+pub(crate) fn run_named(arguments: &NamedAnalysisArguments) -> io::Result<Outcome> {
+    let named = &arguments.analysis;
+    let own;
+    let analysis = match find(named) {
+        Some(analysis) => analysis,
+        None => {
+            own = declared(named);
+            &own
+        }
+    };
+    match crate::open(&arguments.told.common, 0) {
+        Some(session) => run(analysis, &session, &arguments.told),
+        None => Ok(Outcome::Incomplete),
+    }
+}
+
+/// The analysis that a file declares.
+fn declared(path: &str) -> Analysis {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| {
+        refuse(&format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
+    });
+    let declaration = Declaration::parse(&text).unwrap_or_else(|errors| refuse(&format!("{path}: {errors}")));
+    let description = "What a file declares.";
+    Analysis { name: "own", title: "Own analysis", description, kind: AnalysisKind::Own(declaration) }
+}
+
+/// Asks for pairs and shows them.
+pub(crate) fn run_pairs(session: &Session, arguments: &PairsArguments) -> io::Result<Outcome> {
+    let group = arguments.group.as_deref();
+    let question = PairsQuestion::parse(&arguments.start, &arguments.stop, &arguments.key, group, arguments.nested);
+    let question = question.unwrap_or_else(|problem| match problem {
+        PairsProblem::Half => refuse("--start needs --stop, and --stop needs --start"),
+        PairsProblem::Expression(text, problems) => {
+            refuse(&problems.iter().map(|problem| problem.render(&text)).collect::<String>())
+        }
+    });
+    let Analysis { name, title, description, .. } = *known("pairs");
+    let analysis = Analysis { name, title, description, kind: AnalysisKind::Pairs(question) };
+    run(&analysis, session, &arguments.told)
+}
+
 /// What people may name.
 pub(crate) fn names() -> String {
     ALL.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ")
-}
-
-fn count_table() -> Table {
-    let columns = vec![
-        Column::new("name", "Event", Class::Text),
-        Column::of("count", "Count", "events"),
-        Column::new("share", "Share", Class::Ratio),
-        Column::of("rate", "Rate", "events/s"),
-    ];
-    Table { plot: Some(Plot::Bars { value: 1 }), ..Table::new("per-class", "Events by class", columns) }
-}
-
-fn count(session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
-    let is_asked = [
-        ("--by", !options.by.is_empty()),
-        ("--tid", !options.tids.is_empty()),
-        ("--procname", !options.comms.is_empty()),
-        ("--period", options.period_ns.is_some()),
-    ];
-    if let Some((option, _)) = is_asked.into_iter().find(|(_, is_asked)| *is_asked) {
-        return Err(Refusal::Question(format!("`count` has no {option}; --filter may say it")));
-    }
-    let selection = within(options)?;
-    let counts = session.count(&CountOptions { selection, sizes: false }, progress);
-    let mut table = count_table();
-    let asked = |span: (i64, i64)| (options.begin_ns.unwrap_or(span.0), options.end_ns.unwrap_or(span.1));
-    table.span_ns = counts.span_ns.map(asked);
-    let classes = by_name(&counts);
-    let shown = options.top.unwrap_or(classes.len()).min(classes.len());
-    table.omitted = (classes.len() - shown) as u64;
-    let length = table.span_ns.map(|(begin, end)| i128::from(end) - i128::from(begin)).filter(|length| *length > 0);
-    let row = |(name, events): (String, u64)| {
-        let rate = length.map_or(Cell::Unknown, |length| Cell::Number(events as f64 * 1e9 / length as f64));
-        let share = events as f64 / counts.total.max(1) as f64;
-        vec![Cell::Text(name), Cell::Count(Bounded::exact(events)), Cell::Ratio(Bounded::exact(share)), rate]
-    };
-    table.rows = classes.into_iter().take(shown).map(row).collect();
-    Ok((Answer { tables: vec![table] }, counts.report))
-}
-
-/// The most frequent first.
-fn by_name(counts: &Counts) -> Vec<(String, u64)> {
-    let mut names = std::collections::BTreeMap::<String, u64>::new();
-    for class in &counts.classes {
-        let name = class.name.clone().unwrap_or_else(|| format!("<event {}>", class.id));
-        *names.entry(name).or_default() += class.events;
-    }
-    let mut names: Vec<(String, u64)> = names.into_iter().collect();
-    names.sort_by_key(|(_, events)| std::cmp::Reverse(*events));
-    names
-}
-
-/// The selection, with span and CPUs as parts of its expression: packets beyond them are not read.
-fn within(options: &AnalysisOptions) -> Result<Selection, Refusal> {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(options.begin_ns.map(|begin| format!("$time >= {begin}")));
-    parts.extend(options.end_ns.map(|end| format!("$time <= {end}")));
-    if !options.cpus.is_empty() {
-        let cpus: Vec<String> = options.cpus.iter().map(u32::to_string).collect();
-        parts.push(format!("$packet.cpu_id in ({})", cpus.join(", ")));
-    }
-    parts.extend(options.selection.filter.as_ref().map(|filter| format!("({})", filter.text())));
-    let mut selection = options.selection.clone();
-    if !parts.is_empty() {
-        let text = parts.join(" && ");
-        let problems = |problems: Vec<kymo_session::FilterProblem>| {
-            Refusal::Question(problems.iter().map(|problem| problem.render(&text)).collect())
-        };
-        selection.filter = Some(Filter::parse(&text).map_err(problems)?);
-    }
-    Ok(selection)
 }

@@ -108,7 +108,7 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
     };
     if arguments.metadata {
         let description = Description { name: analysis.name, title: analysis.title, description: analysis.description };
-        return writeln!(out, "{}", metadata(description, &(analysis.tables)())).map(Ok);
+        return writeln!(out, "{}", metadata(description, &analysis.kind.tables())).map(Ok);
     }
     match opened(arguments) {
         Err(refusal) => Ok(Err(refusal)),
@@ -170,14 +170,14 @@ fn results(
     out: &mut impl Write,
 ) -> io::Result<Result<(), Refusal>> {
     let progress = Progress::default();
-    let work = || (analysis.ask)(session, options, &progress);
+    let work = || analysis.ask(session, options, &progress);
     let asked = if arguments.output_progress { told(&progress, work)? } else { work() };
     match asked {
         Ok((mut answer, report)) => {
             // The limit holds for every table, also for those that our own options leave whole.
             answer.tables.iter_mut().for_each(|table| table.rows.truncate(options.top.unwrap_or(usize::MAX)));
             let tables: Vec<&Table> = answer.tables.iter().collect();
-            write(&tables, &(analysis.tables)(), &report, out).map(Ok)
+            write(&tables, &analysis.kind.tables(), &report, out).map(Ok)
         }
         Err(refusal) => Ok(Err(refusal)),
     }

@@ -32,7 +32,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
 
-use arguments::{Arguments, Command, Common};
+use arguments::{AnalysisArguments, Arguments, Command, Common};
 
 /// What a run of the command ends with.
 pub(crate) enum Outcome {
@@ -116,10 +116,16 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Index(arguments) => index::run(arguments),
         Command::Check(arguments) => check::run(arguments),
         Command::Metadata(arguments) => metadata::run(arguments),
-        Command::Analyse(arguments) => match open(&arguments.told.common, 0) {
-            Some(session) => analyses::run(arguments.analysis, &session, &arguments.told),
+        Command::Cpu(arguments) => analyse("cpu", arguments),
+        Command::Syscalls(arguments) => analyse("syscalls", arguments),
+        Command::Block(arguments) => analyse("block", arguments),
+        Command::Rates(arguments) => analyse("rates", arguments),
+        Command::Gaps(arguments) => analyse("gaps", arguments),
+        Command::Pairs(arguments) => match open(&arguments.told.common, 0) {
+            Some(session) => analyses::run_pairs(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Analyse(arguments) => analyses::run_named(arguments),
         Command::Lami(arguments) => lami::run(arguments),
         Command::Completions { shell } => {
             // The generators take it for a mistake of ours if their output goes nowhere.
@@ -128,6 +134,13 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             io::stdout().write_all(&script).map(|()| Outcome::Complete)
         }
         Command::Man { page } => man(page.as_deref()),
+    }
+}
+
+fn analyse(name: &str, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+    match open(&arguments.common, 0) {
+        Some(session) => analyses::run(analyses::known(name), &session, arguments),
+        None => Ok(Outcome::Incomplete),
     }
 }
 

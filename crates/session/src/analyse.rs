@@ -9,9 +9,9 @@
 //! Parts rely on the times of packets; where those turn out to be wrong, everything is read again as one part. What
 //! cannot be read is a hole of its lane: it is read again then too, as holes are known before reading.
 
-mod asked;
 mod kinds;
 mod lanes;
+mod pairs;
 mod part;
 mod parts;
 mod prepare;
@@ -24,8 +24,8 @@ use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
 
-pub use self::asked::PairsQuestion;
 pub use self::kinds::AnalysisKind;
+pub use self::pairs::{PairsProblem, PairsQuestion};
 
 use self::parts::Read;
 use self::prepare::Prepared;

@@ -24,7 +24,7 @@ mod select;
 mod spool;
 mod when;
 
-pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsQuestion};
+pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsProblem, PairsQuestion};
 pub use analysis_options::{AnalysisOptions, BINS};
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
@@ -36,8 +36,7 @@ pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileForm
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
-pub use kymo_analysis::mapping::{MappingErrors, Pattern};
-pub use kymo_analysis::pairs::{Events, PairsOptions};
+pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

@@ -50,7 +50,7 @@ pub(crate) fn show(
     } else if face.json {
         json::write(&chosen, report, &mut out)?;
     } else if face.lami {
-        lami::write(&chosen, &(analysis.tables)(), report, &mut out)?;
+        lami::write(&chosen, &analysis.kind.tables(), report, &mut out)?;
     } else {
         let zone = if arguments.span.clock_gmt { Zone::Utc } else { Zone::Local };
         let times = Times::new(session.times_are_unix(), zone, arguments.span.clock_seconds);

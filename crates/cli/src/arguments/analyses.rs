@@ -12,7 +12,6 @@ use clap::Args;
 use clap::builder::RangedU64ValueParser;
 use kymo_session::{AnalysisOptions, BINS, Selection, When};
 
-use crate::analyses::{self, Analysis};
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
 use crate::when::TimeRange;
@@ -20,16 +19,45 @@ use crate::when::TimeRange;
 /// Which analysis, and what it is told.
 #[derive(Args)]
 pub(crate) struct NamedAnalysisArguments {
-    /// Which analysis
-    #[arg(value_name = "ANALYSIS", value_parser = named)]
-    pub(crate) analysis: &'static Analysis,
+    /// A file that declares it, or the name of a ready-made one
+    #[arg(value_name = "FILE")]
+    pub(crate) analysis: String,
     #[command(flatten)]
     pub(crate) told: AnalysisArguments,
 }
 
-fn named(name: &str) -> Result<&'static Analysis, String> {
-    analyses::find(name).ok_or_else(|| format!("there are: {}", analyses::names()))
+/// Which events are pairs.
+#[derive(Args)]
+#[command(after_help = PAIRS_HELP)]
+pub(crate) struct PairsArguments {
+    #[command(flatten)]
+    pub(crate) told: AnalysisArguments,
+    /// Events that begin something: `NAME` or `NAME if EXPR`; `*` is any text; may be repeated. Without it and `--stop`,
+    /// those that have the roles `begin` and `end`; see `kymo roles`
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) start: Vec<String>,
+    /// Events that end it
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) stop: Vec<String>,
+    /// What both have in common: `FIELD`, or `FIELD=FIELD` where it has another name in the event that ends
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
+    pub(crate) key: Vec<String>,
+    /// A field of the event that begins, by which pairs are told apart
+    #[arg(long, value_name = "FIELD")]
+    pub(crate) group: Option<String>,
+    /// What begins again while it is open is open twice; what began last ends first
+    #[arg(long)]
+    pub(crate) nested: bool,
 }
+
+const PAIRS_HELP: &str = "\
+Examples:
+  kymo pairs --start irq_handler_entry --stop irq_handler_exit --key packet.cpu_id,irq my-trace
+  kymo pairs --start 'sched_wakeup' --stop sched_switch --key tid=next_tid --top 20 my-trace
+  kymo pairs --start 'app:*_begin if size > 4KiB' --stop 'app:*_end' --key id --group name my-trace
+  kymo pairs --min 10ms my-trace            pairs by the roles `begin` and `end`
+
+What began and never ended, and what ended without having begun, has rows of its own.";
 
 /// What every analysis may be told.
 #[derive(Args)]

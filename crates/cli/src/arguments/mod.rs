@@ -12,7 +12,7 @@ use kymo_session::When;
 
 use crate::lami::LamiArguments;
 
-pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, WantedArguments};
+pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, WantedArguments};
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use roles::RolesArguments;
 
@@ -57,8 +57,32 @@ pub(crate) enum Command {
     Roles(RolesArguments),
     /// Prints what a trace says of itself, as it is or in another dialect
     Metadata(MetadataArguments),
-    /// Asks an analysis that has no command of its own
-    #[command(hide = true)]
+    /// Says how long CPUs were busy, and with which threads and processes
+    #[command(after_help = "Examples:\n  kymo cpu my-trace\n  kymo cpu --by process --top 20 my-trace\n  \
+                            kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n  \
+                            kymo cpu --period 100ms --csv --table course my-trace")]
+    Cpu(AnalysisArguments),
+    /// Says how long system calls took, and which failed
+    #[command(after_help = "Examples:\n  kymo syscalls my-trace\n  kymo syscalls --comm nginx --min 1ms my-trace\n  \
+                            kymo syscalls --json my-trace | jq '.tables[0].rows'")]
+    Syscalls(AnalysisArguments),
+    /// Says how long requests to block devices took
+    #[command(after_help = "Examples:\n  kymo block my-trace\n  kymo block --min 10ms my-trace")]
+    Block(AnalysisArguments),
+    /// Says how long lasts what begins with one event and ends with another
+    Pairs(PairsArguments),
+    /// Says how many events there are over time
+    #[command(after_help = "Examples:\n  kymo rates my-trace\n  kymo rates --period 10ms --by cpu my-trace")]
+    Rates(AnalysisArguments),
+    /// Says when nothing was recorded for longest, and what of that is a loss
+    #[command(after_help = "Examples:\n  kymo gaps my-trace\n  kymo gaps --min 100ms --top all my-trace")]
+    Gaps(AnalysisArguments),
+    /// Runs an analysis that you declare in a file, without a program
+    #[command(after_help = "Examples:\n  kymo analyse requests.toml my-trace\n  \
+                            kymo analyse requests.toml --min 10ms --json my-trace\n\n\
+                            A file says which events begin and end something, set a state or change a counter:\n\n  \
+                            name = \"server\"\n  [[pairs]]\n  name = \"request\"\n  begin = \"server:request_begin\"\n  \
+                            end = \"server:request_end\"\n  key = \"id\"")]
     Analyse(NamedAnalysisArguments),
     /// Runs an analysis for another program, such as Trace Compass, by the protocol LAMI 1.0
     Lami(LamiArguments),

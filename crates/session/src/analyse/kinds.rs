@@ -3,56 +3,101 @@
 use kymo_analysis::block::Block;
 use kymo_analysis::count::Count;
 use kymo_analysis::cpu::Cpu;
+use kymo_analysis::declared::{Declaration, Declared};
 use kymo_analysis::gaps::Gaps;
-use kymo_analysis::pairs::{Pairs, PairsOptions};
+use kymo_analysis::pairs::Pairs;
 use kymo_analysis::rates::Rates;
 use kymo_analysis::syscalls::Syscalls;
 use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
-use super::{AnalyseFailure, Analysed, PairsQuestion, Question};
+use super::pairs::PairsQuestion;
+use super::{AnalyseFailure, Analysed, Question};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
 
 /// A ready-made analysis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum AnalysisKind {
+    /// How many events of each class there are.
+    Count,
     /// How long CPUs were busy, and with which threads.
     Cpu,
-    /// Which calls into the kernel were made, how long they took, and what came of them.
+    /// How long system calls took, and which failed.
     Syscalls,
-    /// What block devices were asked for, and how long they took.
+    /// How long requests to block devices took.
     Block,
-    /// How long lasts what mappings say begins and ends; see [`Session::ask_pairs`] for what somebody says.
-    Pairs,
-    /// How many events there are in each period.
+    /// How many events there are over time.
     Rates,
-    /// The longest times without an event.
+    /// When nothing was recorded.
     Gaps,
-    /// Events by class and CPU: what driving an analysis costs. [`Session::count`] is faster.
-    Count,
+    /// How long lasts what begins with one event and ends with another.
+    Pairs(PairsQuestion),
+    /// What somebody declared.
+    Own(Declaration),
+}
+
+/// What is done with an analysis, whichever it is.
+trait Visit {
+    type Output;
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output;
 }
 
 impl AnalysisKind {
     /// The tables that it answers with, without rows.
     #[must_use]
-    pub fn tables(self) -> Answer {
-        let wishes = Wishes::default();
-        let setup = Setup { classes: &[], lanes: &[], wishes: &wishes };
+    pub fn tables(&self) -> Answer {
+        self.visit(&Wishes::default(), Tables)
+    }
+
+    fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
         match self {
-            Self::Cpu => tables(&Cpu::new(&setup)),
-            Self::Syscalls => tables(&Syscalls::new(&setup)),
-            Self::Block => tables(&Block::new(&setup)),
-            Self::Pairs => tables(&Pairs::new(&setup, &PairsOptions::default())),
-            Self::Rates => tables(&Rates::new(&setup)),
-            Self::Gaps => tables(&Gaps::new(&setup)),
-            Self::Count => tables(&Count::new(&setup)),
+            Self::Count => visit.visit(&Question::new(Count::needs(), &[], &|setup| Count::new(setup))),
+            Self::Cpu => visit.visit(&Question::new(Cpu::needs(), &[Role::Switch], &|setup| Cpu::new(setup))),
+            Self::Syscalls => {
+                let make = |setup: &Setup<'_>| Syscalls::new(setup);
+                visit.visit(&Question::new(Syscalls::needs(), &[Role::SyscallEntry], &make))
+            }
+            Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
+            Self::Rates => visit.visit(&Question::new(Rates::needs(), &[], &|setup| Rates::new(setup))),
+            Self::Gaps => visit.visit(&Question::new(Gaps::needs(), &[], &|setup| Gaps::new(setup))),
+            Self::Pairs(pairs) => {
+                let options = pairs.options();
+                let make = |setup: &Setup<'_>| Pairs::new(setup, &options);
+                let question = Question::new(Pairs::needs(&options, wishes), &[Role::Begin], &make);
+                visit.visit(&Question { mapping: pairs.mapping(), ..question })
+            }
+            Self::Own(declaration) => {
+                let make = |setup: &Setup<'_>| Declared::new(setup, declaration);
+                let question = Question::new(Declaration::needs(wishes), &[Role::Rule], &make);
+                visit.visit(&Question { mapping: Some(declaration.mapping()), ..question })
+            }
         }
     }
 }
 
-fn tables<A: Analysis>(analysis: &A) -> Answer {
-    analysis.finish(&analysis.init())
+struct Tables;
+
+impl Visit for Tables {
+    type Output = Answer;
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Answer {
+        let wishes = Wishes::default();
+        let analysis = (question.make)(&Setup { classes: &[], lanes: &[], wishes: &wishes });
+        analysis.finish(&analysis.init())
+    }
+}
+
+struct Ask<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    progress: &'a Progress,
+}
+
+impl Visit for Ask<'_> {
+    type Output = Result<Analysed, AnalyseFailure>;
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        self.session.analyse(question, self.options, self.progress)
+    }
 }
 
 impl Session {
@@ -63,27 +108,11 @@ impl Session {
     /// There are no events that it could be about, or a mapping is wrong.
     pub fn ask(
         &self,
-        kind: AnalysisKind,
+        kind: &AnalysisKind,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        macro_rules! ask {
-            ($needs:expr, $essential:expr, $make:expr) => {{ self.analyse(&Question::new($needs, $essential, &$make), options, progress) }};
-        }
-        match kind {
-            AnalysisKind::Cpu => ask!(Cpu::needs(), &[Role::Switch], |setup: &Setup<'_>| Cpu::new(setup)),
-            AnalysisKind::Syscalls => {
-                ask!(Syscalls::needs(), &[Role::SyscallEntry], |setup: &Setup<'_>| Syscalls::new(setup))
-            }
-            AnalysisKind::Block => ask!(Block::needs(), &[Role::BlockIssue], |setup: &Setup<'_>| Block::new(setup)),
-            // What mappings say begins and ends may be nested, as functions are.
-            AnalysisKind::Pairs => {
-                let pairs = PairsOptions { is_nested: true, ..PairsOptions::default() };
-                self.ask_pairs(&PairsQuestion { pairs, ..PairsQuestion::default() }, options, progress)
-            }
-            AnalysisKind::Rates => ask!(Rates::needs(), &[], |setup: &Setup<'_>| Rates::new(setup)),
-            AnalysisKind::Gaps => ask!(Gaps::needs(), &[], |setup: &Setup<'_>| Gaps::new(setup)),
-            AnalysisKind::Count => ask!(Count::needs(), &[], |setup: &Setup<'_>| Count::new(setup)),
-        }
+        let ask = Ask { session: self, options, progress };
+        kind.visit(&super::wishes(options), ask)
     }
 }
