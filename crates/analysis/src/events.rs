@@ -148,9 +148,17 @@ impl<'a> Event<'a> {
     #[must_use]
     #[inline]
     pub fn integer(self, slot: &Slot) -> Option<i64> {
+        // Almost all slots are like that, and this is asked of every event several times.
+        if let Slot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
+            return Some(self.cells.word(*column, self.row).cast_signed());
+        }
+        self.integer_elsewhere(slot)
+    }
+
+    fn integer_elsewhere(self, slot: &Slot) -> Option<i64> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
-                self.has(*column, *is_optional).then(|| self.cells.value(*column, self.row).cast_signed())
+                self.has(*column, *is_optional).then(|| self.cells.word(*column, self.row).cast_signed())
             }
             Slot::Integer(value) => Some(*value),
             Slot::Packet(place) => match self.packet.get(*place)? {

@@ -186,11 +186,23 @@ impl Cells {
         }
     }
 
+    /// A cell of 8 bytes.
+    ///
+    /// # Panics
+    ///
+    /// If the column's cells are narrower, or there is no such row.
+    #[must_use]
+    #[inline]
+    pub fn word(&self, column: u16, row: usize) -> u64 {
+        let cell = self.columns[usize::from(column)].bytes[row * 8..].first_chunk();
+        u64::from_ne_bytes(*cell.expect("rows of the column have 8 bytes each"))
+    }
+
     /// A span cell: first and count.
     #[must_use]
     #[inline]
     pub fn span(&self, column: u16, row: usize) -> (usize, usize) {
-        let cell = self.value(column, row).to_ne_bytes();
+        let cell = self.word(column, row).to_ne_bytes();
         let half = |at: usize| u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"));
         (half(0) as usize, half(4) as usize)
     }

@@ -15,6 +15,8 @@ mod pairs;
 mod part;
 mod parts;
 mod prepare;
+#[cfg(test)]
+mod tests;
 
 use kymo_analysis::mapping::{Mapping, MappingErrors};
 use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Setup, Wishes};

@@ -22,6 +22,10 @@ const PART_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
 
+/// How many parts were merged.
+#[cfg(test)]
+pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
 /// What was read.
 pub(super) struct Read<S> {
     pub(super) state: S,
@@ -75,6 +79,8 @@ fn read_parts<A: Analysis>(
         serve();
     });
     let desk = desk.into_inner().expect("no thread panics while it holds the desk");
+    #[cfg(test)]
+    MERGED.fetch_add(desk.merged_parts, std::sync::atomic::Ordering::Relaxed);
     match desk.merged {
         Some(state) if !desk.is_unsliceable => Ok(Read { state, faults: Vec::new(), doubts: desk.doubts }),
         _ => Err(Unsliceable),

@@ -1,0 +1,81 @@
+//! However a trace is cut, every analysis says the same.
+
+use std::path::{Path, PathBuf};
+
+use kymo_analysis::Answer;
+
+use super::{AnalysisKind, PairsQuestion};
+use crate::{AnalysisOptions, OpenOptions, Progress, Session};
+
+/// Every analysis that needs no more than a trace.
+fn kinds() -> Vec<AnalysisKind> {
+    use AnalysisKind::*;
+    vec![Count, Cpu, Syscalls, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+}
+
+fn asked(path: &Path, kind: &AnalysisKind, threads: usize, slice_bytes: Option<u64>) -> Option<Answer> {
+    let options = OpenOptions { threads, ..OpenOptions::default() };
+    let mut session = Session::open(&[path.to_path_buf()], &options).ok()?;
+    session.slice_bytes = slice_bytes;
+    let asked = session.ask(kind, &AnalysisOptions::default(), &Progress::default());
+    asked.ok().map(|analysed| analysed.answer)
+}
+
+/// The first rows that differ.
+fn difference(one: &Answer, other: &Answer) -> String {
+    for (one, other) in one.tables.iter().zip(&other.tables) {
+        if let Some((row, (one, other))) =
+            one.rows.iter().zip(&other.rows).enumerate().find(|(_, (one, other))| one != other)
+        {
+            return format!("row {row}: {one:?} became {other:?}");
+        }
+        if one != other {
+            return format!("{}: {} rows became {}", one.class, one.rows.len(), other.rows.len());
+        }
+    }
+    "another number of tables".to_owned()
+}
+
+/// Reads a trace as one part, and cut: into parts of these bytes, by so many threads.
+fn check(path: &Path, cuts: &[(usize, u64)]) -> usize {
+    let mut answered = 0;
+    for kind in kinds() {
+        let Some(whole) = asked(path, &kind, 1, None) else { continue };
+        answered += 1;
+        for &(threads, slice_bytes) in cuts {
+            let cut = asked(path, &kind, threads, Some(slice_bytes)).expect("it was answered before");
+            let place = path.display();
+            assert!(cut == whole, "{place}, {kind:?}, parts of {slice_bytes} bytes: {}", difference(&whole, &cut));
+        }
+    }
+    answered
+}
+
+#[test]
+fn the_demo_says_the_same_however_it_is_cut() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
+    assert!(check(&demo, &[(1, 4096), (3, 4096), (3, 20_000), (2, 1 << 20)]) >= 3);
+}
+
+/// Every trace that can be read, also those whose packets have no times or cannot all be read.
+#[test]
+fn the_corpus_says_the_same_however_it_is_cut() {
+    let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
+    let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
+    if !corpus.is_dir() {
+        println!("CORPUS ABSENT: cuts of its traces not run");
+        return;
+    }
+    let mut folders = vec![corpus];
+    let (mut traces, mut answered) = (0, 0);
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
+        if folder.join("metadata").is_file() {
+            traces += 1;
+            answered += check(&folder, &[(1, 30_000), (3, 5_000)]);
+        }
+    }
+    let merged = super::parts::MERGED.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(traces > 100 && answered > 300 && merged > 10_000, "{traces} traces, {answered} answers, {merged} parts");
+}
