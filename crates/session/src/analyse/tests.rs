@@ -77,5 +77,5 @@ fn the_corpus_says_the_same_however_it_is_cut() {
         }
     }
     let merged = super::parts::MERGED.load(std::sync::atomic::Ordering::Relaxed);
-    assert!(traces > 100 && answered > 300 && merged > 10_000, "{traces} traces, {answered} answers, {merged} parts");
+    assert!(traces > 100 && answered > 300 && merged > 1_000, "{traces} traces, {answered} answers, {merged} parts");
 }
