@@ -25,6 +25,7 @@ use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::roles::RolesFailure;
 
 pub use self::kinds::AnalysisKind;
 pub use self::pairs::{PairsProblem, PairsQuestion};
@@ -53,7 +54,7 @@ pub enum AnalyseFailure {
         error: std::io::Error,
     },
     /// A mapping is wrong.
-    #[error("{errors}")]
+    #[error("{}", errors.render(&path.display().to_string()).trim_end())]
     Mapping {
         /// The file.
         path: std::path::PathBuf,
@@ -101,7 +102,7 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let mappings = mappings(options, question.mapping.as_ref())?;
+        let mappings = self.mappings_for(question, options)?;
         let mut prepared = Prepared::new(self, question, &mappings, options);
         for &role in question.essential {
             if !prepared.has(role) {
@@ -125,24 +126,31 @@ impl Session {
         let Read { state, .. } = parts::read(self, &prepared, &analysis, progress);
         Ok(Analysed { answer: analysis.finish(&state), report })
     }
+    /// The mappings that count, the most important first.
+    fn mappings_for<A>(
+        &self,
+        question: &Question<'_, A>,
+        options: &AnalysisOptions,
+    ) -> Result<Vec<Mapping>, AnalyseFailure> {
+        let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
+        let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
+        let mut mappings = self.mappings(options.roles.as_deref(), needs_pairs)?;
+        if let Some(own) = &question.mapping {
+            let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
+            mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
+            mappings.insert(0, own.clone());
+        }
+        Ok(mappings)
+    }
 }
 
-/// The mappings that count, the most important first.
-fn mappings(options: &AnalysisOptions, own: Option<&Mapping>) -> Result<Vec<Mapping>, AnalyseFailure> {
-    let mut mappings = Vec::new();
-    if let Some(path) = &options.roles {
-        let file = |error| AnalyseFailure::File { path: path.clone(), error };
-        let text = std::fs::read_to_string(path).map_err(file)?;
-        let wrong = |errors| AnalyseFailure::Mapping { path: path.clone(), errors };
-        mappings.push(Mapping::parse(&text).map_err(wrong)?);
+impl From<RolesFailure> for AnalyseFailure {
+    fn from(failure: RolesFailure) -> Self {
+        match failure {
+            RolesFailure::File { path, error } => Self::File { path, error },
+            RolesFailure::Mapping { path, errors } => Self::Mapping { path, errors },
+        }
     }
-    mappings.extend(Mapping::built_in());
-    if let Some(own) = own {
-        let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
-        mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));
-        mappings.insert(0, own.clone());
-    }
-    Ok(mappings)
 }
 
 fn wishes(options: &AnalysisOptions) -> Wishes {
