@@ -50,7 +50,7 @@ pub struct Piece<A, B, R> {
     /// What they mean to others.
     pub summary: Summary<A, B>,
     /// It is one run that began before this part.
-    pub head: Option<Head>,
+    pub head: Option<Box<Head>>,
     /// What was counted of it, if it is a head.
     pub rows: R,
 }

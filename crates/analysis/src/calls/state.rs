@@ -79,7 +79,7 @@ impl<W: Watch> Sink<'_, W> {
                 };
                 piece.summary.then(summary, meet);
             }
-            None => pieces.push(Piece { summary, head: None, rows: W::Rows::default() }),
+            None => push(pieces, Piece { summary, head: None, rows: W::Rows::default() }),
         }
         self.watch.attribute(self.totals, key, rows);
     }
@@ -154,7 +154,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         match head {
             Some(at) => {
                 let head = Head { at, end: end.place, comm, said, is_seen };
-                life.pieces.push(Piece { summary, head: Some(head), rows: end.run.rows.clone() });
+                push(&mut life.pieces, Piece { summary, head: Some(Box::new(head)), rows: end.run.rows.clone() });
             }
             None => {
                 life.ran(end.key.tid, end.place, comm, said, is_seen);
@@ -303,7 +303,7 @@ fn merge_lives<W: Watch>(
         lives[last].tell(&life);
         lives[last].rows.add(life.rows);
         for piece in life.pieces {
-            match piece.head {
+            match piece.head.as_deref().copied() {
                 Some(head) => merge_head(sink, key, lives, head, piece, tails, is_anchored),
                 None => {
                     let last = lives.len() - 1;
@@ -335,12 +335,20 @@ fn merge_head<W: Watch>(
             sink.append(key, &mut lives[of], tail.summary, &tail.rows);
         }
         false => {
-            let head = Some(Head { said, is_seen, ..head });
-            lives[of].pieces.push(Piece { summary: tail.summary, head, rows: tail.rows });
+            let head = Some(Box::new(Head { said, is_seen, ..head }));
+            push(&mut lives[of].pieces, Piece { summary: tail.summary, head, rows: tail.rows });
         }
     }
     // Whether the thread's death counts is asked next.
     tails.insert(head.at, Run { begin: tail.begin, ..Run::default() });
+}
+
+/// Adds a piece. Most lives have one, and there are many lives.
+fn push<T>(pieces: &mut Vec<T>, piece: T) {
+    if pieces.is_empty() {
+        pieces.reserve_exact(1);
+    }
+    pieces.push(piece);
 }
 
 /// Counts lives and settles what they leave.
@@ -368,7 +376,7 @@ fn over<W: Watch>(
     let mut incarnation = 0;
     let ends: Vec<Option<Border>> = groups.iter().skip(1).map(|life| life.border).chain([None]).collect();
     for (mut life, end) in groups.into_iter().zip(ends) {
-        for head in life.pieces.iter().filter_map(|piece| piece.head).collect::<Vec<_>>() {
+        for head in life.pieces.iter().filter_map(|piece| piece.head.as_deref().copied()).collect::<Vec<_>>() {
             life.ran(key.tid, head.end, head.comm, head.said, head.is_seen);
         }
         if !life.is_seen {

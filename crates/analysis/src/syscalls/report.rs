@@ -30,8 +30,25 @@ struct Found {
     calls: BTreeMap<CallId, Whole>,
     /// Rows of threads: how much time they took, who of all threads it is, its cells, the call.
     threads: Vec<ThreadRow>,
+    /// Rows of threads that were dropped, as others rank higher.
+    dropped: u64,
     slow: Vec<(Slow, ThreadKey)>,
     names: Names,
+}
+
+/// Rows of threads beyond those that are wanted, until they are sorted out.
+const SLACK: usize = 4096;
+
+impl Found {
+    /// Drops rows of threads that cannot be among those that are wanted.
+    fn shorten(&mut self, top: usize, slack: usize) {
+        if self.threads.len() > top.saturating_add(slack) {
+            self.threads.retain(|row| row.2.figures.count > 0 || row.2.others() != Others::default());
+            self.threads.sort_unstable_by_key(|row| row.0);
+            self.dropped += self.threads.len().saturating_sub(top) as u64;
+            self.threads.truncate(top);
+        }
+    }
 }
 
 impl Syscalls {
@@ -61,12 +78,15 @@ impl Syscalls {
             if wants(&self.wishes, &life) {
                 lives += 1;
                 life_rows(&mut found, &mut unknown, lives, &life);
+                if let Some(top) = self.wishes.top {
+                    found.shorten(top, SLACK);
+                }
             }
         });
         let cells = vec![Cell::Unknown, Cell::Empty];
         let row = |(call, row): (CallId, CallRow)| (key(&row, 0, call), cells.clone(), row);
         found.threads.extend(unknown.into_iter().map(row));
-        found.threads.retain(|row| row.2.figures.count > 0 || row.2.others != Others::default());
+        found.threads.retain(|row| row.2.figures.count > 0 || row.2.others() != Others::default());
         found.threads.sort_by_key(|row| row.0);
         if !self.limits.is_by_thread {
             for (call, whole) in &mut found.calls {
@@ -117,12 +137,12 @@ impl Syscalls {
         let mut table = Table::new("per-thread", "System calls of threads", columns);
         table.plot = Some(Plot::Bars { value: 5 });
         let mut rows: Vec<&ThreadRow> = found.threads.iter().collect();
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = shorten(&mut rows, self.wishes.top) + found.dropped;
         for ((_, _, call), thread, row) in rows {
             let mut cells = thread.clone();
             cells.extend([self.syscall(*call), count(row.figures.count), count(row.errors)]);
             cells.extend(figure_cells(&row.figures));
-            cells.extend(other_cells(&row.others));
+            cells.extend(other_cells(&row.others()));
             table.rows.push(cells);
         }
         table
@@ -192,7 +212,7 @@ fn life_rows(
         let whole = found.calls.entry(*call).or_default();
         whole.figures.add(&row.figures);
         whole.errors += row.errors;
-        whole.others.add(&row.others);
+        whole.others.add(&row.others());
         row.detail.iter().for_each(|detail| whole.detail.add(detail));
         if life.key.tid <= 0 {
             unknown.entry(*call).or_default().add(row);

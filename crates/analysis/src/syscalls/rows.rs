@@ -24,7 +24,8 @@ pub struct CallRows {
 pub struct CallRow {
     pub(super) figures: Figures,
     pub(super) errors: u64,
-    pub(super) others: Others,
+    /// If there are any; most calls are completed.
+    others: Option<Box<Others>>,
     /// If only some threads are asked for.
     pub(super) detail: Option<Box<Detail>>,
 }
@@ -78,6 +79,10 @@ impl CallRows {
         match self.rows.iter().rposition(|row| row.0 == call) {
             Some(at) => &mut self.rows[at].1,
             None => {
+                if self.rows.len() == self.rows.capacity() {
+                    // There are many threads that make one call only.
+                    self.rows.reserve_exact(1 + self.rows.len() / 2);
+                }
                 self.rows.push((call, CallRow::default()));
                 let last = self.rows.len() - 1;
                 &mut self.rows[last].1
@@ -97,10 +102,21 @@ impl CallRows {
 }
 
 impl CallRow {
+    /// Calls that are not completed.
+    pub(super) fn others(&self) -> Others {
+        self.others.as_deref().copied().unwrap_or_default()
+    }
+
+    fn others_mut(&mut self) -> &mut Others {
+        self.others.get_or_insert_default()
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.figures.add(&other.figures);
         self.errors += other.errors;
-        self.others.add(&other.others);
+        if let Some(others) = &other.others {
+            self.others.get_or_insert_default().add(others);
+        }
         if let Some(detail) = &other.detail {
             self.detail.get_or_insert_default().add(detail);
         }
@@ -248,11 +264,11 @@ pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, 
     let others = match outcome {
         Outcome::Completed(entry, exit) => return completed(limits, totals, rows, &entry, &exit),
         // The exit may not say which call it is.
-        Outcome::Doubtful(entry, _) => &mut rows.row(entry.call).others.lost_inside,
-        Outcome::LostEntry(_) | Outcome::LostExit(_) => &mut rows.row(call).others.lost_inside,
-        Outcome::BeganBefore(_) => &mut rows.row(call).others.began_before,
-        Outcome::ChildReturns(_) => &mut rows.row(call).others.child_returns,
-        Outcome::NeverEnded(_) => &mut rows.row(call).others.never_ended,
+        Outcome::Doubtful(entry, _) => &mut rows.row(entry.call).others_mut().lost_inside,
+        Outcome::LostEntry(_) | Outcome::LostExit(_) => &mut rows.row(call).others_mut().lost_inside,
+        Outcome::BeganBefore(_) => &mut rows.row(call).others_mut().began_before,
+        Outcome::ChildReturns(_) => &mut rows.row(call).others_mut().child_returns,
+        Outcome::NeverEnded(_) => &mut rows.row(call).others_mut().never_ended,
     };
     *others += 1;
 }
