@@ -4,9 +4,10 @@
     for event in trace.events: ...
 
 Shares no code with the project. Version 2.0.4 of the library gives the value before where a text is empty: paths that
-repeat the one before in the same field are remembered in `Trace.stale`, and rows with them are not to be trusted.
+repeat one of the last in the same field are remembered in `Trace.stale`, and rows with them are not to be trusted.
 """
 
+import collections
 import math
 
 import bt2
@@ -16,6 +17,8 @@ TID_FIELDS = ("tid", "perf_tid")
 PID_FIELDS = ("pid", "perf_pid")
 # Texts that may well be empty.
 PATH_FIELDS = ("filename", "pathname", "path")
+# So many events later babeltrace2 may give a text again.
+LATELY = 8
 
 
 class Event:
@@ -97,7 +100,7 @@ class Trace:
         self.is_wanted = is_wanted or (lambda name: self.fields_of(name) is not None)
         self.streams, self.events, self.environment = [], [], {}
         self.counts = {}
-        self.stale, self._last_text = set(), {}
+        self.stale, self._lately = set(), {}
         numbers = {}
         for message in bt2.TraceCollectionMessageIterator(path):
             kind = type(message).__name__
@@ -180,10 +183,10 @@ class Trace:
         self.events.append(Event(time, cpu, stream.number, name, fields, tid, pid))
 
     def _note_text(self, class_id, name, field, text):
-        key = (class_id, name, field)
-        if self._last_text.get(key) == text:
+        lately = self._lately.setdefault((class_id, name, field), collections.deque(maxlen=LATELY))
+        if text in lately:
             self.stale.add(text)
-        self._last_text[key] = text
+        lately.append(text)
 
     def cpus(self):
         """All CPUs, in order."""

@@ -48,6 +48,11 @@ class File:
         self.path, self.kind, self.closes_on_exec = path, kind, closes_on_exec
 
 
+def is_named(name):
+    """Whether a call is about files."""
+    return name in OPEN_PATH | OPEN_OTHER | READ | WRITE | SYNC or name in BOTH
+
+
 def wanted(name):
     for table in (WANTED, OTHERS, block.WANTED):
         if name in table:
@@ -59,9 +64,11 @@ def wanted(name):
 class Usage:
     """Files, bytes and operations, one event after the other."""
 
-    def __init__(self, trace, replay, pids):
-        self.replay, self.pids = replay, pids
+    def __init__(self, trace, replay):
+        self.replay = replay
         self.tables = defaultdict(dict)
+        # By CPU: the fd of the operation before in this run, and what it was.
+        self.followed = {}
         self.entered = {}
         self.threads = defaultdict(lambda: defaultdict(int))
         self.files = defaultdict(lambda: defaultdict(int))
@@ -71,13 +78,25 @@ class Usage:
 
     def process_of(self, thread):
         """Whose fds a thread uses: a pid, or the thread itself."""
-        return self.pids.get(thread, thread)
+        return self.replay.pids.get(thread, thread)
+
+    def _join(self):
+        """Threads whose process has just been said bring what they have."""
+        for thread in [key for key in self.tables if isinstance(key, tuple) and key in self.replay.pids]:
+            whole = self.tables[self.replay.pids[thread]]
+            for fd, file in self.tables.pop(thread).items():
+                whole.setdefault(fd, file)
 
     def step(self, event, happenings):
+        if event.name in WANTED:
+            self._join()
+        if event.name in WANTED or event.name in OTHERS:
+            self.followed.pop(event.cpu, None)
         kind, name = call_of(event)
-        if kind == "entry":
+        if kind == "entry" and (is_named(name) or name == "close"):
             self._entry(event, name)
-        self.calls.step(event, happenings)
+        if kind is None or is_named(name) or (kind == "exit" and not name):
+            self.calls.step(event, happenings)
         for what in happenings:
             if what[0] == "forked" and "child_tid" in event.fields:
                 child, parent = event.get("child_pid"), event.get("parent_pid")
@@ -107,6 +126,13 @@ class Usage:
             fd = event.get(field)
             if fd is not None:
                 files[field] = table.get(fd) or (fd, process)
+        if name in READ | WRITE | SYNC:
+            before = self.followed.get(event.cpu)
+            if before and before[0] == event.get("fd"):
+                files["fd"] = before[1]
+            self.followed[event.cpu] = event.get("fd"), files.get("fd")
+        else:
+            self.followed.pop(event.cpu, None)
         self.entered[event] = files
         if name == "close":
             table.pop(event.get("fd"), None)
@@ -176,7 +202,7 @@ class Usage:
         elif name == "socket":
             table[ret] = File("socket", NET if entry.get("family") in (2, 10) else UNSURE, closes)
         elif name in ("accept", "accept4"):
-            listener = files.get("fd")
+            listener = table.get(entry.get("fd"))
             kind = listener.kind if isinstance(listener, File) else UNSURE
             table[ret] = File("socket", kind, closes and name == "accept4")
         elif name in ("pipe", "pipe2"):
@@ -201,11 +227,8 @@ class Usage:
 
 def answer(path):
     trace = Trace(path, wanted)
-    before = Replay(trace)
-    for _ in before:
-        pass
     replay = Replay(trace)
-    usage, requests = Usage(trace, replay, before.pids), block.Requests(trace)
+    usage, requests = Usage(trace, replay), block.Requests(trace)
     for event, happenings in replay:
         usage.step(event, happenings)
         requests.step(event)
@@ -225,7 +248,7 @@ def tables(result, usage, replay, is_lossy):
         if any(counts.values()):
             result.row("per-thread", {**replay.cell(thread), **{name: bounded(counts[name]) for name in columns}})
         for name, count in counts.items():
-            processes[usage.pids.get(thread)][name] += count
+            processes[replay.pids.get(thread)][name] += count
     for pid, counts in processes.items():
         if any(counts.values()):
             process = {"process": replay.process_cell(pid)}

@@ -121,10 +121,11 @@ impl Io {
         Needs { roles, context: vec![CPU, TID, PID, crate::roles::COMM], ..Needs::default() }
     }
 
-    /// Whether it is interested in a call of that name, where exits have names.
+    /// Whether it is interested in a call of that name. An exit without name may be of any.
     #[must_use]
     pub fn wants(role: Role, name: &str) -> bool {
-        !matches!(role, Role::SyscallEntry | Role::SyscallExit)
+        (role == Role::SyscallExit && name.is_empty())
+            || !matches!(role, Role::SyscallEntry | Role::SyscallExit)
             || Op::of(name) != Op::Other && (role, Op::of(name)) != (Role::SyscallExit, Op::Close)
     }
 

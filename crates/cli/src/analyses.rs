@@ -58,6 +58,12 @@ pub(crate) const ALL: &[Analysis] = &[
         kind: AnalysisKind::Syscalls,
     },
     Analysis {
+        name: "io",
+        title: "Input and output",
+        description: "Who read and wrote how much, of which files and devices.",
+        kind: AnalysisKind::Io,
+    },
+    Analysis {
         name: "block",
         title: "Block devices",
         description: "How long requests to block devices took.",

@@ -118,6 +118,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Metadata(arguments) => metadata::run(arguments),
         Command::Cpu(arguments) => analyse("cpu", arguments),
         Command::Syscalls(arguments) => analyse("syscalls", arguments),
+        Command::Io(arguments) => analyse("io", arguments),
         Command::Block(arguments) => analyse("block", arguments),
         Command::Rates(arguments) => analyse("rates", arguments),
         Command::Gaps(arguments) => analyse("gaps", arguments),

@@ -66,6 +66,9 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  kymo syscalls my-trace\n  kymo syscalls --comm nginx --min 1ms my-trace\n  \
                             kymo syscalls --json my-trace | jq '.tables[0].rows'")]
     Syscalls(AnalysisArguments),
+    /// Says who read and wrote how much, of which files and devices
+    #[command(after_help = "Examples:\n  kymo io my-trace\n  kymo io --by file --comm nginx my-trace")]
+    Io(AnalysisArguments),
     /// Says how long requests to block devices took
     #[command(after_help = "Examples:\n  kymo block my-trace\n  kymo block --min 10ms my-trace")]
     Block(AnalysisArguments),

@@ -5,6 +5,7 @@ use kymo_analysis::count::Count;
 use kymo_analysis::cpu::Cpu;
 use kymo_analysis::declared::{Declaration, Declared};
 use kymo_analysis::gaps::Gaps;
+use kymo_analysis::io::Io;
 use kymo_analysis::pairs::Pairs;
 use kymo_analysis::rates::Rates;
 use kymo_analysis::syscalls::Syscalls;
@@ -25,6 +26,8 @@ pub enum AnalysisKind {
     Cpu,
     /// How long system calls took, and which failed.
     Syscalls,
+    /// Who read and wrote how much, of which files and devices.
+    Io,
     /// How long requests to block devices took.
     Block,
     /// How many events there are over time.
@@ -57,6 +60,11 @@ impl AnalysisKind {
             Self::Syscalls => {
                 let make = |setup: &Setup<'_>| Syscalls::new(setup);
                 visit.visit(&Question::new(Syscalls::needs(), &[Role::SyscallEntry], &make))
+            }
+            Self::Io => {
+                let make = |setup: &Setup<'_>| Io::new(setup);
+                let question = Question::new(Io::needs(), &[Role::SyscallEntry], &make);
+                visit.visit(&Question { wanted: &Io::wants, ..question })
             }
             Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
             Self::Rates => visit.visit(&Question::new(Rates::needs(), &[], &|setup| Rates::new(setup))),
