@@ -48,7 +48,6 @@ QUESTIONS = (
     ("gaps", "--gaps 5", "--top 5", KERNEL),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile"), None, ("ctf/tracecompass/context-switches/context-switches-ust",)),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile_fast"), None, ("ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",)),
-    ("pairs", "--begin Event_Enter --end Event_Leave --key cpu", None, ("ctf/tracecompass/bandwidth_issue",)),
     ("pairs", f"--begin {SERVICE}.begin --end {SERVICE}.end --key lcore_id", None, ("ctf/tracecompass/dpdk_service_cores",)),
     ("pairs", "--begin irq_handler_entry --end irq_handler_exit --key cpu --key irq", None, KERNEL[:2]),
 )
@@ -60,6 +59,8 @@ KEYS = {
 PERCENTILES = {"p50", "p90", "p99", "p999"}
 PERCENTILE_ERROR = 0.001
 UNKNOWN = "?"
+# What the oracles' words are for kymo.
+KYMO_WORDS = {"--begin": "--start", "--end": "--stop", "--by": "--group", "cpu": "packet.cpu_id"}
 
 
 # Answers
@@ -168,17 +169,13 @@ class Kymo:
     def __init__(self, path):
         self.path = path
         self.commands = subprocess.run([path, "--help"], capture_output=True, text=True).stdout
-        self.named = subprocess.run([path, "analyse", "?", "."], capture_output=True, text=True).stderr
-
-    def _has_command(self, analysis):
-        return re.search(rf"^\s+{analysis}\b", self.commands, re.MULTILINE) is not None
 
     def knows(self, analysis):
-        return self._has_command(analysis) or re.search(rf"there are:.*\b{analysis}\b", self.named) is not None
+        return re.search(rf"^\s+{analysis}\b", self.commands, re.MULTILINE) is not None
 
     def answer(self, analysis, options, trace):
-        command = [analysis] if self._has_command(analysis) else ["analyse", analysis]
-        done, seconds = asked([self.path, *command, trace, "--json", *options])
+        options = [KYMO_WORDS.get(word, word) for word in options]
+        done, seconds = asked([self.path, analysis, trace, "--json", *options])
         if "no event of these traces means" in done.stderr:
             return {}, set(), seconds
         if done.returncode:

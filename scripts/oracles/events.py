@@ -19,6 +19,7 @@ PID_FIELDS = ("pid", "perf_pid")
 PATH_FIELDS = ("filename", "pathname", "path")
 # So many events later babeltrace2 may give a text again.
 LATELY = 8
+SECOND = 1_000_000_000
 
 
 class Event:
@@ -84,6 +85,13 @@ def value_of(field):
     return int(field)
 
 
+def nanoseconds(snapshot):
+    """Since the clock's origin, rounded down. The library's own figure is a double where a cycle is no nanosecond."""
+    clock = snapshot.clock_class
+    offset = clock.offset.seconds * SECOND + clock.offset.cycles * SECOND // clock.frequency
+    return offset + snapshot.value * SECOND // clock.frequency
+
+
 def integer_among(structure, names):
     if structure is not None:
         for name in names:
@@ -115,7 +123,7 @@ class Trace:
             elif kind == "_PacketEndMessageConst":
                 stream = self.streams[numbers[self._key(message.packet.stream)]]
                 if message.packet.stream.cls.packets_have_end_default_clock_snapshot:
-                    stream.seen(message.default_clock_snapshot.ns_from_origin)
+                    stream.seen(nanoseconds(message.default_clock_snapshot))
             elif kind in ("_DiscardedEventsMessageConst", "_DiscardedPacketsMessageConst"):
                 self._loss(message, self.streams[numbers[self._key(message.stream)]], "Events" in kind)
         self.events.sort(key=lambda event: (event.time, event.cpu is None, event.cpu or 0))
@@ -135,7 +143,7 @@ class Trace:
         if stream.cpu is None:
             stream.cpu = integer_among(packet.context_field, ("cpu_id",))
         if stream.begin is None and packet.stream.cls.packets_have_beginning_default_clock_snapshot:
-            stream.begin = message.default_clock_snapshot.ns_from_origin
+            stream.begin = nanoseconds(message.default_clock_snapshot)
 
     def _loss(self, message, stream, is_events):
         has_times = (
@@ -143,14 +151,14 @@ class Trace:
             if is_events
             else message.stream.cls.discarded_packets_have_default_clock_snapshots
         )
-        begin = message.beginning_default_clock_snapshot.ns_from_origin if has_times else None
-        end = message.end_default_clock_snapshot.ns_from_origin if has_times else None
+        begin = nanoseconds(message.beginning_default_clock_snapshot) if has_times else None
+        end = nanoseconds(message.end_default_clock_snapshot) if has_times else None
         stream.losses.append(Loss(begin, end, message.count if is_events else None))
 
     def _event(self, message, numbers):
         source = message.event
         stream = self.streams[numbers[self._key(source.stream)]]
-        time = message.default_clock_snapshot.ns_from_origin if source.stream.cls.default_clock_class else None
+        time = nanoseconds(message.default_clock_snapshot) if source.stream.cls.default_clock_class else None
         stream.first_event = time if stream.first_event is None else stream.first_event
         stream.last_event = time
         key = (stream.class_id, source.name)

@@ -78,7 +78,7 @@ def answer(arguments):
     alone = {"began_before": pairs.alone["began_before"], "without_key": pairs.without_key, "given_up": 0}
     result.row("total", {**statistics(values), **percentiles(values), **counts, **alone})
     for begin, key, group in sorted(still_open, key=str):
-        result.row("open", {"begin": begin, "key": list(key), "group": group})
+        result.row("open", {"begin": begin, "key": key[0] if len(key) == 1 else ", ".join(map(str, key)), "group": group})
     return result
 
 
