@@ -22,43 +22,38 @@ class Interrupts:
 
     def __init__(self, trace):
         self.losses = {cpu: trace.losses(cpu) for cpu in [*trace.cpus(), None]}
-        self.stacks, self.names, self.touched = defaultdict(list), {}, set()
-        self.hard, self.hard_others = defaultdict(list), defaultdict(int)
-        self.soft, self.soft_others = defaultdict(list), defaultdict(int)
-        self.serving, self.soft_touched = {}, set()
+        self.names, self.touched = {}, set()
+        self.served, self.others = defaultdict(list), defaultdict(int)
+        self.serving = {}
         self.raised, self.raises, self.waits = {}, defaultdict(int), defaultdict(list)
 
     def _is_whole(self, cpu, begin, end):
         return not any(loss.touches(begin, end) for loss in self.losses[cpu])
 
-    def _without_entry(self, event, touched):
-        is_first = event.cpu not in touched and self._is_whole(event.cpu, -math.inf, event.time)
-        return "began_before" if is_first else "lost_inside"
+    def _entered(self, key, event):
+        if key in self.serving:
+            self.others[key[0], key[2], "lost_inside"] += 1
+        self.serving[key] = event.time
+        self.touched.add(key)
 
-    def _without_exit(self, cpu, begin):
-        return "never_ended" if self._is_whole(cpu, begin, math.inf) else "lost_inside"
+    def _left(self, key, event):
+        begin = self.serving.pop(key, None)
+        kind = "lost_inside"
+        if begin is not None and self._is_whole(event.cpu, begin, event.time):
+            self.served[key].append(event.time - begin)
+            kind = None
+        elif begin is None and key not in self.touched and self._is_whole(event.cpu, -math.inf, event.time):
+            kind = "began_before"
+        if kind:
+            self.others[key[0], key[2], kind] += 1
+        self.touched.add(key)
 
     def entry(self, event):
-        number, name = event.get("irq"), event.get("name")
-        self.names[number] = name
-        self.stacks[event.cpu].append((number, event.time))
-        self.touched.add(event.cpu)
+        self.names[event.get("irq")] = event.get("name")
+        self._entered(("hard", event.cpu, event.get("irq")), event)
 
     def exit(self, event):
-        number, stack = event.get("irq"), self.stacks[event.cpu]
-        if any(entry[0] == number for entry in stack):
-            while stack[-1][0] != number:
-                above = stack.pop()
-                self.hard_others[above[0], "lost_inside"] += 1
-            _, begin = stack.pop()
-            if self._is_whole(event.cpu, begin, event.time):
-                self.hard[number, event.cpu].append(event.time - begin)
-            else:
-                self.hard_others[number, "lost_inside"] += 1
-        else:
-            kind = self._without_entry(event, self.touched)
-            self.hard_others[number, kind] += 1
-        self.touched.add(event.cpu)
+        self._left(("hard", event.cpu, event.get("irq")), event)
 
     def softirq_raise(self, event):
         key = event.cpu, event.get("vec")
@@ -67,36 +62,18 @@ class Interrupts:
 
     def softirq_entry(self, event):
         cpu, vector = event.cpu, event.get("vec")
-        running = self.serving.get(cpu)
-        if running:
-            self.soft_others[running[0], "lost_inside"] += 1
-        self.serving[cpu] = (vector, event.time)
-        self.soft_touched.add(cpu)
+        self._entered(("soft", cpu, vector), event)
         raised = self.raised.pop((cpu, vector), None)
         if raised is not None and self._is_whole(cpu, raised, event.time):
             self.waits[vector].append(event.time - raised)
 
     def softirq_exit(self, event):
-        cpu, vector = event.cpu, event.get("vec")
-        running = self.serving.pop(cpu, None)
-        if running is None:
-            kind = self._without_entry(event, self.soft_touched)
-            self.soft_others[vector, kind] += 1
-        elif running[0] != vector:
-            self.soft_others[running[0], "lost_inside"] += 1
-            self.soft_others[vector, "lost_inside"] += 1
-        elif self._is_whole(cpu, running[1], event.time):
-            self.soft[vector].append(event.time - running[1])
-        else:
-            self.soft_others[vector, "lost_inside"] += 1
-        self.soft_touched.add(cpu)
+        self._left(("soft", event.cpu, event.get("vec")), event)
 
     def finish(self):
-        for cpu, stack in self.stacks.items():
-            for number, begin in stack:
-                self.hard_others[number, self._without_exit(cpu, begin)] += 1
-        for cpu, (vector, begin) in self.serving.items():
-            self.soft_others[vector, self._without_exit(cpu, begin)] += 1
+        for (sort, cpu, number), begin in self.serving.items():
+            kind = "never_ended" if self._is_whole(cpu, begin, math.inf) else "lost_inside"
+            self.others[sort, number, kind] += 1
 
 
 def answer(path):
@@ -107,21 +84,23 @@ def answer(path):
         (steps.get(event.name) or getattr(found, SOFT.get(event.name)))(event)
     found.finish()
     result = Answer()
-    keys = {key for key, _ in found.hard} | {key for key, _ in found.hard_others}
-    for key in sorted(keys):
-        values = [value for (other, _), some in found.hard.items() if other == key for value in some]
-        counts = {kind: found.hard_others.get((key, kind), 0) for kind in CLASSES}
-        result.row("hard", {"irq": [key, found.names.get(key)], **statistics(values), **counts})
-    for (key, cpu), values in sorted(found.hard.items()):
+    numbers = {(key[0], key[-1]) for key in found.served} | {key[:2] for key in found.others}
+    numbers |= {("soft", vector) for vector in found.raises}
+    for sort, number in sorted(numbers):
+        values = [value for key, some in found.served.items() if (key[0], key[2]) == (sort, number) for value in some]
+        counts = {kind: found.others.get((sort, number, kind), 0) for kind in CLASSES}
+        irq = [number, found.names.get(number)] if sort == "hard" else number
+        row = {"irq": irq, **statistics(values), **counts}
+        if sort == "soft":
+            left = sum(1 for _, other in found.raised if other == number)
+            row["raises"] = found.raises[number]
+            row.update(with_prefix(statistics(found.waits.get(number, [])), "raise_"))
+            row["raise_never_ended"] = left
+        result.row(sort, row)
+    for (sort, cpu, number), values in sorted(found.served.items()):
         some = {name: value for name, value in statistics(values).items() if name in ("count", "total", "min", "max")}
-        result.row("hard-per-cpu", {"cpu": cpu, "irq": [key, found.names.get(key)], **some})
-    vectors = set(found.soft) | set(found.raises) | {vector for vector, _ in found.soft_others}
-    for vector in sorted(vectors):
-        counts = {kind: found.soft_others.get((vector, kind), 0) for kind in CLASSES}
-        left = sum(1 for _, other in found.raised if other == vector)
-        raised = with_prefix(statistics(found.waits.get(vector, [])), "raise_")
-        row = {"irq": vector, **statistics(found.soft.get(vector, [])), **counts, "raises": found.raises[vector]}
-        result.row("soft", {**row, **raised, "raise_never_ended": left})
+        irq = [number, found.names.get(number)] if sort == "hard" else number
+        result.row(f"{sort}-per-cpu", {"cpu": cpu, "irq": irq, **some})
     return result
 
 

@@ -28,6 +28,7 @@ pub mod glob;
 pub mod guess;
 mod histogram;
 pub mod io;
+pub mod irq;
 pub mod key;
 mod keyed;
 mod longest;

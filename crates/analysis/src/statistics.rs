@@ -75,6 +75,23 @@ pub fn distribution(title: impl Into<String>, durations: &Histogram, wishes: &Wi
     table
 }
 
+/// How durations are distributed that are some of `all`; a table of this class. In bins over all of them, if all
+/// distributions shall have the same.
+#[must_use]
+pub fn distribution_of(
+    class: &'static str,
+    title: impl Into<String>,
+    (durations, all): (&Histogram, &Histogram),
+    wishes: &Wishes,
+) -> Table {
+    let mut wishes = wishes.clone();
+    if wishes.uniform_bins {
+        wishes.min_ns = wishes.min_ns.or(all.min());
+        wishes.max_ns = wishes.max_ns.or(all.max());
+    }
+    Table { class, ..distribution(title, durations, &wishes) }
+}
+
 /// Leaves the first rows, and says how many there are beyond.
 pub fn shorten(table: &mut Table, top: Option<usize>) {
     let kept = top.unwrap_or(usize::MAX).min(table.rows.len());
