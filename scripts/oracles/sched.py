@@ -8,10 +8,11 @@ from collections import defaultdict
 
 from events import Trace
 from figures import Answer, percentiles, statistics
-from syscalls import Calls, wanted
-from threads import WAKES, Replay
+from syscalls import call_of, wanted
+from threads import UNKNOWN, WAKES, Replay
 
 STATES = ("running", "preempted", "waiting", "blocked", "new", "unknown")
+IDLE = "idle"
 
 
 class Wait:
@@ -33,11 +34,12 @@ class Wait:
 class Life:
     """What a thread does now, and how long it did what."""
 
-    __slots__ = ("state", "since", "times", "wait", "cause")
+    __slots__ = ("state", "since", "times", "wait", "cause", "call", "is_switched")
 
     def __init__(self, state, since):
         self.state, self.since, self.times = state, since, dict.fromkeys(STATES, 0)
-        self.wait = self.cause = None
+        self.wait = self.cause = self.call = None
+        self.is_switched = False
 
 
 class Scheduling:
@@ -52,76 +54,106 @@ class Scheduling:
         self.lost_of_priority, self.wrong_cpu = defaultdict(int), 0
         self.wakers, self.waker_totals = defaultdict(int), defaultdict(int)
         self.blocked, self.preemptions = defaultdict(list), defaultdict(int)
-        self.calls = Calls(trace, replay, lambda *_: None)
-        for run in replay.first_runs():
+        # Of each run the call that it is in, and where its thread's latest switch to it was.
+        self.run_calls, self.latest = {}, {}
+        for run in sorted(replay.first_runs(), key=lambda run: run.begin):
+            self.run_calls[run] = None
             if run.thread:
                 self._enter(run.thread, "running", run.begin)
+                self.latest[run.thread] = run
 
-    def _life(self, thread):
-        return self.lives.setdefault(thread, Life("unknown", self.begin))
+    def _life(self, thread, time=None):
+        since = self.begin if thread[1] == 0 or time is None else time
+        return self.lives.setdefault(thread, Life("unknown", since))
 
     def _enter(self, thread, state, time):
-        life = self._life(thread)
+        life = self._life(thread, time)
         if life.state == "dead":
             return life
         if life.state == "blocked":
             self.blocked[thread, life.cause].append(time - life.since)
-        life.times[life.state] += time - life.since
+        life.times["unknown" if life.state == "lost" else life.state] += time - life.since
         life.state, life.since = state, time
         return life
 
     def step(self, event, happenings):
         for kind, *what in happenings:
             if kind == "ended":
-                self._ended(what[0], event)
+                ended = what[0]
+                if ended.odd and ended.thread:
+                    self._lost(ended, event)
             elif kind == "away":
-                self._away(what[0], what[1], event)
-            elif kind == "begun" and what[0].thread:
+                self._away(what[0], what[1], ended, event)
+            elif kind == "begun":
                 self._begun(what[0], event)
             elif kind == "forked":
-                self.lives.setdefault(what[0], Life("new", event.time))
+                self._forked(what[0], event)
             elif kind == "woken":
                 self._woken(what[0], event)
-        self.calls.step(event, happenings)
+        kind, name = call_of(event)
+        run = self.replay.running.get(event.cpu)
+        if kind and run:
+            self.run_calls[run] = name if kind == "entry" else None
 
-    def _ended(self, run, event):
-        if run.odd and run.thread and self.replay.latest_run[run.thread] is run:
-            self._block(run.thread, event.time)
+    def _lost(self, run, event):
+        life = self._life(run.thread)
+        if life.state == "running" and self.latest.get(run.thread) is run:
+            self._enter(run.thread, "lost", event.time)
 
-    def _block(self, thread, time):
-        call = self.calls.open.get(thread)
-        self._enter(thread, "blocked", time).cause = call.name if call else None
+    def _forked(self, thread, event):
+        before = (thread[0], thread[1] - 1)
+        if before in self.lives:
+            self._over(before, event.time)
+        self.lives.setdefault(thread, Life("new", event.time))
 
-    def _away(self, thread, kind, event):
+    def _over(self, thread, time):
+        """Its tid is given away, or the trace ends."""
+        life = self.lives[thread]
+        if life.state == "waiting":
+            self.others[thread, "never_ended" if self._is_whole(life.since, time) else "lost_inside"] += 1
+        if life.state != "dead":
+            self._enter(thread, life.state, time)
+            life.state = "dead"
+
+    def _away(self, thread, kind, run, event):
+        thread = self.replay.current_of_away
+        is_its = run.thread == thread
+        life = self._life(thread, event.time)
+        if kind == "dead" and life.state in ("new", "waiting") and not life.is_switched and thread in self.replay.forked:
+            return
         self.preemptions[thread] += kind == "runnable"
-        life = self._life(thread)
         if life.state == "waiting":
             self.others[thread, "lost_inside"] += 1
             life.wait = None
-        latest = self.replay.latest_run.get(thread)
-        if latest is not None and latest.end is None:
-            return
-        if kind == "blocked":
-            self._block(thread, event.time)
-        else:
-            self._enter(thread, {"runnable": "preempted", "dead": "dead"}[kind], event.time)
+        life.is_switched = True
+        life.call = self.run_calls.get(run) if is_its else None
+        state = {"runnable": "preempted", "dead": "dead", "blocked": "blocked"}[kind]
+        self._enter(thread, state, event.time).cause = life.call
 
     def _woken(self, thread, event):
-        life = self._life(thread)
+        life = self._life(thread, event.time)
         if life.state in ("unknown", "new", "blocked"):
             self._enter(thread, "waiting", event.time)
-            life.wait = Wait(event.time, self.replay.thread_of(event))
+            run = self.replay.running.get(event.cpu)
+            life.wait = Wait(event.time, (run.thread or IDLE) if run else None)
             self.wakers[life.wait.waker, thread] += 1
         if life.state == "waiting":
             life.wait.aim(event)
 
     def _begun(self, run, event):
-        thread, life = run.thread, self._life(run.thread)
+        thread = run.thread
+        if not thread:
+            self.run_calls[run] = None
+            return
+        life = self._life(thread, event.time)
         if life.state == "waiting":
             self._ran(thread, life.wait, run, event)
             life.wait = None
         elif life.state == "blocked":
             self.others[thread, "unseen"] += 1
+        life.is_switched = True
+        self.run_calls[run] = life.call
+        self.latest[thread] = run
         self._enter(thread, "running", event.time)
 
     def _ran(self, thread, wait, run, event):
@@ -139,15 +171,12 @@ class Scheduling:
         return not any(loss.touches(begin, end) for loss in self.losses)
 
     def finish(self):
-        for thread, life in self.lives.items():
-            if life.state == "waiting":
-                self.others[thread, "never_ended" if self._is_whole(life.since, self.end) else "lost_inside"] += 1
-            if life.state != "dead":
-                self._enter(thread, life.state, self.end)
+        for thread in list(self.lives):
+            self._over(thread, self.end)
 
 
 def answer(path):
-    trace = Trace(path, lambda name: WAKES.get(name) or wanted(name))
+    trace = Trace(path, lambda name: None if name == "sched_process_exit" else WAKES.get(name) or wanted(name))
     replay = Replay(trace)
     found = Scheduling(trace, replay)
     for event, happenings in replay:
@@ -185,7 +214,11 @@ def wakeups(result, found, replay):
     result.row("total", {**statistics(values), **percentiles(values), **counts, "wrong_cpu": found.wrong_cpu})
     for (waker, thread), count in sorted(found.wakers.items(), key=str):
         woken = replay.cell(thread)
-        row = {"waker": replay.cell(waker)["thread"] if waker else None, "waker_incarnation": waker[1] if waker else None}
+        row = {"waker": UNKNOWN, "waker_incarnation": None}
+        if waker == IDLE:
+            row["waker"] = [None, None, 0]
+        elif waker:
+            row = {"waker": replay.cell(waker)["thread"], "waker_incarnation": waker[1]}
         row.update(woken)
         result.row("wakers", {**row, "count": count, "total": found.waker_totals.get((waker, thread), 0)})
 

@@ -55,6 +55,8 @@ class Replay:
         self.names, self.pids, self.forked = {}, {}, set()
         self.runs, self.running = [], {}
         self.latest_run = {}
+        # Which incarnation the `prev_tid` of the last switch was of, before that maybe ended it.
+        self.current_of_away = None
         self.spans = {}
         first = {}
         for event in trace.events:
@@ -144,6 +146,7 @@ class Replay:
                 self.pids[thread] = event.pid
             kind = state_kind(event.get("prev_state"), self.is_dead_marked, thread in self.exited)
             happenings.append(("away", thread, kind))
+            self.current_of_away = self._current(tid)
             if kind == "dead" and self.incarnations.get(tid, 0) == thread[1]:
                 self.incarnations[tid] = thread[1] + 1
         tid = event.get("next_tid", "next_pid")

@@ -41,6 +41,7 @@ pub mod project;
 pub mod ranking;
 pub mod rates;
 pub mod roles;
+pub mod sched;
 pub mod setup;
 mod spool;
 mod state;

@@ -134,6 +134,34 @@ impl<R: Life> Threads<R> {
         Some(self.lives(key)?.living.as_ref()?.since)
     }
 
+    /// Whether the life of what the thread does next may have begun before this part.
+    #[must_use]
+    pub fn is_left(&self, key: ThreadKey) -> bool {
+        let is_left = |lives: &Lives<R>| lives.living.as_ref().map_or(lives.ended == 0, |living| living.is_left);
+        self.lives(key).is_none_or(is_left)
+    }
+
+    /// What is known of the first life of a thread, if that may have begun before this part.
+    pub fn first_row(&mut self, key: ThreadKey) -> Option<&mut R> {
+        let lives = self.slots.get(&key).map(|&slot| &mut self.lives[slot as usize]);
+        let living = || lives?.living.as_mut().filter(|living| living.is_left);
+        self.left.get_mut(&key).or_else(living).map(|living| &mut living.row)
+    }
+
+    /// What is known of all lives that may have begun before this part; see [`Threads::first_row`].
+    pub fn first_rows(&mut self) -> impl Iterator<Item = (ThreadKey, &mut R)> {
+        let live = self.lives.iter_mut().filter_map(|lives| Some((&lives.key, lives.living.as_mut()?)));
+        let live = live.filter(|(_, living)| living.is_left);
+        self.left.iter_mut().chain(live).map(|(key, living)| (*key, &mut living.row))
+    }
+
+    /// All lives that are not over, and first ones; to be changed.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = (ThreadId, &mut R)> {
+        let live = self.lives.iter_mut().filter_map(|lives| Some((&lives.key, lives.living.as_mut()?)));
+        let pieces = self.left.iter_mut().chain(live);
+        pieces.map(|(key, living)| (ThreadId { key: *key, since: living.since }, &mut living.row))
+    }
+
     /// A life that may be over meanwhile; `None`: it is over, and complete.
     pub fn life(&mut self, id: ThreadId) -> Option<&mut R> {
         let is_it = |living: &&mut Living<R>| living.since == id.since;

@@ -1,0 +1,321 @@
+//! A lane while it is read: what it tells the others of switches, wakes and forks, in notes of 64 bytes at most.
+//!
+//! ```text
+//! CPU 0   switch  entry read  exit read  entry futex  switch
+//!                 └── known here, nothing is noted ──┘ └─> Note::Switch, in futex
+//! ```
+//!
+//! Calls are counted by the run in which they are entered and left: what they are needed for is the call that is open
+//! when a thread is switched away from.
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::row::{Away, Call, Comm};
+use crate::roles::{Role, fork, priority, switch, syscall_entry, thread_state, wake};
+use crate::threads::{is_dead, is_runnable};
+use crate::{BoundClass, Event, LaneFacts, Meaning, Notes, Slot};
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    pub(super) facts: &'a LaneFacts,
+    /// For each class of events the call that it is the entry of.
+    calls: &'a [Call],
+    /// What CPU events are of that do not say it.
+    cpu: u32,
+    /// By CPU; almost always one.
+    pub(super) cpus: Vec<LaneCpu>,
+    /// When its first and its last event were, if packets do not say.
+    pub(super) span: Option<(i64, i64)>,
+}
+
+/// A CPU in a part of a lane.
+#[derive(Debug)]
+pub(super) struct LaneCpu {
+    pub(super) known: CpuState,
+    /// What was seen of calls since its last switch.
+    pub(super) seen: Seen,
+}
+
+/// What is known of a CPU in a part of the trace.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct CpuState {
+    pub(super) cpu: u32,
+    /// Its first switch.
+    pub(super) head: Option<CpuHead>,
+    /// Its last switch.
+    pub(super) tail: Option<CpuTail>,
+    /// What was seen of calls before the first switch, or at all if there is none.
+    pub(super) seen: Seen,
+}
+
+/// The first switch of a CPU: when, and the thread that it ended.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct CpuHead {
+    pub(super) time: i64,
+    pub(super) prev: i32,
+    pub(super) comm: Comm,
+}
+
+/// The last switch of a CPU: when, and the thread that it began.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct CpuTail {
+    pub(super) time: i64,
+    pub(super) next: i32,
+    pub(super) comm: Comm,
+}
+
+/// What was seen of calls in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Seen {
+    /// Neither an entry nor an exit.
+    #[default]
+    Nothing,
+    /// Last, this one was entered; or left: none is open.
+    Last(Call),
+}
+
+impl LaneCpu {
+    /// What the part that follows must know.
+    pub(super) fn state(&self) -> CpuState {
+        match self.known.head {
+            Some(_) => self.known,
+            None => CpuState { seen: self.seen, ..self.known },
+        }
+    }
+}
+
+impl CpuTail {
+    /// Whether a switch away from this thread with this name says that it has got that since.
+    pub(super) fn is_renamed(&self, prev: i32, comm: Comm) -> bool {
+        self.next == prev && comm != self.comm && comm != Comm::default()
+    }
+}
+
+impl Seen {
+    pub(super) fn or(self, before: Call) -> Call {
+        match self {
+            Self::Nothing => before,
+            Self::Last(call) => call,
+        }
+    }
+
+    pub(super) fn after(self, before: Self) -> Self {
+        if self == Self::Nothing { before } else { self }
+    }
+}
+
+/// What concerns threads.
+#[derive(Debug)]
+pub enum Note {
+    /// A CPU changes threads.
+    Switch(Switch),
+    /// A thread is woken.
+    Wake(Wake),
+    /// A thread is made; its parent and the parent's process, if that is said.
+    Fork(Named, Option<(i32, i32)>),
+    /// A thread is known by its process and name.
+    Known(Named),
+    /// The thread that a CPU runs has another name than when it began to.
+    Rename(Rename),
+}
+
+/// A CPU changes threads.
+#[derive(Debug)]
+pub struct Switch {
+    /// How long the run was that ends; none: it began before this part.
+    pub(super) ran_ns: Option<u64>,
+    /// The run that ends is in doubt.
+    pub(super) is_cut: bool,
+    pub(super) away: Away,
+    pub(super) cpu: u32,
+    pub(super) prev: i32,
+    pub(super) next: i32,
+    pub(super) next_prio: Option<i32>,
+    pub(super) seen: Seen,
+    pub(super) next_comm: Comm,
+}
+
+/// A thread is woken.
+#[derive(Debug)]
+pub struct Wake {
+    pub(super) tid: i32,
+    pub(super) target: Option<u32>,
+    pub(super) is_wakeup: bool,
+    /// The CPU on which that happens.
+    pub(super) cpu: u32,
+    pub(super) comm: Comm,
+}
+
+/// A thread with what is said of it.
+#[derive(Debug)]
+pub struct Named {
+    pub(super) tid: i32,
+    pub(super) pid: Option<i32>,
+    pub(super) comm: Comm,
+}
+
+/// The thread that a CPU runs has another name than when it began to.
+#[derive(Debug)]
+pub struct Rename {
+    pub(super) cpu: u32,
+    pub(super) comm: Comm,
+}
+
+const _: () = assert!(size_of::<Note>() <= 72, "notes are written and read again for each switch");
+
+pub(super) fn small(number: Option<i64>) -> Option<i32> {
+    number.and_then(|number| i32::try_from(number).ok())
+}
+
+fn comm(text: Option<&[u8]>) -> Comm {
+    let mut comm = Comm::default();
+    if let Some(text) = text {
+        let length = text.len().min(comm.len());
+        comm[..length].copy_from_slice(&text[..length]);
+    }
+    comm
+}
+
+/// For each class of events the call that it is the entry of, if its name says that, and the names. A call whose name is in
+/// a field is called as its class.
+pub(super) fn calls(classes: &[BoundClass]) -> (Vec<Call>, Vec<String>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut places: FxHashMap<String, u32> = FxHashMap::default();
+    let mut call = |class: &BoundClass| {
+        let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
+        let name = match &entry.slots[syscall_entry::ENTRY_NAME] {
+            Slot::Absent => return None,
+            Slot::Text(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => class.name.to_string(),
+        };
+        let place = *places.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() as u32 - 1
+        });
+        Some(Call::Named(place))
+    };
+    let calls = classes.iter().map(|class| call(class).unwrap_or(Call::None)).collect();
+    (calls, names)
+}
+
+impl<'a> Lane<'a> {
+    pub(super) fn new(facts: &'a LaneFacts, calls: &'a [Call], cpu: u32) -> Self {
+        Self { facts, calls, cpu, cpus: Vec::new(), span: None }
+    }
+
+    fn number(&self, event: Event<'_>) -> u32 {
+        event.cpu().unwrap_or(self.cpu)
+    }
+
+    fn cpu(&mut self, cpu: u32) -> &mut LaneCpu {
+        let at = self.cpus.iter().position(|known| known.known.cpu == cpu);
+        let at = at.unwrap_or_else(|| {
+            let known = CpuState { cpu, ..CpuState::default() };
+            self.cpus.push(LaneCpu { known, seen: Seen::Nothing });
+            self.cpus.len() - 1
+        });
+        &mut self.cpus[at]
+    }
+
+    /// Takes one event.
+    pub(super) fn step(&mut self, event: Event<'_>, notes: &mut Notes<Note>) {
+        if self.facts.span_ns.is_none() {
+            self.span = Some((self.span.map_or(event.time, |span| span.0), event.time));
+        }
+        for meaning in event.roles() {
+            self.take(meaning, notes);
+        }
+    }
+
+    /// Takes an event in one of its roles.
+    fn take(&mut self, meaning: Meaning<'_>, notes: &mut Notes<Note>) {
+        let event = meaning.event;
+        let note = match meaning.role {
+            Role::SyscallEntry => {
+                let call = self.entered(meaning);
+                let cpu = self.number(event);
+                self.cpu(cpu).seen = Seen::Last(call);
+                None
+            }
+            Role::SyscallExit => {
+                let cpu = self.number(event);
+                self.cpu(cpu).seen = Seen::Last(Call::None);
+                None
+            }
+            Role::Switch => self.switch(meaning, notes),
+            Role::Waking | Role::Wakeup => self.wake(meaning),
+            Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|tid| {
+                let pid = small(meaning.integer(fork::CHILD_PID));
+                let parent = small(meaning.integer(fork::PARENT_TID)).filter(|&parent| parent != 0);
+                let parent = parent.zip(small(meaning.integer(fork::PARENT_PID)));
+                Note::Fork(Named { tid, pid, comm: comm(meaning.text(fork::CHILD_COMM)) }, parent)
+            }),
+            Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|tid| {
+                let pid = small(meaning.integer(thread_state::KNOWN_PID));
+                Note::Known(Named { tid, pid, comm: comm(meaning.text(thread_state::KNOWN_COMM)) })
+            }),
+            Role::Rename => small(meaning.integer(priority::CHANGED_TID))
+                .map(|tid| Note::Known(Named { tid, pid: None, comm: comm(meaning.text(priority::NEW_COMM)) })),
+            _ => None,
+        };
+        if let Some(note) = note {
+            notes.push(event.time, note);
+        }
+    }
+
+    fn entered(&self, meaning: Meaning<'_>) -> Call {
+        match self.calls[meaning.event.number] {
+            Call::None => {
+                small(meaning.integer(syscall_entry::ENTRY_NUMBER)).map_or(Call::Numbered(-1), Call::Numbered)
+            }
+            call => call,
+        }
+    }
+
+    fn wake(&self, meaning: Meaning<'_>) -> Option<Note> {
+        let tid = small(meaning.integer(wake::WOKEN_TID))?;
+        let target = meaning.integer(wake::TARGET_CPU).and_then(|cpu| u32::try_from(cpu).ok());
+        let (is_wakeup, cpu) = (meaning.role == Role::Wakeup, self.number(meaning.event));
+        Some(Note::Wake(Wake { tid, target, is_wakeup, cpu, comm: comm(meaning.text(wake::WOKEN_COMM)) }))
+    }
+
+    fn switch(&mut self, event: Meaning<'_>, notes: &mut Notes<Note>) -> Option<Note> {
+        let prev = small(event.integer(switch::PREV_TID))?;
+        let next = small(event.integer(switch::NEXT_TID))?;
+        let (time, number, facts) = (event.event.time, self.number(event.event), self.facts);
+        let cpu = self.cpu(number);
+        let (prev_comm, next_comm) = (comm(event.text(switch::PREV_COMM)), comm(event.text(switch::NEXT_COMM)));
+        let seen = std::mem::take(&mut cpu.seen);
+        let tail = cpu.known.tail.replace(CpuTail { time, next, comm: next_comm });
+        match tail {
+            None => (cpu.known.head, cpu.known.seen) = (Some(CpuHead { time, prev, comm: prev_comm }), seen),
+            Some(tail) if tail.is_renamed(prev, prev_comm) => {
+                notes.push(time, Note::Rename(Rename { cpu: number, comm: prev_comm }));
+            }
+            Some(_) => {}
+        }
+        let away = match event.integer(switch::PREV_STATE) {
+            Some(state) if is_runnable(state) => Away::Preempted,
+            Some(state) if is_dead(state, facts.kernel) => Away::Dead,
+            _ => Away::Blocked,
+        };
+        Some(Note::Switch(Switch {
+            ran_ns: tail.map(|tail| tail.time.abs_diff(time)),
+            is_cut: tail.is_none_or(|tail| tail.next != prev || is_doubtful(facts, tail.time, time)),
+            away,
+            cpu: number,
+            prev,
+            next,
+            next_prio: small(event.integer(switch::NEXT_PRIO)),
+            seen,
+            next_comm,
+        }))
+    }
+}
+
+/// Whether events of the lane may be missing between two instants.
+pub(super) fn is_doubtful(facts: &LaneFacts, begin: i64, end: i64) -> bool {
+    !facts.holes.is_empty() && facts.holes.touch(begin, end)
+}

@@ -1,0 +1,414 @@
+//! What a thread does, from event to event, and what that adds up to.
+//!
+//! ```text
+//! unknown ─┐          ┌────────── begin of a run ───────────> running ──switch away──> preempted, blocked, dead
+//! new ─────┼─ wake ─> waiting          (from any state)          │
+//! blocked ─┘                                             an odd switch: lost
+//! ```
+//!
+//! Switches are certain: what a thread does behind one does not depend on what it did before. Wakes are not: they change
+//! nothing if the thread runs or could run already. So a piece of a life that a part of the trace sees keeps what came
+//! before its first switch (its [`Head`]), and joining it with the piece before says what that was.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Histogram;
+use crate::threads::{Life, ThreadId};
+
+/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros; all zeros is none.
+pub(super) type Comm = [u8; 16];
+
+/// The system call that a thread is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Call {
+    /// None.
+    None,
+    /// The name of this class of events.
+    Named(u32),
+    /// One that is known by its number alone.
+    Numbered(i32),
+    /// The one that the thread was in when this part of its life began.
+    #[default]
+    BeforeRow,
+    /// The one that the first run of this CPU of this lane, which began before this part, was in at its end.
+    BeforeCpu(u32, u32),
+}
+
+/// Who wakes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(super) enum Who {
+    /// Nobody knows.
+    #[default]
+    Unknown,
+    /// No thread ran.
+    Idle,
+    /// A thread; the life that was there at this time.
+    Thread(ThreadId),
+    /// Who ran on this CPU of this lane at this time, which is before its first switch.
+    Before(u32, u32, i64),
+}
+
+/// A thread waits for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Wait {
+    /// Who woke it first.
+    pub(super) waker: Who,
+    /// The CPU that it is meant to run on.
+    pub(super) target: Option<u32>,
+    /// The target is a wakeup's, which knows better than a waking.
+    pub(super) is_woken: bool,
+}
+
+pub(super) fn name(comm: &Comm) -> Option<String> {
+    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
+    (end > 0).then(|| String::from_utf8_lossy(&comm[..end]).into_owned())
+}
+
+impl Wait {
+    /// It is woken again.
+    fn aim(&mut self, later: &Self) {
+        if later.is_woken || !self.is_woken {
+            self.target = later.target;
+        }
+        self.is_woken |= later.is_woken;
+    }
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Now {
+    /// What it did when this piece of its life began, and woken since if its head says so.
+    #[default]
+    Before,
+    /// Nobody knows, since nothing was seen of it.
+    Unknown,
+    /// It was made, and nothing else.
+    New,
+    /// It runs on this CPU.
+    Running(u32),
+    /// It could run.
+    Preempted,
+    /// It waits for something else than a CPU, in this call.
+    Blocked(Call),
+    /// It was woken.
+    Waiting(Wait),
+    /// Its CPU runs something else, and nobody saw how that came.
+    Lost,
+    /// It will never do anything again.
+    Dead,
+}
+
+/// Names of what times are of, in the order of [`Row::times_ns`].
+pub(super) const STATES: [&str; 6] = ["running", "preempted", "waiting", "blocked", "new", "unknown"];
+
+impl Now {
+    /// Its place among [`STATES`].
+    fn place(&self) -> Option<usize> {
+        match self {
+            Self::Before | Self::Dead => None,
+            Self::Running(_) => Some(0),
+            Self::Preempted => Some(1),
+            Self::Waiting(_) => Some(2),
+            Self::Blocked(_) => Some(3),
+            Self::New => Some(4),
+            Self::Unknown | Self::Lost => Some(5),
+        }
+    }
+}
+
+/// A run begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Start {
+    pub(super) cpu: u32,
+    pub(super) prio: Option<i32>,
+    /// The thread's name then.
+    pub(super) comm: Comm,
+}
+
+/// A thread has waited for a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Waited {
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    pub(super) wait: Wait,
+    /// The run that ended it; none: it was switched away from, so a run must be missing.
+    pub(super) start: Option<Start>,
+}
+
+/// What came before the first switch of a piece of a life, and that switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    /// It was woken: when first, and how.
+    woken: Option<(i64, Wait)>,
+    switch: Option<FirstSwitch>,
+}
+
+/// The first switch of a piece of a life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct FirstSwitch {
+    time: i64,
+    /// To it; none: away from it.
+    start: Option<Start>,
+    /// Away from it, in a dead state.
+    is_death: bool,
+}
+
+/// How a thread leaves a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Away {
+    /// It could run on.
+    Preempted,
+    /// It waits for something.
+    Blocked,
+    /// It will never run again.
+    Dead,
+}
+
+/// Several times that something took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Times {
+    pub(super) count: u64,
+    pub(super) total_ns: u64,
+}
+
+impl Times {
+    pub(super) fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+    }
+}
+
+/// What is known of a life.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Row {
+    comm: Comm,
+    /// When that was said last.
+    named: i64,
+    pub(super) pid: Option<i32>,
+    pub(super) is_forked: bool,
+    /// It was switched to or away from.
+    is_switched: bool,
+    pub(super) now: Now,
+    /// Since when it does what it does.
+    pub(super) since: i64,
+    /// The call that it was in when it was last switched away from.
+    pub(super) call: Call,
+    head: Option<Box<Head>>,
+    /// A wait that joining has found to have ended, to be counted.
+    waited: Option<Box<Waited>>,
+    pub(super) times_ns: [u64; STATES.len()],
+    pub(super) blocked: BTreeMap<Call, Times>,
+    /// Of completed wakeups.
+    pub(super) latencies: Histogram,
+    /// Wakeups in doubt.
+    pub(super) lost_inside: u64,
+    /// Wakeups that were not seen.
+    pub(super) unseen: u64,
+    /// Of whole runs.
+    pub(super) lengths: Histogram,
+    /// Runs in doubt.
+    pub(super) cut: u64,
+    pub(super) preemptions: u64,
+    pub(super) migrations: u64,
+    first_cpu: Option<u32>,
+    last_cpu: Option<u32>,
+}
+
+impl Row {
+    /// A life of which nothing is known but what it did.
+    pub(super) fn doing(now: Now, since: i64) -> Self {
+        Self { now, since, call: Call::None, ..Self::default() }
+    }
+
+    /// Something says its name.
+    pub(super) fn name_it(&mut self, comm: Comm, time: i64) {
+        if comm != Comm::default() && (self.comm == Comm::default() || self.named <= time) {
+            (self.comm, self.named) = (comm, time);
+        }
+    }
+
+    pub(super) fn name(&self) -> Option<String> {
+        name(&self.comm)
+    }
+
+    /// It is made.
+    pub(super) fn fork(&mut self, time: i64) {
+        (self.now, self.since, self.call, self.is_forked) = (Now::New, time, Call::None, true);
+    }
+
+    /// It was made and has done nothing since: whoever dies now under its number is an older thread.
+    pub(super) fn is_unborn(&self) -> bool {
+        self.is_forked && !self.is_switched
+    }
+
+    /// It is woken.
+    pub(super) fn wake(&mut self, time: i64, wait: &Wait) {
+        match &mut self.now {
+            Now::Before => match &mut self.head.get_or_insert_default().woken {
+                Some((_, known)) => known.aim(wait),
+                woken @ None => *woken = Some((time, *wait)),
+            },
+            Now::Unknown | Now::New | Now::Blocked(_) | Now::Dead => {
+                self.close(time);
+                (self.now, self.since) = (Now::Waiting(*wait), time);
+            }
+            Now::Waiting(known) => known.aim(wait),
+            Now::Running(_) | Now::Preempted | Now::Lost => {}
+        }
+    }
+
+    /// A run of it begins; maybe that ends a wait.
+    pub(super) fn begin(&mut self, time: i64, start: Start) -> Option<Waited> {
+        let waited = self.switched(&FirstSwitch { time, start: Some(start), is_death: false });
+        self.migrations += u64::from(self.last_cpu.is_some_and(|last| last != start.cpu));
+        self.first_cpu.get_or_insert(start.cpu);
+        self.last_cpu = Some(start.cpu);
+        (self.now, self.since) = (Now::Running(start.cpu), time);
+        waited
+    }
+
+    /// It was running on a CPU when that began to record.
+    pub(super) fn was_on(&mut self, cpu: u32, time: i64) {
+        self.begin(time, Start { cpu, prio: None, comm: Comm::default() });
+    }
+
+    /// A run of it has ended.
+    pub(super) fn ran(&mut self, ns: u64, is_cut: bool) {
+        if is_cut {
+            self.cut += 1;
+        } else {
+            self.lengths.record(ns);
+        }
+    }
+
+    /// It leaves a CPU, in a call; maybe that shows that a wait has ended unseen.
+    pub(super) fn away(&mut self, time: i64, away: Away, call: Call) -> Option<Waited> {
+        let is_death = away == Away::Dead;
+        let waited = self.switched(&FirstSwitch { time, start: None, is_death });
+        self.preemptions += u64::from(away == Away::Preempted);
+        self.call = call;
+        self.since = time;
+        self.now = match away {
+            Away::Preempted => Now::Preempted,
+            Away::Blocked => Now::Blocked(call),
+            Away::Dead => Now::Dead,
+        };
+        waited
+    }
+
+    /// Its run on a CPU ended, but it was another thread that left.
+    pub(super) fn lose(&mut self, cpu: u32, time: i64) {
+        if self.now == Now::Running(cpu) {
+            self.close(time);
+            (self.now, self.since) = (Now::Lost, time);
+        }
+    }
+
+    /// When its first switch in this piece of its life was.
+    pub(super) fn first_switch(&self) -> Option<i64> {
+        Some(self.head.as_ref()?.switch?.time)
+    }
+
+    /// What it did ends with a switch.
+    fn switched(&mut self, switch: &FirstSwitch) -> Option<Waited> {
+        self.is_switched = true;
+        self.close(switch.time);
+        match self.now {
+            Now::Before => self.head.get_or_insert_default().switch = Some(*switch),
+            Now::Blocked(_) => self.unseen += u64::from(switch.start.is_some()),
+            Now::Waiting(wait) => {
+                return Some(Waited { begin: self.since, end: switch.time, wait, start: switch.start });
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// What it does ends.
+    pub(super) fn close(&mut self, time: i64) {
+        let Some(place) = self.now.place() else { return };
+        if self.now == Now::Lost && time < self.since {
+            // It was over before its CPU was found to run something else.
+            self.times_ns[0] = self.times_ns[0].saturating_sub(time.abs_diff(self.since));
+        }
+        let ns = time.max(self.since).abs_diff(self.since);
+        self.times_ns[place] += ns;
+        if let Now::Blocked(call) = self.now {
+            self.blocked.entry(call).or_default().add(Times { count: 1, total_ns: ns });
+        }
+    }
+
+    /// Calls that were not known. What [`Call::BeforeRow`] was must be said before rows are joined.
+    pub(super) fn resolve(&mut self, known: impl Fn(Call) -> Call) {
+        let unknown = self.blocked.extract_if(.., |call, _| known(*call) != *call);
+        for (call, times) in unknown.collect::<Vec<_>>() {
+            self.blocked.entry(known(call)).or_default().add(times);
+        }
+        self.call = known(self.call);
+        if let Now::Blocked(call) = &mut self.now {
+            *call = known(*call);
+        }
+    }
+
+    /// Goes on as a piece that follows does.
+    fn follow(&mut self, later: &mut Self) {
+        let Some(head) = later.head.take() else {
+            if later.now != Now::Before && self.now == Now::Before {
+                (self.now, self.since, self.is_switched) = (later.now, later.since, later.is_switched);
+            }
+            return;
+        };
+        if self.now == Now::Before {
+            let own = self.head.get_or_insert_default();
+            match (&mut own.woken, &head.woken) {
+                (Some((_, known)), Some((_, wait))) => known.aim(wait),
+                (known, woken) => *known = known.or(*woken),
+            }
+            own.switch = head.switch;
+        } else {
+            if let Some((time, wait)) = &head.woken {
+                self.wake(*time, wait);
+            }
+            if head.switch.is_some_and(|switch| switch.is_death && self.is_unborn()) {
+                return;
+            }
+            self.waited = head.switch.and_then(|switch| self.switched(&switch)).map(Box::new);
+        }
+        if head.switch.is_some() {
+            (self.now, self.since, self.is_switched) = (later.now, later.since, true);
+        }
+    }
+
+    /// A wait that joining has found to have ended.
+    pub(super) fn take_waited(&mut self) -> Option<Waited> {
+        self.waited.take().map(|waited| *waited)
+    }
+}
+
+impl Life for Box<Row> {
+    fn join(&mut self, mut later: Self) {
+        let has_moved = self.last_cpu.zip(later.first_cpu).is_some_and(|(last, first)| last != first);
+        self.migrations += later.migrations + u64::from(has_moved);
+        self.first_cpu = self.first_cpu.or(later.first_cpu);
+        self.last_cpu = later.last_cpu.or(self.last_cpu);
+        self.name_it(later.comm, later.named);
+        self.pid = later.pid.or(self.pid);
+        self.is_forked |= later.is_forked;
+        if later.is_switched {
+            self.call = later.call;
+        }
+        self.follow(&mut later);
+        self.times_ns.iter_mut().zip(later.times_ns).for_each(|(sum, more)| *sum += more);
+        for (call, times) in later.blocked {
+            self.blocked.entry(call).or_default().add(times);
+        }
+        crate::Merge::merge(&mut self.latencies, later.latencies);
+        crate::Merge::merge(&mut self.lengths, later.lengths);
+        self.lost_inside += later.lost_inside;
+        self.unseen += later.unseen;
+        self.cut += later.cut;
+        self.preemptions += later.preemptions;
+    }
+}
