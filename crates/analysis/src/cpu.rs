@@ -354,7 +354,7 @@ impl Over {
     fn merge(&mut self, right: Self, lives_before: impl Fn(ThreadKey) -> u32) {
         self.rows.merge(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
         for (key, process) in right.processes {
-            self.processes.entry(key).or_default().join(process);
+            self.processes.entry(key).or_default().join(&process);
         }
     }
 }
@@ -365,10 +365,10 @@ impl Process {
         let is_first = row.pid == Some(id.key.tid) && !row.comm.is_empty();
         let name = is_first.then_some((id.since, row.comm));
         let (runs, run_ns, doubt_ns) = (row.runs, row.run_ns, row.doubt_ns);
-        self.join(Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
+        self.join(&Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
     }
 
-    fn join(&mut self, other: Self) {
+    fn join(&mut self, other: &Self) {
         self.threads += other.threads;
         self.runs += other.runs;
         self.run_ns += other.run_ns;

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Bytes, operations and latencies of threads need no order: they are counted where calls are matched
-//! ([`crate::calls`]). What an fd is does: any thread of the process changes it, on any CPU, and which process that is may
+//! (`calls`). What an fd is does: any thread of the process changes it, on any CPU, and which process that is may
 //! be known from an earlier part only. So runs keep short lists of *acts*: uses of fds (neighbouring uses of the same one are
 //! summed up), and changes. They go to a log, each with its place in time. A state that nothing comes before replays the log
 //! up to the first run that has not ended; others only collect, and [`Analysis::merge`] adds them.

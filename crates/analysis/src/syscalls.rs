@@ -5,7 +5,7 @@
 //! entry futex ── switched out … in ── exit -110   errors: ETIMEDOUT
 //! ```
 //!
-//! How entries find their exits is said in [`crate::calls`]; here is what is counted of each call.
+//! How entries find their exits is said in `calls`; here is what is counted of each call.
 
 mod report;
 mod rows;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use expect_test::{Expect, expect};
+use expect_test::{Expect, expect, expect_file};
 use serde_json::Value;
 
 /// A system of somebody's own, and two pairs that can be guessed.
@@ -159,6 +159,12 @@ fn own_mapping() {
           net_receive page_alloc page_free file_state disk_state interface_state begin end
         stderr: warning: irq_entry: no event record class is called `isr_entr`; there is `isr_enter`
     "#]]);
+}
+
+/// A mapping that is not about the trace is of no use, which is told.
+#[test]
+fn mapping_of_other_traces() {
+    let setup = Setup::new("other");
     fs::write(setup.root.join("mine.toml"), MINE.replace("my-*", "other")).unwrap();
     setup.check("roles --roles mine.toml --write - trace", &expect![[r##"
         # What events mean, for `--roles`. It goes before what is built in: sections may be changed, added and deleted.
@@ -200,6 +206,12 @@ fn own_mapping() {
         stderr: warning: irq_entry: the mapping's `when` is not true of any of these traces
         stderr: warning: irq_exit: the mapping's `when` is not true of any of these traces
     "##]]);
+}
+
+/// Mistakes in a mapping are told with their place.
+#[test]
+fn wrong_mapping() {
+    let setup = Setup::new("wrong");
     fs::write(setup.root.join("mine.toml"), MINE.replace("prev_tid", "prv_tid")).unwrap();
     setup.check(
         "roles --roles mine.toml trace",
@@ -317,199 +329,7 @@ fn corpus_traces_are_bound() {
         writeln!(shown, "{folder}").unwrap();
         summarise(&found, &mut shown);
     }
-    expect![[r#"
-        metadata-only/kernel
-            thread_switch lttng-kernel 1
-            thread_wakeup lttng-kernel 2
-            thread_migrate lttng-kernel 1
-            thread_fork lttng-kernel 1 without child_pid parent_pid
-            thread_exit lttng-kernel 1
-            thread_free lttng-kernel 1
-            thread_priority lttng-kernel 1
-            thread_state lttng-kernel 1 without known_cpu known_file_table
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 1
-            syscall_entry lttng-kernel 290
-            syscall_exit lttng-kernel 1
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            softirq_raise lttng-kernel 1
-            softirq_entry lttng-kernel 1
-            softirq_exit lttng-kernel 1
-            block_insert lttng-kernel 1 without block_tid
-            block_issue lttng-kernel 1 without block_tid
-            block_complete lttng-kernel 1 without bytes
-            file_state lttng-kernel 1 without file_table
-            interface_state lttng-kernel 1
-            context cpu=packet.cpu_id
-            guessed 0.8 begin hrtimer_expire_entry
-            guessed 0.8 end hrtimer_expire_exit
-            guessed 0.8 begin timer_expire_entry
-            guessed 0.8 end timer_expire_exit
-            guessed 0.45 begin lttng_statedump_start
-            guessed 0.45 end lttng_statedump_end
-        metadata-only/trace2
-            thread_switch lttng-kernel 1
-            thread_wakeup lttng-kernel 2
-            thread_migrate lttng-kernel 1
-            thread_fork lttng-kernel 1 without child_pid parent_pid
-            thread_exit lttng-kernel 1
-            thread_free lttng-kernel 1
-            thread_priority lttng-kernel 1
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 553
-            syscall_exit lttng-kernel 1
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            softirq_raise lttng-kernel 1
-            softirq_entry lttng-kernel 1
-            softirq_exit lttng-kernel 1
-            block_insert lttng-kernel 1 without block_tid
-            block_issue lttng-kernel 1 without block_tid
-            block_complete lttng-kernel 1 without bytes
-            context cpu=packet.cpu_id
-        metadata-only/django-benchmark/django-db
-            thread_switch lttng-kernel 1
-            thread_waking lttng-kernel 1 without woken_comm woken_prio target_cpu
-            thread_fork lttng-kernel 1
-            thread_exec lttng-kernel 1
-            thread_exit lttng-kernel 1
-            thread_state lttng-kernel 1 without known_cpu known_file_table
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 578
-            syscall_exit lttng-kernel 1
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            softirq_entry lttng-kernel 1
-            softirq_exit lttng-kernel 1
-            file_state lttng-kernel 1 without file_table
-            context cpu=packet.cpu_id tid=$ctx.tid comm=$ctx.procname
-            guessed 0.8 begin hrtimer_expire_entry
-            guessed 0.8 end hrtimer_expire_exit
-            guessed 0.75 begin lttng_statedump_start
-            guessed 0.75 end lttng_statedump_end
-        tracecompass/flipping-endianness
-            thread_switch lttng-kernel 1
-            thread_fork lttng-kernel 1
-            thread_state lttng-kernel 1 without known_cpu known_file_table
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            context cpu=packet.cpu_id
-        tracecompass/bug446190
-            thread_switch lttng-kernel 1
-            thread_wakeup lttng-kernel 2
-            thread_migrate lttng-kernel 1
-            thread_fork lttng-kernel 1
-            thread_exec lttng-kernel 1
-            thread_exit lttng-kernel 1
-            thread_free lttng-kernel 1
-            thread_priority lttng-kernel 1
-            thread_state lttng-kernel 1 without known_cpu known_file_table
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 1
-            syscall_entry lttng-kernel 302
-            syscall_exit lttng-kernel 1
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            softirq_raise lttng-kernel 1
-            softirq_entry lttng-kernel 1
-            softirq_exit lttng-kernel 1
-            block_insert lttng-kernel 1
-            block_issue lttng-kernel 1
-            block_complete lttng-kernel 1 without bytes
-            net_send lttng-kernel 1
-            net_receive lttng-kernel 1
-            page_alloc lttng-kernel 1
-            page_free lttng-kernel 1
-            file_state lttng-kernel 1 without file_table
-            disk_state lttng-kernel 1
-            interface_state lttng-kernel 1
-            context cpu=packet.cpu_id
-            guessed 0.95 begin ext3_get_blocks_enter
-            guessed 0.95 end ext3_get_blocks_exit
-            guessed 0.95 begin ext3_truncate_enter
-            guessed 0.95 end ext3_truncate_exit
-            guessed 0.95 begin ext3_unlink_enter
-            guessed 0.95 end ext3_unlink_exit
-        tracecompass/many-threads
-            thread_switch lttng-kernel 1
-            thread_waking lttng-kernel 1
-            thread_wakeup lttng-kernel 1
-            thread_fork lttng-kernel 1
-            thread_exit lttng-kernel 1
-            thread_free lttng-kernel 1
-            thread_priority lttng-kernel 1
-            thread_state lttng-kernel 1 without known_cpu known_file_table
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 2
-            syscall_entry lttng-kernel 578
-            syscall_exit lttng-kernel 2
-            syscall_exit lttng-kernel 580
-            irq_entry lttng-kernel 1
-            irq_exit lttng-kernel 1
-            softirq_raise lttng-kernel 1
-            softirq_entry lttng-kernel 1
-            softirq_exit lttng-kernel 1
-            disk_state lttng-kernel 1
-            interface_state lttng-kernel 1
-            context cpu=packet.cpu_id
-            guessed 0.45 begin lttng_statedump_start
-            guessed 0.45 end lttng_statedump_end
-        babeltrace/succeed/lttng-tracefile-rotation
-            thread_switch lttng-kernel 1
-            thread_waking lttng-kernel 1
-            thread_wakeup lttng-kernel 2
-            thread_migrate lttng-kernel 1
-            thread_fork lttng-kernel 1
-            thread_exec lttng-kernel 1
-            thread_exit lttng-kernel 1
-            thread_free lttng-kernel 1
-            thread_priority lttng-kernel 1
-            context cpu=packet.cpu_id
-        tracecompass/perf-taskset2
-            thread_switch tracepoints 1
-            thread_wakeup tracepoints 2
-            thread_migrate tracepoints 1
-            thread_fork tracepoints 1
-            thread_exec tracepoints 1
-            thread_exit tracepoints 1
-            thread_free tracepoints 1
-            thread_priority tracepoints 1
-            context cpu=perf_cpu tid=perf_tid pid=perf_pid
-        tracecompass/context-switches
-            begin lttng-ust 1
-            end lttng-ust 1
-            context cpu=packet.cpu_id tid=$ctx.vtid comm=$ctx.procname
-        tracecompass/cyg-profile
-            begin lttng-ust 1
-            end lttng-ust 1 without name
-            context cpu=packet.cpu_id tid=$ctx.vtid comm=$ctx.procname
-        tracecompass/exp
-            context cpu=packet.cpu_id pid=env.vpid comm=env.procname
-            guessed 0.85 begin ust_libc:malloc
-            guessed 0.85 end ust_libc:free
-            guessed 0.85 begin ust_libc:calloc
-            guessed 0.75 begin ust_libc:memalign
-        tracecompass/mpi_gather
-            context 
-            guessed 0.95 begin Event_CallingContextEnter
-            guessed 0.95 end Event_CallingContextLeave
-            guessed 0.95 begin Event_Enter
-            guessed 0.95 end Event_Leave
-            guessed 0.95 begin Event_MpiCollectiveBegin
-            guessed 0.95 end Event_MpiCollectiveEnd
-        tracecompass/dpdk_service_cores
-            context cpu=packet.cpu_id
-            guessed 0.95 begin lib.eal.service.run.begin
-            guessed 0.95 end lib.eal.service.run.end
-            guessed 0.9 begin lib.eal.service.lcore.start
-            guessed 0.9 end lib.eal.service.lcore.stop
-            guessed 0.9 begin lib.cryptodev.start
-            guessed 0.9 end lib.cryptodev.stop
-    "#]]
-    .assert_eq(&shown);
+    expect_file!["roles-corpus.txt"].assert_eq(&shown);
 }
 
 fn summarise(found: &Value, into: &mut String) {
