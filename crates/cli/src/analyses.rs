@@ -64,6 +64,18 @@ pub(crate) const ALL: &[Analysis] = &[
         kind: AnalysisKind::Io,
     },
     Analysis {
+        name: "sched",
+        title: "Scheduling",
+        description: "How long threads waited for a CPU once they were woken, ran, and were blocked in what.",
+        kind: AnalysisKind::Sched,
+    },
+    Analysis {
+        name: "irq",
+        title: "Interrupts",
+        description: "How long CPUs served interrupts and softirqs, and how long softirqs waited.",
+        kind: AnalysisKind::Irq,
+    },
+    Analysis {
         name: "block",
         title: "Block devices",
         description: "How long requests to block devices took.",

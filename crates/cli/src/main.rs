@@ -119,6 +119,8 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Cpu(arguments) => analyse("cpu", arguments),
         Command::Syscalls(arguments) => analyse("syscalls", arguments),
         Command::Io(arguments) => analyse("io", arguments),
+        Command::Sched(arguments) => analyse("sched", arguments),
+        Command::Irq(arguments) => analyse("irq", arguments),
         Command::Block(arguments) => analyse("block", arguments),
         Command::Rates(arguments) => analyse("rates", arguments),
         Command::Gaps(arguments) => analyse("gaps", arguments),

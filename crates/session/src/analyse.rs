@@ -73,7 +73,7 @@ pub enum AnalyseFailure {
 pub(crate) struct Question<'a, A> {
     /// What it asks of events.
     pub(crate) needs: Needs,
-    /// Roles without which there is no answer.
+    /// Roles without all of which there is no answer.
     pub(crate) essential: &'a [Role],
     /// Whether events of a role and what their name says are of use.
     pub(crate) wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
@@ -104,10 +104,10 @@ impl Session {
     ) -> Result<Analysed, AnalyseFailure> {
         let mappings = self.mappings_for(question, options)?;
         let mut prepared = Prepared::new(self, question, &mappings, options);
-        for &role in question.essential {
-            if !prepared.has(role) {
-                return Err(AnalyseFailure::NoRole { role });
-            }
+        if let Some(&role) = question.essential.first()
+            && !question.essential.iter().any(|&role| prepared.has(role))
+        {
+            return Err(AnalyseFailure::NoRole { role });
         }
         let wishes = wishes(options);
         let mut report = Report::default();

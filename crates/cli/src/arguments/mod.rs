@@ -69,6 +69,13 @@ pub(crate) enum Command {
     /// Says who read and wrote how much, of which files and devices
     #[command(after_help = "Examples:\n  kymo io my-trace\n  kymo io --by file --comm nginx my-trace")]
     Io(AnalysisArguments),
+    /// Says how long threads waited for a CPU once they were woken, how long they ran, and what they waited for
+    #[command(after_help = "Examples:\n  kymo sched my-trace\n  kymo sched --by top --min 1ms my-trace\n  \
+                            kymo sched --by state --comm nginx my-trace")]
+    Sched(AnalysisArguments),
+    /// Says how long CPUs served interrupts and softirqs, and how long softirqs waited
+    #[command(after_help = "Examples:\n  kymo irq my-trace\n  kymo irq --by soft --cpu 0 my-trace")]
+    Irq(AnalysisArguments),
     /// Says how long requests to block devices took
     #[command(after_help = "Examples:\n  kymo block my-trace\n  kymo block --min 10ms my-trace")]
     Block(AnalysisArguments),

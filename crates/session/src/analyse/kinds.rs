@@ -6,8 +6,10 @@ use kymo_analysis::cpu::Cpu;
 use kymo_analysis::declared::{Declaration, Declared};
 use kymo_analysis::gaps::Gaps;
 use kymo_analysis::io::Io;
+use kymo_analysis::irq::Irq;
 use kymo_analysis::pairs::Pairs;
 use kymo_analysis::rates::Rates;
+use kymo_analysis::sched::Sched;
 use kymo_analysis::syscalls::Syscalls;
 use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
@@ -28,6 +30,10 @@ pub enum AnalysisKind {
     Syscalls,
     /// Who read and wrote how much, of which files and devices.
     Io,
+    /// How long threads waited for a CPU, and what they did else.
+    Sched,
+    /// How long CPUs served interrupts, and how long softirqs waited.
+    Irq,
     /// How long requests to block devices took.
     Block,
     /// How many events there are over time.
@@ -65,6 +71,11 @@ impl AnalysisKind {
                 let make = |setup: &Setup<'_>| Io::new(setup);
                 let question = Question::new(Io::needs(), &[Role::SyscallEntry], &make);
                 visit.visit(&Question { wanted: &Io::wants, ..question })
+            }
+            Self::Sched => visit.visit(&Question::new(Sched::needs(), &[Role::Switch], &|setup| Sched::new(setup))),
+            Self::Irq => {
+                let roles = [Role::IrqEntry, Role::SoftirqEntry];
+                visit.visit(&Question::new(Irq::needs(), &roles, &|setup| Irq::new(setup)))
             }
             Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
             Self::Rates => visit.visit(&Question::new(Rates::needs(), &[], &|setup| Rates::new(setup))),

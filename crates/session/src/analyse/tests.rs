@@ -10,7 +10,7 @@ use crate::{AnalysisOptions, OpenOptions, Progress, Session};
 /// Every analysis that needs no more than a trace.
 fn kinds() -> Vec<AnalysisKind> {
     use AnalysisKind::*;
-    vec![Count, Cpu, Syscalls, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+    vec![Count, Cpu, Syscalls, Sched, Irq, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
 }
 
 fn asked(path: &Path, kind: &AnalysisKind, threads: usize, slice_bytes: Option<u64>) -> Option<Answer> {
