@@ -130,15 +130,15 @@ fn lttng_kernel_of_2_0() {
             sched_process_fork
                 thread_fork (lttng-kernel) child_tid=child_tid child_pid? child_comm=child_comm parent_tid=parent_tid parent_pid? | cpu=packet.cpu_id
             sys_read
-                syscall_entry (lttng-kernel) syscall:'read' fd=fd other_fd? count=count path? flags? | cpu=packet.cpu_id
+                syscall_entry (lttng-kernel) syscall:'read' fd=fd other_fd? count=count path? flags? family? command? | cpu=packet.cpu_id
             sys_dup
                 syscall_entry (lttng-kernel) syscall:'dup' fd=fildes | cpu=packet.cpu_id
             sys_pipe
-                syscall_entry (lttng-kernel) syscall:'pipe' fd? other_fd? count? path? flags? | cpu=packet.cpu_id
+                syscall_entry (lttng-kernel) syscall:'pipe' fd? other_fd? count? path? flags? family? command? | cpu=packet.cpu_id
             sys_unknown
                 syscall_entry (lttng-kernel) number=id | cpu=packet.cpu_id
             compat_sys_openat
-                syscall_entry (lttng-kernel) syscall:'openat' fd? other_fd? count? path=filename flags=flags | cpu=packet.cpu_id
+                syscall_entry (lttng-kernel) syscall:'openat' fd? other_fd? count? path=filename flags=flags family? command? | cpu=packet.cpu_id
             exit_syscall
                 syscall_exit (lttng-kernel) ret=ret | cpu=packet.cpu_id
             softirq_raise
@@ -185,11 +185,11 @@ fn lttng_kernel_of_2_13() {
             sched_process_exec
                 thread_exec (lttng-kernel) exec_tid=$payload.tid filename=filename | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_entry_sendfile64
-                syscall_entry (lttng-kernel) syscall:'sendfile64' fd=in_fd other_fd=out_fd count=count path? flags? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_entry (lttng-kernel) syscall:'sendfile64' fd=in_fd other_fd=out_fd count=count path? flags? family? command? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_entry_splice
-                syscall_entry (lttng-kernel) syscall:'splice' fd=fd_in other_fd=fd_out count=len path? flags=flags | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_entry (lttng-kernel) syscall:'splice' fd=fd_in other_fd=fd_out count=len path? flags=flags family? command? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_entry_recvfrom
-                syscall_entry (lttng-kernel) syscall:'recvfrom' fd=fd other_fd? count=size path? flags=flags | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
+                syscall_entry (lttng-kernel) syscall:'recvfrom' fd=fd other_fd? count=size path? flags=flags family? command? | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             syscall_exit_pipe2
                 syscall_exit (lttng-kernel) syscall:'pipe2' ret=ret new_fd=fildes[0] new_other_fd=fildes[1] | cpu=packet.cpu_id tid=$ctx.tid pid=$ctx.pid comm=$ctx.procname
             compat_syscall_exit_read
@@ -266,7 +266,7 @@ fn perf() {
             raw_syscalls:sys_exit
                 syscall_exit (tracepoints) number=id ret=ret | cpu=perf_cpu tid=perf_tid pid=perf_pid
             syscalls:sys_enter_openat
-                syscall_entry (tracepoints) syscall:'openat' number=nr fd? other_fd? count? path!=filename(an integer) flags=flags | cpu=perf_cpu tid=perf_tid pid=perf_pid
+                syscall_entry (tracepoints) syscall:'openat' number=nr fd? other_fd? count? path!=filename(an integer) flags=flags family? command? | cpu=perf_cpu tid=perf_tid pid=perf_pid
             syscalls:sys_exit_openat
                 syscall_exit (tracepoints) syscall:'openat' number=nr ret=ret | cpu=perf_cpu tid=perf_tid pid=perf_pid
             block:block_rq_issue
@@ -295,7 +295,7 @@ fn ftrace() {
             sys_enter
                 syscall_entry (tracepoints) number=id | cpu=packet.cpu_id tid=common_pid
             sys_enter_read
-                syscall_entry (tracepoints) syscall:'read' number=_syscall_nr fd=fd other_fd? count=count path? flags? | cpu=packet.cpu_id tid=common_pid
+                syscall_entry (tracepoints) syscall:'read' number=_syscall_nr fd=fd other_fd? count=count path? flags? family? command? | cpu=packet.cpu_id tid=common_pid
             sys_exit_read
                 syscall_exit (tracepoints) syscall:'read' number=_syscall_nr ret=ret | cpu=packet.cpu_id tid=common_pid
             irq_handler_entry
