@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test check conformance mutants sanitize cross bench bench-filter
+.PHONY: demo test check conformance mutants sanitize cross bench bench-filter bench-analyses
 
 demo:
 	@scripts/setup.sh build
@@ -55,3 +55,7 @@ bench:
 bench-filter:
 	cargo build --release --package kymo-cli
 	python3 bench/filter.py --pipeline --kymo $(CARGO_TARGET_DIR)/release/kymo
+
+bench-analyses:
+	cargo build --release --package kymo-cli
+	python3 bench/analyses.py --peer --kymo $(CARGO_TARGET_DIR)/release/kymo
