@@ -266,7 +266,7 @@ impl Analysis for Block {
 
     fn enter(&self, _: usize) {}
 
-    fn step(&self, (): &mut (), event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Note>) {
         for meaning in event.roles() {
             if let Some(note) = note(meaning) {
                 notes.push(event.time, note);

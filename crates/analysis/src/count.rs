@@ -126,7 +126,7 @@ impl Analysis for Count {
     }
 
     #[inline]
-    fn step(&self, lane: &mut Vec<u64>, event: Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut Vec<u64>, event: &Event<'_>, _: &mut Notes<()>) {
         lane[event.number] += 1;
     }
 

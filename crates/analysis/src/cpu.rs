@@ -544,7 +544,7 @@ impl Analysis for Cpu {
         Lane { facts, cpu: facts.cpu.unwrap_or(lane as u32), cpus: Vec::new() }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
         for meaning in event.roles() {
             let note = match meaning.role {
                 Role::Switch => {

@@ -140,14 +140,14 @@ impl EventRows {
 impl<'a> Event<'a> {
     /// What the event means; an event may mean several things.
     #[inline]
-    pub fn roles(self) -> impl Iterator<Item = Meaning<'a>> {
+    pub fn roles(&self) -> impl Iterator<Item = Meaning<'_>> {
         self.class.roles.iter().map(move |bound| Meaning { role: bound.role, event: self, slots: &bound.slots })
     }
 
     /// An integer, if the event has one there.
     #[must_use]
     #[inline]
-    pub fn integer(self, slot: &Slot) -> Option<i64> {
+    pub fn integer(&self, slot: &Slot) -> Option<i64> {
         // Almost all slots are like that, and this is asked of every event several times.
         if let Slot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
             return Some(self.cells.word(*column, self.row).cast_signed());
@@ -155,7 +155,7 @@ impl<'a> Event<'a> {
         self.integer_elsewhere(slot)
     }
 
-    fn integer_elsewhere(self, slot: &Slot) -> Option<i64> {
+    fn integer_elsewhere(&self, slot: &Slot) -> Option<i64> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
                 self.has(*column, *is_optional).then(|| self.cells.word(*column, self.row).cast_signed())
@@ -172,7 +172,7 @@ impl<'a> Event<'a> {
     /// The bytes of a text, if the event has one there.
     #[must_use]
     #[inline]
-    pub fn text(self, slot: &'a Slot) -> Option<&'a [u8]> {
+    pub fn text(&self, slot: &'a Slot) -> Option<&'a [u8]> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Text, is_optional } => {
                 self.has(*column, *is_optional).then_some(())?;
@@ -191,7 +191,7 @@ impl<'a> Event<'a> {
     /// A thread's name; the empty one if the event has none there.
     #[must_use]
     #[inline]
-    pub fn comm(self, slot: &Slot) -> Comm {
+    pub fn comm(&self, slot: &Slot) -> Comm {
         if let Slot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
             let (first, length) = self.cells.span(*column, self.row);
             // There is slack behind the bytes.
@@ -203,7 +203,7 @@ impl<'a> Event<'a> {
 
     /// Whatever value the event has there.
     #[must_use]
-    pub fn value(self, slot: &'a Slot) -> Option<Value<'a>> {
+    pub fn value(&self, slot: &'a Slot) -> Option<Value<'a>> {
         if let Slot::Column { column, kind: ColumnKind::Real, is_optional } = slot {
             let real = || Value::Real(f64::from_bits(self.cells.value(*column, self.row)));
             return self.has(*column, *is_optional).then(real);
@@ -212,27 +212,27 @@ impl<'a> Event<'a> {
     }
 
     #[inline]
-    fn has(self, column: u16, is_optional: bool) -> bool {
+    fn has(&self, column: u16, is_optional: bool) -> bool {
         !is_optional || self.cells.validity(column).is_none_or(|validity| validity[self.row] != 0)
     }
 
     /// A field of [`CONTEXT`] that is an integer.
     #[must_use]
     #[inline]
-    pub fn context(self, field: FieldIndex) -> Option<i64> {
+    pub fn context(&self, field: FieldIndex) -> Option<i64> {
         self.integer(&self.class.context[field])
     }
 
     /// A field of [`CONTEXT`] that is a text.
     #[must_use]
-    pub fn context_text(self, field: FieldIndex) -> Option<&'a [u8]> {
+    pub fn context_text(&self, field: FieldIndex) -> Option<&'a [u8]> {
         self.text(&self.class.context[field])
     }
 
     /// The CPU that recorded it.
     #[must_use]
     #[inline]
-    pub fn cpu(self) -> Option<u32> {
+    pub fn cpu(&self) -> Option<u32> {
         self.context(CPU).and_then(|cpu| u32::try_from(cpu).ok())
     }
 }
@@ -243,7 +243,7 @@ pub struct Meaning<'a> {
     /// The role.
     pub role: Role,
     /// The event.
-    pub event: Event<'a>,
+    pub event: &'a Event<'a>,
     slots: &'a [Slot],
 }
 
@@ -251,27 +251,28 @@ impl<'a> Meaning<'a> {
     /// An integer field of the role, if the event has it.
     #[must_use]
     #[inline]
-    pub fn integer(self, field: FieldIndex) -> Option<i64> {
+    pub fn integer(&self, field: FieldIndex) -> Option<i64> {
         self.event.integer(&self.slots[field])
     }
 
     /// A field of the role that is a thread's name; the empty one if the event has none there.
     #[must_use]
     #[inline]
-    pub fn comm(self, field: FieldIndex) -> Comm {
+    pub fn comm(&self, field: FieldIndex) -> Comm {
         self.event.comm(&self.slots[field])
     }
 
     /// A text field of the role, if the event has it.
     #[must_use]
     #[inline]
-    pub fn text(self, field: FieldIndex) -> Option<&'a [u8]> {
+    pub fn text(&self, field: FieldIndex) -> Option<&'a [u8]> {
         self.event.text(&self.slots[field])
     }
 
     /// A field of the role, whatever it is.
     #[must_use]
-    pub fn value(self, field: FieldIndex) -> Option<Value<'a>> {
+    #[inline]
+    pub fn value(&self, field: FieldIndex) -> Option<Value<'a>> {
         self.event.value(&self.slots[field])
     }
 }

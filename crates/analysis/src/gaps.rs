@@ -157,7 +157,7 @@ impl Analysis for Gaps {
     }
 
     #[inline]
-    fn step(&self, lane: &mut Lane, event: Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
         let time = event.time;
         if time == i64::MIN {
             return;

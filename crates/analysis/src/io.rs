@@ -280,7 +280,7 @@ impl Analysis for Io {
         CallLane::new(self, lane, Totals::default())
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Note>) {
         let at = lane.arrive(event.time);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {

@@ -325,7 +325,7 @@ impl Analysis for Irq {
         Lane { scope, cpu, state: LaneState::default() }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, _: &mut Notes<()>) {
         event.roles().for_each(|meaning| lane.take(meaning));
     }
 

@@ -53,7 +53,7 @@ impl From<Vec<Label>> for Key {
 impl Label {
     /// What an event has there.
     #[must_use]
-    pub fn of(event: Event<'_>, slot: &Slot) -> Option<Self> {
+    pub fn of(event: &Event<'_>, slot: &Slot) -> Option<Self> {
         event.value(slot).map(Self::from)
     }
 
@@ -80,7 +80,7 @@ impl Key {
 
     /// What an event has in these places; `None` if it lacks one of them.
     #[must_use]
-    pub fn of(event: Event<'_>, slots: &[Slot]) -> Option<Self> {
+    pub fn of(event: &Event<'_>, slots: &[Slot]) -> Option<Self> {
         match slots {
             [slot] => Label::of(event, slot).map(Self::one),
             _ => slots.iter().map(|slot| Label::of(event, slot)).collect::<Option<Vec<Label>>>().map(Self::from),

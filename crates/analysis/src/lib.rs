@@ -181,7 +181,7 @@ pub trait Analysis: Sync {
     fn enter(&self, lane: usize) -> Self::Lane<'_>;
 
     /// An event of the lane; events of a lane come in the order of time.
-    fn step(&self, lane: &mut Self::Lane<'_>, event: Event<'_>, notes: &mut Notes<Self::Note>);
+    fn step(&self, lane: &mut Self::Lane<'_>, event: &Event<'_>, notes: &mut Notes<Self::Note>);
 
     /// A note of lane number `lane`; notes come in the order of time, those of one time in the order of lanes.
     fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: &Self::Note);

@@ -348,7 +348,7 @@ impl Analysis for Pairs {
         Lane { facts: &self.lanes[lane], without_key: 0 }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
         // An event that is both ends first, then begins.
         for role in [Role::End, Role::Begin] {
             let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };

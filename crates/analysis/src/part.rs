@@ -53,7 +53,7 @@ impl<'a, A: Analysis> Part<'a, A> {
 
     /// An event of the lane.
     #[inline]
-    pub fn step(&mut self, lane: usize, event: Event<'_>) {
+    pub fn step(&mut self, lane: usize, event: &Event<'_>) {
         self.analysis.step(&mut self.lanes[lane], event, &mut self.pending[lane]);
     }
 

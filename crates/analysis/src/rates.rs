@@ -236,7 +236,7 @@ impl Analysis for Rates {
     }
 
     #[inline]
-    fn step(&self, lane: &mut Lane, event: Event<'_>, _: &mut Notes<()>) {
+    fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
         if event.time < lane.span.0 || event.time >= lane.span.1 {
             lane.flush();
             if event.time == i64::MIN {

@@ -384,7 +384,7 @@ impl Analysis for Sched {
         Lane::new(facts, &self.calls, facts.cpu.unwrap_or(lane as u32))
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
         lane.step(event, notes);
     }
 

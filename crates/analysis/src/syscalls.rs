@@ -139,7 +139,7 @@ impl Analysis for Syscalls {
         CallLane::new(self, lane, Totals::default())
     }
 
-    fn step(&self, lane: &mut CallLane<'_, Self>, event: Event<'_>, notes: &mut Notes<Self::Note>) {
+    fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Self::Note>) {
         lane.arrive(event.time);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {

@@ -147,7 +147,7 @@ impl Script {
                 rows.times.push(*time);
                 rows.places.push((*class as u32, 0));
             }
-            (0..rows.times.len()).for_each(|row| part.step(lane, rows.event(row, &self.classes, &[])));
+            (0..rows.times.len()).for_each(|row| part.step(lane, &rows.event(row, &self.classes, &[])));
             part.finish(lane);
         }
         while part.settle() {}

@@ -180,7 +180,7 @@ impl Analysis for Declared {
         Lane { facts: &self.lanes[lane], lacking: vec![0; self.items.len()] }
     }
 
-    fn step(&self, lane: &mut Lane<'_>, event: Event<'_>, notes: &mut Notes<Note>) {
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
         let is_wanted = self.wishes.wants(lane.facts, event);
         for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
             let number = meaning.integer(rule::NUMBER).and_then(|number| usize::try_from(number).ok());

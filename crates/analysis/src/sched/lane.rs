@@ -205,7 +205,7 @@ impl<'a> Lane<'a> {
         Self { facts, calls, cpu, cpus: Vec::new(), span: None }
     }
 
-    fn number(&self, event: Event<'_>) -> u32 {
+    fn number(&self, event: &Event<'_>) -> u32 {
         event.cpu().unwrap_or(self.cpu)
     }
 
@@ -220,7 +220,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Takes one event.
-    pub(super) fn step(&mut self, event: Event<'_>, notes: &mut Notes<Note>) {
+    pub(super) fn step(&mut self, event: &Event<'_>, notes: &mut Notes<Note>) {
         if self.facts.span_ns.is_none() {
             self.span = Some((self.span.map_or(event.time, |span| span.0), event.time));
         }

@@ -127,7 +127,7 @@ impl<'a, A: Analysis> Reader<'a, A> {
         if let Content::Events(events) = &batch.content {
             let (classes, window) = (&self.prepared.bindings.classes, events.window());
             for row in 0..rows.times.len() {
-                part.step(lane, rows.event(row, classes, window.bytes()));
+                part.step(lane, &rows.event(row, classes, window.bytes()));
             }
             part.flush(lane);
         }
@@ -158,7 +158,7 @@ impl<'a, A: Analysis> Reader<'a, A> {
             let Projected { batch, rows } = &*round.parts[place.part as usize].batch;
             if let Content::Events(events) = &batch.content {
                 let window = events.window();
-                part.step(lane, rows.event(place.row as usize, &prepared.bindings.classes, window.bytes()));
+                part.step(lane, &rows.event(place.row as usize, &prepared.bindings.classes, window.bytes()));
             }
         }
         part.flush(lane);
