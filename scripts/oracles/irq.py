@@ -89,7 +89,7 @@ def answer(path):
     for sort, number in sorted(numbers):
         values = [value for key, some in found.served.items() if (key[0], key[2]) == (sort, number) for value in some]
         counts = {kind: found.others.get((sort, number, kind), 0) for kind in CLASSES}
-        irq = [number, found.names.get(number)] if sort == "hard" else number
+        irq = [number, found.names.get(number) if sort == "hard" else None]
         row = {"irq": irq, **statistics(values), **counts}
         if sort == "soft":
             left = sum(1 for _, other in found.raised if other == number)
@@ -99,7 +99,7 @@ def answer(path):
         result.row(sort, row)
     for (sort, cpu, number), values in sorted(found.served.items()):
         some = {name: value for name, value in statistics(values).items() if name in ("count", "total", "min", "max")}
-        irq = [number, found.names.get(number)] if sort == "hard" else number
+        irq = [number, found.names.get(number) if sort == "hard" else None]
         result.row(f"{sort}-per-cpu", {"cpu": cpu, "irq": irq, **some})
     return result
 

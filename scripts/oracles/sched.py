@@ -90,6 +90,8 @@ class Scheduling:
                 self._forked(what[0], event)
             elif kind == "woken":
                 self._woken(what[0], event)
+        if event.name == "lttng_statedump_process_state" and event.get("tid"):
+            self._life((event.get("tid"), self.replay.incarnations.get(event.get("tid"), 0)), event.time)
         kind, name = call_of(event)
         run = self.replay.running.get(event.cpu)
         if kind and run:
