@@ -189,6 +189,8 @@ def answer(path):
     runs(result, found, replay, trace)
     for thread, life in sorted(found.lives.items()):
         whole = sum(life.times.values())
+        if whole == life.times["unknown"]:
+            continue
         times = {state: [time, 0, whole] if found.losses else time for state, time in life.times.items()}
         result.row("states", {**replay.cell(thread), **times})
     for (thread, cause), times in sorted(found.blocked.items(), key=str):

@@ -238,8 +238,8 @@ impl Sched {
         table.plot = Some(Plot::Bars { value: 2 });
         // Whoever did anything comes before those who only were there.
         let size = |life: &Whole<'_>| {
-            let [running, preempted, waiting, ..] = life.row.times_ns;
-            let all: u64 = life.row.times_ns.iter().sum();
+            let [running, preempted, waiting, blocked, new, _] = life.row.times_ns;
+            let all = running + preempted + waiting + blocked + new;
             (running + preempted + waiting).saturating_add(u64::from(all > 0))
         };
         let (rows, omitted) = self.largest(lives, size);
