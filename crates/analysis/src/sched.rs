@@ -6,9 +6,9 @@
 //! CPU 1                                    ↑ switch to 7      ↑ away       ↑
 //! ```
 //!
-//! Threads wander between CPUs, so their states are kept in the order of time, from notes of all lanes ([`lane`]). What a
+//! Threads wander between CPUs, so their states are kept in the order of time, from notes of all lanes (`lane`). What a
 //! piece of a thread's life in a part of the trace does not know, it keeps until it is joined with the piece before
-//! ([`row`]).
+//! (`row`).
 
 mod lane;
 mod report;
