@@ -66,8 +66,8 @@ fn the_metadata() {
     check(
         "lami count --metadata",
         &expect![[r#"
-        {"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"Events by class","description":"How often events of each class occur.","tags":["kymograph","count"],"table-classes":{"per-class":{"title":"Events by class","column-descriptions":[{"title":"Event","class":"string"},{"title":"Count","class":"number","unit":"events"},{"title":"Share","class":"ratio"},{"title":"Rate","class":"number","unit":"events/s"}]}}}
-    "#]],
+            {"mi-version":{"major":1,"minor":0},"version":{"major":0,"minor":1,"patch":0},"title":"Events by class","description":"How often events of each class occur.","tags":["kymograph","count"],"table-classes":{"per-class":{"title":"Classes of events","column-descriptions":[{"title":"Event","class":"string"},{"title":"Count","class":"number","unit":"events"}]},"per-stream":{"title":"Streams","column-descriptions":[{"title":"Stream","class":"string"},{"title":"CPU","class":"cpu"},{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]},"total":{"title":"All events","column-descriptions":[{"title":"Count","class":"number","unit":"events"},{"title":"Lost","class":"number","unit":"events"}]}}}
+        "#]],
     );
 }
 
@@ -90,10 +90,13 @@ fn the_results() {
     check(
         "lami count --limit 2 demo",
         &expect![[r#"
-        {"results":[{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"per-class","data":[
-        [{"class":"string","value":"jobs:chunk"},{"class":"number","value":1200},{"class":"ratio","value":0.5},{"class":"number","value":16851.679855493476}],
-        [{"class":"string","value":"jobs:begin"},{"class":"number","value":400},{"class":"ratio","value":0.16666666666666666},{"class":"number","value":5617.226618497825}]]}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
-    "#]],
+            {"results":[{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"per-class","data":[
+            [{"class":"string","value":"jobs:chunk"},{"class":"number","value":1200}],
+            [{"class":"string","value":"jobs:begin"},{"class":"number","value":400}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"per-stream","data":[
+            [{"class":"string","value":"0"},{"class":"cpu","id":0},{"class":"number","value":1723},{"class":"number","value":0}],
+            [{"class":"string","value":"1"},{"class":"cpu","id":1},{"class":"number","value":677},{"class":"number","value":0}]]},{"time-range":{"class":"time-range","begin":{"class":"timestamp","value":1795219372253260578},"end":{"class":"timestamp","value":1795219372324470096}},"class":"total","data":[
+            [{"class":"number","value":2400},{"class":"number","value":0}]]}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
+        "#]],
     );
     let all = value["results"][0]["data"].as_array().expect("rows").len();
     assert_eq!(
@@ -200,28 +203,40 @@ fn faces() {
     check(
         "analyse count --top 3 demo",
         &expect![[r#"
-            Events by class  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-            Event       Count (events)  Share  Rate (events/s)
-            jobs:chunk           1,200  50.0%           16,852
-            jobs:begin             400  16.7%            5,617
-            jobs:end               400  16.7%            5,617
+            Classes of events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Event       Count (events)
+            jobs:chunk           1,200
+            jobs:begin             400
+            jobs:end               400
             ... and 1 more row (--top all)
+
+            Streams  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Stream  CPU  Count (events)  Lost (events)
+            0         0           1,723              0
+            1         1             677              0
+
+            All events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+            Count (events)  Lost (events)
+                     2,400              0
         "#]],
     );
     check(
         "analyse count --csv --limit 2 demo",
         &expect![[r#"
-        name,count,share,rate
-        jobs:chunk,1200,0.5,16851.679855493476
-        jobs:begin,400,0.16666666666666666,5617.226618497825
-    "#]],
+            name,count
+            jobs:chunk,1200
+            jobs:begin,400
+        "#]],
     );
     check(
         "analyse count --json --top 1 demo",
         &expect![[r#"
-        {"tables":[{"class":"per-class","title":"Events by class","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"name","title":"Event","class":"string","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"share","title":"Share","class":"ratio","unit":null},{"name":"rate","title":"Rate","class":"number","unit":"events/s"}],"rows":[
-        ["jobs:chunk",1200,0.5,16851.679855493476]],"omitted":3}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
-    "#]],
+            {"tables":[{"class":"per-class","title":"Classes of events","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"name","title":"Event","class":"string","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"}],"rows":[
+            ["jobs:chunk",1200]],"omitted":3},{"class":"per-stream","title":"Streams","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"stream","title":"Stream","class":"string","unit":null},{"name":"cpu","title":"CPU","class":"cpu","unit":null},{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
+            ["0",0,1723,0],
+            ["1",1,677,0]],"omitted":0},{"class":"total","title":"All events","span":{"begin":1795219372253260578,"end":1795219372324470096},"columns":[{"name":"count","title":"Count","class":"number","unit":"events"},{"name":"lost","title":"Lost","class":"number","unit":"events"}],"rows":[
+            [2400,0]],"omitted":0}],"events_discarded":0,"events_discarded_is_lower_bound":false,"packets_lost":0,"complete":true}
+        "#]],
     );
     let lami = kymo("analyse count --lami demo");
     assert_eq!(lami.stdout, kymo("lami count demo").stdout);
@@ -232,14 +247,14 @@ fn wrong_usage() {
     check(
         "analyse count --table per-cpu demo",
         &expect![[r#"
-        stderr: error: there is no table `per-cpu`; there are: per-class
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: there is no table `per-cpu`; there are: per-class, per-stream, total
+            stderr: 
+            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+            stderr:        kymo <COMMAND>
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "analyse count --min 3 --max 2us demo",
@@ -274,12 +289,12 @@ fn wrong_usage() {
     check(
         "analyse count --json --csv demo",
         &expect![[r#"
-        stderr: error: the argument '--json' cannot be used with '--csv'
-        stderr: 
-        stderr: Usage: kymo analyse --json <ANALYSIS> <TRACE>...
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: the argument '--json' cannot be used with '--csv'
+            stderr: 
+            stderr: Usage: kymo analyse --json <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
 }
