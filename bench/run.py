@@ -37,6 +37,8 @@ TRACES = {
     "a400": ("tracecompass/bug446190", ["-s", "400M"]),
     "b400": ("tracecompass/flipping-endianness", ["-s", "400M"]),
 }
+# Too large for most jobs; analyses.py takes it.
+LARGE = {"k1400": ("tracecompass/many-threads", ["-s", "1400M"])}
 CORE = ["taskset", "--cpu-list", "0"]
 # The same job in two processes at once, a core each: what the machine's second core is worth.
 PAIR = "two processes at once: "
@@ -47,7 +49,7 @@ def trace_folder(name):
     """The folder of a trace, made when needed; None where it cannot be made."""
     if name == "k400" and os.environ.get("KYMO_K400"):
         return pathlib.Path(os.environ["KYMO_K400"])
-    folder, (source, size) = STORE / name, TRACES[name]
+    folder, (source, size) = STORE / name, (TRACES | LARGE)[name]
     if not (folder / "metadata").exists():
         tool, base = TOOLS / "scale_trace.py", CORPUS / "ctf" / source
         if not tool.exists() or not base.exists():
