@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
 use crate::longest::Longest;
 use crate::roles::{Role, block, disk_state};
-use crate::statistics::is_wanted;
 use crate::windows::Windows;
 use crate::{
     Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Value, Wishes,
@@ -155,7 +154,7 @@ impl Block {
                 let latency = request.time.abs_diff(end);
                 if self.holes.touch(request.time, end) {
                     sums.device(device).lost_inside += 1;
-                } else if is_wanted(&self.wishes, latency) {
+                } else if self.wishes.wants_duration(latency) {
                     sums.longest.push(latency, || Long { request, device, end });
                     sums.device(device).latencies.record(latency);
                 }

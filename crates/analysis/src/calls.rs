@@ -40,9 +40,6 @@ pub use lane::{CallLane, Note};
 pub use names::{CallId, CallNames};
 pub use state::{CallState, LifeView};
 
-/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros.
-pub type Comm = [u8; 16];
-
 /// Where an event is in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
@@ -251,20 +248,4 @@ impl Settings {
 /// Whether spans of time have a point in common.
 fn touches(holes: &Windows, begin: i64, end: i64) -> bool {
     !holes.is_empty() && holes.touch(begin, end)
-}
-
-/// A name in the form that the kernel has.
-#[must_use]
-pub fn comm(text: &[u8]) -> Comm {
-    let mut comm = Comm::default();
-    let length = text.len().min(comm.len());
-    comm[..length].copy_from_slice(&text[..length]);
-    comm
-}
-
-/// A name for people.
-#[must_use]
-pub fn comm_text(comm: &Comm) -> String {
-    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
-    String::from_utf8_lossy(&comm[..end]).into_owned()
 }

@@ -1,4 +1,4 @@
-//! Names of threads as the kernel has them: up to 16 bytes, in a register.
+//! Names of threads as the kernel has them: up to 16 bytes, in two registers.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A thread's name: its bytes, the first lowest. The empty one is that of nobody.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Comm(u128);
+pub struct Comm([u64; 2]);
 
 /// Bytes of a name at most.
 pub(crate) const BYTES: usize = 16;
@@ -18,21 +18,26 @@ impl Comm {
         let mut bytes = [0; BYTES];
         let length = name.len().min(BYTES);
         bytes[..length].copy_from_slice(&name[..length]);
-        Self(u128::from_le_bytes(bytes))
+        Self::of_number(u128::from_le_bytes(bytes))
     }
 
     /// The name that so many of these bytes are: no byte is looked at alone, which would cost more than all else.
     #[inline]
     pub(crate) fn of_padded(bytes: [u8; BYTES], length: usize) -> Self {
         let all = u128::from_le_bytes(bytes);
-        Self(if length < BYTES { all & !(u128::MAX << (8 * length)) } else { all })
+        Self::of_number(if length < BYTES { all & !(u128::MAX << (8 * length)) } else { all })
+    }
+
+    #[inline]
+    fn of_number(number: u128) -> Self {
+        Self([number as u64, (number >> 64) as u64])
     }
 
     /// Whether there is no name.
     #[must_use]
     #[inline]
     pub fn is_empty(self) -> bool {
-        self.0 == 0
+        self.0 == [0, 0]
     }
 
     /// This name, or another one if there is none.
@@ -51,7 +56,8 @@ impl Comm {
 
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.0.to_le_bytes();
+        let halves = self.0.map(u64::to_le_bytes);
+        let bytes = halves.as_flattened();
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(BYTES);
         f.write_str(&String::from_utf8_lossy(&bytes[..end]))
     }

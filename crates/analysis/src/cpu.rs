@@ -377,10 +377,6 @@ impl Process {
     }
 }
 
-fn small(number: Option<i64>) -> Option<i32> {
-    number.and_then(|number| i32::try_from(number).ok())
-}
-
 impl Lane<'_> {
     fn cpu(&mut self, cpu: u32) -> &mut CpuState {
         let at = self.cpus.iter().position(|known| known.0 == cpu);
@@ -392,8 +388,8 @@ impl Lane<'_> {
     }
 
     fn switch(&mut self, bins: &Bins, event: Meaning<'_>, notes: &mut Notes<Note>) -> Option<()> {
-        let prev = small(event.integer(switch::PREV_TID))?;
-        let next = small(event.integer(switch::NEXT_TID))?;
+        let prev = event.small(switch::PREV_TID)?;
+        let next = event.small(switch::NEXT_TID)?;
         let time = event.event.time;
         let number = match self.facts.cpu {
             Some(cpu) => cpu,
@@ -423,8 +419,8 @@ impl Lane<'_> {
             next,
             is_preempted: state.is_some_and(is_runnable),
             is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
-            next_prio: small(event.integer(switch::NEXT_PRIO)),
-            prev_pid: small(event.event.context(PID).filter(|_| event.event.context(TID) == Some(i64::from(prev)))),
+            next_prio: event.small(switch::NEXT_PRIO),
+            prev_pid: event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev)),
             next_comm,
         };
         notes.push(time, Note::Switch(switch));
@@ -551,20 +547,21 @@ impl Analysis for Cpu {
                     lane.switch(&self.bins, meaning, notes);
                     None
                 }
-                Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|child| {
-                    let parent = small(meaning.integer(fork::PARENT_TID));
+                Role::Fork => meaning.small(fork::CHILD_TID).map(|child| {
+                    let parent = meaning.small(fork::PARENT_TID);
                     Note::Fork(Fork {
                         child,
-                        child_pid: small(meaning.integer(fork::CHILD_PID)),
+                        child_pid: meaning.small(fork::CHILD_PID),
                         comm: meaning.comm(fork::CHILD_COMM),
-                        parent: parent.zip(small(meaning.integer(fork::PARENT_PID))),
+                        parent: parent.zip(meaning.small(fork::PARENT_PID)),
                     })
                 }),
-                Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|known| {
-                    let pid = small(meaning.integer(thread_state::KNOWN_PID));
+                Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|known| {
+                    let pid = meaning.small(thread_state::KNOWN_PID);
                     Note::Known(known, pid, meaning.comm(thread_state::KNOWN_COMM))
                 }),
-                Role::Rename => small(meaning.integer(priority::CHANGED_TID))
+                Role::Rename => meaning
+                    .small(priority::CHANGED_TID)
                     .map(|changed| Note::Known(changed, None, meaning.comm(priority::NEW_COMM))),
                 _ => None,
             };

@@ -223,6 +223,13 @@ impl<'a> Event<'a> {
         self.integer(&self.class.context[field])
     }
 
+    /// A field of [`CONTEXT`] that is an integer and fits into 32 bits.
+    #[must_use]
+    #[inline]
+    pub fn small_context(&self, field: FieldIndex) -> Option<i32> {
+        small(self.context(field))
+    }
+
     /// A field of [`CONTEXT`] that is a text.
     #[must_use]
     pub fn context_text(&self, field: FieldIndex) -> Option<&'a [u8]> {
@@ -235,6 +242,10 @@ impl<'a> Event<'a> {
     pub fn cpu(&self) -> Option<u32> {
         self.context(CPU).and_then(|cpu| u32::try_from(cpu).ok())
     }
+}
+
+fn small(number: Option<i64>) -> Option<i32> {
+    number.and_then(|number| i32::try_from(number).ok())
 }
 
 /// An event in one of its roles.
@@ -253,6 +264,13 @@ impl<'a> Meaning<'a> {
     #[inline]
     pub fn integer(&self, field: FieldIndex) -> Option<i64> {
         self.event.integer(&self.slots[field])
+    }
+
+    /// An integer field of the role that fits into 32 bits, as numbers of threads do.
+    #[must_use]
+    #[inline]
+    pub fn small(&self, field: FieldIndex) -> Option<i32> {
+        small(self.integer(field))
     }
 
     /// A field of the role that is a thread's name; the empty one if the event has none there.

@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::longest::Longest;
-use crate::statistics::is_wanted;
 use crate::windows::Windows;
 use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
 use busy::Busy;
@@ -95,7 +94,7 @@ impl Gaps {
     #[inline]
     fn gap(&self, gaps: &mut Longest<(i64, i64)>, begin: i64, end: i64) {
         let length = begin.abs_diff(end);
-        if is_wanted(&self.wishes, length) {
+        if self.wishes.wants_duration(length) {
             gaps.push(length, || (begin, end));
         }
     }

@@ -95,10 +95,6 @@ impl From<calls::Note<IoEntry, IoExit, IoRows>> for Note {
     }
 }
 
-fn small(number: Option<i64>) -> Option<i32> {
-    number.and_then(|number| i32::try_from(number).ok())
-}
-
 impl Io {
     /// What it asks of events.
     #[must_use]
@@ -150,7 +146,7 @@ impl Io {
         use syscall_entry::{COMMAND, FAMILY, FD, FLAGS, OTHER_FD, PATH};
         let call = self.names.call(meaning, place);
         let op = self.op(call);
-        let fd = || small(meaning.integer(FD));
+        let fd = || meaning.small(FD);
         if op == Op::Close
             && let Some(fd) = fd()
         {
@@ -172,7 +168,7 @@ impl Io {
             more.fd = fd();
         }
         match op {
-            Op::Both => more.other_fd = small(meaning.integer(OTHER_FD)),
+            Op::Both => more.other_fd = meaning.small(OTHER_FD),
             Op::Open => more.path = meaning.text(PATH).map(Into::into),
             Op::Socket => more.is_net = meaning.integer(FAMILY).is_some_and(|family| INTERNET.contains(&family)),
             Op::Fcntl => {
@@ -194,7 +190,7 @@ impl Io {
         if self.are_exits_named && matches!(self.op(call), Op::Other | Op::Close) {
             return;
         }
-        let new = small(meaning.integer(NEW_FD)).zip(small(meaning.integer(NEW_OTHER_FD)));
+        let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
         lane.exit(meaning, call, meaning.integer(RET), new, notes);
     }
 
@@ -203,8 +199,7 @@ impl Io {
         let host = self.settings.lanes[at.lane as usize].host;
         match meaning.role {
             Role::FileState => {
-                let (pid, fd) =
-                    (small(meaning.integer(file_state::FILE_PID)), small(meaning.integer(file_state::FILE_FD)));
+                let (pid, fd) = (meaning.small(file_state::FILE_PID), meaning.small(file_state::FILE_FD));
                 if let (Some(pid), Some(fd), Some(path)) = (pid, fd, meaning.text(file_state::FILE_PATH)) {
                     let act = Act::FileState { pid, fd, path: path.into() };
                     lane.totals().log(at, ThreadKey { host, tid: 0 }, act);

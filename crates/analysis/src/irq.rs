@@ -13,7 +13,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::roles::{CPU, Role, irq, softirq};
@@ -88,7 +88,7 @@ struct Longest {
 /// What is known of the CPUs of a lane, in a part of the trace.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct LaneState {
-    services: FxHashMap<Source, Service>,
+    services: HashMap<Source, Service>,
     served: Longest,
     waited: Longest,
 }

@@ -25,7 +25,6 @@ use crate::key::{Key, Label};
 use crate::longest::Longest;
 use crate::mapping::{Mapping, Pattern, Section};
 use crate::roles::{Role, pair};
-use crate::statistics::is_wanted;
 use crate::windows::Windows;
 use crate::{
     Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot, Wishes,
@@ -272,7 +271,7 @@ impl Pairs {
 
     fn pair(&self, sums: &mut Sums, key: &Key, begin: Open, end: i64) {
         let duration = begin.time.abs_diff(end);
-        if !begin.is_wanted || !is_wanted(&self.wishes, duration) {
+        if !begin.is_wanted || !self.wishes.wants_duration(duration) {
             return;
         }
         if self.holes.touch(begin.time, end) {

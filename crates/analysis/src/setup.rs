@@ -76,16 +76,34 @@ impl Wishes {
         context
     }
 
+    /// Whether somebody wants to know of a thread, or a process, of that name.
+    #[must_use]
+    pub fn wants_name(&self, name: Option<&str>) -> bool {
+        let matches = |name: &str| self.comms.iter().any(|pattern| glob::matches(pattern, name));
+        self.comms.is_empty() || name.is_some_and(matches)
+    }
+
+    /// Whether somebody wants to know of a thread; its name is only asked for if it matters.
+    #[must_use]
+    pub fn wants_thread(&self, tid: i32, name: impl FnOnce() -> Option<String>) -> bool {
+        let is_numbered = self.tids.is_empty() || self.tids.contains(&i64::from(tid));
+        is_numbered && (self.comms.is_empty() || self.wants_name(name().as_deref()))
+    }
+
+    /// Whether somebody wants to know of something that takes so long.
+    #[must_use]
+    #[inline]
+    pub fn wants_duration(&self, duration_ns: u64) -> bool {
+        self.min_ns.is_none_or(|min| min <= duration_ns) && self.max_ns.is_none_or(|max| duration_ns <= max)
+    }
+
     /// Whether an event is of a CPU, a thread, and a name that are wanted, as far as its own context tells.
     #[must_use]
     pub fn wants(&self, lane: &LaneFacts, event: &Event<'_>) -> bool {
         let Self { cpus, tids, comms, .. } = self;
         let is_on = || event.cpu().or(lane.cpu).is_some_and(|cpu| cpus.contains(&cpu));
         let is_of = || event.context(TID).is_some_and(|tid| tids.contains(&tid));
-        let is_named = || {
-            let name = event.context_text(COMM).map(String::from_utf8_lossy);
-            name.is_some_and(|name| comms.iter().any(|comm| glob::matches(comm, &name)))
-        };
+        let is_named = || self.wants_name(event.context_text(COMM).map(String::from_utf8_lossy).as_deref());
         (cpus.is_empty() || is_on()) && (tids.is_empty() || is_of()) && (comms.is_empty() || is_named())
     }
 }

@@ -92,17 +92,17 @@ pub fn distribution_of(
     Table { class, ..distribution(title, durations, &wishes) }
 }
 
-/// Leaves the first rows, and says how many there are beyond.
+/// Leaves the first rows of a table, and says how many there are beyond.
 pub fn shorten(table: &mut Table, top: Option<usize>) {
-    let kept = top.unwrap_or(usize::MAX).min(table.rows.len());
-    table.omitted += (table.rows.len() - kept) as u64;
-    table.rows.truncate(kept);
+    table.omitted += leave(&mut table.rows, top);
 }
 
-/// Whether somebody wants to know of something that takes so long.
-#[must_use]
-pub fn is_wanted(wishes: &Wishes, duration_ns: u64) -> bool {
-    wishes.min_ns.is_none_or(|min| min <= duration_ns) && wishes.max_ns.is_none_or(|max| duration_ns <= max)
+/// Leaves the first rows; how many there are beyond.
+pub fn leave<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
+    let kept = top.unwrap_or(rows.len()).min(rows.len());
+    let omitted = rows.len() - kept;
+    rows.truncate(kept);
+    omitted as u64
 }
 
 /// A sum that may be too large for 64 bits.

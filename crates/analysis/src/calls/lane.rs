@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, Comm, Entry, Exit, Place, Rows, Settings, Summary, Watch, comm, touches};
+use super::{CallId, Entry, Exit, Place, Rows, Settings, Summary, Watch, touches};
 use crate::events::Meaning;
-use crate::roles::{PID, TID, fork, switch, thread_state};
+use crate::roles::{COMM, PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
-use crate::{LaneFacts, Notes, Slot};
+use crate::{Comm, LaneFacts, Notes, Slot};
 
 /// What a CPU has done since its last switch in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub struct Run<A, B, R> {
     /// The thread that the switch named.
     pub next: i32,
     /// Its name.
-    pub comm: Option<Comm>,
+    pub comm: Comm,
     /// Which thread is of which process, as an event says.
     pub said: Option<(i32, i32)>,
     /// Calls that cross its ends.
@@ -27,7 +27,14 @@ pub struct Run<A, B, R> {
 
 impl<A, B, R: Default> Default for Run<A, B, R> {
     fn default() -> Self {
-        Self { begin: None, next: 0, comm: None, said: None, summary: Summary::default(), rows: R::default() }
+        Self {
+            begin: None,
+            next: 0,
+            comm: Comm::default(),
+            said: None,
+            summary: Summary::default(),
+            rows: R::default(),
+        }
     }
 }
 
@@ -77,7 +84,7 @@ pub struct Told {
     /// Its process.
     pub pid: Option<i32>,
     /// Its name.
-    pub comm: Option<Comm>,
+    pub comm: Comm,
 }
 
 /// A lane while it is read.
@@ -102,10 +109,6 @@ type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Row
 #[must_use]
 pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
     ThreadKey { host, tid: -1 - (cpu & 0x7fff_fffe) as i32 }
-}
-
-fn small(number: Option<i64>) -> Option<i32> {
-    number.and_then(|number| i32::try_from(number).ok())
 }
 
 impl<'a, W: Watch> CallLane<'a, W> {
@@ -208,7 +211,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         if run.said.is_some() || context[PID] == Slot::Absent || context[TID] == Slot::Absent {
             return;
         }
-        run.said = small(meaning.event.context(TID)).zip(small(meaning.event.context(PID)));
+        run.said = meaning.event.small_context(TID).zip(meaning.event.small_context(PID));
         if let Some((tid, pid)) = run.said.filter(|said| said.0 > 0) {
             self.watch.says(&mut self.totals, self.now, ThreadKey { host: self.facts.host, tid }, pid);
         }
@@ -243,10 +246,10 @@ impl<'a, W: Watch> CallLane<'a, W> {
     ) {
         let place = self.now;
         let host = self.facts.host;
-        let tid = small(meaning.event.context(TID)).filter(|&tid| tid > 0);
+        let tid = meaning.event.small_context(TID).filter(|&tid| tid > 0);
         let key = tid.map_or(unknown_key(host, cpu), |tid| ThreadKey { host, tid });
-        let said = tid.zip(small(meaning.event.context(PID)));
-        let comm = meaning.event.context_text(crate::roles::COMM).map(comm);
+        let said = tid.zip(meaning.event.small_context(PID));
+        let comm = meaning.event.comm(&meaning.event.class.context[COMM]);
         if let Some((_, pid)) = said {
             self.watch.says(&mut self.totals, place, key, pid);
         }
@@ -257,8 +260,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
     /// The CPU changes threads.
     #[inline]
     pub fn switch<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
-        let prev = small(meaning.integer(switch::PREV_TID));
-        let next = small(meaning.integer(switch::NEXT_TID));
+        let prev = meaning.small(switch::PREV_TID);
+        let next = meaning.small(switch::NEXT_TID);
         let (Some(prev), Some(next)) = (prev, next) else { return };
         let (cpu, at) = self.at(meaning);
         let (place, host) = (self.now, self.facts.host);
@@ -267,34 +270,34 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
         if run.summary.is_touched || is_dead || run.begin.is_none() || !run.rows.is_empty() {
             let mut run = std::mem::take(run);
-            run.comm = meaning.text(switch::PREV_COMM).map(comm);
+            run.comm = meaning.comm(switch::PREV_COMM);
             let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
             notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead, run }).into());
         }
         let run = &mut self.cpus[at].1;
         (run.begin, run.next, run.said) = (Some(place), next, None);
-        run.comm = if next == 0 { None } else { meaning.text(switch::NEXT_COMM).map(comm) };
+        run.comm = if next == 0 { Comm::default() } else { meaning.comm(switch::NEXT_COMM) };
     }
 
     /// A thread is made.
     pub fn fork<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
-        let told = |tid, pid, name: Option<&[u8]>| {
-            let tid = small(meaning.integer(tid)).filter(|&tid| tid > 0)?;
+        let told = |tid, pid, comm: Comm| {
+            let tid = meaning.small(tid).filter(|&tid| tid > 0)?;
             let key = ThreadKey { host: self.facts.host, tid };
-            Some(Told { key, pid: small(meaning.integer(pid)), comm: name.map(comm) })
+            Some(Told { key, pid: meaning.small(pid), comm })
         };
-        let Some(child) = told(fork::CHILD_TID, fork::CHILD_PID, meaning.text(fork::CHILD_COMM)) else { return };
-        let parent = told(fork::PARENT_TID, fork::PARENT_PID, None);
+        let Some(child) = told(fork::CHILD_TID, fork::CHILD_PID, meaning.comm(fork::CHILD_COMM)) else { return };
+        let parent = told(fork::PARENT_TID, fork::PARENT_PID, Comm::default());
         notes.push(self.now.time, Note::Fork { place: self.now, child, parent }.into());
     }
 
     /// A thread that was there before.
     pub fn known<N: From<NoteOf<W>>>(&mut self, meaning: &Meaning<'_>, notes: &mut Notes<N>) {
-        let tid = small(meaning.integer(thread_state::KNOWN_TID)).filter(|&tid| tid > 0);
+        let tid = meaning.small(thread_state::KNOWN_TID).filter(|&tid| tid > 0);
         let Some(tid) = tid else { return };
         let key = ThreadKey { host: self.facts.host, tid };
-        let pid = small(meaning.integer(thread_state::KNOWN_PID));
-        let told = Told { key, pid, comm: meaning.text(thread_state::KNOWN_COMM).map(comm) };
+        let pid = meaning.small(thread_state::KNOWN_PID);
+        let told = Told { key, pid, comm: meaning.comm(thread_state::KNOWN_COMM) };
         notes.push(self.now.time, Note::Known { place: self.now, told }.into());
     }
 }

@@ -7,7 +7,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Comm, Place, Summary};
+use super::{Place, Summary};
+use crate::Comm;
 
 /// Where a CPU is: its lane, and its number.
 pub type CpuAt = (u32, u32);
@@ -63,7 +64,7 @@ pub struct Head {
     /// Its end.
     pub end: Place,
     /// The thread's name.
-    pub comm: Option<Comm>,
+    pub comm: Comm,
     /// Which thread is of which process, as an event says.
     pub said: Option<(i32, i32)>,
     /// Something was about the thread.
@@ -97,8 +98,8 @@ impl<A, B, R: Default> Life<A, B, R> {
 
 impl<A, B, R> Life<A, B, R> {
     /// Keeps what a run says of it.
-    pub fn ran(&mut self, tid: i32, end: Place, comm: Option<Comm>, said: Option<(i32, i32)>, is_seen: bool) {
-        latest(&mut self.comm, comm.map(|comm| (end, comm)));
+    pub fn ran(&mut self, tid: i32, end: Place, comm: Comm, said: Option<(i32, i32)>, is_seen: bool) {
+        latest(&mut self.comm, (!comm.is_empty()).then_some((end, comm)));
         latest(&mut self.pid, said.filter(|said| said.0 == tid).map(|said| (end, said.1)));
         self.is_seen |= is_seen;
     }

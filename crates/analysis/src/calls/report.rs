@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Figures, LifeView};
 use crate::answer::{Bounded, Cell, Class, Column};
 use crate::threads::ThreadKey;
-use crate::{Histogram, Wishes, glob};
+use crate::{Histogram, Wishes};
 
 /// Columns of a thread.
 #[must_use]
@@ -89,15 +89,7 @@ pub fn thread_cells<R>(life: &LifeView<R>) -> Vec<Cell> {
 /// Whether somebody wants to know of a thread.
 #[must_use]
 pub fn wants<R>(wishes: &Wishes, life: &LifeView<R>) -> bool {
-    let is_numbered = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(life.key.tid));
-    is_numbered && wants_name(wishes, life.comm.as_deref())
-}
-
-/// Whether somebody wants to know of a name.
-#[must_use]
-pub fn wants_name(wishes: &Wishes, name: Option<&str>) -> bool {
-    let patterns = &wishes.comms;
-    patterns.is_empty() || name.is_some_and(|name| patterns.iter().any(|pattern| glob::matches(pattern, name)))
+    wishes.wants_thread(life.key.tid, || life.comm.clone())
 }
 
 /// Columns of figures of durations.
@@ -128,14 +120,6 @@ pub fn percentile_cells(histogram: &Histogram) -> Vec<Cell> {
     let cell =
         |value: Option<Bounded<u64>>| value.map_or(Cell::Empty, |found| Cell::Duration(Bounded::exact(found.value)));
     histogram.quantiles([0.5, 0.9, 0.99, 0.999]).map(cell).into()
-}
-
-/// Leaves the first rows; how many there are beyond.
-pub fn shorten<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
-    let kept = top.unwrap_or(rows.len()).min(rows.len());
-    let omitted = rows.len() - kept;
-    rows.truncate(kept);
-    omitted as u64
 }
 
 /// A count that is certain.

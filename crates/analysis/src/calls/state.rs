@@ -1,11 +1,11 @@
 //! Calls of threads in the order of time: what crosses the ends of runs, and of parts.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::lane::{CallLane, Note, Run, RunEnd, Told, unknown_key};
 use super::lives::{Border, CpuAt, Head, Life, Piece, latest, life_at};
-use super::{Meeting, Outcome, Place, Rows, Settings, Summary, Watch, comm_text, touches};
+use super::{Meeting, Outcome, Place, Rows, Settings, Summary, Watch, touches};
 use crate::threads::ThreadKey;
 
 /// The last run of each CPU of a lane.
@@ -21,7 +21,7 @@ pub struct CallState<A, B, R> {
     /// The last run of each CPU, by lane.
     cpus: Vec<LaneRuns<A, B, R>>,
     /// Lives of each thread, in the order of their borders.
-    tids: FxHashMap<ThreadKey, Vec<Life<A, B, R>>>,
+    tids: HashMap<ThreadKey, Vec<Life<A, B, R>>>,
     /// Nothing comes before.
     is_anchored: bool,
 }
@@ -46,7 +46,7 @@ pub struct LifeView<R> {
 type LifeOf<W> = Life<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
 type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
 type SummaryOf<W> = Summary<<W as Watch>::Entry, <W as Watch>::Exit>;
-type Tails<W> = FxHashMap<CpuAt, RunOf<W>>;
+type Tails<W> = HashMap<CpuAt, RunOf<W>>;
 
 /// Who counts, and into what.
 struct Sink<'a, W: Watch> {
@@ -101,7 +101,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, tids: FxHashMap::default(), is_anchored: false }
+        Self { cpus, tids: HashMap::default(), is_anchored: false }
     }
 
     /// A note of a lane.
@@ -133,7 +133,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         }
         let life = lives.last_mut().expect("one was made if there was none");
         life.is_seen = true;
-        latest(&mut life.told, told.comm.map(|comm| (place, comm)));
+        latest(&mut life.told, (!told.comm.is_empty()).then_some((place, told.comm)));
         latest(&mut life.pid, told.pid.map(|pid| (place, pid)));
     }
 
@@ -184,7 +184,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         B: Clone,
     {
         let mut sink = Sink { watch, totals };
-        let mut tails: Tails<W> = FxHashMap::default();
+        let mut tails: Tails<W> = HashMap::default();
         for (lane, cpus) in right.cpus.into_iter().enumerate() {
             for (cpu, run) in cpus {
                 let known = self.cpus[lane].iter_mut().find(|known| known.0 == cpu);
@@ -243,7 +243,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         B: Clone,
     {
         let mut sink = Sink { watch, totals };
-        let mut tails: FxHashMap<ThreadKey, Vec<&Run<A, B, R>>> = FxHashMap::default();
+        let mut tails: HashMap<ThreadKey, Vec<&Run<A, B, R>>> = HashMap::default();
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = sink.settings().lanes[lane].host;
             for (cpu, run) in cpus.iter().filter(|cpu| cpu.1.summary.is_touched || !cpu.1.rows.is_empty()) {
@@ -396,7 +396,7 @@ fn over<W: Watch>(
             key,
             incarnation,
             since: whole.border.map(|border| border.place),
-            comm: life.comm.or(life.told).map(|(_, comm)| comm_text(&comm)),
+            comm: life.comm.or(life.told).and_then(|(_, comm)| comm.text()),
             pid: life.pid.map(|(_, pid)| pid),
             rows: whole.rows,
         });

@@ -5,7 +5,8 @@ use hashbrown::HashMap;
 use super::{Cpu, CpuState, Over, Process, Run, State, ThreadRow};
 use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::glob;
+use crate::count::at_least;
+use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 use crate::windows::Windows;
 
@@ -243,9 +244,9 @@ impl Cpu {
         table.plot = Some(Plot::Bars { value: 3 });
         let mut rows: Vec<((u16, Option<i32>), Process)> =
             whole.threads.processes.iter().map(|(key, process)| (*key, process.clone())).collect();
-        rows.retain(|(_, process)| process.threads > 0 && is_named(&self.wishes, process.name().as_deref()));
+        rows.retain(|(_, process)| process.threads > 0 && self.wishes.wants_name(process.name().as_deref()));
         rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.0.cmp(&other.0)));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         let span = self.span();
         for ((_, pid), process) in rows {
             let low = process.run_ns - process.doubt_ns;
@@ -288,11 +289,6 @@ impl Cpu {
     }
 }
 
-fn is_named(wishes: &Wishes, name: Option<&str>) -> bool {
-    let patterns = &wishes.comms;
-    patterns.is_empty() || name.is_some_and(|name| patterns.iter().any(|pattern| glob::matches(pattern, name)))
-}
-
 impl Process {
     fn name(&self) -> Option<String> {
         self.name.and_then(|(_, comm)| comm.text())
@@ -311,24 +307,8 @@ impl ThreadRow {
 
     /// Whether somebody wants to know of it.
     pub(super) fn is_wanted(&self, wishes: &Wishes, id: ThreadId) -> bool {
-        let is_numbered = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(id.key.tid));
-        let lasts =
-            wishes.min_ns.is_none_or(|min| min <= self.run_ns) && wishes.max_ns.is_none_or(|max| self.run_ns <= max);
-        is_numbered && lasts && (wishes.comms.is_empty() || is_named(wishes, self.name().as_deref()))
+        wishes.wants_duration(self.run_ns) && wishes.wants_thread(id.key.tid, || self.name())
     }
-}
-
-/// Leaves the first rows; how many there are beyond.
-fn shorten<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
-    let kept = top.unwrap_or(rows.len()).min(rows.len());
-    let omitted = rows.len() - kept;
-    rows.truncate(kept);
-    omitted as u64
-}
-
-/// A count to which lost events may add.
-fn at_least(value: u64, lost: Option<u64>) -> Bounded<u64> {
-    Bounded { value, low: value, high: lost.map_or(u64::MAX, |lost| value.saturating_add(lost)) }
 }
 
 fn share(part: Bounded<u64>, whole: u64) -> Bounded<f64> {

@@ -1,6 +1,6 @@
 //! What fds are, in the order of time; and so what was read from which file.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::rows::{Act, Limits, Logged, Slow, Sums, Target};
@@ -79,11 +79,11 @@ pub struct SlowUse {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Files {
     pub(super) names: Interner,
-    tables: FxHashMap<Owner, FxHashMap<i32, File>>,
-    threads: FxHashMap<ThreadKey, Current>,
+    tables: HashMap<Owner, HashMap<i32, File>>,
+    threads: HashMap<ThreadKey, Current>,
     /// Of lives that may be over: the bytes, since when.
     past: Vec<(ThreadKey, Place, Kinds)>,
-    pub(super) rows: FxHashMap<FileKey, Sums>,
+    pub(super) rows: HashMap<FileKey, Sums>,
     pub(super) slow: Longest<SlowUse>,
 }
 
@@ -101,10 +101,10 @@ impl Files {
     pub(super) fn new(limits: &Limits) -> Self {
         Self {
             names: Interner::default(),
-            tables: FxHashMap::default(),
-            threads: FxHashMap::default(),
+            tables: HashMap::default(),
+            threads: HashMap::default(),
             past: Vec::new(),
-            rows: FxHashMap::default(),
+            rows: HashMap::default(),
             slow: Longest::new(limits.slow),
         }
     }

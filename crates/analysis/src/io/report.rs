@@ -9,8 +9,8 @@ use super::rows::{Sums, Totals};
 use super::{Io, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::LifeView;
-use crate::calls::report::{Names, count, shorten, thread_cells, thread_columns, wants, wants_name};
-use crate::statistics::{cells, columns, distribution, percentile_cells, percentile_columns};
+use crate::calls::report::{Names, count, thread_cells, thread_columns, wants};
+use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
 
@@ -121,7 +121,7 @@ impl Io {
         table.plot = Some(Plot::Bars { value: 2 });
         let mut rows: Vec<&ThreadRow> = found.threads.iter().filter(|row| row.sums != Sums::default()).collect();
         rows.sort_by_key(|row| (rank(&row.sums), row.life));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         for row in rows {
             let mut cells = row.cells.clone();
             cells.extend(self.sum_cells(&row.sums, Some(&row.kinds)));
@@ -137,7 +137,7 @@ impl Io {
         table.plot = Some(Plot::Bars { value: 1 });
         let mut rows: Vec<_> = found.processes.iter().filter(|(_, (sums, _))| *sums != Sums::default()).collect();
         rows.sort_by_key(|(process, (sums, _))| (rank(sums), **process));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         for ((host, pid), (sums, kinds)) in rows {
             let mut cells = vec![found.names.process(*host, *pid)];
             cells.extend(self.sum_cells(sums, Some(kinds)));
@@ -159,7 +159,7 @@ impl Io {
             .map(|(file, sums)| (file_cells(found, *file), sort_key(found, *file), sums))
             .collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         for (mut cells, _, sums) in rows {
             cells.extend(self.sum_cells(sums, None));
             table.rows.push(cells);
@@ -201,7 +201,7 @@ impl Io {
         for (ns, slow) in found.files.slow.iter() {
             let thread = found.names.thread(slow.key, slow.slow.end);
             let name = if let Cell::Process { name, .. } = &thread { name.as_deref() } else { None };
-            if !wants_name(&self.wishes, name) {
+            if !self.wishes.wants_name(name) {
                 continue;
             }
             let mut cells = vec![

@@ -8,13 +8,13 @@
 //! Calls are counted by the run in which they are entered and left: what they are needed for is the call that is open
 //! when a thread is switched away from.
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::row::{Away, Call, Comm};
+use super::row::{Away, Call};
 use crate::roles::{Role, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::{is_dead, is_runnable};
-use crate::{BoundClass, Event, LaneFacts, Meaning, Notes, Slot};
+use crate::{BoundClass, Comm, Event, LaneFacts, Meaning, Notes, Slot};
 
 /// A lane while it is read.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl LaneCpu {
 impl CpuTail {
     /// Whether a switch away from this thread with this name says that it has got that since.
     pub(super) fn is_renamed(&self, prev: i32, comm: Comm) -> bool {
-        self.next == prev && comm != self.comm && comm != Comm::default()
+        self.next == prev && comm != self.comm && !comm.is_empty()
     }
 }
 
@@ -165,24 +165,11 @@ pub struct Rename {
 
 const _: () = assert!(size_of::<Note>() <= 72, "notes are written and read again for each switch");
 
-pub(super) fn small(number: Option<i64>) -> Option<i32> {
-    number.and_then(|number| i32::try_from(number).ok())
-}
-
-fn comm(text: Option<&[u8]>) -> Comm {
-    let mut comm = Comm::default();
-    if let Some(text) = text {
-        let length = text.len().min(comm.len());
-        comm[..length].copy_from_slice(&text[..length]);
-    }
-    comm
-}
-
 /// For each class of events the call that it is the entry of, if its name says that, and the names. A call whose name is in
 /// a field is called as its class.
 pub(super) fn calls(classes: &[BoundClass]) -> (Vec<Call>, Vec<String>) {
     let mut names: Vec<String> = Vec::new();
-    let mut places: FxHashMap<String, u32> = FxHashMap::default();
+    let mut places: HashMap<String, u32> = HashMap::default();
     let mut call = |class: &BoundClass| {
         let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
         let name = match &entry.slots[syscall_entry::ENTRY_NAME] {
@@ -246,18 +233,19 @@ impl<'a> Lane<'a> {
             }
             Role::Switch => self.switch(meaning, notes),
             Role::Waking | Role::Wakeup => self.wake(meaning),
-            Role::Fork => small(meaning.integer(fork::CHILD_TID)).map(|tid| {
-                let pid = small(meaning.integer(fork::CHILD_PID));
-                let parent = small(meaning.integer(fork::PARENT_TID)).filter(|&parent| parent != 0);
-                let parent = parent.zip(small(meaning.integer(fork::PARENT_PID)));
-                Note::Fork(Named { tid, pid, comm: comm(meaning.text(fork::CHILD_COMM)) }, parent)
+            Role::Fork => meaning.small(fork::CHILD_TID).map(|tid| {
+                let pid = meaning.small(fork::CHILD_PID);
+                let parent = meaning.small(fork::PARENT_TID).filter(|&parent| parent != 0);
+                let parent = parent.zip(meaning.small(fork::PARENT_PID));
+                Note::Fork(Named { tid, pid, comm: meaning.comm(fork::CHILD_COMM) }, parent)
             }),
-            Role::ThreadState => small(meaning.integer(thread_state::KNOWN_TID)).map(|tid| {
-                let pid = small(meaning.integer(thread_state::KNOWN_PID));
-                Note::Known(Named { tid, pid, comm: comm(meaning.text(thread_state::KNOWN_COMM)) })
+            Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|tid| {
+                let pid = meaning.small(thread_state::KNOWN_PID);
+                Note::Known(Named { tid, pid, comm: meaning.comm(thread_state::KNOWN_COMM) })
             }),
-            Role::Rename => small(meaning.integer(priority::CHANGED_TID))
-                .map(|tid| Note::Known(Named { tid, pid: None, comm: comm(meaning.text(priority::NEW_COMM)) })),
+            Role::Rename => meaning
+                .small(priority::CHANGED_TID)
+                .map(|tid| Note::Known(Named { tid, pid: None, comm: meaning.comm(priority::NEW_COMM) })),
             _ => None,
         };
         if let Some(note) = note {
@@ -267,26 +255,24 @@ impl<'a> Lane<'a> {
 
     fn entered(&self, meaning: Meaning<'_>) -> Call {
         match self.calls[meaning.event.number] {
-            Call::None => {
-                small(meaning.integer(syscall_entry::ENTRY_NUMBER)).map_or(Call::Numbered(-1), Call::Numbered)
-            }
+            Call::None => meaning.small(syscall_entry::ENTRY_NUMBER).map_or(Call::Numbered(-1), Call::Numbered),
             call => call,
         }
     }
 
     fn wake(&self, meaning: Meaning<'_>) -> Option<Note> {
-        let tid = small(meaning.integer(wake::WOKEN_TID))?;
+        let tid = meaning.small(wake::WOKEN_TID)?;
         let target = meaning.integer(wake::TARGET_CPU).and_then(|cpu| u32::try_from(cpu).ok());
         let (is_wakeup, cpu) = (meaning.role == Role::Wakeup, self.number(meaning.event));
-        Some(Note::Wake(Wake { tid, target, is_wakeup, cpu, comm: comm(meaning.text(wake::WOKEN_COMM)) }))
+        Some(Note::Wake(Wake { tid, target, is_wakeup, cpu, comm: meaning.comm(wake::WOKEN_COMM) }))
     }
 
     fn switch(&mut self, event: Meaning<'_>, notes: &mut Notes<Note>) -> Option<Note> {
-        let prev = small(event.integer(switch::PREV_TID))?;
-        let next = small(event.integer(switch::NEXT_TID))?;
+        let prev = event.small(switch::PREV_TID)?;
+        let next = event.small(switch::NEXT_TID)?;
         let (time, number, facts) = (event.event.time, self.number(event.event), self.facts);
         let cpu = self.cpu(number);
-        let (prev_comm, next_comm) = (comm(event.text(switch::PREV_COMM)), comm(event.text(switch::NEXT_COMM)));
+        let (prev_comm, next_comm) = (event.comm(switch::PREV_COMM), event.comm(switch::NEXT_COMM));
         let seen = std::mem::take(&mut cpu.seen);
         let tail = cpu.known.tail.replace(CpuTail { time, next, comm: next_comm });
         match tail {
@@ -308,7 +294,7 @@ impl<'a> Lane<'a> {
             cpu: number,
             prev,
             next,
-            next_prio: small(event.integer(switch::NEXT_PRIO)),
+            next_prio: event.small(switch::NEXT_PRIO),
             seen,
             next_comm,
         }))

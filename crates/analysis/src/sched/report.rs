@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::row::{self, Row, STATES, Start, Times};
+use super::row::{Row, STATES, Start, Times};
 use super::whole::{Lives, Waker, Whole};
 use super::{Sched, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::threads::ThreadId;
-use crate::{Histogram, Merge, glob};
+use crate::{Histogram, Merge};
 
 /// Rows of the longest wakeups where nobody says how many.
 const TOP: usize = 10;
@@ -60,20 +60,13 @@ impl Sched {
     /// Whether somebody wants to know of the wakeup.
     pub(super) fn wants(&self, thread: ThreadId, start: Start, ns: u64) -> bool {
         let wishes = &self.wishes;
-        let lasts = wishes.min_ns.is_none_or(|min| min <= ns) && wishes.max_ns.is_none_or(|max| ns <= max);
-        lasts && self.wants_cpu(start.cpu) && self.wants_thread(thread, || row::name(&start.comm))
-    }
-
-    /// Whether somebody wants to know of the thread.
-    fn wants_thread(&self, thread: ThreadId, name: impl FnOnce() -> Option<String>) -> bool {
-        let Self { wishes, .. } = self;
-        let is_numbered = wishes.tids.is_empty() || wishes.tids.contains(&i64::from(thread.key.tid));
-        let matches = |name: String| wishes.comms.iter().any(|pattern| glob::matches(pattern, &name));
-        is_numbered && (wishes.comms.is_empty() || name().is_some_and(matches))
+        wishes.wants_duration(ns)
+            && self.wants_cpu(start.cpu)
+            && wishes.wants_thread(thread.key.tid, || start.comm.text())
     }
 
     fn wants_life(&self, life: &Whole<'_>) -> bool {
-        self.wants_thread(life.id, || life.row.name())
+        self.wishes.wants_thread(life.id.key.tid, || life.row.name())
     }
 
     /// Lives that somebody wants to know of, those with the largest `size` first; those with none are left out.

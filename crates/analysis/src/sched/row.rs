@@ -14,11 +14,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Histogram;
 use crate::threads::{Life, ThreadId};
-
-/// A thread's name as the kernel has it: up to 16 bytes, filled with zeros; all zeros is none.
-pub(super) type Comm = [u8; 16];
+use crate::{Comm, Histogram};
 
 /// The system call that a thread is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,11 +56,6 @@ pub(super) struct Wait {
     pub(super) target: Option<u32>,
     /// The target is a wakeup's, which knows better than a waking.
     pub(super) is_woken: bool,
-}
-
-pub(super) fn name(comm: &Comm) -> Option<String> {
-    let end = comm.iter().position(|&byte| byte == 0).unwrap_or(comm.len());
-    (end > 0).then(|| String::from_utf8_lossy(&comm[..end]).into_owned())
 }
 
 impl Wait {
@@ -224,13 +216,13 @@ impl Row {
 
     /// Something says its name.
     pub(super) fn name_it(&mut self, comm: Comm, time: i64) {
-        if comm != Comm::default() && (self.comm == Comm::default() || self.named <= time) {
+        if !comm.is_empty() && (self.comm.is_empty() || self.named <= time) {
             (self.comm, self.named) = (comm, time);
         }
     }
 
     pub(super) fn name(&self) -> Option<String> {
-        name(&self.comm)
+        self.comm.text()
     }
 
     /// It is made.

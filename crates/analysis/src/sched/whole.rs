@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use hashbrown::HashMap;
 
 use super::row::{Call, Now, Row, Times, Who};
 use super::{CpuHead, Priority, Sched, State, Wakeup, Wakeups};
@@ -77,8 +77,8 @@ impl Sched {
     }
 
     /// Runs that CPUs were in when they began to record, by thread, the earliest first.
-    fn firsts(&self, state: &State) -> FxHashMap<ThreadKey, Vec<First>> {
-        let mut firsts: FxHashMap<ThreadKey, Vec<First>> = FxHashMap::default();
+    fn firsts(&self, state: &State) -> HashMap<ThreadKey, Vec<First>> {
+        let mut firsts: HashMap<ThreadKey, Vec<First>> = HashMap::default();
         for (lane, cpu, head) in state.heads().filter(|(_, _, head)| head.prev != 0) {
             let begin = self.lanes[lane].span_ns.map_or(head.time, |span| span.0.min(head.time));
             firsts.entry(self.key(lane, head.prev)).or_default().push(First { begin, cpu, head });

@@ -6,10 +6,11 @@ use super::rows::{CallRow, Detail, Others, Slow};
 use super::{State, Syscalls};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::report::{
-    Names, count, figure_cells, figure_columns, percentile_cells, percentile_columns, shorten, thread_cells,
-    thread_columns, wants,
+    Names, count, figure_cells, figure_columns, percentile_cells, percentile_columns, thread_cells, thread_columns,
+    wants,
 };
 use crate::calls::{CallId, Figures, LifeView};
+use crate::statistics::leave;
 use crate::threads::ThreadKey;
 use crate::{Bins, Histogram, Merge};
 
@@ -117,7 +118,7 @@ impl Syscalls {
         table.plot = Some(Plot::Bars { value: 3 });
         let mut rows: Vec<(&CallId, &Whole)> = found.calls.iter().filter(|(_, whole)| whole.is_any()).collect();
         rows.sort_by(|one, other| other.1.figures.total.cmp(&one.1.figures.total).then(one.0.cmp(other.0)));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         for (call, whole) in rows {
             let mut cells = vec![self.syscall(*call), count(whole.figures.count), count(whole.errors)];
             cells.extend(figure_cells(&whole.figures));
@@ -137,7 +138,7 @@ impl Syscalls {
         let mut table = Table::new("per-thread", "System calls of threads", columns);
         table.plot = Some(Plot::Bars { value: 5 });
         let mut rows: Vec<&ThreadRow> = found.threads.iter().collect();
-        table.omitted = shorten(&mut rows, self.wishes.top) + found.dropped;
+        table.omitted = leave(&mut rows, self.wishes.top) + found.dropped;
         for ((_, _, call), thread, row) in rows {
             let mut cells = thread.clone();
             cells.extend([self.syscall(*call), count(row.figures.count), count(row.errors)]);
@@ -160,7 +161,7 @@ impl Syscalls {
             found.calls.iter().flat_map(|(call, whole)| whole.detail.errors.iter().map(move |row| (call, row)));
         let mut rows: Vec<(u64, &CallId, u16)> = errors.map(|(call, (errno, count))| (*count, call, *errno)).collect();
         rows.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(other.1)).then(one.2.cmp(&other.2)));
-        table.omitted = shorten(&mut rows, self.wishes.top);
+        table.omitted = leave(&mut rows, self.wishes.top);
         for (times, call, errno) in rows {
             table.rows.push(vec![self.syscall(*call), Cell::Integer(i64::from(errno)), count(times)]);
         }
