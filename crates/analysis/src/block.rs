@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
-use crate::longest::Longest;
+use crate::ranking::Ranking;
 use crate::roles::{Role, block, disk_state};
 use crate::windows::Windows;
 use crate::{
@@ -88,7 +88,7 @@ pub struct State {
 struct Sums {
     devices: BTreeMap<DeviceKey, Device>,
     names: BTreeMap<DeviceKey, Box<[u8]>>,
-    longest: Longest<Long>,
+    longest: Ranking<Long>,
 }
 
 /// What a lane tells; sectors are those of the keys.
@@ -258,7 +258,7 @@ impl Analysis for Block {
     }
 
     fn init(&self) -> State {
-        let longest = Longest::new(self.wishes.top.unwrap_or(LONGEST));
+        let longest = Ranking::new(Some(self.wishes.top.unwrap_or(LONGEST)));
         let sums = Sums { devices: BTreeMap::new(), names: BTreeMap::new(), longest };
         State { queued: Chains::new(false, OPEN_MAX), issued: Chains::new(false, OPEN_MAX), sums }
     }

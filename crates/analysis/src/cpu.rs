@@ -346,13 +346,13 @@ impl Over {
             self.processes.entry((id.key.host, row.pid)).or_default().add(id, &row, has_run);
         }
         if has_run && row.is_wanted(wishes, id) {
-            self.rows.push(row.run_ns, (id, row));
+            self.rows.push(row.run_ns, || (id, row));
         }
     }
 
     /// Adds what follows; `lives_before` says how many lives of a thread were before.
     fn merge(&mut self, right: Self, lives_before: impl Fn(ThreadKey) -> u32) {
-        self.rows.merge(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
+        self.rows.merge_changed(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
         for (key, process) in right.processes {
             self.processes.entry(key).or_default().join(&process);
         }

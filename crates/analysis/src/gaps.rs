@@ -20,7 +20,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::longest::Longest;
+use crate::ranking::Ranking;
 use crate::windows::Windows;
 use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
 use busy::Busy;
@@ -50,7 +50,7 @@ struct Edges {
     /// Its first and its last event.
     ends: Option<(i64, i64)>,
     /// From when to when.
-    gaps: Longest<(i64, i64)>,
+    gaps: Ranking<(i64, i64)>,
 }
 
 /// A lane while it is read.
@@ -86,13 +86,13 @@ impl Gaps {
         Edges { ends: None, gaps: self.none() }
     }
 
-    fn none(&self) -> Longest<(i64, i64)> {
-        Longest::new(self.wishes.top.unwrap_or(LONGEST))
+    fn none(&self) -> Ranking<(i64, i64)> {
+        Ranking::new(Some(self.wishes.top.unwrap_or(LONGEST)))
     }
 
     /// A lane had no event in this time.
     #[inline]
-    fn gap(&self, gaps: &mut Longest<(i64, i64)>, begin: i64, end: i64) {
+    fn gap(&self, gaps: &mut Ranking<(i64, i64)>, begin: i64, end: i64) {
         let length = begin.abs_diff(end);
         if self.wishes.wants_duration(length) {
             gaps.push(length, || (begin, end));
@@ -100,7 +100,7 @@ impl Gaps {
     }
 
     /// The gaps of all lanes together.
-    fn overall(&self, busy: &Busy) -> Longest<(i64, i64)> {
+    fn overall(&self, busy: &Busy) -> Ranking<(i64, i64)> {
         let mut gaps = self.none();
         for (begin, end) in busy.gaps() {
             self.gap(&mut gaps, begin, end);
@@ -111,7 +111,7 @@ impl Gaps {
 
 impl Edges {
     /// Adds what comes after.
-    fn merge(&mut self, later: Self, gap: impl FnOnce(&mut Longest<(i64, i64)>, i64, i64)) {
+    fn merge(&mut self, later: Self, gap: impl FnOnce(&mut Ranking<(i64, i64)>, i64, i64)) {
         if let Some(((_, last), (first, _))) = self.ends.zip(later.ends) {
             gap(&mut self.gaps, last, first);
         }
@@ -203,8 +203,8 @@ impl Analysis for Gaps {
         let mut table = Table::new("gaps", "The longest times without an event: of all lanes, and of each", columns);
         table.plot = Some(Plot::Bars { value: 4 });
         table.span_ns = crate::setup::span_ns(&self.lanes);
-        let mut rows = |name: [Cell; 2], gaps: &Longest<(i64, i64)>, holes: &Windows| {
-            for (length, &(begin, end)) in gaps.iter() {
+        let mut rows = |name: [Cell; 2], gaps: &Ranking<(i64, i64)>, holes: &Windows| {
+            for (length, &(begin, end)) in gaps.sorted() {
                 let kind = if holes.touch(begin, end) { "loss" } else { "quiet" };
                 let mut row = name.to_vec();
                 row.extend([Cell::Timestamp(begin), Cell::Timestamp(end), Cell::Duration(Bounded::exact(length))]);

@@ -16,6 +16,7 @@ mod tests;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, irq, softirq};
 use crate::{
     Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Windows,
@@ -67,30 +68,20 @@ enum First {
     Exit(i64),
 }
 
-/// Something that took long: when it began, how long it took, what it was.
+/// Something that took long: when it began, what it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct Long {
-    /// The longest first.
-    ns: std::cmp::Reverse<u64>,
     begin: i64,
     host: u16,
     source: Source,
 }
 
-/// The longest services and waits, and a few more.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Longest {
-    rows: Vec<Long>,
-    /// What one must take to be among them.
-    bar_ns: u64,
-}
-
 /// What is known of the CPUs of a lane, in a part of the trace.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LaneState {
     services: HashMap<Source, Service>,
-    served: Longest,
-    waited: Longest,
+    served: Ranking<Long>,
+    waited: Ranking<Long>,
 }
 
 /// What is known behind a part of the trace.
@@ -154,47 +145,23 @@ impl Scope<'_> {
     }
 
     fn wants(&self, source: Source, ns: u64) -> bool {
-        let Wishes { min_ns, max_ns, cpus, .. } = self.wishes;
-        let lasts = min_ns.is_none_or(|min| min <= ns) && max_ns.is_none_or(|max| ns <= max);
-        lasts && (cpus.is_empty() || cpus.contains(&source.cpu))
+        self.wishes.wants_duration(ns) && self.wants_cpu(source.cpu)
     }
 
-    fn top(&self) -> usize {
-        self.wishes.top.unwrap_or(TOP)
-    }
-
-    fn long(&self, source: Source, begin: i64, ns: u64) -> Long {
-        Long { ns: std::cmp::Reverse(ns), begin, host: self.facts.host, source }
+    fn long(&self, source: Source, begin: i64) -> Long {
+        Long { begin, host: self.facts.host, source }
     }
 }
 
-impl Longest {
-    #[inline]
-    fn add(&mut self, top: usize, long: Long) {
-        if long.ns.0 >= self.bar_ns {
-            self.rows.push(long);
-            if self.rows.len() >= 2 * top + 16 {
-                self.prune(top);
-            }
-        }
-    }
-
-    fn prune(&mut self, top: usize) {
-        self.rows.sort_unstable();
-        self.rows.truncate(top);
-        if self.rows.len() == top {
-            self.bar_ns = self.rows.last().map_or(u64::MAX, |long| long.ns.0);
-        }
-    }
-
-    fn merge(&mut self, top: usize, later: Self) {
-        self.rows.extend(later.rows);
-        self.prune(top);
+impl LaneState {
+    fn new(wishes: &Wishes) -> Self {
+        let longest = || Ranking::new(Some(wishes.top.unwrap_or(TOP)));
+        Self { services: HashMap::default(), served: longest(), waited: longest() }
     }
 }
 
 impl Service {
-    fn entry(&mut self, scope: Scope<'_>, source: Source, time: i64, waited: &mut Longest) {
+    fn entry(&mut self, scope: Scope<'_>, source: Source, time: i64, waited: &mut Ranking<Long>) {
         self.first.get_or_insert(First::Entry);
         self.lost_inside += u64::from(self.open.is_some());
         self.open = Some(time);
@@ -205,7 +172,7 @@ impl Service {
         }
     }
 
-    fn exit(&mut self, scope: Scope<'_>, source: Source, time: i64, served: &mut Longest) {
+    fn exit(&mut self, scope: Scope<'_>, source: Source, time: i64, served: &mut Ranking<Long>) {
         match self.open.take() {
             Some(begin) => self.served(scope, source, (begin, time), served),
             None if self.first.is_some() => self.lost_inside += 1,
@@ -219,21 +186,21 @@ impl Service {
         raised.get_or_insert(time);
     }
 
-    fn served(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), served: &mut Longest) {
+    fn served(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), served: &mut Ranking<Long>) {
         let ns = begin.abs_diff(end);
         if !scope.is_whole(begin, end) {
             self.lost_inside += 1;
         } else if scope.wants(source, ns) {
             self.durations.record(ns);
-            served.add(scope.top(), scope.long(source, begin, ns));
+            served.push(ns, || scope.long(source, begin));
         }
     }
 
-    fn waited(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), waited: &mut Longest) {
+    fn waited(&mut self, scope: Scope<'_>, source: Source, (begin, end): (i64, i64), waited: &mut Ranking<Long>) {
         let ns = begin.abs_diff(end);
         if scope.is_whole(begin, end) && scope.wants(source, ns) {
             self.waits.record(ns);
-            waited.add(scope.top(), scope.long(source, begin, ns));
+            waited.push(ns, || scope.long(source, begin));
         }
     }
 
@@ -245,7 +212,13 @@ impl Service {
     }
 
     /// Adds what followed; that knows now whether it was being served, and since when it was raised.
-    fn append(&mut self, scope: Scope<'_>, source: Source, later: Self, longest: (&mut Longest, &mut Longest)) {
+    fn append(
+        &mut self,
+        scope: Scope<'_>,
+        source: Source,
+        later: Self,
+        longest: (&mut Ranking<Long>, &mut Ranking<Long>),
+    ) {
         let (served, waited) = longest;
         match later.first {
             None => {}
@@ -316,13 +289,13 @@ impl Analysis for Irq {
     }
 
     fn init(&self) -> State {
-        State { lanes: vec![LaneState::default(); self.lanes.len()] }
+        State { lanes: vec![LaneState::new(&self.wishes); self.lanes.len()] }
     }
 
     fn enter(&self, lane: usize) -> Lane<'_> {
         let scope = self.scope(lane);
         let cpu = scope.facts.cpu.unwrap_or(lane as u32);
-        Lane { scope, cpu, state: LaneState::default() }
+        Lane { scope, cpu, state: LaneState::new(&self.wishes) }
     }
 
     fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, _: &mut Notes<()>) {
@@ -342,8 +315,8 @@ impl Analysis for Irq {
                 let longest = (&mut known.served, &mut known.waited);
                 known.services.entry(source).or_default().append(scope, source, service, longest);
             }
-            known.served.merge(scope.top(), later.served);
-            known.waited.merge(scope.top(), later.waited);
+            known.served.merge(later.served);
+            known.waited.merge(later.waited);
         }
     }
 

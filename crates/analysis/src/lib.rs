@@ -31,7 +31,6 @@ pub mod io;
 pub mod irq;
 pub mod key;
 mod keyed;
-mod longest;
 pub mod mapping;
 mod merge;
 mod names;

@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::chains::{Chains, Fate, OPEN_MAX, Timed};
 use crate::key::{Key, Label};
-use crate::longest::Longest;
 use crate::mapping::{Mapping, Pattern, Section};
+use crate::ranking::Ranking;
 use crate::roles::{Role, pair};
 use crate::windows::Windows;
 use crate::{
@@ -109,7 +109,7 @@ struct Sums {
     groups: HashMap<Key, Group>,
     /// Groups beyond [`GROUPS_MAX`] together.
     others: Group,
-    longest: Longest<Long>,
+    longest: Ranking<Long>,
     alone: Alone,
     without_key: u64,
     given_up: u64,
@@ -335,7 +335,7 @@ impl Analysis for Pairs {
         let sums = Sums {
             groups: HashMap::new(),
             others: Group::default(),
-            longest: Longest::new(self.wishes.top.unwrap_or(LONGEST)),
+            longest: Ranking::new(Some(self.wishes.top.unwrap_or(LONGEST))),
             alone: Alone::default(),
             without_key: 0,
             given_up: 0,

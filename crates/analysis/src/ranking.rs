@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The rows that rank highest, or all.
+/// The rows that rank highest, or all. Where rows rank alike, the lower ones are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ranking<T> {
     wanted: Option<usize>,
@@ -28,23 +28,32 @@ impl<T: Ord> Ranking<T> {
         self.count
     }
 
-    /// The rows that may be wanted, in no order.
-    pub fn rows(&self) -> impl Iterator<Item = &T> {
-        self.rows.iter().map(|(_, row)| row)
+    /// Ranks and rows, the highest first.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<(u64, &T)> {
+        let mut rows: Vec<(u64, &T)> = self.rows.iter().map(|(rank, row)| (*rank, row)).collect();
+        rows.sort_unstable_by(|one, other| other.0.cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+        rows.truncate(self.wanted.unwrap_or(usize::MAX));
+        rows
     }
 
-    /// Adds a row. Of rows of one rank, the lower ones count.
+    /// Adds a row, which is asked for only if it may be wanted.
     #[inline]
-    pub fn push(&mut self, rank: u64, row: T) {
+    pub fn push(&mut self, rank: u64, row: impl FnOnce() -> T) {
         self.count += 1;
         if rank >= self.least {
-            self.rows.push((rank, row));
+            self.rows.push((rank, row()));
             self.shorten(SLACK);
         }
     }
 
+    /// Adds those of another part.
+    pub fn merge(&mut self, other: Self) {
+        self.merge_changed(other, |_| {});
+    }
+
     /// Adds those of another part, changed by `change`.
-    pub fn merge(&mut self, other: Self, mut change: impl FnMut(&mut T)) {
+    pub fn merge_changed(&mut self, other: Self, mut change: impl FnMut(&mut T)) {
         self.count += other.count;
         for (rank, mut row) in other.rows {
             if rank >= self.least {
@@ -85,18 +94,29 @@ mod tests {
         for wanted in [0, 1, 10, 700, 6000] {
             let mut parts: Vec<Ranking<usize>> = (0..7).map(|_| Ranking::new(Some(wanted))).collect();
             for &(rank, row) in &all {
-                parts[random.below(7)].push(rank, row);
+                parts[random.below(7)].push(rank, || row);
             }
             let mut whole = Ranking::new(Some(wanted));
-            parts.into_iter().for_each(|part| whole.merge(part, |_| {}));
-            let mut found: Vec<(u64, usize)> = whole.rows.clone();
+            parts.into_iter().for_each(|part| whole.merge(part));
+            let found: Vec<(u64, usize)> = whole.sorted().into_iter().map(|(rank, row)| (rank, *row)).collect();
             let mut expected = all.clone();
-            for rows in [&mut found, &mut expected] {
-                rows.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
-                rows.truncate(wanted);
-            }
+            expected.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+            expected.truncate(wanted);
             assert_eq!(found, expected, "{wanted}");
             assert_eq!(whole.count(), 5000);
         }
+    }
+
+    #[test]
+    fn the_highest_come_first_whatever_the_order() {
+        let mut longest = Ranking::new(Some(3));
+        for (length, what) in [(5, 'e'), (7, 'b'), (1, 'x'), (7, 'a'), (5, 'd')] {
+            longest.push(length, || what);
+        }
+        assert_eq!(longest.sorted(), [(7, &'a'), (7, &'b'), (5, &'d')]);
+        let mut other = Ranking::new(Some(3));
+        other.push(6, || 'c');
+        other.merge(longest);
+        assert_eq!(other.sorted().into_iter().map(|row| *row.1).collect::<String>(), "abc");
     }
 }

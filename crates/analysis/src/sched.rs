@@ -17,10 +17,12 @@ mod row;
 mod tests;
 mod whole;
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::{ThreadId, ThreadKey, Threads};
 use crate::windows::Windows;
@@ -83,21 +85,18 @@ struct Wakeup {
 }
 
 /// What wakeups add up to.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Wakeups {
     /// By who is woken, and by whom: all waits, and the time of those that were measured.
     wakers: KeyTable<(ThreadId, Who), Times>,
     priorities: BTreeMap<Option<i32>, Priority>,
     /// Measured ones that ended on another CPU than was meant.
     wrong_cpu: u64,
-    /// The longest ones, in any order, and a few more.
-    longest: Vec<Wakeup>,
-    /// What a wakeup must take to be among them.
-    bar_ns: u64,
+    longest: Ranking<Wakeup>,
 }
 
 /// What is known behind a part of the trace.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct State {
     /// By lane, then by CPU.
     cpus: Vec<Vec<CpuState>>,
@@ -163,6 +162,11 @@ impl Sched {
 }
 
 impl Wakeups {
+    fn new(top: usize) -> Self {
+        let (wakers, priorities) = (KeyTable::default(), BTreeMap::new());
+        Self { wakers, priorities, wrong_cpu: 0, longest: Ranking::new(Some(top)) }
+    }
+
     /// A thread has waited for a CPU.
     fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) {
         let ns = waited.begin.abs_diff(waited.end);
@@ -186,24 +190,10 @@ impl Wakeups {
         row.latencies.record(ns);
         priority.latencies.record(ns);
         self.wrong_cpu += u64::from(waited.wait.target.is_some_and(|target| target != start.cpu));
-        if ns >= self.bar_ns {
-            self.longest.push(Wakeup { thread, waited, start });
-            if self.longest.len() >= 2 * sched.top() + 16 {
-                self.prune(sched.top());
-            }
-        }
+        self.longest.push(ns, || Wakeup { thread, waited, start });
     }
 
-    /// Leaves the longest ones.
-    fn prune(&mut self, top: usize) {
-        self.longest.sort_by_key(Wakeup::rank);
-        self.longest.truncate(top);
-        if self.longest.len() == top {
-            self.bar_ns = self.longest.last().map_or(0, Wakeup::latency_ns);
-        }
-    }
-
-    fn merge(&mut self, sched: &Sched, right: Self) {
+    fn merge(&mut self, right: Self) {
         Merge::merge(&mut self.wakers, right.wakers);
         for (prio, priority) in right.priorities {
             let known = self.priorities.entry(prio).or_default();
@@ -211,19 +201,34 @@ impl Wakeups {
             known.lost_inside += priority.lost_inside;
         }
         self.wrong_cpu += right.wrong_cpu;
-        self.longest.extend(right.longest);
-        self.prune(sched.top());
+        self.longest.merge(right.longest);
     }
 }
 
 impl Wakeup {
-    fn latency_ns(&self) -> u64 {
-        self.waited.begin.abs_diff(self.waited.end)
+    /// Of those that take equally long the earliest comes first.
+    fn order(&self) -> (i64, ThreadKey) {
+        (self.waited.end, self.thread.key)
     }
+}
 
-    /// The longest first; of equal ones the earliest.
-    fn rank(&self) -> (std::cmp::Reverse<u64>, i64, ThreadKey) {
-        (std::cmp::Reverse(self.latency_ns()), self.waited.end, self.thread.key)
+impl PartialEq for Wakeup {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Wakeup {}
+
+impl PartialOrd for Wakeup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Wakeup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
     }
 }
 
@@ -376,7 +381,15 @@ impl Analysis for Sched {
 
     fn init(&self) -> State {
         let lanes = self.lanes.len();
-        State { cpus: vec![Vec::new(); lanes], running: vec![Vec::new(); lanes], ..State::default() }
+        State {
+            cpus: vec![Vec::new(); lanes],
+            running: vec![Vec::new(); lanes],
+            threads: Threads::default(),
+            over: Vec::new(),
+            early: Vec::new(),
+            wakeups: Wakeups::new(self.top()),
+            span: None,
+        }
     }
 
     fn enter(&self, lane: usize) -> Lane<'_> {
@@ -430,7 +443,7 @@ impl Analysis for Sched {
         self.merge_early(left, &mut right);
         self.merge_running(left, &right);
         let State { threads, over, wakeups, .. } = left;
-        wakeups.merge(self, right.wakeups);
+        wakeups.merge(right.wakeups);
         over.extend(right.over);
         threads.merge(right.threads, |id, mut row| {
             if let Some(waited) = row.take_waited() {

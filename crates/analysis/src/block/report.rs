@@ -108,7 +108,7 @@ impl Block {
         ];
         let mut table = Table::new("longest", "Requests that took longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (latency, long) in state.sums.longest.iter() {
+        for (latency, long) in state.sums.longest.sorted() {
             let kind = if long.request.is_write { "write" } else { "read" };
             table.rows.push(vec![
                 Cell::Duration(Bounded::exact(latency)),

@@ -211,11 +211,9 @@ impl Cpu {
         let mut table = Table::new("per-thread", "Threads", columns);
         table.plot = Some(Plot::Bars { value: 3 });
         let span = self.span();
-        let mut rows: Vec<&(ThreadId, ThreadRow)> = whole.threads.rows.rows().collect();
-        rows.sort_by(|one, other| other.1.run_ns.cmp(&one.1.run_ns).then(one.cmp(other)));
-        rows.truncate(self.wishes.top.unwrap_or(usize::MAX));
+        let rows = whole.threads.rows.sorted();
         table.omitted = whole.threads.rows.count() - rows.len() as u64;
-        for (id, row) in rows {
+        for (_, (id, row)) in rows {
             let low = row.run_ns - row.doubt_ns;
             let run = Bounded { value: row.run_ns, low, high: low + whole.holes_ns };
             table.rows.push(vec![

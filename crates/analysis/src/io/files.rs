@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::{Act, Limits, Logged, Slow, Sums, Target};
 use crate::calls::Place;
-use crate::longest::Longest;
 use crate::names::{Interner, NameId};
+use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
 /// What an operation concerns.
@@ -84,7 +84,7 @@ pub struct Files {
     /// Of lives that may be over: the bytes, since when.
     past: Vec<(ThreadKey, Place, Kinds)>,
     pub(super) rows: HashMap<FileKey, Sums>,
-    pub(super) slow: Longest<SlowUse>,
+    pub(super) slow: Ranking<SlowUse>,
 }
 
 impl Kinds {
@@ -105,7 +105,7 @@ impl Files {
             threads: HashMap::default(),
             past: Vec::new(),
             rows: HashMap::default(),
-            slow: Longest::new(limits.slow),
+            slow: Ranking::new(Some(limits.slow)),
         }
     }
 

@@ -198,7 +198,7 @@ impl Io {
         columns.extend([Column::of("ret", "Result", "result")]);
         let mut table = Table::new("slowest", "Slowest operations", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (ns, slow) in found.files.slow.iter() {
+        for (ns, slow) in found.files.slow.sorted() {
             let thread = found.names.thread(slow.key, slow.slow.end);
             let name = if let Cell::Process { name, .. } = &thread { name.as_deref() } else { None };
             if !self.wishes.wants_name(name) {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{First, Irq, Longest, Scope, Service, Source, State};
+use super::{First, Irq, Long, Scope, Service, Source, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::ranking::Ranking;
 use crate::statistics::{self, distribution_of, percentile_cells, percentile_columns};
 use crate::{Histogram, Merge};
 
@@ -26,12 +27,11 @@ struct Row {
 }
 
 /// Everything that is known.
-#[derive(Default)]
 struct Whole {
     all: BTreeMap<Key, Row>,
     per_cpu: BTreeMap<(u16, u32, bool, i64), Row>,
-    served: Longest,
-    waited: Longest,
+    served: Ranking<Long>,
+    waited: Ranking<Long>,
 }
 
 impl Row {
@@ -91,7 +91,8 @@ impl Irq {
     }
 
     fn whole(&self, state: &State) -> Whole {
-        let mut whole = Whole::default();
+        let super::LaneState { served, waited, .. } = super::LaneState::new(&self.wishes);
+        let mut whole = Whole { all: BTreeMap::new(), per_cpu: BTreeMap::new(), served, waited };
         for (lane, known) in state.lanes.iter().enumerate() {
             let scope = self.scope(lane);
             let mut services: Vec<(&Source, &Service)> = known.services.iter().collect();
@@ -107,8 +108,8 @@ impl Irq {
                 whole.all.entry((host, is_hard, number)).or_default().add(scope, &service);
                 whole.per_cpu.entry((host, cpu, is_hard, number)).or_default().add(scope, &service);
             }
-            whole.served.merge(scope.top(), known.served.clone());
-            whole.waited.merge(scope.top(), known.waited.clone());
+            whole.served.merge(known.served.clone());
+            whole.waited.merge(known.waited.clone());
         }
         whole
     }
@@ -184,7 +185,7 @@ impl Irq {
         rows
     }
 
-    fn longest(&self, whole: &Whole, longest: &Longest, class: &'static str, title: &str) -> Table {
+    fn longest(&self, whole: &Whole, longest: &Ranking<Long>, class: &'static str, title: &str) -> Table {
         let columns = vec![
             Column::new("begin", "Begin", Class::Timestamp),
             Column::new("duration", "Duration", Class::Duration),
@@ -193,10 +194,10 @@ impl Irq {
         ];
         let mut table = Table::new(class, title, columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for long in &longest.rows {
+        for (ns, long) in longest.sorted() {
             let Source { cpu, is_hard, number } = long.source;
             let irq = whole.irq((long.host, is_hard, number));
-            table.rows.push(vec![Cell::Timestamp(long.begin), duration(long.ns.0), Cell::Cpu(cpu), irq]);
+            table.rows.push(vec![Cell::Timestamp(long.begin), duration(ns), Cell::Cpu(cpu), irq]);
         }
         table
     }
@@ -232,7 +233,7 @@ impl Irq {
 }
 
 impl Scope<'_> {
-    fn wants_cpu(&self, cpu: u32) -> bool {
+    pub(super) fn wants_cpu(&self, cpu: u32) -> bool {
         self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
     }
 }

@@ -102,7 +102,7 @@ impl Pairs {
         ];
         let mut table = Table::new("longest", "The longest", columns);
         table.plot = Some(Plot::Bars { value: 0 });
-        for (duration, long) in state.sums.longest.iter() {
+        for (duration, long) in state.sums.longest.sorted() {
             table.rows.push(vec![
                 Cell::Duration(Bounded::exact(duration)),
                 Cell::Timestamp(long.begin),

@@ -160,9 +160,9 @@ impl Sched {
         ]);
         let mut table = Table::new("top", "Longest wakeups", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for wakeup in lives.longest(self.top()) {
+        for (latency_ns, wakeup) in lives.longest().sorted() {
             let waited = &wakeup.waited;
-            let mut row = vec![Cell::Timestamp(waited.begin), duration(waited.begin.abs_diff(waited.end))];
+            let mut row = vec![Cell::Timestamp(waited.begin), duration(latency_ns)];
             let place = lives.place(wakeup.thread);
             row.extend(place.map_or_else(|| vec![Cell::Unknown, Cell::Empty], |place| thread(&lives.lives[place])));
             row.push(wakeup.start.prio.map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))));

@@ -14,6 +14,7 @@ use hashbrown::HashMap;
 use super::row::{Call, Now, Row, Times, Who};
 use super::{CpuHead, Priority, Sched, State, Wakeup, Wakeups};
 use crate::Merge;
+use crate::ranking::Ranking;
 use crate::threads::{Life, ThreadId, ThreadKey};
 
 /// A life from its begin to its end.
@@ -58,7 +59,7 @@ impl Sched {
             state,
             lives: Vec::new(),
             places: Vec::with_capacity(pieces.len()),
-            late: Wakeups::default(),
+            late: Wakeups::new(self.top()),
             span,
         };
         let mut firsts = self.firsts(state);
@@ -220,11 +221,9 @@ impl<'a> Lives<'a> {
     }
 
     /// The longest wakeups.
-    pub(super) fn longest(&self, top: usize) -> Vec<Wakeup> {
+    pub(super) fn longest(&self) -> Ranking<Wakeup> {
         let mut longest = self.state.wakeups.longest.clone();
-        longest.extend(&self.late.longest);
-        longest.sort_by_key(Wakeup::rank);
-        longest.truncate(top);
+        longest.merge(self.late.longest.clone());
         longest
     }
 
