@@ -273,10 +273,10 @@ impl Analysis for Block {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         let host = self.lanes[lane].host;
         let State { queued, issued, sums } = state;
-        match note {
+        match &note {
             Note::Insert(device, sector) => {
                 let key = ((host, *device), *sector);
                 queued.begin(key, Queued(time), |key, fate| self.decide_queued(sums, *key, &fate));

@@ -130,7 +130,7 @@ impl Analysis for Count {
         lane[event.number] += 1;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
 
     fn leave(&self, state: &mut State, lane: usize, end: Vec<u64>) {
         if end.iter().any(|&count| count > 0) {

@@ -571,10 +571,10 @@ impl Analysis for Cpu {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         let host = self.lanes[lane].host;
         let State { threads, over, .. } = state;
-        match *note {
+        match note {
             Note::Switch(ref switch) => state.switch(&self.wishes, (lane, host), time, switch),
             Note::Renamed(cpu, tid, comm) => state.renamed(lane, ThreadKey { host, tid }, time, cpu, comm),
             Note::Known(0, ..) => {}

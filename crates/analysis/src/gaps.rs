@@ -174,7 +174,7 @@ impl Analysis for Gaps {
         lane.inside.1 = time;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
 
     fn leave(&self, state: &mut State, lane: usize, mut end: Lane) {
         if end.span.0 < end.span.1 {

@@ -297,11 +297,11 @@ impl Analysis for Io {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         match note {
             Note::Block(note) => self.block.note(&mut state.block, lane, time, note),
             Note::Calls(note) => {
-                rows::log_note(&mut state.totals, note);
+                rows::log_note(&mut state.totals, &note);
                 state.calls.note(self, &mut state.totals, note);
             }
         }

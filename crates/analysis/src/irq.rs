@@ -302,7 +302,7 @@ impl Analysis for Irq {
         event.roles().for_each(|meaning| lane.take(meaning));
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
 
     fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
         state.lanes[lane] = end.state;

@@ -51,6 +51,8 @@ pub mod testing;
 pub mod threads;
 pub mod windows;
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -135,12 +137,12 @@ pub struct Notes<N> {
     /// When; never less than the one before.
     pub times: Vec<i64>,
     /// What.
-    pub notes: Vec<N>,
+    pub notes: VecDeque<N>,
 }
 
 impl<N> Default for Notes<N> {
     fn default() -> Self {
-        Self { times: Vec::new(), notes: Vec::new() }
+        Self { times: Vec::new(), notes: VecDeque::new() }
     }
 }
 
@@ -149,7 +151,7 @@ impl<N> Notes<N> {
     pub fn push(&mut self, time: i64, note: N) {
         debug_assert!(self.times.last().is_none_or(|&last| last <= time), "notes are made in the order of time");
         self.times.push(time);
-        self.notes.push(note);
+        self.notes.push_back(note);
     }
 }
 
@@ -183,7 +185,7 @@ pub trait Analysis: Sync {
     fn step(&self, lane: &mut Self::Lane<'_>, event: &Event<'_>, notes: &mut Notes<Self::Note>);
 
     /// A note of lane number `lane`; notes come in the order of time, those of one time in the order of lanes.
-    fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: &Self::Note);
+    fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: Self::Note);
 
     /// The part of lane number `lane` ends. All notes have come.
     fn leave(&self, state: &mut Self::State, lane: usize, end: Self::Lane<'_>);

@@ -368,14 +368,14 @@ impl Analysis for Pairs {
         }
     }
 
-    fn note(&self, state: &mut State, _: usize, time: i64, note: &Note) {
+    fn note(&self, state: &mut State, _: usize, time: i64, note: Note) {
         let State { chains, sums } = state;
         let tell = |key: &Key, fate| self.decide(sums, key, fate);
         match note {
             Note::Begin(key, group, is_wanted) => {
-                chains.begin(key.clone(), Open { time, group: group.clone(), is_wanted: *is_wanted }, tell);
+                chains.begin(key, Open { time, group, is_wanted }, tell);
             }
-            Note::End(key, is_wanted) => chains.end(key, End { time, is_wanted: *is_wanted }, tell),
+            Note::End(key, is_wanted) => chains.end(&key, End { time, is_wanted }, tell),
         }
     }
 

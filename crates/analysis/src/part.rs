@@ -19,16 +19,20 @@ pub struct Part<'a, A: Analysis> {
     analysis: &'a A,
     state: A::State,
     lanes: Vec<A::Lane<'a>>,
-    merger: Merger<Notes<A::Note>>,
-    /// Notes of each lane that the merger has not yet.
-    pending: Vec<Notes<A::Note>>,
-    /// Memory of notes that are behind.
-    spare: Vec<Notes<A::Note>>,
+    /// Puts the times of notes in order; notes themselves wait in `notes`, as those of a lane come in its order.
+    merger: Merger<Times>,
+    /// For each lane its notes, and the times of those that the merger has not yet.
+    notes: Vec<Notes<A::Note>>,
+    /// Memory of times that are behind.
+    spare: Vec<Vec<i64>>,
 }
 
-impl<N> Keyed for Notes<N> {
+/// When a lane noted something.
+struct Times(Vec<i64>);
+
+impl Keyed for Times {
     fn keys(&self) -> &[i64] {
-        &self.times
+        &self.0
     }
 }
 
@@ -40,7 +44,7 @@ impl<'a, A: Analysis> Part<'a, A> {
             state: analysis.init(),
             lanes: (0..lanes).map(|lane| analysis.enter(lane)).collect(),
             merger: Merger::new(lanes),
-            pending: std::iter::repeat_with(Notes::default).take(lanes).collect(),
+            notes: std::iter::repeat_with(Notes::default).take(lanes).collect(),
             spare: Vec::new(),
         }
     }
@@ -54,14 +58,15 @@ impl<'a, A: Analysis> Part<'a, A> {
     /// An event of the lane.
     #[inline]
     pub fn step(&mut self, lane: usize, event: &Event<'_>) {
-        self.analysis.step(&mut self.lanes[lane], event, &mut self.pending[lane]);
+        self.analysis.step(&mut self.lanes[lane], event, &mut self.notes[lane]);
     }
 
     /// Hands over what the lane noted so far.
     pub fn flush(&mut self, lane: usize) {
-        if !self.pending[lane].times.is_empty() {
-            let notes = std::mem::replace(&mut self.pending[lane], self.spare.pop().unwrap_or_default());
-            self.merger.push(lane, Arc::new(notes));
+        let times = &mut self.notes[lane].times;
+        if !times.is_empty() {
+            let times = std::mem::replace(times, self.spare.pop().unwrap_or_default());
+            self.merger.push(lane, Arc::new(Times(times)));
         }
     }
 
@@ -76,15 +81,14 @@ impl<'a, A: Analysis> Part<'a, A> {
         let Some(mut round) = self.merger.round() else { return false };
         for place in &round.order {
             let part = &round.parts[place.part as usize];
-            let row = place.row as usize;
-            self.analysis.note(&mut self.state, part.stream, part.batch.times[row], &part.batch.notes[row]);
+            let note = self.notes[part.stream].notes.pop_front().expect("every time is that of a note");
+            self.analysis.note(&mut self.state, part.stream, part.batch.0[place.row as usize], note);
         }
         for part in round.parts.drain(..) {
-            // Notes that the merger holds on to are not over.
-            if let Ok(mut notes) = Arc::try_unwrap(part.batch) {
-                notes.times.clear();
-                notes.notes.clear();
-                self.spare.push(notes);
+            // Times that the merger holds on to are not over.
+            if let Ok(Times(mut times)) = Arc::try_unwrap(part.batch) {
+                times.clear();
+                self.spare.push(times);
             }
         }
         self.merger.recycle(round);

@@ -252,7 +252,7 @@ impl Analysis for Rates {
         *count += 1;
     }
 
-    fn note(&self, _: &mut State, _: usize, _: i64, (): &()) {}
+    fn note(&self, _: &mut State, _: usize, _: i64, (): ()) {}
 
     fn leave(&self, state: &mut State, _: usize, mut end: Lane) {
         end.flush();

@@ -401,9 +401,9 @@ impl Analysis for Sched {
         lane.step(event, notes);
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         let State { threads, over, .. } = state;
-        match note {
+        match &note {
             Note::Switch(switch) => state.switch(self, lane, time, switch),
             Note::Wake(wake) if wake.tid != 0 => state.wake(self, lane, time, wake),
             Note::Fork(named, parent) => {

@@ -156,7 +156,7 @@ impl Analysis for Syscalls {
         }
     }
 
-    fn note(&self, state: &mut State, _: usize, _: i64, note: &Self::Note) {
+    fn note(&self, state: &mut State, _: usize, _: i64, note: Self::Note) {
         state.calls.note(self, &mut state.totals, note);
     }
 

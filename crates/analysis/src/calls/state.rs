@@ -64,11 +64,11 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     /// Adds runs to a life.
-    fn append(&mut self, key: ThreadKey, life: &mut LifeOf<W>, summary: SummaryOf<W>, rows: &W::Rows) {
+    fn append(&mut self, key: ThreadKey, life: &mut LifeOf<W>, summary: SummaryOf<W>, rows: W::Rows) {
         if let Some(open) = &summary.open {
             self.watch.leaves_open(self.totals, key, open);
         }
-        life.rows.add(rows.clone());
+        life.rows.add(rows);
         let Life { pieces, rows, .. } = life;
         match pieces.last_mut().filter(|piece| piece.head.is_none()) {
             Some(piece) => {
@@ -85,14 +85,14 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     /// Adds what the same run did later, in the next part.
-    fn extend(&mut self, lane: u32, run: &mut RunOf<W>, summary: SummaryOf<W>, rows: &W::Rows) {
+    fn extend(&mut self, lane: u32, run: &mut RunOf<W>, summary: SummaryOf<W>, rows: W::Rows) {
         let Run { summary: known, rows: counted, .. } = run;
         let holes = &self.watch.settings().lanes[lane as usize].holes;
         known.then(summary, |met| {
             let outcome = met.outcome(|begin, end| !touches(holes, begin, end));
             self.watch.settle(self.totals, counted, outcome, true);
         });
-        counted.add(rows.clone());
+        counted.add(rows);
     }
 }
 
@@ -105,7 +105,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
     }
 
     /// A note of a lane.
-    pub fn note<W>(&mut self, watch: &W, totals: &mut W::Totals, note: &Note<A, B, R>)
+    pub fn note<W>(&mut self, watch: &W, totals: &mut W::Totals, note: Note<A, B, R>)
     where
         W: Watch<Entry = A, Exit = B, Rows = R>,
         A: Clone,
@@ -116,12 +116,12 @@ impl<A, B, R: Rows> CallState<A, B, R> {
             Note::Run(end) => self.run(&mut sink, end),
             Note::Fork { place, child, parent } => {
                 let lives = self.tids.entry(child.key).or_default();
-                let border = Border { place: *place, is_death: false, head: None };
+                let border = Border { place, is_death: false, head: None };
                 lives.push(Life { is_forked: true, is_seen: true, ..Life::new(Some(border)) });
-                self.tell(*place, child);
-                parent.iter().for_each(|parent| self.tell(*place, parent));
+                self.tell(place, &child);
+                parent.iter().for_each(|parent| self.tell(place, parent));
             }
-            Note::Known { place, told } => self.tell(*place, told),
+            Note::Known { place, told } => self.tell(place, &told),
         }
     }
 
@@ -137,7 +137,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         latest(&mut life.pid, told.pid.map(|pid| (place, pid)));
     }
 
-    fn run<W>(&mut self, sink: &mut Sink<'_, W>, end: &RunEnd<A, B, R>)
+    fn run<W>(&mut self, sink: &mut Sink<'_, W>, end: RunEnd<A, B, R>)
     where
         W: Watch<Entry = A, Exit = B, Rows = R>,
         A: Clone,
@@ -147,18 +147,17 @@ impl<A, B, R: Rows> CallState<A, B, R> {
         let at = life_at(lives, end.run.begin);
         let is_last = at + 1 == lives.len();
         let life = &mut lives[at];
-        let Run { begin, comm, said, .. } = end.run;
-        let is_seen = end.run.summary.is_touched || end.is_dead;
+        let Run { begin, comm, said, summary, rows, .. } = end.run;
+        let is_seen = summary.is_touched || end.is_dead;
         let head = begin.is_none().then_some((end.place.lane, end.cpu));
-        let summary = end.run.summary.clone();
         match head {
             Some(at) => {
                 let head = Head { at, end: end.place, comm, said, is_seen };
-                push(&mut life.pieces, Piece { summary, head: Some(Box::new(head)), rows: end.run.rows.clone() });
+                push(&mut life.pieces, Piece { summary, head: Some(Box::new(head)), rows });
             }
             None => {
                 life.ran(end.key.tid, end.place, comm, said, is_seen);
-                sink.append(end.key, life, summary, &end.run.rows);
+                sink.append(end.key, life, summary, rows);
             }
         }
         if end.is_dead && is_last {
@@ -195,7 +194,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
                     }
                     Some((_, known)) => {
                         known.said = known.said.or(run.said);
-                        sink.extend(lane as u32, known, run.summary, &run.rows);
+                        sink.extend(lane as u32, known, run.summary, run.rows);
                     }
                 }
             }
@@ -221,7 +220,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
                     if let Some(head) = piece.head {
                         life.ran(key.tid, head.end, head.comm, head.said, head.is_seen);
                     }
-                    sink.append(*key, life, piece.summary, &piece.rows);
+                    sink.append(*key, life, piece.summary, piece.rows);
                 }
             }
         }
@@ -261,7 +260,7 @@ impl<A, B, R: Rows> CallState<A, B, R> {
                 let at = life_at(&mut lives, run.begin);
                 let end = Place { time: i64::MAX, lane: u32::MAX, nth: u32::MAX };
                 lives[at].ran(key.tid, end, run.comm, run.said, true);
-                sink.append(key, &mut lives[at], run.summary.clone(), &run.rows);
+                sink.append(key, &mut lives[at], run.summary.clone(), run.rows.clone());
             }
             over(&mut sink, key, lives, &mut each);
         }
@@ -307,7 +306,7 @@ fn merge_lives<W: Watch>(
                 Some(head) => merge_head(sink, key, lives, head, piece, tails, is_anchored),
                 None => {
                     let last = lives.len() - 1;
-                    sink.append(key, &mut lives[last], piece.summary, &W::Rows::default());
+                    sink.append(key, &mut lives[last], piece.summary, W::Rows::default());
                 }
             }
         }
@@ -325,14 +324,14 @@ fn merge_head<W: Watch>(
     is_anchored: bool,
 ) {
     let mut tail = tails.remove(&head.at).unwrap_or_default();
-    sink.extend(head.at.0, &mut tail, piece.summary, &piece.rows);
+    sink.extend(head.at.0, &mut tail, piece.summary, piece.rows);
     let of = life_at(lives, tail.begin);
     let said = tail.said.or(head.said);
     let is_seen = head.is_seen || tail.summary.is_touched;
     match is_anchored || tail.begin.is_some() {
         true => {
             lives[of].ran(key.tid, head.end, head.comm, said, is_seen);
-            sink.append(key, &mut lives[of], tail.summary, &tail.rows);
+            sink.append(key, &mut lives[of], tail.summary, tail.rows);
         }
         false => {
             let head = Some(Box::new(Head { said, is_seen, ..head }));
@@ -385,7 +384,7 @@ fn over<W: Watch>(
         let mut whole = Life::new(life.border);
         std::mem::swap(&mut whole.rows, &mut life.rows);
         for piece in std::mem::take(&mut life.pieces) {
-            sink.append(key, &mut whole, piece.summary, &piece.rows);
+            sink.append(key, &mut whole, piece.summary, piece.rows);
         }
         let end = end.filter(|border| border.is_death).map_or(i64::MAX, |border| border.place.time);
         if let Some(piece) = whole.pieces.pop() {

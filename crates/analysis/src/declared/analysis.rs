@@ -195,16 +195,16 @@ impl Analysis for Declared {
         }
     }
 
-    fn note(&self, state: &mut State, lane: usize, time: i64, note: &Note) {
-        match (&mut state.items[note.item], &note.change, &self.items[note.item].1) {
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+        match (&mut state.items[note.item], note.change, &self.items[note.item].1) {
             (ItemState::Pairs(state), Change::Pair(note), Kind::Pairs(pairs)) => pairs.note(state, lane, time, note),
             (ItemState::States(states), Change::Set(key, value), _) => {
-                states.set(&self.frame(), time, key, value.as_ref());
+                states.set(&self.frame(), time, &key, value.as_ref());
             }
             (ItemState::Counter(counters), Change::Add(key, value), _) => {
-                counters.add(self.period(time), key, *value);
+                counters.add(self.period(time), &key, value);
             }
-            (ItemState::Counter(counters), Change::To(key, value), _) => counters.to(self.period(time), key, *value),
+            (ItemState::Counter(counters), Change::To(key, value), _) => counters.to(self.period(time), &key, value),
             _ => {}
         }
     }
