@@ -65,7 +65,7 @@ pub use merge::{Merge, Weight};
 pub use names::{Interner, NameId, PaddedName, Renumbering};
 pub use part::Part;
 pub use roles::{FieldIndex, Role};
-pub use setup::{Setup, Wishes};
+pub use setup::{BINS, Setup, Wishes};
 pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};
 pub use state::{StateError, decode, encode};
 pub use windows::Windows;

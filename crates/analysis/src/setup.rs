@@ -14,34 +14,39 @@ pub struct Setup<'a> {
     pub wishes: &'a Wishes,
 }
 
-/// What somebody wants of an answer.
+/// Into how many bins a distribution is divided if nobody says otherwise.
+pub const BINS: usize = 20;
+
+/// What somebody wants of an answer. By default everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wishes {
-    /// What results are about: names that the analysis knows.
+    /// What is told apart, most general first, in the words of the analysis: `process`, `cpu`. Empty: as the analysis
+    /// does by itself.
     pub by: Vec<String>,
-    /// Rows of a table at most.
+    /// How many rows a table has at most; the rest is counted as omitted. `None`: all.
     pub top: Option<usize>,
-    /// Only what takes so many nanoseconds.
+    /// Only what lasts so long, in nanoseconds.
     pub min_ns: Option<u64>,
-    /// Only what takes not more.
+    /// Only what lasts no longer.
     pub max_ns: Option<u64>,
-    /// Only what has so many bytes.
+    /// Only what is so large, in bytes.
     pub min_bytes: Option<u64>,
-    /// Only what has not more.
+    /// Only what is no larger.
     pub max_bytes: Option<u64>,
-    /// Only these CPUs, if there are any.
+    /// Only on these CPUs, if any are named.
     pub cpus: Vec<u32>,
-    /// Only these threads, if there are any.
+    /// Only of these threads, if any are named.
     pub tids: Vec<i64>,
-    /// Only threads whose names match one of these patterns, if there are any.
+    /// Only of threads whose name matches one of these patterns, if there are any; `*` is any text and `?` any
+    /// character.
     pub comms: Vec<String>,
-    /// Results for spans of time of so many nanoseconds.
+    /// Results apart for each span of time of this length, in nanoseconds, counted from the beginning; never zero.
     pub period_ns: Option<u64>,
-    /// Bins of distributions, and of courses over time.
+    /// Into how many bins distributions are divided; never zero.
     pub bins: usize,
-    /// All distributions of a kind have the same bins.
+    /// All distributions of one kind have the same bins, so that they can be compared.
     pub uniform_bins: bool,
-    /// Distributions of a kind are one table with a column for each.
+    /// Distributions of one kind are one table with a column for each, instead of a table each; their bins are alike.
     pub series: bool,
 }
 
@@ -58,7 +63,7 @@ impl Default for Wishes {
             tids: Vec::new(),
             comms: Vec::new(),
             period_ns: None,
-            bins: 20,
+            bins: BINS,
             uniform_bins: false,
             series: false,
         }

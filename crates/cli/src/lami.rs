@@ -175,7 +175,7 @@ fn results(
     match asked {
         Ok((mut answer, report)) => {
             // The limit holds for every table, also for those that our own options leave whole.
-            answer.tables.iter_mut().for_each(|table| table.rows.truncate(options.top.unwrap_or(usize::MAX)));
+            answer.tables.iter_mut().for_each(|table| table.rows.truncate(options.wishes.top.unwrap_or(usize::MAX)));
             let tables: Vec<&Table> = answer.tables.iter().collect();
             write(&tables, &analysis.kind.tables(), &report, out).map(Ok)
         }

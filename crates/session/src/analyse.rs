@@ -30,7 +30,6 @@ use crate::roles::RolesFailure;
 pub use self::kinds::AnalysisKind;
 pub use self::pairs::{PairsProblem, PairsQuestion};
 
-use self::parts::Read;
 use self::prepare::Prepared;
 
 /// What an analysis found.
@@ -109,23 +108,19 @@ impl Session {
         {
             return Err(AnalyseFailure::NoRole { role });
         }
-        let wishes = wishes(options);
-        let mut report = Report::default();
-        // The second time, what cannot be read is known.
-        for _ in 0..2 {
-            self.expect(progress, options.begin_ns, options.end_ns);
-            let analysis = (question.make)(&prepared.setup(&wishes));
-            let Read { state, faults, doubts } = parts::read(self, &prepared, &analysis, progress);
-            report = prepared.report(self, &faults, doubts);
-            if !prepared.add_holes(&faults) {
-                return Ok(Analysed { answer: analysis.finish(&state), report });
+        let (mut reads, mut can_cut) = (0, true);
+        loop {
+            let analysis = (question.make)(&prepared.setup(&options.wishes));
+            let read = parts::read(self, &prepared, &analysis, &mut can_cut, progress);
+            reads += 1;
+            // The second time, what cannot be read is known; unless it changes while it is read.
+            if !prepared.add_holes(&read.faults) || reads == READS_MAX {
+                let report = prepared.report(self, &read);
+                return Ok(Analysed { answer: analysis.finish(&read.state), report });
             }
         }
-        // What cannot be read twice in other ways changes while it is read.
-        let analysis = (question.make)(&prepared.setup(&wishes));
-        let Read { state, .. } = parts::read(self, &prepared, &analysis, progress);
-        Ok(Analysed { answer: analysis.finish(&state), report })
     }
+
     /// The mappings that count, the most important first.
     fn mappings_for<A>(
         &self,
@@ -153,23 +148,8 @@ impl From<RolesFailure> for AnalyseFailure {
     }
 }
 
-fn wishes(options: &AnalysisOptions) -> Wishes {
-    Wishes {
-        by: options.by.clone(),
-        top: options.top,
-        min_ns: options.min_ns,
-        max_ns: options.max_ns,
-        min_bytes: options.min_bytes,
-        max_bytes: options.max_bytes,
-        cpus: options.cpus.clone(),
-        tids: options.tids.clone(),
-        comms: options.comms.clone(),
-        period_ns: options.period_ns,
-        bins: options.bins,
-        uniform_bins: options.uniform_bins,
-        series: options.series,
-    }
-}
+/// How often a trace is read that cannot be read as it stands.
+const READS_MAX: usize = 3;
 
 impl Prepared {
     /// What an analysis is told.

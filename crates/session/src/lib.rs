@@ -25,7 +25,7 @@ mod spool;
 mod when;
 
 pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsProblem, PairsQuestion};
-pub use analysis_options::{AnalysisOptions, BINS};
+pub use analysis_options::AnalysisOptions;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
@@ -37,7 +37,7 @@ pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
 pub use kymo_analysis::mapping::MappingErrors;
-pub use kymo_analysis::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table, Wishes};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Filter, Missing, Note, Problem as FilterProblem, Verdict};

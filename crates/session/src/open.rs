@@ -244,11 +244,16 @@ impl Session {
 
     /// Something that had to be assumed of a stream.
     pub(crate) fn note(&self, stream: usize, assumption: Assumption, what: &str) -> Problem {
-        let (trace, stream) = self.streams()[stream];
-        let file = stream.files.first().map_or(0, |&file| file as usize);
-        let place = trace.folder.stream(file).path().display().to_string();
+        let place = self.place(stream);
         let message = format!("{place}: warning[{assumption}]: {what}");
         Problem { place, message }
+    }
+
+    /// Where a stream lies: its first file.
+    pub(crate) fn place(&self, stream: usize) -> String {
+        let (trace, stream) = self.streams()[stream];
+        let file = stream.files.first().map_or(0, |&file| file as usize);
+        trace.folder.stream(file).path().display().to_string()
     }
 
     /// What the times of each data stream count from.

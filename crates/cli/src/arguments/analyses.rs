@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Selection, When};
+use kymo_session::{AnalysisOptions, BINS, Selection, When, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -224,10 +224,7 @@ impl WantedArguments {
         let mut cpus: Vec<u32> = self.cpu.iter().flat_map(|range| range.first..=range.last).collect();
         cpus.sort_unstable();
         cpus.dedup();
-        AnalysisOptions {
-            selection,
-            begin_ns,
-            end_ns,
+        let wishes = Wishes {
             by: self.by.clone(),
             top: self.top.map_or(top, |top| top.0),
             min_ns: self.min,
@@ -242,8 +239,8 @@ impl WantedArguments {
             // Distributions in one table have the same bins.
             uniform_bins: self.freq_uniform || self.freq_series,
             series: self.freq_series,
-            roles: self.roles.clone(),
-        }
+        };
+        AnalysisOptions { selection, begin_ns, end_ns, wishes, roles: self.roles.clone() }
     }
 
     /// What cannot be, in a sentence.

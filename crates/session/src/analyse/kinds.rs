@@ -132,6 +132,6 @@ impl Session {
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
         let ask = Ask { session: self, options, progress };
-        kind.visit(&super::wishes(options), ask)
+        kind.visit(&options.wishes, ask)
     }
 }

@@ -110,19 +110,12 @@ fn cpu(trace: &Trace, stream: &DataStream, bindings: &Bindings, kind: usize) -> 
         }
     }
     let first = of_packet.zip(stream.packets.first());
-    let cpu = first.and_then(|(place, row)| first_value(trace, stream, bindings, kind, place, &row));
+    let cpu = first.and_then(|(place, row)| first_value(trace, bindings, kind, place, &row));
     cpu.map_or(CpuOf::Nobody, CpuOf::Stream)
 }
 
 /// A value of a stream's first packet.
-fn first_value(
-    trace: &Trace,
-    _: &DataStream,
-    bindings: &Bindings,
-    kind: usize,
-    place: usize,
-    row: &PacketRow,
-) -> Option<u32> {
+fn first_value(trace: &Trace, bindings: &Bindings, kind: usize, place: usize, row: &PacketRow) -> Option<u32> {
     let file = trace.folder.stream(row.file as usize);
     let mut heads = HeadReader::default();
     let head = heads.read(&trace.decoder, &file, row.offset_bytes, 0).ok()?;

@@ -107,9 +107,15 @@ impl<'a, A: Analysis> Reader<'a, A> {
     }
 
     /// What is doubtful of the streams that were read.
-    pub(super) fn doubt(&self, doubts: &mut BTreeMap<usize, Doubts>) {
+    pub(super) fn doubt(&self, doubts: &mut BTreeMap<usize, Doubts>, left_out: &mut BTreeMap<usize, u64>) {
         for cursor in &self.cursors {
             doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
+        }
+        for (stream, projector) in self.projectors.iter().enumerate() {
+            let unreadable = projector.as_ref().map_or(0, Projector::unreadable);
+            if unreadable > 0 {
+                *left_out.entry(stream).or_default() += unreadable;
+            }
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) struct Read<S> {
     pub(super) state: S,
     pub(super) faults: Vec<Fault>,
     pub(super) doubts: BTreeMap<usize, Doubts>,
+    /// For each data stream, how many events had fields that could not be read.
+    pub(super) left_out: BTreeMap<usize, u64>,
 }
 
 /// Reads everything, on all threads if the trace can be cut.
@@ -38,21 +40,23 @@ pub(super) fn read<A: Analysis>(
     session: &Session,
     prepared: &Prepared,
     analysis: &A,
+    can_cut: &mut bool,
     progress: &Progress,
 ) -> Read<A::State> {
-    if session.threads > 1 || session.slice_bytes.is_some() {
+    if *can_cut && (session.threads > 1 || session.slice_bytes.is_some()) {
         if let Ok(read) = read_parts(session, prepared, analysis, progress) {
             return read;
         }
-        session.expect(progress, None, None);
+        *can_cut = false;
     }
+    prepared.expect(session, progress);
     let mut reader = Reader::new(session, prepared, analysis, progress);
     let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, false) else {
         unreachable!("nothing is relied on")
     };
-    let mut doubts = BTreeMap::new();
-    reader.doubt(&mut doubts);
-    Read { state, faults, doubts }
+    let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
+    reader.doubt(&mut doubts, &mut left_out);
+    Read { state, faults, doubts, left_out }
 }
 
 fn read_parts<A: Analysis>(
@@ -70,7 +74,9 @@ fn read_parts<A: Analysis>(
         merged_parts: 0,
         is_unsliceable: false,
         doubts: BTreeMap::new(),
+        left_out: BTreeMap::new(),
     });
+    prepared.expect(session, progress);
     std::thread::scope(|scope| {
         let serve = || serve(&desk, Reader::new(session, prepared, analysis, progress), analysis);
         for _ in 1..session.threads {
@@ -82,7 +88,9 @@ fn read_parts<A: Analysis>(
     #[cfg(test)]
     MERGED.fetch_add(desk.merged_parts, std::sync::atomic::Ordering::Relaxed);
     match desk.merged {
-        Some(state) if !desk.is_unsliceable => Ok(Read { state, faults: Vec::new(), doubts: desk.doubts }),
+        Some(state) if !desk.is_unsliceable => {
+            Ok(Read { state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
+        }
         _ => Err(Unsliceable),
     }
 }
@@ -100,6 +108,7 @@ struct Desk<S> {
     merged_parts: u64,
     is_unsliceable: bool,
     doubts: BTreeMap<usize, Doubts>,
+    left_out: BTreeMap<usize, u64>,
 }
 
 fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
@@ -118,7 +127,8 @@ fn serve<A: Analysis>(desk: &Mutex<Desk<A::State>>, mut reader: Reader<'_, A>, a
             Err(Strays) => lock(desk).is_unsliceable = true,
         }
     }
-    reader.doubt(&mut lock(desk).doubts);
+    let Desk { doubts, left_out, .. } = &mut *lock(desk);
+    reader.doubt(doubts, left_out);
 }
 
 /// Merges what can be merged, unless somebody does.

@@ -1,6 +1,6 @@
 //! What is known before an analysis begins to read: which events it gets, and which lanes they lie in.
 
-use std::collections::BTreeMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use kymo_analysis::bind::{Bindings, StreamClass};
@@ -14,11 +14,13 @@ use kymo_scan::{DataStream, Slice, Trace};
 use super::{Question, lanes};
 use crate::analysis_options::AnalysisOptions;
 use crate::info::losses;
-use crate::open::{Doubts, Session, trace_name};
-use crate::report::Report;
+use crate::open::{Session, trace_name};
+use crate::progress::Progress;
+use crate::report::{Problem, Report};
 use crate::when::When;
 
 use super::part::Fault;
+use super::parts::Read;
 
 /// What is known before reading.
 pub(crate) struct Prepared {
@@ -68,11 +70,7 @@ impl Prepared {
         let bindings = bindings.expect("every class was lowered when the decoder was made");
         let filters: Vec<Option<Arc<StreamFilter>>> =
             (0..kinds.len()).map(|kind| filter(kinds[kind], &bindings, kind, options, &facts(kind))).collect();
-        let is_bound = |kind: &usize| {
-            let stream = &bindings.streams[*kind];
-            let events = kinds[*kind].0.class.stream_classes[kinds[*kind].1.class].event_classes.len();
-            (0..events).any(|event| stream.is_bound(event))
-        };
+        let is_bound = |kind: &usize| !bindings.classes_of(*kind).is_empty();
         let streams_bound: Vec<Option<usize>> = kind_of.iter().map(|kind| Some(*kind).filter(is_bound)).collect();
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
         let whole = whole(&streams, &streams_bound, &filters, options);
@@ -80,15 +78,27 @@ impl Prepared {
         Self { bindings, streams: streams_bound, filters, lanes, whole }
     }
 
+    /// Everything will be read.
+    pub(super) fn expect(&self, session: &Session, progress: &Progress) {
+        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
+            progress.expect(stream.packets.range(wanted.clone()).map(|packet| packet.total_bits / 8).sum());
+        }
+    }
+
     /// What stands between the answer and the whole truth.
-    pub(super) fn report(&self, session: &Session, faults: &[Fault], doubts: BTreeMap<usize, Doubts>) -> Report {
+    pub(super) fn report<S>(&self, session: &Session, read: &Read<S>) -> Report {
         let mut report = session.opening_report().clone();
         for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
             losses(stream, wanted.clone(), &mut report);
         }
-        let notes = doubts.into_iter().flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
+        let notes = read.doubts.iter().flat_map(|(stream, doubts)| session.assumptions_of(*stream, *doubts));
         report.assumptions.extend(notes);
-        report.unreadable.extend(faults.iter().map(|fault| session.problem(&fault.fault)));
+        report.unreadable.extend(read.faults.iter().map(|fault| session.problem(&fault.fault)));
+        for (&stream, count) in &read.left_out {
+            let place = session.place(stream);
+            let message = format!("{count} events have fields that cannot be read: they are left out");
+            report.unreadable.push(Problem { place, message });
+        }
         report
     }
 
@@ -125,10 +135,9 @@ fn filter(
 ) -> Option<Arc<StreamFilter>> {
     let events = &trace.class.stream_classes[stream.class].event_classes;
     let binding = &bindings.streams[kind];
-    let is_bound = |event: &EventRecordClass| {
-        let place = events.iter().position(|other| std::ptr::eq(other, event));
-        place.is_some_and(|place| binding.is_bound(place))
-    };
+    let bound: HashSet<u64> =
+        events.iter().enumerate().filter(|(place, _)| binding.is_bound(*place)).map(|(_, event)| event.id).collect();
+    let is_bound = |event: &EventRecordClass| bound.contains(&event.id);
     if options.selection.is_all() && events.iter().all(is_bound) {
         return None;
     }
