@@ -17,7 +17,7 @@ use crate::answer::show;
 use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments};
 use crate::progress::watched;
 use crate::select::selection;
-use crate::when::{refuse, span as between};
+use crate::when::refuse;
 
 /// An analysis.
 pub(crate) struct Analysis {
@@ -140,11 +140,7 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
         refuse(contradiction);
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
-    let (begin, end) = match &span.timerange {
-        Some(range) => (Some(&range.begin), Some(&range.end)),
-        None => (span.begin.as_ref(), span.end.as_ref()),
-    };
-    let between = between(session, begin, end, zone);
+    let between = span.between.nanos(session, zone);
     let selection = selection(session, &[], wanted.filter.as_deref(), zone);
     let top = if face.csv || face.json || face.lami { None } else { Some(TOP) };
     let options = wanted.options(selection, between, top);

@@ -9,11 +9,10 @@ use crate::arguments::{ExportArguments, TableFormat};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show;
-use crate::when::span;
 
 /// Writes tables and says which.
 pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = span(session, arguments.begin.as_ref(), arguments.end.as_ref(), Zone::Local);
+    let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local);
     let options = ExportOptions {
         output: arguments.output.clone(),
         format: match arguments.format {

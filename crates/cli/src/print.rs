@@ -15,7 +15,6 @@ use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show;
-use crate::when::span;
 
 /// Babeltrace refuses such traces; each on its own has an order all the same.
 const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
@@ -26,11 +25,7 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
     let mut options = options(arguments);
     let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
     options.selection = selection(session, &arguments.event, arguments.filter.as_deref(), zone);
-    let (begin, end) = match &arguments.timerange {
-        Some(range) => (Some(&range.begin), Some(&range.end)),
-        None => (arguments.begin.as_ref(), arguments.end.as_ref()),
-    };
-    (options.begin_ns, options.end_ns) = span(session, begin, end, zone);
+    (options.begin_ns, options.end_ns) = arguments.between.nanos(session, zone);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);

@@ -1,64 +1,41 @@
-//! Durations and sizes among the arguments: `3ms`, `1.5s`, `4KiB`. Exact: nothing goes through a floating-point number.
+//! Durations and sizes among the arguments: `3ms`, `1.5s`, `4KiB`, with the units of filters. Exact: nothing goes
+//! through a floating-point number.
 
-/// How durations are said; the longest names first where one begins another.
-const DURATIONS: &[(&str, u64)] = &[
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000),
-    ("μs", 1_000),
-    ("ms", 1_000_000),
-    ("min", 60_000_000_000),
-    ("s", 1_000_000_000),
-    ("h", 3_600_000_000_000),
-];
+use kymo_session::{Dimension, unit};
 
-/// How sizes are said.
-const SIZES: &[(&str, u64)] = &[
-    ("B", 1),
-    ("kB", 1_000),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-];
-
-const NOT_A_DURATION: &str = "a duration is a number and one of ns, us, ms, s, min, h: `1.5ms`";
-const NOT_A_SIZE: &str = "a size is a number and one of B, KiB, MiB, GiB, TiB, kB, MB, GB, TB: `4KiB`";
+const NOT_A_DURATION: &str = "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`";
+const NOT_A_SIZE: &str = "a size is a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB: `4KiB`";
 
 /// Nanoseconds; a bare number counts microseconds, as `lttng-analyses` takes it.
 pub(crate) fn micros(text: &str) -> Result<u64, &'static str> {
-    quantity(text, DURATIONS, 1_000).ok_or(NOT_A_DURATION)
+    quantity(text, Dimension::Time, 1_000).ok_or(NOT_A_DURATION)
 }
 
 /// Nanoseconds, at least one; a bare number counts seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, &'static str> {
-    quantity(text, DURATIONS, 1_000_000_000).filter(|nanos| *nanos > 0).ok_or(NOT_A_DURATION)
+    quantity(text, Dimension::Time, 1_000_000_000).filter(|nanos| *nanos > 0).ok_or(NOT_A_DURATION)
 }
 
 /// Bytes; a bare number counts bytes.
 pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
-    quantity(text, SIZES, 1).ok_or(NOT_A_SIZE)
+    quantity(text, Dimension::Size, 1).ok_or(NOT_A_SIZE)
 }
 
 /// A decimal number and a unit, in the smallest unit; what is below that is dropped.
-fn quantity(text: &str, units: &[(&str, u64)], bare: u64) -> Option<u64> {
+fn quantity(text: &str, dimension: Dimension, bare: u64) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
-    let (number, unit) = (&text[..end], text[end..].trim_start());
-    let unit = match unit {
+    let (number, name) = (&text[..end], text[end..].trim_start());
+    let each = match name {
         "" => bare,
-        unit => units.iter().find(|known| known.0 == unit)?.1,
+        name => unit(name).filter(|unit| unit.dimension == dimension)?.multiply,
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     if whole.is_empty() || fraction.contains('.') || fraction.len() > 18 {
         return None;
     }
-    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(unit);
-    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(unit) / 10_u128.pow(fraction.len() as u32);
+    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(each);
+    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(each) / 10_u128.pow(fraction.len() as u32);
     u64::try_from(whole + part).ok()
 }
 

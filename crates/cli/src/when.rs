@@ -2,11 +2,42 @@
 
 use std::fmt;
 
-use clap::CommandFactory;
 use clap::error::ErrorKind;
+use clap::{Args, CommandFactory};
 use kymo_session::{NotATime, Session, When, Zone};
 
 use crate::arguments::Arguments;
+
+/// Which events are wanted, by their time.
+#[derive(Args)]
+pub(crate) struct Between {
+    /// Begins with the first event that is not before this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    begin: Option<When>,
+    /// Ends with the last event that is not after this time
+    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
+    end: Option<When>,
+    /// Both: `BEGIN,END` or `[BEGIN,END]`
+    #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
+    timerange: Option<TimeRange>,
+}
+
+impl Between {
+    /// In nanoseconds. Ends the program where nothing can be between them: somebody mistyped a time.
+    pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> (Option<i64>, Option<i64>) {
+        let (begin, end) = match &self.timerange {
+            Some(range) => (Some(&range.begin), Some(&range.end)),
+            None => (self.begin.as_ref(), self.end.as_ref()),
+        };
+        let first_ns = session.first_ns().unwrap_or(0);
+        let nanos = |when: &When| when.nanos(first_ns, zone).unwrap_or_else(|| refuse("the time is out of range"));
+        let (begin_ns, end_ns) = (begin.map(nanos), end.map(nanos));
+        if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
+            refuse("the time of --begin is after that of --end");
+        }
+        (begin_ns, end_ns)
+    }
+}
 
 /// Two points in time, as Babeltrace's `--timerange` takes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,23 +68,6 @@ impl std::str::FromStr for TimeRange {
         let when = |text: &str| text.parse().map_err(|NotATime| NotATimeRange);
         Ok(Self { begin: when(begin)?, end: when(end)? })
     }
-}
-
-/// The nanoseconds between which events are wanted. Ends the program where nothing can be between them: somebody
-/// mistyped a time.
-pub(crate) fn span(
-    session: &Session,
-    begin: Option<&When>,
-    end: Option<&When>,
-    zone: Zone,
-) -> (Option<i64>, Option<i64>) {
-    let first_ns = session.first_ns().unwrap_or(0);
-    let nanos = |when: &When| when.nanos(first_ns, zone).unwrap_or_else(|| refuse("the time is out of range"));
-    let (begin_ns, end_ns) = (begin.map(nanos), end.map(nanos));
-    if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
-        refuse("the time of --begin is after that of --end");
-    }
-    (begin_ns, end_ns)
 }
 
 /// Ends the program: what was typed makes no sense.

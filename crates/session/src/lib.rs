@@ -40,7 +40,7 @@ pub use kymo_analysis::mapping::MappingErrors;
 pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table, Wishes};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
-pub use kymo_filter::{Filter, Missing, Note, Problem as FilterProblem, Verdict};
+pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem, Verdict, unit};
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};

@@ -10,11 +10,11 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Selection, When, Wishes};
+use kymo_session::{AnalysisOptions, BINS, Selection, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
-use crate::when::TimeRange;
+use crate::when::Between;
 
 /// Which analysis, and what it is told.
 #[derive(Args)]
@@ -75,15 +75,8 @@ pub(crate) struct AnalysisArguments {
 /// From when to when.
 #[derive(Args)]
 pub(crate) struct SpanArguments {
-    /// Begins at this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) begin: Option<When>,
-    /// Ends at this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) end: Option<When>,
-    /// Both: `BEGIN,END` or `[BEGIN,END]`
-    #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
-    pub(crate) timerange: Option<TimeRange>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// Takes and shows times in UTC instead of the local zone
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,

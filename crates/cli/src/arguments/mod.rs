@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use kymo_session::When;
 
 use crate::lami::LamiArguments;
+use crate::when::Between;
 
 pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, WantedArguments};
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
@@ -266,12 +266,8 @@ pub(crate) struct CheckArguments {
 pub(crate) struct CutArguments {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Begins with the first event that is not before this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) begin: Option<When>,
-    /// Ends with the last event that is not after this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) end: Option<When>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// Keeps only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,
@@ -350,12 +346,8 @@ pub(crate) struct ExportArguments {
     /// Gives every text `x` a second column `x_bytes`, with the bytes of those that are not valid text
     #[arg(long)]
     pub(crate) keep_bytes: bool,
-    /// Begins with the first event that is not before this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) begin: Option<When>,
-    /// Ends with the last event that is not after this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) end: Option<When>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// Writes only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,

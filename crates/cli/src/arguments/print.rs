@@ -1,10 +1,9 @@
 //! What the command line may say to `kymo print`.
 
 use clap::{Args, ValueEnum};
-use kymo_session::When;
 
 use crate::arguments::Common;
-use crate::when::TimeRange;
+use crate::when::Between;
 
 /// What to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -62,15 +61,8 @@ pub(crate) struct PrintArguments {
     /// Stops after so many events
     #[arg(long, value_name = "EVENTS")]
     pub(crate) limit: Option<u64>,
-    /// Begins with the first event that is not before this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) begin: Option<When>,
-    /// Ends with the last event that is not after this time
-    #[arg(short, long, value_name = "TIME", allow_hyphen_values = true)]
-    pub(crate) end: Option<When>,
-    /// Both: `BEGIN,END` or `[BEGIN,END]`
-    #[arg(short, long, value_name = "BEGIN,END", allow_hyphen_values = true, conflicts_with_all = ["begin", "end"])]
-    pub(crate) timerange: Option<TimeRange>,
+    #[command(flatten)]
+    pub(crate) between: Between,
     /// Shows of each trace only the time in which all its data streams are active
     #[arg(long)]
     pub(crate) stream_intersection: bool,
