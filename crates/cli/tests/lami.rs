@@ -280,11 +280,11 @@ fn wrong_usage() {
     check(
         "analyse count --period 0 demo",
         &expect![[r#"
-        stderr: error: invalid value '0' for '--period <DURATION>': a duration is a number and one of ns, us, ms, s, min, h: `1.5ms`
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: invalid value '0' for '--period <DURATION>': a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "analyse count --json --csv demo",
