@@ -21,7 +21,8 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, block, disk_state};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Value, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, SpoolError,
+    Value, Wishes,
 };
 
 /// The analysis.
@@ -321,7 +322,7 @@ impl Analysis for Block {
         issued.anchor(|key, fate| self.decide(sums, *key, &fate));
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }

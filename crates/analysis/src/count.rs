@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::statistics::shorten;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
 
 /// The analysis.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl Analysis for Count {
         }
     }
 
-    fn finish(&self, state: &State) -> Answer {
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let lost = lost_of(&self.lanes);
         let columns = vec![Column::of("count", "Count", "events"), Column::of("lost", "Lost", "events")];
         let mut total = Table::new("total", "All events", columns);
@@ -157,6 +157,6 @@ impl Analysis for Count {
         let mut tables = vec![self.per_class(state, lost), self.per_lane(state), total];
         let span_ns = crate::setup::span_ns(&self.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
-        Answer { tables }
+        Ok(Answer { tables })
     }
 }

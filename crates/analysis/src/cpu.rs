@@ -20,7 +20,9 @@ use crate::ranking::Ranking;
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, thread_state};
 use crate::threads::{Life, Slot, ThreadId, ThreadKey, Threads, is_dead, is_runnable};
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, Wishes};
+use crate::{
+    Analysis, Answer, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Setup, Shape, SpoolError, Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
@@ -620,8 +622,8 @@ impl Analysis for Cpu {
         threads.merge(right.threads, |id, row| over.take(&self.wishes, id, row));
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }
 

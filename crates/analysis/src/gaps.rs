@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::ranking::Ranking;
 use crate::windows::Windows;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
 use busy::Busy;
 pub use busy::SPANS_MAX;
 
@@ -191,7 +191,7 @@ impl Analysis for Gaps {
         left.busy.merge(&right.busy);
     }
 
-    fn finish(&self, state: &State) -> Answer {
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let columns = vec![
             Column::new("stream", "Stream", Class::Text),
             Column::new("cpu", "CPU", Class::Cpu),
@@ -217,6 +217,6 @@ impl Analysis for Gaps {
             let name = [Cell::Text(facts.stream_names()), facts.cpu.map_or(Cell::Empty, Cell::Cpu)];
             rows(name, &edges.gaps, &facts.holes);
         }
-        Answer { tables: vec![table] }
+        Ok(Answer { tables: vec![table] })
     }
 }

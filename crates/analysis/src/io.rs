@@ -31,7 +31,7 @@ use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
 
 use files::Files;
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
@@ -326,7 +326,7 @@ impl Analysis for Io {
         state.replay(self);
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }

@@ -19,8 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::ranking::Ranking;
 use crate::roles::{CPU, Role, irq, softirq};
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Windows,
-    Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, SpoolError,
+    Windows, Wishes,
 };
 
 /// The analysis.
@@ -320,7 +320,7 @@ impl Analysis for Irq {
         }
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }

@@ -198,5 +198,9 @@ pub trait Analysis: Sync {
     fn anchor(&self, _state: &mut Self::State) {}
 
     /// The answer so far.
-    fn finish(&self, state: &Self::State) -> Answer;
+    ///
+    /// # Errors
+    ///
+    /// Rows that did not fit into memory cannot be put aside, or do not come back: see [`Room`].
+    fn finish(&self, state: &Self::State) -> Result<Answer, SpoolError>;
 }

@@ -27,7 +27,8 @@ use crate::ranking::Ranking;
 use crate::roles::{Role, pair};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot, Wishes,
+    Analysis, Answer, Event, Histogram, Identity, LaneFacts, Meaning, Merge, Needs, Notes, Setup, Shape, Slot,
+    SpoolError, Wishes,
 };
 
 /// What belongs together.
@@ -394,7 +395,7 @@ impl Analysis for Pairs {
         chains.anchor(|key, fate| self.decide(sums, key, fate));
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }

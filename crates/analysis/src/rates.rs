@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
 use crate::statistics::saturated;
-use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, Wishes};
+use crate::{Analysis, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
 pub use course::{Course, Periods};
 
 /// The analysis.
@@ -263,7 +263,7 @@ impl Analysis for Rates {
         left.course.merge(right.course);
     }
 
-    fn finish(&self, state: &State) -> Answer {
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let course = &state.course;
         let span = self.periods.span(course);
         let width = self.periods.width(course);
@@ -288,6 +288,6 @@ impl Analysis for Rates {
         let mut tables = vec![self.rates(course, &series), self.course(course, &series)];
         tables[0].omitted = omitted;
         tables.iter_mut().for_each(|table| table.span_ns = span);
-        Answer { tables }
+        Ok(Answer { tables })
     }
 }

@@ -27,8 +27,8 @@ use crate::roles::{CPU, Role, fork, priority, switch, syscall_entry, thread_stat
 use crate::threads::{ThreadId, ThreadKey, Threads};
 use crate::windows::Windows;
 use crate::{
-    Analysis, Answer, Event, Histogram, Identity, KeyTable, LaneFacts, Merge, Needs, Notes, Setup, Shape, Weight,
-    Wishes,
+    Analysis, Answer, Event, Histogram, Identity, KeyTable, LaneFacts, Merge, Needs, Notes, Setup, Shape, SpoolError,
+    Weight, Wishes,
 };
 use lane::{CpuHead, CpuState, CpuTail, Rename, Switch, Wake};
 pub use lane::{Lane, Note};
@@ -459,8 +459,8 @@ impl Analysis for Sched {
         left.span = union(left.span, right.span);
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }
 

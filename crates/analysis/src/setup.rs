@@ -1,7 +1,7 @@
 //! What an analysis is told before it begins.
 
 use crate::roles::{COMM, CPU, FieldIndex, TID};
-use crate::{BoundClass, Event, LaneFacts, glob};
+use crate::{BoundClass, Event, LaneFacts, Room, glob};
 
 /// What an analysis is about.
 #[derive(Clone, Copy, Debug)]
@@ -12,6 +12,8 @@ pub struct Setup<'a> {
     pub lanes: &'a [LaneFacts],
     /// What is wanted of it.
     pub wishes: &'a Wishes,
+    /// Where its tables put rows that do not fit into memory; `None`: they keep all.
+    pub room: Option<&'a Room>,
 }
 
 /// Into how many bins a distribution is divided if nobody says otherwise.

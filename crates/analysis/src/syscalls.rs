@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::{CallLane, CallNames, CallState, Note, Outcome, Settings, Watch};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, SpoolError, Wishes};
 
 pub(crate) use rows::errno;
 pub use rows::{CallRows, Slow, Totals};
@@ -174,7 +174,7 @@ impl Analysis for Syscalls {
         state.calls.anchor(self, &mut state.totals);
     }
 
-    fn finish(&self, state: &State) -> Answer {
-        self.report(state)
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
     }
 }

@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use crate::events::EventRows;
 use crate::roles::{CONTEXT, FieldFacts, FieldKind, Role};
-use crate::{Analysis, BoundClass, BoundRole, LaneFacts, Part, Setup, Shape, Slot, Wishes, decode, encode};
+use crate::{
+    Analysis, BoundClass, BoundRole, LaneFacts, MemorySpool, Part, Room, Setup, Shape, Slot, Wishes, decode, encode,
+};
 
 /// A trace from text.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct Script {
     pub classes: Vec<BoundClass>,
     /// Time, lane and class of each event.
     pub events: Vec<(i64, usize, usize)>,
+    /// So small that tables put rows aside.
+    pub room: Room,
 }
 
 impl Script {
@@ -34,7 +38,8 @@ impl Script {
     /// A line is wrong.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        let mut script = Self { lanes: Vec::new(), classes: Vec::new(), events: Vec::new() };
+        let room = Room { spool: Arc::<MemorySpool>::default(), budget_bytes: 1024 };
+        let mut script = Self { lanes: Vec::new(), classes: Vec::new(), events: Vec::new(), room };
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
             match line.strip_prefix("lane") {
                 Some(rest) => script.lanes.push(lane(rest)),
@@ -48,7 +53,7 @@ impl Script {
     /// What an analysis is told.
     #[must_use]
     pub fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
-        Setup { classes: &self.classes, lanes: &self.lanes, wishes }
+        Setup { classes: &self.classes, lanes: &self.lanes, wishes, room: Some(&self.room) }
     }
 
     fn event(&mut self, line: &str) {
@@ -160,7 +165,7 @@ impl Script {
     ///
     /// It does not.
     pub fn check_cuts<A: Analysis>(&self, analysis: &A, tries: u64) {
-        let whole = text(&analysis.finish(&self.state(analysis)));
+        let whole = text(&finish(analysis, &self.state(analysis)));
         for seed in 1..=tries {
             let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let mut cuts: Vec<i64> = Vec::new();
@@ -171,7 +176,7 @@ impl Script {
             cuts.sort_unstable();
             cuts.dedup();
             let state = self.cut_state(analysis, &cuts, |choices| random.below(choices));
-            let found = text(&analysis.finish(&state));
+            let found = text(&finish(analysis, &state));
             let only = |one: &str, other: &str| -> Vec<String> {
                 one.lines().filter(|line| !other.lines().any(|known| known == *line)).map(str::to_owned).collect()
             };
@@ -179,6 +184,10 @@ impl Script {
             assert!(whole == found, "cut at {cuts:?}: without {missing:#?}, but with {new:#?}");
         }
     }
+}
+
+fn finish<A: Analysis>(analysis: &A, state: &A::State) -> crate::Answer {
+    analysis.finish(state).expect("a spool in memory gives back what it was given")
 }
 
 /// Numbers that look random and are the same each time.

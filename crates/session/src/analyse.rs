@@ -18,14 +18,17 @@ mod prepare;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use kymo_analysis::mapping::{Mapping, MappingErrors};
-use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Setup, Wishes};
+use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, SpoolError, Wishes};
 
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::roles::RolesFailure;
+use crate::spool::FileSpool;
 
 pub use self::kinds::AnalysisKind;
 pub use self::pairs::{PairsProblem, PairsQuestion};
@@ -66,6 +69,9 @@ pub enum AnalyseFailure {
         /// What is missing.
         role: Role,
     },
+    /// Rows did not fit into memory, and could not be put aside.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
 }
 
 /// What an analysis is, before its lanes are known.
@@ -108,15 +114,16 @@ impl Session {
         {
             return Err(AnalyseFailure::NoRole { role });
         }
+        let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
         let (mut reads, mut can_cut) = (0, true);
         loop {
-            let analysis = (question.make)(&prepared.setup(&options.wishes));
+            let analysis = (question.make)(&prepared.setup(&options.wishes, &room));
             let read = parts::read(self, &prepared, &analysis, &mut can_cut, progress);
             reads += 1;
             // The second time, what cannot be read is known; unless it changes while it is read.
             if !prepared.add_holes(&read.faults) || reads == READS_MAX {
                 let report = prepared.report(self, &read);
-                return Ok(Analysed { answer: analysis.finish(&read.state), report });
+                return Ok(Analysed { answer: analysis.finish(&read.state)?, report });
             }
         }
     }
@@ -148,13 +155,16 @@ impl From<RolesFailure> for AnalyseFailure {
     }
 }
 
+/// What a table of a part of the trace keeps in memory. A thread has a few of them at a time.
+const TABLE_BYTES: usize = 8 << 20;
+
 /// How often a trace is read that cannot be read as it stands.
 const READS_MAX: usize = 3;
 
 impl Prepared {
     /// What an analysis is told.
-    fn setup<'a>(&'a self, wishes: &'a Wishes) -> Setup<'a> {
-        Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes }
+    fn setup<'a>(&'a self, wishes: &'a Wishes, room: &'a Room) -> Setup<'a> {
+        Setup { classes: &self.bindings.classes, lanes: &self.lanes, wishes, room: Some(room) }
     }
 
     fn has(&self, role: Role) -> bool {

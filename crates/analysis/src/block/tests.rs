@@ -10,7 +10,7 @@ fn check(script: &str, expect: &Expect) {
     let script = Script::parse(script);
     let wishes = Wishes { bins: 2, ..Wishes::default() };
     let block = Block::new(&script.setup(&wishes));
-    expect.assert_eq(&text(&block.finish(&script.state(&block))));
+    expect.assert_eq(&text(&block.finish(&script.state(&block)).unwrap()));
     script.check_cuts(&block, 200);
 }
 

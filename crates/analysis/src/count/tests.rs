@@ -29,7 +29,7 @@ fn events_are_counted_by_class_and_lane() {
         total
           count=4[4,8] lost=4
     "#]]
-    .assert_eq(&text(&count.finish(&script.state(&count))));
+    .assert_eq(&text(&count.finish(&script.state(&count)).unwrap()));
     script.check_cuts(&count, 100);
 }
 
@@ -47,5 +47,5 @@ fn what_is_lost_may_be_unknown() {
         total
           count=1[1,none] lost=0[0,none]
     "#]]
-    .assert_eq(&text(&count.finish(&script.state(&count))));
+    .assert_eq(&text(&count.finish(&script.state(&count)).unwrap()));
 }

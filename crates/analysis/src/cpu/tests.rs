@@ -10,7 +10,7 @@ fn check(script: &str, by: &[&str], expect: &Expect) {
     let script = Script::parse(script);
     let wishes = Wishes { by: by.iter().map(|&by| by.to_owned()).collect(), bins: 2, ..Wishes::default() };
     let cpu = Cpu::new(&script.setup(&wishes));
-    expect.assert_eq(&text(&cpu.finish(&script.state(&cpu))));
+    expect.assert_eq(&text(&cpu.finish(&script.state(&cpu)).unwrap()));
     script.check_cuts(&cpu, 200);
 }
 

@@ -10,7 +10,9 @@ use crate::pairs::{self, Pairs, PairsOptions};
 use crate::rates::Periods;
 use crate::roles::{Role, rule};
 use crate::windows::Windows;
-use crate::{Analysis, Answer, Cell, Column, Event, Identity, LaneFacts, Meaning, Notes, Setup, Shape, Table, Wishes};
+use crate::{
+    Analysis, Answer, Cell, Column, Event, Identity, LaneFacts, Meaning, Notes, Setup, Shape, SpoolError, Table, Wishes,
+};
 
 /// The analysis.
 #[derive(Debug)]
@@ -240,13 +242,13 @@ impl Analysis for Declared {
         }
     }
 
-    fn finish(&self, state: &State) -> Answer {
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let frame = self.frame();
         let mut tables = Vec::new();
         for (state, (name, kind)) in state.items.iter().zip(&self.items) {
             match (state, kind) {
                 (ItemState::Pairs(state), Kind::Pairs(pairs)) => {
-                    let mut answer = pairs.finish(state);
+                    let mut answer = pairs.finish(state)?;
                     answer.tables.iter_mut().for_each(|table| table.title = format!("{name}: {}", table.title));
                     tables.extend(answer.tables);
                 }
@@ -262,6 +264,6 @@ impl Analysis for Declared {
             }
         }
         tables.iter_mut().for_each(|table| table.span_ns = frame.span_ns);
-        Answer { tables }
+        Ok(Answer { tables })
     }
 }

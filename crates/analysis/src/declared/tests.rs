@@ -54,7 +54,7 @@ fn check(declaration: &str, events: &str, wishes: &Wishes, expect: &Expect) {
     let script = script(events, &declaration);
     let wishes = Wishes { bins: 2, ..wishes.clone() };
     let declared = Declared::new(&script.setup(&wishes), &declaration);
-    expect.assert_eq(&text(&declared.finish(&script.state(&declared))));
+    expect.assert_eq(&text(&declared.finish(&script.state(&declared)).unwrap()));
     script.check_cuts(&declared, 200);
 }
 

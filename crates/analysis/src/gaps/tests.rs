@@ -35,7 +35,7 @@ fn gaps_of_all_are_where_no_lane_has_an_event() {
           stream=`1` cpu=1 begin=350 end=700 length=350 kind=`quiet`
           stream=`1` cpu=1 begin=20 end=350 length=330 kind=`quiet`
     "#]]
-    .assert_eq(&text(&gaps.finish(&script.state(&gaps))));
+    .assert_eq(&text(&gaps.finish(&script.state(&gaps)).unwrap()));
     script.check_cuts(&gaps, 200);
 }
 

@@ -12,7 +12,7 @@ fn check(script: &str, by: &[&str], expect: &Expect) {
     let script = Script::parse(script);
     let wishes = Wishes { by: by.iter().map(|&by| by.to_owned()).collect(), bins: 2, ..Wishes::default() };
     let io = Io::new(&script.setup(&wishes));
-    expect.assert_eq(&text(&io.finish(&script.state(&io))));
+    expect.assert_eq(&text(&io.finish(&script.state(&io)).unwrap()));
     script.check_cuts(&io, 200);
 }
 

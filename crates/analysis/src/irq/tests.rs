@@ -9,7 +9,7 @@ use crate::{Analysis, Wishes};
 fn check_with(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
     let irq = Irq::new(&script.setup(wishes));
-    expect.assert_eq(&text(&irq.finish(&script.state(&irq))));
+    expect.assert_eq(&text(&irq.finish(&script.state(&irq)).unwrap()));
     script.check_cuts(&irq, 200);
 }
 

@@ -19,7 +19,7 @@ fn check(script: &str, options: &PairsOptions, wishes: &Wishes, expect: &Expect)
     let script = Script::parse(script);
     let wishes = Wishes { bins: 2, ..wishes.clone() };
     let pairs = Pairs::new(&script.setup(&wishes), options);
-    expect.assert_eq(&text(&pairs.finish(&script.state(&pairs))));
+    expect.assert_eq(&text(&pairs.finish(&script.state(&pairs)).unwrap()));
     script.check_cuts(&pairs, 200);
 }
 

@@ -9,7 +9,7 @@ use crate::{Analysis, Wishes};
 fn check(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
     let rates = Rates::new(&script.setup(wishes));
-    expect.assert_eq(&text(&rates.finish(&script.state(&rates))));
+    expect.assert_eq(&text(&rates.finish(&script.state(&rates)).unwrap()));
     script.check_cuts(&rates, 100);
 }
 

@@ -9,7 +9,7 @@ use crate::{Analysis, Wishes};
 fn check_with(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
     let sched = Sched::new(&script.setup(wishes));
-    expect.assert_eq(&text(&sched.finish(&script.state(&sched))));
+    expect.assert_eq(&text(&sched.finish(&script.state(&sched)).unwrap()));
     script.check_cuts(&sched, 200);
 }
 

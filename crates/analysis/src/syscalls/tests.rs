@@ -9,7 +9,7 @@ use crate::{Analysis, Wishes};
 fn check_wishes(script: &str, wishes: &Wishes, expect: &Expect) {
     let script = Script::parse(script);
     let syscalls = Syscalls::new(&script.setup(wishes));
-    expect.assert_eq(&text(&syscalls.finish(&script.state(&syscalls))));
+    expect.assert_eq(&text(&syscalls.finish(&script.state(&syscalls)).unwrap()));
     script.check_cuts(&syscalls, 200);
 }
 
