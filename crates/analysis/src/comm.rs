@@ -40,6 +40,16 @@ impl Comm {
         self.0 == [0, 0]
     }
 
+    /// A number that stands for the name, the same everywhere; 0 for no name.
+    #[must_use]
+    #[inline]
+    pub fn digest(self) -> u64 {
+        let [low, high] = self.0;
+        // Odd factors lose nothing of either half; the shifts bring high bits down.
+        let mixed = (low ^ low >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ high.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
+        mixed ^ mixed >> 32
+    }
+
     /// This name, or another one if there is none.
     #[must_use]
     #[inline]

@@ -40,10 +40,12 @@ pub mod project;
 pub mod ranking;
 pub mod rates;
 pub mod roles;
+pub mod runs;
 pub mod sched;
 pub mod setup;
 mod spool;
 mod state;
+pub mod states;
 mod statistics;
 pub mod syscalls;
 #[cfg(any(test, feature = "testing"))]

@@ -1,0 +1,555 @@
+//! `states`: what CPUs and threads did at any time, as runs.
+//!
+//! ```text
+//! CPU 0     thread    │ 7 ─────────────│ 0 (idle) ───│ 9 ──────
+//!           interrupt        │ 41 │
+//! thread 7  state     │ running on 0 ──│ blocked ──────────│ woken ─│ running on 3
+//!           call         │ read ─────────────────────────────────────│
+//!           name      │ bash ───────────────────────────────────────────
+//! ```
+//!
+//! No counting: every change of a value is a run of the value before, see [`crate::runs`]. Whatever is asked of them,
+//! at an instant or over a span of time, is asked of the runs.
+
+mod attributes;
+mod lane;
+mod report;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::roles::{CPU, PID, Role, TID, fork, irq, priority, softirq, switch, syscall_entry, syscall_exit};
+use crate::roles::{thread_state, wake};
+use crate::runs::{Run, RunWriter};
+use crate::threads::{is_dead, is_runnable};
+use crate::{
+    Analysis, Answer, BoundClass, Comm, Event, Identity, LaneFacts, Meaning, Needs, Notes, Room, Setup, Shape, Slot,
+    SpoolError,
+};
+
+pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind};
+pub use lane::{Edge, Note, Sequence};
+pub use report::{LaneText, Moment, Texts};
+
+use attributes::Before::{Not, Unknown, Was};
+use lane::{LaneCpu, Named, Switch};
+
+/// Values of a CPU.
+pub mod cpu_track {
+    /// The thread that it runs; 0: none.
+    pub const THREAD: usize = 0;
+    /// The interrupt that it serves.
+    pub const IRQ: usize = 1;
+    /// The softirq that it serves.
+    pub const SOFTIRQ: usize = 2;
+}
+
+/// Values of a thread.
+pub mod thread_track {
+    /// What it does: see [`super::Doing`].
+    pub const STATE: usize = 0;
+    /// The call that it is in.
+    pub const CALL: usize = 1;
+    /// The digest of its name.
+    pub const NAME: usize = 2;
+    /// Its process.
+    pub const PROCESS: usize = 3;
+}
+
+/// What a thread does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Doing {
+    /// It runs, on the CPU that the lower half of the value says.
+    Running = 1,
+    /// It could run on: another one was more important.
+    Preempted,
+    /// It was woken, and waits for a CPU.
+    Woken,
+    /// It was made, and waits for a CPU.
+    New,
+    /// It waits for something, and signals wake it.
+    Blocked,
+    /// It waits for something, whatever comes.
+    Uninterruptible,
+    /// A signal or a tracer stopped it.
+    Stopped,
+    /// It waits, nobody says how.
+    Away,
+}
+
+impl Doing {
+    const ALL: [Self; 8] = [
+        Self::Running,
+        Self::Preempted,
+        Self::Woken,
+        Self::New,
+        Self::Blocked,
+        Self::Uninterruptible,
+        Self::Stopped,
+        Self::Away,
+    ];
+
+    fn value(self, cpu: u32) -> u64 {
+        u64::from(self as u32) << 32 | u64::from(cpu)
+    }
+
+    /// What a value says: what it does, and on which CPU it does or did so.
+    #[must_use]
+    pub fn of(value: u64) -> Option<(Self, u32)> {
+        let number = (value & !DOUBT) >> 32;
+        let doing = Self::ALL.into_iter().find(|doing| u64::from(*doing as u32) == number)?;
+        Some((doing, value as u32))
+    }
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct States {
+    lanes: Vec<LaneFacts>,
+    /// For each class of events the call that it enters or leaves, if its name says that.
+    calls: Vec<Option<u64>>,
+    texts: Texts,
+    room: Option<Room>,
+}
+
+/// A call that has no name has this bit, and its number.
+const NUMBERED: u64 = 1 << 32;
+
+/// What is known behind a part of the trace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct State {
+    /// By lane, then by CPU.
+    cpus: Vec<Vec<CpuEnd>>,
+    attributes: Attributes,
+    runs: RunWriter,
+    /// Names by their digest.
+    names: HashMap<u64, Comm>,
+    /// Names of interrupts, by machine and number.
+    irqs: BTreeMap<(u16, u64), String>,
+}
+
+/// What a CPU does when a part ends.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct CpuEnd {
+    cpu: u32,
+    /// The thread that it ran before its first switch.
+    head: Option<i32>,
+    /// The thread that it runs since its last one.
+    now: Option<i32>,
+    /// Calls since then: whose they are, the end of the run will tell.
+    calls: Sequence,
+}
+
+/// A lane while it is read.
+#[derive(Debug)]
+pub struct Lane<'a> {
+    states: &'a States,
+    facts: &'a LaneFacts,
+    /// What CPU events are of that do not say it.
+    cpu: u32,
+    /// By CPU; almost always one.
+    cpus: Vec<LaneCpu>,
+    runs: RunWriter,
+    /// Names of interrupts, by number.
+    irqs: BTreeMap<u64, String>,
+}
+
+impl States {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        use {fork::*, irq::*, priority::*, softirq::*, switch::*, syscall_entry::*, syscall_exit::*, thread_state::*};
+        Needs {
+            roles: vec![
+                (Role::Switch, vec![PREV_TID, PREV_STATE, NEXT_TID, PREV_COMM, NEXT_COMM]),
+                (Role::Waking, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
+                (Role::Wakeup, vec![wake::WOKEN_TID, wake::WOKEN_COMM]),
+                (Role::Fork, vec![CHILD_TID, CHILD_PID, CHILD_COMM, PARENT_TID, PARENT_PID]),
+                (Role::ThreadState, vec![KNOWN_TID, KNOWN_PID, KNOWN_COMM]),
+                (Role::Rename, vec![CHANGED_TID, NEW_COMM]),
+                (Role::SyscallEntry, vec![ENTRY_NAME, ENTRY_NUMBER]),
+                (Role::SyscallExit, vec![EXIT_NAME, EXIT_NUMBER]),
+                (Role::IrqEntry, vec![IRQ, IRQ_NAME]),
+                (Role::IrqExit, vec![IRQ]),
+                (Role::SoftirqEntry, vec![VEC]),
+                (Role::SoftirqExit, vec![VEC]),
+            ],
+            context: vec![CPU, TID, PID],
+            ..Needs::default()
+        }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let (calls, names) = calls(setup.classes);
+        let texts = Texts { calls: names, lanes: setup.lanes.iter().map(LaneText::of).collect(), ..Texts::default() };
+        Self { lanes: setup.lanes.to_vec(), calls, texts, room: setup.room.cloned() }
+    }
+
+    /// What a state has found out: all runs, and what their numbers mean.
+    #[must_use]
+    pub fn into_runs(&self, mut state: State) -> (RunWriter, Texts) {
+        for (lane, cpus) in std::mem::take(&mut state.cpus).into_iter().enumerate() {
+            for CpuEnd { now, calls, .. } in cpus {
+                now.into_iter().for_each(|tid| state.calls(self, lane, tid, &calls));
+            }
+        }
+        let State { attributes, mut runs, names, irqs, .. } = state;
+        attributes.open(&mut runs);
+        (runs, Texts { names, irqs, ..self.texts.clone() })
+    }
+
+    fn thread(&self, lane: usize, tid: i32) -> Entity {
+        Entity::new(EntityKind::Thread, self.lanes[lane].host, tid)
+    }
+}
+
+/// For each class of events the call that it is of, and the names of calls. A call whose name is in a field is called as
+/// its class.
+fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
+    let mut names: Vec<String> = Vec::new();
+    let mut places: HashMap<String, u64> = HashMap::new();
+    let mut call = |class: &BoundClass| {
+        let bound = class.roles.iter().find(|bound| matches!(bound.role, Role::SyscallEntry | Role::SyscallExit))?;
+        let is_entry = bound.role == Role::SyscallEntry;
+        let name = match &bound.slots[if is_entry { syscall_entry::ENTRY_NAME } else { syscall_exit::EXIT_NAME }] {
+            Slot::Absent => return None,
+            Slot::Text(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => class.name.to_string(),
+        };
+        Some(*places.entry(name).or_insert_with_key(|name| {
+            names.push(name.clone());
+            names.len() as u64 - 1
+        }))
+    };
+    let calls = classes.iter().map(&mut call).collect();
+    (calls, names)
+}
+
+impl Lane<'_> {
+    fn at(&mut self, cpu: u32) -> &mut LaneCpu {
+        let at = self.cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
+            self.cpus.push(LaneCpu { cpu, ..LaneCpu::default() });
+            self.cpus.len() - 1
+        });
+        &mut self.cpus[at]
+    }
+
+    fn call(&self, meaning: &Meaning<'_>, number: usize) -> Option<u64> {
+        let numbered = || Some(NUMBERED | u64::from(meaning.small(number)?.cast_unsigned()));
+        self.states.calls[meaning.event.number].or_else(numbered)
+    }
+
+    fn take(&mut self, meaning: Meaning<'_>, notes: &mut Notes<Note>) -> Option<()> {
+        let (time, cpu) = (meaning.event.time, meaning.event.cpu().unwrap_or(self.cpu));
+        let number = |field| Some(u64::from(meaning.small(field)?.cast_unsigned()));
+        match meaning.role {
+            Role::Switch => self.switch(&meaning, cpu, notes)?,
+            Role::SyscallEntry => {
+                let call = self.call(&meaning, syscall_entry::ENTRY_NUMBER).unwrap_or(NUMBERED - 1);
+                self.at(cpu).calls.begin(time, call);
+            }
+            Role::SyscallExit => {
+                let call = self.call(&meaning, syscall_exit::EXIT_NUMBER);
+                self.at(cpu).calls.end(time, call);
+            }
+            Role::IrqEntry => {
+                let irq = number(irq::IRQ)?;
+                self.at(cpu).irqs.begin(time, irq);
+                if let Some(name) = meaning.text(irq::IRQ_NAME) {
+                    self.irqs.entry(irq).or_insert_with(|| String::from_utf8_lossy(name).into_owned());
+                }
+            }
+            Role::IrqExit => self.at(cpu).irqs.end(time, number(irq::IRQ)),
+            Role::SoftirqEntry => self.at(cpu).softirqs.begin(time, number(softirq::VEC)?),
+            Role::SoftirqExit => self.at(cpu).softirqs.end(time, number(softirq::VEC)),
+            _ => notes.push(time, other(&meaning)?),
+        }
+        Some(())
+    }
+
+    fn switch(&mut self, meaning: &Meaning<'_>, cpu: u32, notes: &mut Notes<Note>) -> Option<()> {
+        let prev = meaning.small(switch::PREV_TID)?;
+        let next = meaning.small(switch::NEXT_TID)?;
+        let state = meaning.integer(switch::PREV_STATE);
+        let away = away(state, cpu, self.facts.kernel);
+        let names = [meaning.comm(switch::PREV_COMM), meaning.comm(switch::NEXT_COMM)];
+        let host = self.facts.host;
+        let at = self.at(cpu);
+        let Sequence { first, done, open } = &mut at.calls;
+        let (first, open) = (first.take(), open.take());
+        at.head = at.head.or(at.now.is_none().then_some(prev));
+        at.now = Some(next);
+        let done = std::mem::take(done);
+        if prev != 0 {
+            tell(&mut self.runs, Entity::new(EntityKind::Thread, host, prev).key(thread_track::CALL), &done);
+        }
+        self.at(cpu).calls.done = emptied(done);
+        notes.push(meaning.event.time, Note::Switch(Switch { cpu, prev, next, away, names, first, open }));
+        let event = meaning.event;
+        if let Some(pid) = event.small_context(PID).filter(|_| event.small_context(TID) == Some(prev)) {
+            notes.push(event.time, Note::Known(Named { tid: prev, pid: Some(pid), comm: Comm::default() }));
+        }
+        Some(())
+    }
+}
+
+/// What a thread does that is switched away from; `None`: it is dead.
+fn away(state: Option<i64>, cpu: u32, kernel: Option<(u32, u32)>) -> Option<u64> {
+    let doing = match state {
+        None => Doing::Away,
+        Some(state) if is_runnable(state) => Doing::Preempted,
+        Some(state) if is_dead(state, kernel) => return None,
+        Some(state) if state & 1 != 0 => Doing::Blocked,
+        Some(state) if state & 2 != 0 => Doing::Uninterruptible,
+        Some(state) if state & 0xc != 0 => Doing::Stopped,
+        Some(_) => Doing::Away,
+    };
+    Some(doing.value(cpu))
+}
+
+/// What other events say of threads.
+fn other(meaning: &Meaning<'_>) -> Option<Note> {
+    Some(match meaning.role {
+        Role::Waking | Role::Wakeup => Note::Wake(meaning.small(wake::WOKEN_TID)?, meaning.comm(wake::WOKEN_COMM)),
+        Role::Fork => {
+            let parent = meaning.small(fork::PARENT_TID).zip(meaning.small(fork::PARENT_PID));
+            let (tid, pid) = (meaning.small(fork::CHILD_TID)?, meaning.small(fork::CHILD_PID));
+            Note::Fork(Named { tid, pid, comm: meaning.comm(fork::CHILD_COMM) }, parent)
+        }
+        Role::ThreadState => {
+            let (tid, pid) = (meaning.small(thread_state::KNOWN_TID)?, meaning.small(thread_state::KNOWN_PID));
+            Note::Known(Named { tid, pid, comm: meaning.comm(thread_state::KNOWN_COMM) })
+        }
+        Role::Rename => {
+            let tid = meaning.small(priority::CHANGED_TID)?;
+            Note::Known(Named { tid, pid: None, comm: meaning.comm(priority::NEW_COMM) })
+        }
+        _ => return None,
+    })
+}
+
+/// A list without content, for the next.
+fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
+    list.clear();
+    list
+}
+
+/// Writes what began and ended.
+fn tell(runs: &mut RunWriter, key: u64, done: &[(i64, i64, u64)]) {
+    for &(begin, end, value) in done {
+        runs.push(Run { key, begin, end, value });
+    }
+}
+
+impl State {
+    fn set(&mut self, entity: Entity, track: usize, time: i64, before: Before, change: Change) {
+        self.attributes.set(entity, track, time, (before, change), &mut self.runs);
+    }
+
+    /// Adds what is known of a sequence but what began and ended in it.
+    fn edges(&mut self, entity: Entity, track: usize, first: Option<(i64, Edge)>, open: Option<(i64, u64)>) {
+        if let Some((time, edge)) = first {
+            let before = match edge {
+                Edge::Begin => Was(None),
+                Edge::End(None) => Unknown,
+                Edge::End(what) => Was(what),
+            };
+            self.set(entity, track, time, before, Change::Begin(None));
+        }
+        if let Some((time, what)) = open {
+            self.set(entity, track, time, Was(None), Change::Begin(Some(what)));
+        }
+    }
+
+    fn sequence(&mut self, entity: Entity, track: usize, sequence: &Sequence) {
+        tell(&mut self.runs, entity.key(track), &sequence.done);
+        self.edges(entity, track, sequence.first, sequence.open);
+    }
+
+    fn name(&mut self, thread: Entity, time: i64, comm: Comm) {
+        if !comm.is_empty() {
+            let digest = comm.digest() & !DOUBT;
+            self.names.entry(digest).or_insert(comm);
+            self.set(thread, thread_track::NAME, time, Unknown, Change::Is(digest));
+        }
+    }
+
+    fn process(&mut self, thread: Entity, time: i64, pid: Option<i32>) {
+        if let Some(pid) = pid {
+            let pid = u64::from(pid.cast_unsigned());
+            self.set(thread, thread_track::PROCESS, time, Unknown, Change::Is(pid));
+        }
+    }
+
+    /// Nothing is known of a number's thread from now on: it is dead, or another one gets it.
+    fn forget(&mut self, thread: Entity, time: i64, before: Before) {
+        self.set(thread, thread_track::STATE, time, before, Change::Begin(None));
+        for track in [thread_track::CALL, thread_track::NAME, thread_track::PROCESS] {
+            self.set(thread, track, time, Unknown, Change::Begin(None));
+        }
+    }
+
+    fn switch(&mut self, states: &States, lane: usize, time: i64, switch: &Switch) {
+        let Switch { cpu, prev, next, away, names, first, open } = *switch;
+        let of_cpu = Entity::new(EntityKind::Cpu, states.lanes[lane].host, cpu.cast_signed());
+        let (was, is) = (u64::from(prev.cast_unsigned()), u64::from(next.cast_unsigned()));
+        self.set(of_cpu, cpu_track::THREAD, time, Was(Some(was)), Change::Begin(Some(is)));
+        let running = Doing::Running.value(cpu);
+        if prev != 0 {
+            let thread = states.thread(lane, prev);
+            self.edges(thread, thread_track::CALL, first, open);
+            self.name(thread, time, names[0]);
+            match away {
+                Some(away) => {
+                    self.set(thread, thread_track::STATE, time, Was(Some(running)), Change::Begin(Some(away)));
+                }
+                None => self.forget(thread, time, Was(Some(running))),
+            }
+        }
+        if next != 0 {
+            let thread = states.thread(lane, next);
+            self.name(thread, time, names[1]);
+            let before = Not(Doing::Running as u32);
+            self.set(thread, thread_track::STATE, time, before, Change::Begin(Some(running)));
+        }
+    }
+
+    fn fork(&mut self, thread: Entity, time: i64, named: &Named) {
+        self.forget(thread, time, Unknown);
+        let new = Doing::New.value(0);
+        self.set(thread, thread_track::STATE, time, Unknown, Change::Begin(Some(new)));
+        self.name(thread, time, named.comm);
+        self.process(thread, time, named.pid);
+    }
+
+    /// Calls of a run that has ended, or will not.
+    fn calls(&mut self, states: &States, lane: usize, tid: i32, calls: &Sequence) {
+        if tid != 0 {
+            self.sequence(states.thread(lane, tid), thread_track::CALL, calls);
+        }
+    }
+}
+
+impl Analysis for States {
+    type State = State;
+    type Lane<'a> = Lane<'a>;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "states", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        State {
+            cpus: vec![Vec::new(); self.lanes.len()],
+            attributes: Attributes::default(),
+            runs: RunWriter::new(self.room.as_ref()),
+            names: HashMap::new(),
+            irqs: BTreeMap::new(),
+        }
+    }
+
+    fn enter(&self, lane: usize) -> Lane<'_> {
+        let facts = &self.lanes[lane];
+        let runs = RunWriter::new(self.room.as_ref());
+        Lane {
+            states: self,
+            facts,
+            cpu: facts.cpu.unwrap_or(lane as u32),
+            cpus: Vec::new(),
+            runs,
+            irqs: BTreeMap::new(),
+        }
+    }
+
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+        for meaning in event.roles() {
+            lane.take(meaning, notes);
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+        match note {
+            Note::Switch(switch) => state.switch(self, lane, time, &switch),
+            Note::Wake(0, _) => {}
+            Note::Wake(tid, comm) => {
+                let thread = self.thread(lane, tid);
+                let change = Change::Unless { value: Doing::Woken.value(0), than: Doing::Blocked as u32 };
+                state.set(thread, thread_track::STATE, time, Unknown, change);
+                state.name(thread, time, comm);
+            }
+            Note::Fork(named, parent) => {
+                if let Some((parent, pid)) = parent.filter(|parent| parent.0 != 0) {
+                    state.process(self.thread(lane, parent), time, Some(pid));
+                }
+                if named.tid != 0 {
+                    state.fork(self.thread(lane, named.tid), time, &named);
+                }
+            }
+            Note::Known(named) if named.tid != 0 => {
+                let thread = self.thread(lane, named.tid);
+                state.name(thread, time, named.comm);
+                state.process(thread, time, named.pid);
+            }
+            Note::Known(_) => {}
+        }
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+        state.runs.append(end.runs);
+        state.irqs.extend(end.irqs.into_iter().map(|(irq, name)| ((end.facts.host, irq), name)));
+        for LaneCpu { cpu, now, head, calls, irqs, softirqs } in end.cpus {
+            let of_cpu = Entity::new(EntityKind::Cpu, end.facts.host, cpu.cast_signed());
+            state.sequence(of_cpu, cpu_track::IRQ, &irqs);
+            state.sequence(of_cpu, cpu_track::SOFTIRQ, &softirqs);
+            let known = CpuEnd { cpu, now, head, calls };
+            state.cpus[lane].push(known);
+        }
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.runs.append(right.runs);
+        left.names.extend(right.names);
+        left.irqs.extend(right.irqs);
+        for (lane, cpus) in right.cpus.into_iter().enumerate() {
+            for right in cpus {
+                let at = left.cpus[lane].iter().position(|known| known.cpu == right.cpu);
+                let Some(at) = at else {
+                    left.cpus[lane].push(right);
+                    continue;
+                };
+                let known = &mut left.cpus[lane][at];
+                known.head = known.head.or(right.head);
+                known.now = right.now.or(known.now);
+                match right.head {
+                    None => known.calls.then(right.calls),
+                    Some(tid) => {
+                        let calls = std::mem::replace(&mut known.calls, right.calls);
+                        left.calls(self, lane, tid, &calls);
+                    }
+                }
+            }
+        }
+        left.attributes.merge(right.attributes, &mut left.runs);
+    }
+
+    fn anchor(&self, state: &mut State) {
+        state.attributes.anchor(&mut state.runs);
+    }
+
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        let (runs, texts) = self.into_runs(state.clone());
+        report::history(&runs, &texts)
+    }
+}

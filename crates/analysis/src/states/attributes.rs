@@ -1,0 +1,256 @@
+//! What has which value now, and since when; runs of what it had.
+//!
+//! ```text
+//! part k     thread 7, state:   ?? ─── blocked ──── running ─ …         ??: what the part before says
+//! part k+1                      ?? ──────── preempted ── running ─ …
+//! merged                        ?? ─── blocked ──── running ─┴──── preempted ── …
+//! ```
+//!
+//! The first value that a part gives to something is not yet a run: it may go on what was before. It, and what came
+//! before it, are told to the part before when the two are merged; what follows does not depend on that.
+
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+
+use crate::runs::{Run, RunWriter};
+
+/// Set in the value of a run whose end does not agree with what it was: events were lost.
+pub const DOUBT: u64 = 1 << 63;
+
+/// Kinds of things.
+pub(super) const KINDS: usize = 2;
+/// Values that a thing has at a time.
+pub(super) const TRACKS: usize = 4;
+
+/// Something that has values: a CPU, or a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Entity(u64);
+
+/// What something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntityKind {
+    /// A CPU.
+    Cpu,
+    /// A thread.
+    Thread,
+}
+
+impl Entity {
+    /// A CPU or a thread of a machine, by its number.
+    #[must_use]
+    pub fn new(kind: EntityKind, host: u16, number: i32) -> Self {
+        Self((kind as u64) << 48 | u64::from(host) << 32 | u64::from(number.cast_unsigned()))
+    }
+
+    /// The key of one of its runs.
+    #[must_use]
+    pub fn key(self, track: usize) -> u64 {
+        (track as u64) << 56 | self.0
+    }
+
+    /// What a key is of; `None`: not of anything.
+    #[must_use]
+    pub fn of_key(key: u64) -> Option<(EntityKind, u16, i32, usize)> {
+        let kind = match key >> 48 & 0xff {
+            0 => EntityKind::Cpu,
+            1 => EntityKind::Thread,
+            _ => return None,
+        };
+        let track = (key >> 56) as usize;
+        (track < TRACKS).then_some((kind, (key >> 32) as u16, (key as u32).cast_signed(), track))
+    }
+}
+
+const _: () = assert!(EntityKind::Thread as usize + 1 == KINDS, "keys have a number for each kind");
+
+/// What is known of a value before a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Before {
+    /// Nothing.
+    Unknown,
+    /// It was this; `None`: there was none.
+    Was(Option<u64>),
+    /// Its upper half was not this.
+    Not(u32),
+}
+
+/// How a value changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Change {
+    /// It has this value from now on, even if it had it before: a new run begins.
+    Begin(Option<u64>),
+    /// It has this value, maybe since long.
+    Is(u64),
+    /// It has this value, unless it has one of those below `than` (of the upper half of their bits).
+    Unless {
+        /// The value.
+        value: u64,
+        /// Values whose upper half is less are kept.
+        than: u32,
+    },
+}
+
+/// The first changes of a value in a part.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct First {
+    at: i64,
+    before: Before,
+    change: Change,
+    /// When and how it changed again; what it was before that.
+    next: Option<(i64, Before)>,
+}
+
+/// One value of a thing.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Track {
+    first: Option<First>,
+    /// What it is, and since when.
+    now: Option<(Option<u64>, i64)>,
+}
+
+/// What has which value.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Attributes {
+    entities: HashMap<Entity, [Track; TRACKS]>,
+    /// Things that had values and have none: numbers of dead threads are used again.
+    gone: HashSet<Entity>,
+    is_anchored: bool,
+}
+
+impl Change {
+    /// The value after it, and whether that is a new run; `None`: nothing changes.
+    fn after(self, now: Option<Option<u64>>) -> Option<Option<u64>> {
+        match self {
+            Self::Begin(None) if now == Some(None) => None,
+            Self::Begin(value) => Some(value),
+            Self::Is(value) if now == Some(Some(value)) => None,
+            Self::Unless { than, .. } if now.flatten().is_some_and(|now| ((now >> 32) as u32) < than) => None,
+            Self::Is(value) | Self::Unless { value, .. } => Some(Some(value)),
+        }
+    }
+}
+
+impl Track {
+    fn set(&mut self, key: u64, time: i64, (before, change): (Before, Change), runs: &mut RunWriter) {
+        let Some((now, since)) = self.now else {
+            self.first = Some(First { at: time, before, change, next: None });
+            self.now = change.after(None).map(|value| (value, time));
+            return;
+        };
+        let Some(value) = change.after(Some(now)) else { return };
+        match &mut self.first {
+            Some(first) if first.next.is_none() => first.next = Some((time, before)),
+            _ => end(key, (now, since), (time, before), runs),
+        }
+        self.now = Some((value, time));
+    }
+
+    /// Whether it had a value and has none.
+    fn is_over(&self) -> bool {
+        self.now.is_some_and(|(value, _)| value.is_none())
+    }
+
+    /// Nothing was before it.
+    fn anchor(&mut self, key: u64, runs: &mut RunWriter) {
+        let Some(first) = self.first.take() else { return };
+        if let Before::Was(Some(value)) = first.before {
+            runs.push(Run { key, begin: i64::MIN, end: first.at, value });
+        }
+        if let Some(next) = first.next {
+            let value = first.change.after(None).flatten();
+            end(key, (value, first.at), next, runs);
+        }
+    }
+
+    /// Adds what came after.
+    fn then(&mut self, key: u64, later: Self, runs: &mut RunWriter) {
+        let Some(first) = later.first else { return };
+        if self.now.is_none() {
+            *self = later;
+            return;
+        }
+        self.set(key, first.at, (first.before, first.change), runs);
+        if let (Some(next), Some((value, since))) = (first.next, later.now) {
+            let now = self.now.expect("it was set just now");
+            match &mut self.first {
+                Some(first) if first.next.is_none() => first.next = Some(next),
+                _ => end(key, now, next, runs),
+            }
+            self.now = Some((value, since));
+        }
+    }
+}
+
+/// What had a value has another one, and did before that what somebody says.
+fn end(key: u64, (value, begin): (Option<u64>, i64), (end, before): (i64, Before), runs: &mut RunWriter) {
+    if let Some(value) = value {
+        let is_doubtful = match before {
+            Before::Unknown => false,
+            Before::Was(was) => was != Some(value),
+            Before::Not(upper) => (value >> 32) as u32 == upper,
+        };
+        runs.push(Run { key, begin, end, value: value | if is_doubtful { DOUBT } else { 0 } });
+    }
+}
+
+impl Attributes {
+    /// Something has another value.
+    #[inline]
+    pub fn set(&mut self, entity: Entity, track: usize, time: i64, change: (Before, Change), runs: &mut RunWriter) {
+        let key = entity.key(track);
+        let is_anchored = self.is_anchored;
+        let track = &mut self.tracks(entity)[track];
+        track.set(key, time, change, runs);
+        if is_anchored && track.first.is_some() {
+            track.anchor(key, runs);
+        }
+    }
+
+    /// Nothing was before.
+    pub fn anchor(&mut self, runs: &mut RunWriter) {
+        self.is_anchored = true;
+        for (entity, tracks) in &mut self.entities {
+            tracks.iter_mut().enumerate().for_each(|(number, track)| track.anchor(entity.key(number), runs));
+        }
+    }
+
+    /// Adds what came after.
+    pub fn merge(&mut self, right: Self, runs: &mut RunWriter) {
+        let is_anchored = self.is_anchored;
+        for (entity, later) in right.entities {
+            let tracks = self.tracks(entity);
+            for (number, later) in later.into_iter().enumerate() {
+                let (key, track) = (entity.key(number), &mut tracks[number]);
+                track.then(key, later, runs);
+                if is_anchored && track.first.is_some() {
+                    track.anchor(key, runs);
+                }
+            }
+            if is_anchored && tracks.iter().all(Track::is_over) {
+                self.entities.remove(&entity);
+                self.gone.insert(entity);
+            }
+        }
+    }
+
+    fn tracks(&mut self, entity: Entity) -> &mut [Track; TRACKS] {
+        let gone = &self.gone;
+        self.entities.entry(entity).or_insert_with(|| match gone.contains(&entity) {
+            true => [Track { first: None, now: Some((None, i64::MIN)) }; TRACKS],
+            false => Default::default(),
+        })
+    }
+
+    /// Runs of what is not over, and of what is not known to have begun.
+    pub fn open(&self, runs: &mut RunWriter) {
+        for (entity, tracks) in &self.entities {
+            for (number, track) in tracks.iter().enumerate() {
+                let (key, mut track) = (entity.key(number), *track);
+                track.anchor(key, runs);
+                if let Some((Some(value), begin)) = track.now {
+                    runs.push(Run { key, begin, end: i64::MAX, value });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Runs as tables: all of them, or what CPUs and threads do at an instant.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use super::{DOUBT, Doing, Entity, EntityKind, NUMBERED, cpu_track, thread_track};
+use crate::runs::{Run, RunWriter};
+use crate::windows::Windows;
+use crate::{Answer, Bounded, Cell, Class, Column, Comm, LaneFacts, SpoolError, Table, Wishes};
+
+/// What numbers of runs mean.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Texts {
+    /// Calls by their number.
+    pub calls: Vec<String>,
+    /// Threads' names by their digest.
+    pub names: HashMap<u64, Comm>,
+    /// Interrupts' names by machine and number.
+    pub irqs: BTreeMap<(u16, u64), String>,
+    /// What is known of lanes.
+    pub lanes: Vec<LaneText>,
+}
+
+/// What is known of a lane.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LaneText {
+    host: u16,
+    host_name: Option<String>,
+    cpu: Option<u32>,
+    holes: Windows,
+}
+
+impl LaneText {
+    pub(super) fn of(facts: &LaneFacts) -> Self {
+        let LaneFacts { host, host_name, cpu, holes, .. } = facts.clone();
+        Self { host, host_name, cpu, holes }
+    }
+}
+
+impl Texts {
+    fn call(&self, value: u64) -> Cell {
+        let name = usize::try_from(value).ok().and_then(|place| self.calls.get(place)).cloned();
+        let number = || ((value & NUMBERED) != 0).then(|| format!("#{}", value as u32));
+        name.or_else(number).map_or(Cell::Unknown, Cell::Syscall)
+    }
+
+    fn name(&self, value: u64) -> Option<String> {
+        self.names.get(&value).and_then(|name| name.text())
+    }
+
+    fn hosts(&self) -> Vec<&LaneText> {
+        let mut hosts: Vec<&LaneText> = self.lanes.iter().collect();
+        hosts.sort_by_key(|lane| lane.host);
+        hosts.dedup_by_key(|lane| lane.host);
+        hosts
+    }
+}
+
+fn state_name(doing: Doing) -> &'static str {
+    match doing {
+        Doing::Running => "running",
+        Doing::Preempted => "preempted",
+        Doing::Woken => "waiting for a CPU",
+        Doing::New => "new",
+        Doing::Blocked => "blocked",
+        Doing::Uninterruptible => "uninterruptible",
+        Doing::Stopped => "stopped",
+        Doing::Away => "off the CPU",
+    }
+}
+
+/// All runs, in the order of what they are of, and of time.
+pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolError> {
+    let columns = vec![
+        Column::new("what", "What", Class::Text),
+        Column::new("begin", "Begin", Class::Timestamp),
+        Column::new("end", "End", Class::Timestamp),
+        Column::new("value", "Value", Class::Mixed),
+        Column::new("uncertain", "Uncertain", Class::Flag),
+    ];
+    let mut table = Table::new("history", "What CPUs and threads did", columns);
+    let mut all = Vec::new();
+    runs.each(|run| all.push(run))?;
+    all.sort_unstable();
+    for run in all {
+        let Some((kind, host, number, track)) = Entity::of_key(run.key) else { continue };
+        let (what, value) = described(texts, (kind, host, track), run.value & !DOUBT);
+        let begin = if run.begin == i64::MIN { Cell::Unknown } else { Cell::Timestamp(run.begin) };
+        let end = if run.end == i64::MAX { Cell::Empty } else { Cell::Timestamp(run.end) };
+        let is_doubtful = Cell::Flag(run.value & DOUBT != 0);
+        table.rows.push(vec![Cell::Text(format!("{what} of {number}")), begin, end, value, is_doubtful]);
+    }
+    Ok(Answer { tables: vec![table] })
+}
+
+fn described(texts: &Texts, (kind, host, track): (EntityKind, u16, usize), value: u64) -> (&'static str, Cell) {
+    let number = Cell::Integer(i64::from((value as u32).cast_signed()));
+    match (kind, track) {
+        (EntityKind::Cpu, cpu_track::THREAD) => ("CPU: thread", number),
+        (EntityKind::Cpu, track) => {
+            let is_hard = track == cpu_track::IRQ;
+            (if is_hard { "CPU: irq" } else { "CPU: softirq" }, irq(texts, host, is_hard, value))
+        }
+        (EntityKind::Thread, thread_track::STATE) => {
+            let text = match Doing::of(value) {
+                Some((Doing::Running, cpu)) => format!("running on {cpu}"),
+                doing => doing.map_or("?", |doing| state_name(doing.0)).to_owned(),
+            };
+            ("thread: state", Cell::Text(text))
+        }
+        (EntityKind::Thread, thread_track::CALL) => ("thread: call", texts.call(value)),
+        (EntityKind::Thread, thread_track::NAME) => {
+            ("thread: name", texts.name(value).map_or(Cell::Unknown, Cell::Text))
+        }
+        (EntityKind::Thread, _) => ("thread: process", number),
+    }
+}
+
+fn irq(texts: &Texts, host: u16, is_hard: bool, value: u64) -> Cell {
+    let name = texts.irqs.get(&(host, value)).filter(|_| is_hard).cloned();
+    Cell::Irq { is_hard, number: value.cast_signed(), name }
+}
+
+/// What CPUs and threads do at an instant.
+#[derive(Debug)]
+pub struct Moment<'a> {
+    /// When, in nanoseconds.
+    pub at: i64,
+    /// What numbers mean.
+    pub texts: &'a Texts,
+    /// Which CPUs and threads are wanted, and how many.
+    pub wishes: &'a Wishes,
+}
+
+/// Where a thread comes: by what it does, since when, machine and number.
+type Order = (Doing, i64, u16, i32);
+
+/// Runs of a thing at an instant, by track.
+type Now = [Option<Run>; 4];
+
+impl Moment<'_> {
+    /// The tables; `runs`: all those of the instant.
+    #[must_use]
+    pub fn answer(&self, runs: &[Run]) -> Answer {
+        let (mut cpus, mut threads): (BTreeMap<_, Now>, BTreeMap<_, Now>) = Default::default();
+        for lane in &self.texts.lanes {
+            cpus.extend(lane.cpu.map(|cpu| ((lane.host, cpu.cast_signed()), Now::default())));
+        }
+        for run in runs {
+            let Some((kind, host, number, track)) = Entity::of_key(run.key) else { continue };
+            let things = if kind == EntityKind::Cpu { &mut cpus } else { &mut threads };
+            // Where events were lost, a later run says more than an earlier one that nobody saw end.
+            let known = &mut things.entry((host, number)).or_default()[track];
+            *known = (*known).max_by_begin(*run);
+        }
+        let mut tables = vec![self.cpus(&cpus, &threads), self.threads(&threads, &cpus)];
+        tables.iter_mut().for_each(|table| table.span_ns = Some((self.at, self.at)));
+        Answer { tables }
+    }
+
+    fn wants_cpu(&self, cpu: u32) -> bool {
+        self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
+    }
+
+    fn several_hosts(&self) -> bool {
+        self.texts.hosts().len() > 1
+    }
+
+    fn host(&self, host: u16) -> Vec<Cell> {
+        let name = || self.texts.lanes.iter().find(|lane| lane.host == host)?.host_name.clone();
+        self.several_hosts().then(|| name().map_or(Cell::Unknown, Cell::Text)).into_iter().collect()
+    }
+
+    fn columns(&self, columns: Vec<Column>) -> Vec<Column> {
+        let host = self.several_hosts().then(|| Column::new("host", "Host", Class::Text));
+        let times = [
+            Column::new("since", "Since", Class::Timestamp),
+            Column::new("for", "For", Class::Duration),
+            Column::new("until", "Until", Class::Timestamp),
+            Column::new("uncertain", "Uncertain", Class::Flag),
+        ];
+        host.into_iter().chain(columns).chain(times).collect()
+    }
+
+    /// Since when and until when, and whether that is certain.
+    fn times(&self, run: &Run, is_doubtful: bool) -> [Cell; 4] {
+        let is_known = run.begin != i64::MIN;
+        let since = if is_known { Cell::Timestamp(run.begin) } else { Cell::Unknown };
+        let length = self.at.abs_diff(run.begin);
+        let length = if is_known { Cell::Duration(Bounded::exact(length)) } else { Cell::Unknown };
+        let until = if run.end == i64::MAX { Cell::Empty } else { Cell::Timestamp(run.end) };
+        [since, length, until, Cell::Flag(is_doubtful || run.value & DOUBT != 0)]
+    }
+
+    /// Whether events of a machine, or of one of its CPUs, are missing in a run: then it may have been something else.
+    fn is_cut(&self, host: u16, cpu: Option<u32>, run: &Run) -> bool {
+        let is_of = |lane: &&LaneText| lane.host == host && (cpu.is_none() || lane.cpu.is_none() || lane.cpu == cpu);
+        self.texts.lanes.iter().filter(is_of).any(|lane| lane.holes.touch(run.begin, run.end))
+    }
+
+    fn process(&self, tid: i32, thread: Option<&Now>) -> Cell {
+        let track = |track: usize| Some(thread?[track]?.value & !DOUBT);
+        let name = track(thread_track::NAME).and_then(|value| self.texts.name(value));
+        let pid = track(thread_track::PROCESS).map(|pid| i64::from(pid as u32));
+        Cell::Process { name, pid, tid: Some(i64::from(tid)) }
+    }
+
+    fn cpus(&self, cpus: &BTreeMap<(u16, i32), Now>, threads: &BTreeMap<(u16, i32), Now>) -> Table {
+        let columns = self.columns(vec![
+            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("thread", "Thread", Class::Process),
+            Column::new("call", "Call", Class::Syscall),
+            Column::new("irq", "Interrupt", Class::Irq),
+            Column::new("softirq", "Softirq", Class::Irq),
+        ]);
+        let mut table = Table::new("cpus", "What CPUs do", columns);
+        for (&(host, cpu), now) in cpus {
+            let number = cpu.cast_unsigned();
+            if !self.wants_cpu(number) {
+                continue;
+            }
+            let mut row = self.host(host);
+            row.push(Cell::Cpu(number));
+            let served = |track: usize| match now[track] {
+                Some(run) => irq(self.texts, host, track == cpu_track::IRQ, run.value & !DOUBT),
+                None => Cell::Empty,
+            };
+            let thread = now[cpu_track::THREAD].map(|run| (run, (run.value as u32).cast_signed()));
+            row.extend(match thread {
+                None => [Cell::Unknown, Cell::Unknown],
+                Some((_, 0)) => [Cell::Text("idle".to_owned()), Cell::Empty],
+                Some((_, tid)) => {
+                    let thread = threads.get(&(host, tid));
+                    let call = thread.and_then(|thread| thread[thread_track::CALL]);
+                    [self.process(tid, thread), call.map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT))]
+                }
+            });
+            row.extend([served(cpu_track::IRQ), served(cpu_track::SOFTIRQ)]);
+            row.extend(match thread {
+                Some((run, _)) => self.times(&run, self.is_cut(host, Some(number), &run)),
+                None => [Cell::Unknown, Cell::Unknown, Cell::Unknown, Cell::Flag(true)],
+            });
+            table.rows.push(row);
+        }
+        table
+    }
+
+    fn threads(&self, threads: &BTreeMap<(u16, i32), Now>, cpus: &BTreeMap<(u16, i32), Now>) -> Table {
+        let columns = self.columns(vec![
+            Column::new("thread", "Thread", Class::Process),
+            Column::new("state", "State", Class::Text),
+            Column::new("cpu", "CPU", Class::Cpu),
+            Column::new("call", "Call", Class::Syscall),
+        ]);
+        let mut table = Table::new("threads", "What threads do", columns);
+        let mut rows: Vec<_> = threads.iter().filter_map(|(id, now)| self.thread(*id, now, cpus)).collect();
+        // Those that run, then those that could, and of each those that have done so for longest.
+        rows.sort_by_key(|(order, _)| *order);
+        let kept = self.wishes.top.unwrap_or(usize::MAX).min(rows.len());
+        table.omitted = (rows.len() - kept) as u64;
+        table.rows = rows.into_iter().take(kept).map(|(_, row)| row).collect();
+        table
+    }
+
+    /// A thread's row, and where it comes.
+    fn thread(
+        &self,
+        (host, tid): (u16, i32),
+        now: &Now,
+        cpus: &BTreeMap<(u16, i32), Now>,
+    ) -> Option<(Order, Vec<Cell>)> {
+        let state = now[thread_track::STATE]?;
+        let (doing, cpu) = Doing::of(state.value)?;
+        let name = || self.texts.name(now[thread_track::NAME]?.value & !DOUBT);
+        let is_on = doing == Doing::Running;
+        if !self.wishes.wants_thread(tid, name) || !(self.wishes.cpus.is_empty() || is_on && self.wants_cpu(cpu)) {
+            return None;
+        }
+        let runs = cpus.get(&(host, cpu.cast_signed())).and_then(|now| now[cpu_track::THREAD]);
+        let is_another = runs.is_some_and(|run| (run.value as u32).cast_signed() != tid);
+        let is_doubtful = self.is_cut(host, None, &state) || is_on && is_another;
+        let mut row = self.host(host);
+        row.extend([self.process(tid, Some(now)), Cell::Text(state_name(doing).to_owned())]);
+        row.push(if is_on { Cell::Cpu(cpu) } else { Cell::Empty });
+        row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT)));
+        row.extend(self.times(&state, is_doubtful));
+        Some(((doing, state.begin, host, tid), row))
+    }
+}
+
+trait Later {
+    fn max_by_begin(self, run: Run) -> Self;
+}
+
+impl Later for Option<Run> {
+    fn max_by_begin(self, run: Run) -> Self {
+        Some(self.filter(|known| (known.begin, known.end) >= (run.begin, run.end)).unwrap_or(run))
+    }
+}
