@@ -13,8 +13,8 @@ use kymo_session::{
 };
 
 use crate::Outcome;
-use crate::answer::show;
-use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments};
+use crate::answer::{Manner, show};
+use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::when::refuse;
@@ -131,7 +131,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
 }
 
 /// Rows of a table where people read them, if they do not say.
-const TOP: usize = 10;
+pub(crate) const TOP: usize = 10;
 
 /// Asks an analysis and shows its answer: what `kymo cpu TRACE` does.
 pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
@@ -142,13 +142,17 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
     let between = span.between.nanos(session, zone);
     let selection = selection(session, &[], wanted.filter.as_deref(), zone);
-    let top = if face.csv || face.json || face.lami { None } else { Some(TOP) };
+    let top = face.is_for_people().then_some(TOP);
     let options = wanted.options(selection, between, top);
     let progress = Progress::default();
     let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     match asked {
-        Ok((answer, report)) => show(session, analysis, &answer, &report, arguments),
+        Ok((answer, report)) => {
+            let SpanArguments { clock_gmt, clock_seconds, .. } = *span;
+            let manner = Manner { face, clock_gmt, clock_seconds, strict: arguments.common.strict };
+            show(session, &analysis.kind.tables(), &answer, &report, manner)
+        }
         Err(Refusal::Question(message)) => refuse(&message),
         Err(Refusal::Traces(message)) => {
             eprintln!("error: {message}");

@@ -21,6 +21,7 @@ mod quantity;
 mod roles;
 mod select;
 mod show;
+mod state;
 mod when;
 
 use std::ffi::OsString;
@@ -126,6 +127,10 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Gaps(arguments) => analyse("gaps", arguments),
         Command::Pairs(arguments) => match open(&arguments.told.common, 0) {
             Some(session) => analyses::run_pairs(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::State(arguments) => match open(&arguments.common, 0) {
+            Some(session) => state::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
         Command::Analyse(arguments) => analyses::run_named(arguments),

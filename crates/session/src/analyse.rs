@@ -15,12 +15,14 @@ mod pairs;
 mod part;
 mod parts;
 mod prepare;
+mod states;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use kymo_analysis::mapping::{Mapping, MappingErrors};
+use kymo_analysis::setup::span_ns;
 use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, SpoolError, Wishes};
 
 use crate::analysis_options::AnalysisOptions;
@@ -72,6 +74,17 @@ pub enum AnalyseFailure {
     /// Rows did not fit into memory, and could not be put aside.
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    /// What was found out cannot be written down.
+    #[error("what CPUs and threads did cannot be written down: {0}")]
+    Written(Arc<dyn std::error::Error + Send + Sync>),
+    /// The trace does not reach there.
+    #[error("the trace is from {begin_ns} to {end_ns} ns")]
+    Outside {
+        /// When it begins, in nanoseconds.
+        begin_ns: i64,
+        /// When it ends.
+        end_ns: i64,
+    },
 }
 
 /// What an analysis is, before its lanes are known.
@@ -95,6 +108,15 @@ impl<'a, A> Question<'a, A> {
     }
 }
 
+/// What is known after reading.
+struct Found<A: Analysis> {
+    analysis: A,
+    state: A::State,
+    report: Report,
+    /// From when to when lanes are.
+    span_ns: Option<(i64, i64)>,
+}
+
 impl Session {
     /// Runs an analysis.
     ///
@@ -107,6 +129,19 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
+        let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
+        let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
+        Ok(Analysed { answer: analysis.finish(&state)?, report })
+    }
+
+    /// What an analysis knows in the end.
+    fn find<A: Analysis>(
+        &self,
+        question: &Question<'_, A>,
+        options: &AnalysisOptions,
+        room: &Room,
+        progress: &Progress,
+    ) -> Result<Found<A>, AnalyseFailure> {
         let mappings = self.mappings_for(question, options)?;
         let mut prepared = Prepared::new(self, question, &mappings, options);
         if let Some(&role) = question.essential.first()
@@ -114,16 +149,16 @@ impl Session {
         {
             return Err(AnalyseFailure::NoRole { role });
         }
-        let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
         let (mut reads, mut can_cut) = (0, true);
         loop {
-            let analysis = (question.make)(&prepared.setup(&options.wishes, &room));
+            let analysis = (question.make)(&prepared.setup(&options.wishes, room));
             let read = parts::read(self, &prepared, &analysis, &mut can_cut, progress);
             reads += 1;
             // The second time, what cannot be read is known; unless it changes while it is read.
             if !prepared.add_holes(&read.faults) || reads == READS_MAX {
                 let report = prepared.report(self, &read);
-                return Ok(Analysed { answer: analysis.finish(&read.state)?, report });
+                let span_ns = span_ns(&prepared.lanes);
+                return Ok(Found { analysis, state: read.state, report, span_ns });
             }
         }
     }

@@ -367,7 +367,7 @@ impl Hash {
     }
 }
 
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let mut hash = Hash::new(bytes.len());
     let (words, rest) = bytes.as_chunks::<8>();
     words.iter().for_each(|&word| hash.add(u64::from_le_bytes(word)));

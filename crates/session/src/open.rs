@@ -41,6 +41,8 @@ pub struct Session {
     /// Length of slices of time, for tests that cut short traces.
     pub(crate) slice_bytes: Option<u64>,
     opened: Report,
+    /// Where to remember what was found.
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// Why nothing can be answered.
@@ -133,12 +135,26 @@ impl Session {
                 message: skipped.kind.to_string(),
             }),
         );
-        Ok(Self { traces, threads, opened, clock_shift_ns: options.clock_shift_ns, slice_bytes: None })
+        Ok(Self {
+            traces,
+            threads,
+            opened,
+            clock_shift_ns: options.clock_shift_ns,
+            slice_bytes: None,
+            cache: options.cache.clone(),
+        })
     }
 
     /// One trace that is open already, read by one thread.
     pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
-        Self { traces: vec![trace], threads: 1, opened: Report::default(), clock_shift_ns: 0, slice_bytes: None }
+        Self {
+            traces: vec![trace],
+            threads: 1,
+            opened: Report::default(),
+            clock_shift_ns: 0,
+            slice_bytes: None,
+            cache: None,
+        }
     }
 
     /// What opening found wrong or doubtful.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use kymo_scan::{Batch, Content, Loss, Mark, Round};
 
 /// Everything that stands between an answer and the whole truth.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// What could not be read: the answer lacks it.
     pub unreadable: Vec<Problem>,
@@ -20,7 +22,7 @@ pub struct Report {
 }
 
 /// A place and a sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The file.
     pub place: String,

@@ -25,21 +25,41 @@ use std::io::{self, BufWriter, Write};
 use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone};
 
 use crate::Outcome;
-use crate::analyses::Analysis;
-use crate::arguments::{AnalysisArguments, FaceArguments};
+use crate::arguments::FaceArguments;
 use plot::Axes;
 use screen::Screen;
-use words::{Times, Words};
+pub(crate) use words::Times;
+use words::Words;
 
-/// Shows what an analysis found as was asked for, and says on standard error what it lacks.
+/// How an answer is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner<'a> {
+    pub(crate) face: &'a FaceArguments,
+    /// In UTC instead of the local zone.
+    pub(crate) clock_gmt: bool,
+    /// As seconds since the clock's origin.
+    pub(crate) clock_seconds: bool,
+    /// What had to be assumed is an error.
+    pub(crate) strict: bool,
+}
+
+impl Manner<'_> {
+    /// How instants are said.
+    pub(crate) fn times(&self, session: &Session) -> Times {
+        let zone = if self.clock_gmt { Zone::Utc } else { Zone::Local };
+        Times::new(session.times_are_unix(), zone, self.clock_seconds)
+    }
+}
+
+/// Shows an answer as was asked for, and says on standard error what it lacks; `tables`: those that there may be.
 pub(crate) fn show(
     session: &Session,
-    analysis: &Analysis,
+    tables: &Answer,
     answer: &Answer,
     report: &Report,
-    arguments: &AnalysisArguments,
+    manner: Manner<'_>,
 ) -> io::Result<Outcome> {
-    let face = &arguments.face;
+    let face = manner.face;
     let chosen = match chosen(answer, &face.table, face.csv) {
         Ok(chosen) => chosen,
         Err(message) => crate::when::refuse(&message),
@@ -50,16 +70,14 @@ pub(crate) fn show(
     } else if face.json {
         json::write(&chosen, report, &mut out)?;
     } else if face.lami {
-        lami::write(&chosen, &analysis.kind.tables(), report, &mut out)?;
+        lami::write(&chosen, tables, report, &mut out)?;
     } else {
-        let zone = if arguments.span.clock_gmt { Zone::Utc } else { Zone::Local };
-        let times = Times::new(session.times_are_unix(), zone, arguments.span.clock_seconds);
-        for_people(&chosen, &times, Screen::of_output(!face.no_color), face, &mut out)?;
+        for_people(&chosen, &manner.times(session), Screen::of_output(!face.no_color), face, &mut out)?;
     }
     // What is said on standard error comes last.
     out.flush()?;
     drop(out);
-    Ok(crate::show::report(report, arguments.common.strict))
+    Ok(crate::show::report(report, manner.strict))
 }
 
 /// The tables that are wanted: all, or the first one where only one can be shown.

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Selection, Wishes};
+use kymo_session::{AnalysisOptions, BINS, Selection, When, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -58,6 +58,63 @@ Examples:
   kymo pairs --min 10ms my-trace            pairs by the roles `begin` and `end`
 
 What began and never ended, and what ended without having begun, has rows of its own.";
+
+/// At which instant.
+#[derive(Args)]
+#[command(after_help = STATE_HELP)]
+pub(crate) struct StateArguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The instant: a time of day, a date with one, or seconds since the clock's origin
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) at: When,
+    /// Takes and shows times in UTC instead of the local zone
+    #[arg(long, visible_alias = "gmt")]
+    pub(crate) clock_gmt: bool,
+    /// Shows times as seconds since the clock's origin
+    #[arg(long)]
+    pub(crate) clock_seconds: bool,
+    /// Threads that are shown at most; `all` or 0: every one; 10 where people read them
+    #[arg(long, visible_alias = "limit", value_name = "ROWS")]
+    pub(crate) top: Option<Top>,
+    /// Only these CPUs, and threads that run on them: `0,2-3`
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub(crate) cpu: Vec<CpuRange>,
+    /// Only these threads
+    #[arg(long, value_name = "TIDS", value_delimiter = ',')]
+    pub(crate) tid: Vec<i64>,
+    /// Only threads with such a name; `*` is any text, `?` any character
+    #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
+    pub(crate) procname: Vec<String>,
+    /// A mapping from events to roles that goes before those that are built in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) roles: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) face: FaceArguments,
+}
+
+const STATE_HELP: &str = "\
+Examples:
+  kymo state --at 17:46:23.5 my-trace
+  kymo state --at 17:46:23.5 --comm 'nginx*' --top all my-trace
+  kymo state --at 17:46:23.5 --cpu 0-3 --json my-trace | jq '.tables[0].rows'
+
+The first time, the trace is read as a whole; what CPUs and threads did is kept in the cache, so that any
+other instant is answered at once.";
+
+impl StateArguments {
+    /// As plain values; `top` counts where nothing was said.
+    pub(crate) fn options(&self, top: Option<usize>) -> AnalysisOptions {
+        let wishes = Wishes {
+            top: self.top.map_or(top, |top| top.0),
+            cpus: cpus(&self.cpu),
+            tids: self.tid.clone(),
+            comms: self.procname.clone(),
+            ..Wishes::default()
+        };
+        AnalysisOptions { wishes, roles: self.roles.clone(), ..AnalysisOptions::default() }
+    }
+}
 
 /// What every analysis may be told.
 #[derive(Args)]
@@ -169,6 +226,13 @@ pub(crate) struct FaceArguments {
     pub(crate) no_progress: bool,
 }
 
+impl FaceArguments {
+    /// Whether no program reads it.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !(self.csv || self.json || self.lami)
+    }
+}
+
 /// Rows of a table at most; `None`: all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Top(pub(crate) Option<usize>);
@@ -206,6 +270,14 @@ impl FromStr for CpuRange {
     }
 }
 
+/// Each CPU of these ranges once.
+fn cpus(ranges: &[CpuRange]) -> Vec<u32> {
+    let mut cpus: Vec<u32> = ranges.iter().flat_map(|range| range.first..=range.last).collect();
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
+}
+
 impl WantedArguments {
     /// As plain values; `top` counts where nothing was said.
     pub(crate) fn options(
@@ -214,9 +286,6 @@ impl WantedArguments {
         (begin_ns, end_ns): (Option<i64>, Option<i64>),
         top: Option<usize>,
     ) -> AnalysisOptions {
-        let mut cpus: Vec<u32> = self.cpu.iter().flat_map(|range| range.first..=range.last).collect();
-        cpus.sort_unstable();
-        cpus.dedup();
         let wishes = Wishes {
             by: self.by.clone(),
             top: self.top.map_or(top, |top| top.0),
@@ -224,7 +293,7 @@ impl WantedArguments {
             max_ns: self.max,
             min_bytes: self.min_size,
             max_bytes: self.max_size,
-            cpus,
+            cpus: cpus(&self.cpu),
             tids: self.tid.clone(),
             comms: self.procname.clone(),
             period_ns: self.period,

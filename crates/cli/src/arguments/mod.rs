@@ -12,7 +12,10 @@ use clap_complete::Shell;
 use crate::lami::LamiArguments;
 use crate::when::Between;
 
-pub(crate) use analyses::{AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, WantedArguments};
+pub(crate) use analyses::{
+    AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, SpanArguments, StateArguments,
+    WantedArguments,
+};
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use roles::RolesArguments;
 
@@ -87,6 +90,8 @@ pub(crate) enum Command {
     /// Says when nothing was recorded for longest, and what of that is a loss
     #[command(after_help = "Examples:\n  kymo gaps my-trace\n  kymo gaps --min 100ms --top all my-trace")]
     Gaps(AnalysisArguments),
+    /// Says what CPUs and threads do at an instant: who runs where, who waits for what, since when and until when
+    State(StateArguments),
     /// Runs an analysis that you declare in a file, without a program
     #[command(after_help = "Examples:\n  kymo analyse requests.toml my-trace\n  \
                             kymo analyse requests.toml --min 10ms --json my-trace\n\n\

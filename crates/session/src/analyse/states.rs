@@ -1,0 +1,258 @@
+//! What CPUs and threads did, found out once and kept; asked at any instant.
+//!
+//! ```text
+//! first time    trace ── States ──> runs ──> file in the cache
+//! afterwards                                 file: few blocks around the instant ──> answer
+//! ```
+//!
+//! The file belongs to the traces as they were: their streams, their metadata, the mapping of roles. Where one of them
+//! changed, everything is found out again. Without a cache, a file without a name does for one answer.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use kymo_analysis::runs::{RunBlock, runs_between};
+use kymo_analysis::states::{Moment, States, Texts};
+use kymo_analysis::{Answer, Block, Role, Room, Setup, Spool, SpoolError, SpoolErrorKind, Wishes};
+use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
+
+use super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
+use crate::analysis_options::AnalysisOptions;
+use crate::cache::hash;
+use crate::open::Session;
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::spool::{read_exact_at, unwritten, write_all_at};
+
+/// The last byte is the version of what is before it.
+const MAGIC: u64 = u64::from_le_bytes(*b"kymorun\x01");
+/// Behind all: where the index begins, its size, its hash, what the file belongs to, and the magic number.
+const TRAILER_WORDS: usize = 5;
+const WORD_BYTES: usize = 8;
+const EXTENSION: &str = "runs";
+/// All files together; the one that is in use may be larger.
+const BYTES_MAX: u64 = 4 << 30;
+
+/// Blocks in a file, each with a hash behind it.
+#[derive(Debug)]
+struct RunFile {
+    file: File,
+    folder: PathBuf,
+    end: AtomicU64,
+}
+
+/// What there is to know of the blocks of a file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Index {
+    blocks: Vec<RunBlock>,
+    texts: Texts,
+    /// From when to when lanes are.
+    span_ns: Option<(i64, i64)>,
+    report: Report,
+}
+
+/// Runs that can be asked.
+struct Kept {
+    file: RunFile,
+    index: Index,
+}
+
+impl Session {
+    /// The tables that [`Session::state_at`] answers with, without rows.
+    #[must_use]
+    pub fn state_tables() -> Answer {
+        Moment { at: 0, texts: &Texts::default(), wishes: &Wishes::default() }.answer(&[])
+    }
+
+    /// What CPUs and threads do at an instant, in nanoseconds since the clock's origin.
+    ///
+    /// The first time, everything is read; the file that is left in the cache answers afterwards.
+    ///
+    /// # Errors
+    ///
+    /// No event says which thread runs, the instant lies outside of the traces, or a file cannot be written.
+    pub fn state_at(
+        &self,
+        at_ns: i64,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let belongs = self.fingerprint(options);
+        let path = self.cache.as_ref().map(|folder| self.runs_path(folder));
+        let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::open(path, belongs));
+        if let Some(known) = known {
+            // What cannot be read is found out again.
+            if let Ok(analysed) = known.at(at_ns, &options.wishes) {
+                return analysed;
+            }
+        }
+        let kept = self.find_runs(options, path.as_deref(), belongs, progress)?;
+        kept.at(at_ns, &options.wishes)?
+    }
+
+    fn runs_path(&self, folder: &Path) -> PathBuf {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let paths: Vec<_> = self.traces.iter().map(|trace| absolute(trace.folder.path())).collect();
+        let names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
+        folder.join(format!("{:016x}.{EXTENSION}", hash(&names.join(&0))))
+    }
+
+    /// A number that is another one when anything is that the runs are made of; `None`: something cannot be looked at.
+    fn fingerprint(&self, options: &AnalysisOptions) -> Option<u64> {
+        let mut facts = Vec::new();
+        for trace in &self.traces {
+            facts.push(hash(&trace.folder.metadata().ok()?));
+            for stream in 0..trace.folder.streams().len() {
+                let identity = trace.folder.identity(stream).ok()?;
+                facts.extend([identity.device, identity.inode, identity.size, identity.modified_ns as u64]);
+            }
+        }
+        let roles = options.roles.as_ref().map(fs::read).transpose().ok()?;
+        facts.extend([hash(&roles.unwrap_or_default()), self.clock_shift_ns.cast_unsigned()]);
+        facts.push(hash(env!("CARGO_PKG_VERSION").as_bytes()));
+        Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
+    }
+
+    fn find_runs(
+        &self,
+        options: &AnalysisOptions,
+        path: Option<&Path>,
+        belongs: Option<u64>,
+        progress: &Progress,
+    ) -> Result<Kept, AnalyseFailure> {
+        let unwritable = |error: io::Error| AnalyseFailure::Written(Arc::new(error));
+        let (file, named) = new_file(path.and_then(Path::parent)).map_err(unwritable)?;
+        let file = Arc::new(file);
+        let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
+        let room = Room { spool, budget_bytes: TABLE_BYTES };
+        let make = |setup: &Setup<'_>| States::new(setup);
+        let question = Question::new(States::needs(), &[Role::Switch], &make);
+        let Found { analysis, state, report, span_ns } = self.find(&question, options, &room, progress)?;
+        let (runs, texts) = analysis.into_runs(state);
+        drop((analysis, room));
+        let blocks = runs.finish().map_err(|error| AnalyseFailure::Written(error))?;
+        let index = Index { blocks, texts, span_ns, report };
+        let file = Arc::into_inner(file).expect("whoever wrote runs is gone");
+        file.finish(&index, belongs.unwrap_or(0)).map_err(unwritable)?;
+        if let Some((named, path)) = named.zip(path).filter(|_| belongs.is_some()) {
+            // A cache that cannot be written only costs time.
+            let _ = named.persist(path);
+            tidy(path);
+        }
+        Ok(Kept { file, index })
+    }
+}
+
+/// A file for runs: in the cache's folder, where it may get a name, or without one.
+fn new_file(folder: Option<&Path>) -> io::Result<(RunFile, Option<NamedTempFile>)> {
+    let named = folder.and_then(|folder| {
+        fs::create_dir_all(folder).ok()?;
+        NamedTempFile::new_in(folder).ok()
+    });
+    let file = match &named {
+        Some(named) => named.as_file().try_clone()?,
+        None => tempfile::tempfile()?,
+    };
+    let folder = folder.filter(|_| named.is_some()).map_or_else(std::env::temp_dir, Path::to_owned);
+    Ok((RunFile { file, folder, end: AtomicU64::new(0) }, named))
+}
+
+/// Removes the files that were written longest ago, until the rest is small enough; not this one.
+fn tidy(used: &Path) {
+    let entries = used.parent().and_then(|folder| fs::read_dir(folder).ok());
+    let ours = entries.into_iter().flatten().flatten();
+    let ours = ours.filter(|entry| entry.path().extension().is_some_and(|found| found == EXTENSION));
+    let facts = ours.filter_map(|entry| {
+        let facts = entry.metadata().ok()?;
+        Some((facts.modified().ok()?, facts.len(), entry.path()))
+    });
+    let mut files: Vec<_> = facts.collect();
+    files.sort();
+    let mut total: u64 = files.iter().map(|file| file.1).sum();
+    for (_, size, path) in files {
+        if total > BYTES_MAX && path != used && fs::remove_file(path).is_ok() {
+            total -= size;
+        }
+    }
+}
+
+impl RunFile {
+    /// Writes what there is to know behind all blocks.
+    fn finish(&self, index: &Index, belongs: u64) -> io::Result<()> {
+        let mut bytes = postcard::to_allocvec(index).map_err(io::Error::other)?;
+        let (at, size) = (self.end.load(Ordering::Relaxed), bytes.len() as u64);
+        let trailer = [at, size, hash(&bytes), belongs, MAGIC];
+        bytes.extend(trailer.iter().flat_map(|word| word.to_le_bytes()));
+        write_all_at(&self.file, &bytes, at)
+    }
+}
+
+impl Spool for RunFile {
+    fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
+        let size = bytes.len() + WORD_BYTES;
+        let at = self.end.fetch_add(size as u64, Ordering::Relaxed);
+        let checked = [bytes, &hash(bytes).to_le_bytes()].concat();
+        write_all_at(&self.file, &checked, at).map_err(|cause| unwritten(at, size, self.folder.clone(), cause))?;
+        Ok(Block { at, size_bytes: bytes.len() })
+    }
+
+    fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+        let Block { at, size_bytes } = block;
+        let broken = |kind| SpoolError { at, kind };
+        let end = at.checked_add((size_bytes + WORD_BYTES) as u64);
+        if end.is_none_or(|end| end > self.end.load(Ordering::Relaxed)) {
+            return Err(broken(SpoolErrorKind::Changed { size_bytes }));
+        }
+        bytes.resize(size_bytes + WORD_BYTES, 0);
+        read_exact_at(&self.file, bytes, at)
+            .map_err(|cause| broken(SpoolErrorKind::Read { wanted_bytes: size_bytes, cause }))?;
+        let check = bytes.split_off(size_bytes);
+        if hash(bytes).to_le_bytes() != *check {
+            return Err(broken(SpoolErrorKind::Changed { size_bytes }));
+        }
+        Ok(())
+    }
+
+    /// What was written stays: nobody writes what is not needed.
+    fn release(&self, _block: Block) {}
+}
+
+impl Kept {
+    /// A file that belongs to these traces; `None`: there is none, or it is broken.
+    fn open(path: &Path, belongs: u64) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        let size = file.metadata().ok()?.len();
+        let mut trailer = [0; TRAILER_WORDS * WORD_BYTES];
+        let end = size.checked_sub(trailer.len() as u64)?;
+        read_exact_at(&file, &mut trailer, end).ok()?;
+        let mut words = trailer.as_chunks::<WORD_BYTES>().0.iter().map(|word| u64::from_le_bytes(*word));
+        let [at, index_size, check, found, magic] = std::array::from_fn(|_| words.next().unwrap_or(0));
+        if (found, magic) != (belongs, MAGIC) || at.checked_add(index_size) != Some(end) {
+            return None;
+        }
+        let mut bytes = vec![0; usize::try_from(index_size).ok()?];
+        read_exact_at(&file, &mut bytes, at).ok()?;
+        if hash(&bytes) != check {
+            return None;
+        }
+        let index = postcard::from_bytes(&bytes).ok()?;
+        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+        Some(Self { file: RunFile { file, folder, end: AtomicU64::new(at) }, index })
+    }
+
+    /// What CPUs and threads do at an instant. The outer error: runs cannot be read.
+    fn at(&self, at: i64, wishes: &Wishes) -> Result<Result<Analysed, AnalyseFailure>, SpoolError> {
+        let Index { blocks, texts, span_ns, report } = &self.index;
+        if let Some((begin_ns, end_ns)) = span_ns.filter(|(begin, end)| at < *begin || *end < at) {
+            return Ok(Err(AnalyseFailure::Outside { begin_ns, end_ns }));
+        }
+        let mut runs = Vec::new();
+        runs_between(&self.file, blocks, (at, at), |run| runs.push(run))?;
+        let answer = Moment { at, texts, wishes }.answer(&runs);
+        Ok(Ok(Analysed { answer, report: report.clone() }))
+    }
+}
