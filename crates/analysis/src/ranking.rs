@@ -28,6 +28,11 @@ impl<T: Ord> Ranking<T> {
         self.count
     }
 
+    /// All rows that are kept, in no order.
+    pub fn rows(&self) -> impl Iterator<Item = &T> {
+        self.rows.iter().map(|(_, row)| row)
+    }
+
     /// Ranks and rows, the highest first.
     #[must_use]
     pub fn sorted(&self) -> Vec<(u64, &T)> {

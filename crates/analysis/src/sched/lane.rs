@@ -8,11 +8,10 @@
 //! Calls are counted by the run in which they are entered and left: what they are needed for is the call that is open
 //! when a thread is switched away from.
 
-use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Away, Call};
-use crate::roles::{Role, fork, priority, switch, syscall_entry, thread_state, wake};
+use crate::roles::{PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::{is_dead, is_runnable};
 use crate::{BoundClass, Comm, Event, LaneFacts, Meaning, Notes, Slot};
 
@@ -133,6 +132,7 @@ pub struct Switch {
     pub(super) prev: i32,
     pub(super) next: i32,
     pub(super) next_prio: Option<i32>,
+    pub(super) prev_pid: Option<i32>,
     pub(super) seen: Seen,
     pub(super) next_comm: Comm,
 }
@@ -163,27 +163,28 @@ pub struct Rename {
     pub(super) comm: Comm,
 }
 
-const _: () = assert!(size_of::<Note>() <= 72, "notes are written and read again for each switch");
+const _: () = assert!(size_of::<Note>() <= 80, "notes are written and read again for each switch");
 
 /// For each class of events the call that it is the entry of, if its name says that, and the names. A call whose name is in
 /// a field is called as its class.
 pub(super) fn calls(classes: &[BoundClass]) -> (Vec<Call>, Vec<String>) {
-    let mut names: Vec<String> = Vec::new();
-    let mut places: HashMap<String, u32> = HashMap::default();
-    let mut call = |class: &BoundClass| {
+    let name = |class: &BoundClass| {
         let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
-        let name = match &entry.slots[syscall_entry::ENTRY_NAME] {
-            Slot::Absent => return None,
-            Slot::Text(name) => String::from_utf8_lossy(name).into_owned(),
-            _ => class.name.to_string(),
-        };
-        let place = *places.entry(name).or_insert_with_key(|name| {
-            names.push(name.clone());
-            names.len() as u32 - 1
-        });
-        Some(Call::Named(place))
+        match &entry.slots[syscall_entry::ENTRY_NAME] {
+            Slot::Absent => None,
+            Slot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
+            _ => Some(class.name.to_string()),
+        }
     };
-    let calls = classes.iter().map(|class| call(class).unwrap_or(Call::None)).collect();
+    // Calls are in the order of their names.
+    let mut names: Vec<String> = classes.iter().filter_map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let call = |name: String| match name.parse::<i32>() {
+        Ok(number) if number.to_string() == name => Call::Numbered(number),
+        _ => names.binary_search(&name).map_or(Call::None, |place| Call::Named(place as u32)),
+    };
+    let calls = classes.iter().map(|class| name(class).map_or(Call::None, call)).collect();
     (calls, names)
 }
 
@@ -295,6 +296,7 @@ impl<'a> Lane<'a> {
             prev,
             next,
             next_prio: event.small(switch::NEXT_PRIO),
+            prev_pid: event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev)),
             seen,
             next_comm,
         }))

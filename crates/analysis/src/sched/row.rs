@@ -10,12 +10,11 @@
 //! nothing if the thread runs or could run already. So a piece of a life that a part of the trace sees keeps what came
 //! before its first switch (its [`Head`]), and joining it with the piece before says what that was.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::threads::{Life, ThreadId};
-use crate::{Comm, Histogram};
+use super::sums::{Sums, Times};
+use crate::threads::ThreadId;
+use crate::{Comm, Histogram, Merge};
 
 /// The system call that a thread is in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -43,8 +42,8 @@ pub(super) enum Who {
     Idle,
     /// A thread; the life that was there at this time.
     Thread(ThreadId),
-    /// Who ran on this CPU of this lane at this time, which is before its first switch.
-    Before(u32, u32, i64),
+    /// Who ran on this CPU of this lane when the part began.
+    Before(u32, u32),
 }
 
 /// A thread waits for a CPU.
@@ -158,20 +157,6 @@ pub(super) enum Away {
     Dead,
 }
 
-/// Several times that something took.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Times {
-    pub(super) count: u64,
-    pub(super) total_ns: u64,
-}
-
-impl Times {
-    pub(super) fn add(&mut self, other: Self) {
-        self.count += other.count;
-        self.total_ns += other.total_ns;
-    }
-}
-
 /// What is known of a life.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Row {
@@ -188,10 +173,12 @@ pub struct Row {
     /// The call that it was in when it was last switched away from.
     pub(super) call: Call,
     head: Option<Box<Head>>,
-    /// A wait that joining has found to have ended, to be counted.
-    waited: Option<Box<Waited>>,
     pub(super) times_ns: [u64; STATES.len()],
-    pub(super) blocked: BTreeMap<Call, Times>,
+    pub(super) blocked: Sums<Call>,
+    /// By who woke it: all waits, and the time of those that were measured.
+    pub(super) wakers: Sums<Who>,
+    /// It waited for a CPU when it, or the trace, ended.
+    pub(super) never_ended: bool,
     /// Of completed wakeups.
     pub(super) latencies: Histogram,
     /// Wakeups in doubt.
@@ -209,9 +196,16 @@ pub struct Row {
 }
 
 impl Row {
-    /// A life of which nothing is known but what it did.
-    pub(super) fn doing(now: Now, since: i64) -> Self {
-        Self { now, since, call: Call::None, ..Self::default() }
+    /// A life of which nothing is known but that it was there.
+    pub(super) fn unknown(since: i64) -> Self {
+        let mut row = Self::default();
+        row.begin_unknown(since);
+        row
+    }
+
+    /// It is there, and nobody knows what it does.
+    pub(super) fn begin_unknown(&mut self, since: i64) {
+        (self.now, self.since, self.call) = (Now::Unknown, since, Call::None);
     }
 
     /// Something says its name.
@@ -221,8 +215,14 @@ impl Row {
         }
     }
 
-    pub(super) fn name(&self) -> Option<String> {
-        self.comm.text()
+    pub(super) fn comm(&self) -> Comm {
+        self.comm
+    }
+
+    /// Makes place for another life; keeps memory that is usual.
+    pub(super) fn clear(&mut self) {
+        let (blocked, wakers) = (std::mem::take(&mut self.blocked), std::mem::take(&mut self.wakers));
+        *self = Self { blocked: blocked.cleared(), wakers: wakers.cleared(), ..Self::default() };
     }
 
     /// It is made.
@@ -233,6 +233,20 @@ impl Row {
     /// It was made and has done nothing since: whoever dies now under its number is an older thread.
     pub(super) fn is_unborn(&self) -> bool {
         self.is_forked && !self.is_switched
+    }
+
+    /// It was switched to or away from.
+    pub(super) fn is_switched(&self) -> bool {
+        self.is_switched
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.now == Now::Dead
+    }
+
+    /// What it does does not depend on what it did before this piece of its life.
+    pub(super) fn is_known(&self) -> bool {
+        self.now != Now::Before
     }
 
     /// It is woken.
@@ -328,30 +342,60 @@ impl Row {
         let ns = time.max(self.since).abs_diff(self.since);
         self.times_ns[place] += ns;
         if let Now::Blocked(call) = self.now {
-            self.blocked.entry(call).or_default().add(Times { count: 1, total_ns: ns });
+            self.blocked.of(call).add(Times { count: 1, total_ns: ns });
         }
+    }
+
+    /// It is over, or the trace is; `is_whole` says whether no event between two instants is missing.
+    pub(super) fn end(&mut self, time: i64, is_whole: impl Fn(i64, i64) -> bool) {
+        if self.now == Now::Dead {
+            return;
+        }
+        if let Now::Waiting(wait) = self.now {
+            self.never_ended = is_whole(self.since, time);
+            self.lost_inside += u64::from(!self.never_ended);
+            self.wakers.of(wait.waker).count += 1;
+        }
+        self.close(time);
+        self.now = Now::Dead;
     }
 
     /// Calls that were not known. What [`Call::BeforeRow`] was must be said before rows are joined.
     pub(super) fn resolve(&mut self, known: impl Fn(Call) -> Call) {
-        let unknown = self.blocked.extract_if(.., |call, _| known(*call) != *call);
-        for (call, times) in unknown.collect::<Vec<_>>() {
-            self.blocked.entry(known(call)).or_default().add(times);
-        }
+        self.blocked.rekey(&known);
         self.call = known(self.call);
         if let Now::Blocked(call) = &mut self.now {
             *call = known(*call);
         }
     }
 
-    /// Goes on as a piece that follows does.
-    fn follow(&mut self, later: &mut Self) {
-        let Some(head) = later.head.take() else {
-            if later.now != Now::Before && self.now == Now::Before {
-                (self.now, self.since, self.is_switched) = (later.now, later.since, later.is_switched);
-            }
-            return;
-        };
+    /// Says who they were that were not known.
+    pub(super) fn identify(&mut self, known: impl Fn(Who) -> Who) {
+        self.wakers.rekey(&known);
+        if let Now::Waiting(wait) = &mut self.now {
+            wait.waker = known(wait.waker);
+        }
+        if let Some((_, wait)) = self.head.as_mut().and_then(|head| head.woken.as_mut()) {
+            wait.waker = known(wait.waker);
+        }
+    }
+
+    /// Everybody who woke it.
+    pub(super) fn who(&self) -> impl Iterator<Item = Who> {
+        let now = if let Now::Waiting(wait) = self.now { Some(wait.waker) } else { None };
+        let before = self.head.as_ref().and_then(|head| Some(head.woken?.1.waker));
+        self.wakers.iter().map(|(who, _)| who).chain(now).chain(before)
+    }
+
+    /// It may have been another thread that died: nothing else was seen of it.
+    pub(super) fn is_only_death(&self) -> bool {
+        self.head.as_ref().and_then(|head| head.switch).is_some_and(|switch| switch.is_death)
+    }
+
+    /// Goes on as a piece that follows does; maybe that ends a wait.
+    fn follow(&mut self, later: &mut Self) -> Option<Waited> {
+        let head = later.head.take()?;
+        let mut waited = None;
         if self.now == Now::Before {
             let own = self.head.get_or_insert_default();
             match (&mut own.woken, &head.woken) {
@@ -363,44 +407,39 @@ impl Row {
             if let Some((time, wait)) = &head.woken {
                 self.wake(*time, wait);
             }
-            if head.switch.is_some_and(|switch| switch.is_death && self.is_unborn()) {
-                return;
+            if head.switch.is_some_and(|switch| switch.is_death) && self.is_unborn() {
+                return None;
             }
-            self.waited = head.switch.and_then(|switch| self.switched(&switch)).map(Box::new);
+            waited = head.switch.and_then(|switch| self.switched(&switch));
         }
         if head.switch.is_some() {
             (self.now, self.since, self.is_switched) = (later.now, later.since, true);
         }
+        waited
     }
 
-    /// A wait that joining has found to have ended.
-    pub(super) fn take_waited(&mut self) -> Option<Waited> {
-        self.waited.take().map(|waited| *waited)
-    }
-}
-
-impl Life for Box<Row> {
-    fn join(&mut self, mut later: Self) {
+    /// Adds what came after; maybe that ends a wait.
+    pub(super) fn join(&mut self, mut later: Self) -> Option<Waited> {
         let has_moved = self.last_cpu.zip(later.first_cpu).is_some_and(|(last, first)| last != first);
         self.migrations += later.migrations + u64::from(has_moved);
         self.first_cpu = self.first_cpu.or(later.first_cpu);
         self.last_cpu = later.last_cpu.or(self.last_cpu);
         self.name_it(later.comm, later.named);
         self.pid = later.pid.or(self.pid);
-        self.is_forked |= later.is_forked;
         if later.is_switched {
             self.call = later.call;
         }
-        self.follow(&mut later);
+        let waited = self.follow(&mut later);
         self.times_ns.iter_mut().zip(later.times_ns).for_each(|(sum, more)| *sum += more);
-        for (call, times) in later.blocked {
-            self.blocked.entry(call).or_default().add(times);
-        }
-        crate::Merge::merge(&mut self.latencies, later.latencies);
-        crate::Merge::merge(&mut self.lengths, later.lengths);
+        self.blocked.merge(later.blocked);
+        self.wakers.merge(later.wakers);
+        self.never_ended |= later.never_ended;
+        self.latencies.merge(later.latencies);
+        self.lengths.merge(later.lengths);
         self.lost_inside += later.lost_inside;
         self.unseen += later.unseen;
         self.cut += later.cut;
         self.preemptions += later.preemptions;
+        waited
     }
 }

@@ -1,41 +1,32 @@
-//! Everything that is known when the trace is over: lives from begin to end, numbered, and what ran at the edges.
+//! Everything that is known when the trace is over: lives that are not over end, those whose begin nobody saw begin.
 //!
 //! ```text
-//! tid 7   piece, piece, fork, piece ──> incarnation 0: unknown ... dead    incarnation 1: new ... until the end
+//! tid 7   open, open, known, known ──> life 0: unknown ... dead    life 1: new ... until the end
 //! ```
 //!
-//! Pieces whose beginning nobody saw begin here: with what their CPU ran when it began to record, or unknown.
+//! Open lives begin with what their CPU ran when it began to record, or unknown.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 
-use super::row::{Call, Now, Row, Times, Who};
-use super::{CpuHead, Priority, Sched, State, Wakeup, Wakeups};
+use super::Sched;
+use super::lane::CpuHead;
+use super::lives::{Life, Opening, Place, Thread};
+use super::row::{Call, Row, Who};
+use super::settled::{Name, Priority, Settled};
+use super::state::State;
 use crate::Merge;
-use crate::ranking::Ranking;
-use crate::threads::{Life, ThreadId, ThreadKey};
-
-/// A life from its begin to its end.
-pub(super) struct Whole<'a> {
-    pub(super) id: ThreadId,
-    pub(super) incarnation: u64,
-    pub(super) row: Cow<'a, Row>,
-    /// It has waited for a CPU when it, or the trace, ended.
-    pub(super) never_ended: bool,
-}
+use crate::threads::{ThreadId, ThreadKey};
 
 /// Everything that is known.
-pub(super) struct Lives<'a> {
+pub(super) struct Whole<'a> {
     sched: &'a Sched,
-    state: &'a State,
-    /// In the order of their ids.
-    pub(super) lives: Vec<Whole<'a>>,
-    /// Which one is meant by an id; of several pieces of a life each has its own.
-    places: Vec<(ThreadId, u32)>,
-    /// Wakeups that were found while pieces were put together.
-    late: Wakeups,
+    pub(super) state: &'a State,
+    /// Lives that end with the trace, and those that began before it.
+    pub(super) last: Settled,
+    /// How many lives of a thread began before the trace, where there is one.
+    open: HashMap<ThreadKey, u32>,
     /// From when to when the trace is.
     pub(super) span: (i64, i64),
 }
@@ -48,33 +39,29 @@ struct First {
 }
 
 impl Sched {
-    pub(super) fn lives<'a>(&'a self, state: &'a State) -> Lives<'a> {
+    pub(super) fn whole<'a>(&'a self, state: &'a State) -> Whole<'a> {
         let span = crate::setup::span_ns(&self.lanes).or(state.span).unwrap_or((0, 0));
-        let mut pieces: Vec<(ThreadId, Cow<'a, Row>)> = Vec::with_capacity(state.over.len());
-        pieces.extend(state.over.iter().map(|(id, row)| (*id, Cow::Borrowed(&**row))));
-        pieces.extend(state.threads.iter().map(|(id, row)| (id, Cow::Borrowed(&**row))));
-        pieces.sort_by_key(|piece| piece.0);
-        let mut lives = Lives {
-            sched: self,
-            state,
-            lives: Vec::new(),
-            places: Vec::with_capacity(pieces.len()),
-            late: Wakeups::new(self.top()),
-            span,
-        };
-        let mut firsts = self.firsts(state);
-        let mut pieces = pieces.into_iter().peekable();
-        while let Some((id, row)) = pieces.next() {
-            let mut row = row;
-            while let Some((_, more)) = pieces.next_if(|next| next.0 == id) {
-                row = Cow::Owned(joined(row, more));
-            }
-            let ran_before = firsts.remove(&id.key).unwrap_or_default();
-            lives.add(id, row, &ran_before);
+        let mut whole = Whole { sched: self, state, last: Settled::new(self), open: HashMap::default(), span };
+        let mut cut: HashMap<Place, u64> = HashMap::default();
+        for run in state.running.iter().flatten().filter(|run| run.tid != 0 && self.wants_cpu(run.cpu)) {
+            *cut.entry(run.at).or_default() += 1;
         }
-        lives.end(span.1);
-        self.last_runs(state, &mut lives);
-        lives
+        let cut = |at: Place| cut.get(&at).copied().unwrap_or(0);
+        let mut firsts = self.firsts(state);
+        for (key, thread) in &state.lives.threads {
+            whole.begin(*key, thread, firsts.remove(key).unwrap_or_default(), cut);
+        }
+        for (at, life) in state.lives.places.iter().enumerate().filter(|(_, life)| life.is_known()) {
+            let mut row = life.row.clone();
+            row.cut += cut(at as Place);
+            whole.end(life.id, life.number + whole.before(life.id.key), row, span.1);
+        }
+        for (id, wakers) in &state.settled.unknown {
+            let mut wakers = wakers.clone();
+            wakers.rekey(|who| whole.identified(who));
+            whole.last.take_wakers(*id, &wakers);
+        }
+        whole
     }
 
     /// Runs that CPUs were in when they began to record, by thread, the earliest first.
@@ -87,27 +74,9 @@ impl Sched {
         firsts.values_mut().for_each(|runs| runs.sort_by_key(|first| (first.begin, first.cpu)));
         firsts
     }
-
-    /// Runs that CPUs are in when they end.
-    fn last_runs(&self, state: &State, lives: &mut Lives<'_>) {
-        for (lane, running) in state.running.iter().enumerate() {
-            for run in running.iter().filter(|run| run.tid != 0 && self.wants_cpu(run.cpu)) {
-                let id = ThreadId { key: self.key(lane, run.tid), since: run.since };
-                if let Some(place) = lives.place(id) {
-                    lives.lives[place].row.to_mut().cut += 1;
-                }
-            }
-        }
-    }
 }
 
 impl State {
-    /// First switches of CPUs.
-    pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u32, CpuHead)> {
-        let cpus = self.cpus.iter().enumerate();
-        cpus.flat_map(|(lane, cpus)| cpus.iter().filter_map(move |cpu| Some((lane, cpu.cpu, cpu.head?))))
-    }
-
     /// The call that was seen in the first run of a CPU.
     fn first_call(&self, lane: u32, cpu: u32) -> Call {
         let known = self.cpus[lane as usize].iter().find(|known| known.cpu == cpu);
@@ -115,185 +84,99 @@ impl State {
     }
 }
 
-/// Pieces of one life.
-fn joined(row: Cow<'_, Row>, more: Cow<'_, Row>) -> Row {
-    let mut joined = Box::new(row.into_owned());
-    joined.join(Box::new(more.into_owned()));
-    *joined
-}
-
-impl<'a> Lives<'a> {
-    /// Adds the next life, or a piece that belongs to the one before.
-    fn add(&mut self, id: ThreadId, row: Cow<'a, Row>, ran_before: &[First]) {
-        let before = self.lives.last().filter(|life| life.id.key == id.key);
-        let incarnation = before.map_or(0, |before| before.incarnation + 1);
-        if !row.is_forked && before.is_some_and(|before| before.row.is_unborn()) {
-            // What died under its number was an older thread.
-            let place = self.lives.len() - 1;
-            let last = self.lives.pop().expect("there is one before");
-            let row = self.joined(last.id, last.row.into_owned(), row.into_owned());
-            self.lives.push(Whole { row: Cow::Owned(row), ..last });
-            self.places.push((id, place as u32));
-            return;
+impl Whole<'_> {
+    /// Lives of a thread that began before the trace; `firsts` are its runs then.
+    fn begin(&mut self, key: ThreadKey, thread: &Thread, firsts: Vec<First>, cut: impl Fn(Place) -> u64) {
+        let (state, lives) = (self.state, &self.state.lives);
+        let end = if let Opening::Made(time) = thread.opening { time } else { self.span.1 };
+        let mut next = lives.first_of(thread);
+        let mut row = self.first_row(next.map(|at| &lives.places[at as usize]), &firsts);
+        let mut number = 0;
+        if next.is_none() && !firsts.is_empty() {
+            // Nothing is known of it but that it ran.
+            self.end(ThreadId { key, since: i64::MIN }, 0, std::mem::take(&mut row), end);
+            number = 1;
         }
-        let is_first = before.is_none();
-        match before {
-            Some(_) => self.end(id.since),
-            None => self.end(self.span.1),
-        }
-        let since = if is_first { self.span.0 } else { id.since };
-        let mut begin = Row::doing(Now::Unknown, since);
-        for first in ran_before {
-            if row.is_forked || row.first_switch().is_none_or(|switch| first.begin <= switch) {
-                begin.was_on(first.cpu, first.begin);
+        while let Some(at) = next {
+            let life = &lives.places[at as usize];
+            let mut piece = life.row.clone();
+            piece.resolve(|call| match call {
+                Call::BeforeRow => Call::None,
+                Call::BeforeCpu(lane, cpu) => state.first_call(lane, cpu),
+                call => call,
+            });
+            if let Some(waited) = row.join(piece) {
+                self.last.wakeups.count(self.sched, life.id, &mut row, waited);
             }
-            begin.name_it(first.head.comm, first.head.time);
-            begin.cut += u64::from(self.sched.wants_cpu(first.cpu));
+            row.cut += cut(at);
+            next = lives.next_of(thread, at);
+            let since = next.map_or(end, |at| lives.places[at as usize].id.since);
+            self.end(life.id, number, std::mem::replace(&mut row, Row::unknown(since)), end);
+            number += 1;
         }
-        if row.is_forked {
-            if !ran_before.is_empty() {
-                let unseen = ThreadId { since: i64::MIN, ..id };
-                self.push(unseen, incarnation, Cow::Owned(begin));
-                self.end(id.since);
+        if number > 0 {
+            self.open.insert(key, number);
+        }
+    }
+
+    /// What a thread did from the trace's begin to what was seen of it first.
+    fn first_row(&self, life: Option<&Life>, firsts: &[First]) -> Row {
+        let switch = life.and_then(|life| life.row.first_switch());
+        let mut row = Row::unknown(self.span.0);
+        for first in firsts {
+            if switch.is_none_or(|switch| first.begin <= switch) {
+                row.was_on(first.cpu, first.begin);
             }
-            let incarnation = incarnation + u64::from(!ran_before.is_empty());
-            self.push(id, incarnation, row);
-            return;
+            row.name_it(first.head.comm, first.head.time);
+            row.cut += u64::from(self.sched.wants_cpu(first.cpu));
         }
-        let row = self.joined(id, begin, row.into_owned());
-        self.push(id, incarnation, Cow::Owned(row));
+        row
     }
 
-    fn push(&mut self, id: ThreadId, incarnation: u64, row: Cow<'a, Row>) {
-        self.places.push((id, self.lives.len() as u32));
-        self.lives.push(Whole { id, incarnation, row, never_ended: false });
+    /// A life ends.
+    fn end(&mut self, id: ThreadId, number: u32, mut row: Row, time: i64) {
+        row.identify(|who| self.identified(who));
+        row.end(time, |begin, end| self.sched.is_whole(begin, end));
+        self.last.take(self.sched, id, number, &mut row);
     }
 
-    /// Two pieces of a life.
-    fn joined(&mut self, id: ThreadId, row: Row, more: Row) -> Row {
-        let (mut row, mut more) = (Box::new(row), Box::new(more));
-        more.resolve(|call| if call == Call::BeforeRow { row.call } else { call });
-        row.join(more);
-        if let Some(waited) = row.take_waited() {
-            self.late.count(self.sched, id, &mut row, waited);
+    /// Who somebody is.
+    pub(super) fn identified(&self, who: Who) -> Who {
+        let Who::Before(lane, cpu) = who else { return who };
+        let head = self.state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
+        match head.map(|head| head.2.prev) {
+            None => Who::Unknown,
+            Some(0) => Who::Idle,
+            Some(tid) => {
+                let (key, lives) = (self.sched.key(lane as usize, tid), &self.state.lives);
+                let first = lives.threads.get(&key).and_then(|thread| lives.first_of(thread));
+                Who::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
+            }
         }
-        *row
     }
 
-    /// The last life ends, if it has not died.
-    fn end(&mut self, time: i64) {
-        let Some(life) = self.lives.last_mut() else { return };
-        if matches!(life.row.now, Now::Dead) {
-            return;
-        }
-        let row = life.row.to_mut();
-        if let Now::Waiting(wait) = row.now {
-            life.never_ended = self.sched.is_whole(row.since, time);
-            row.lost_inside += u64::from(!life.never_ended);
-            self.late.wakers.entry((life.id, wait.waker)).count += 1;
-        }
-        row.close(time);
-        row.now = Now::Dead;
+    /// How many lives of a thread there are before those that began in the trace.
+    fn before(&self, key: ThreadKey) -> u32 {
+        self.open.get(&key).copied().unwrap_or(0)
     }
 
-    /// The life that is meant by an id.
-    pub(super) fn place(&self, id: ThreadId) -> Option<usize> {
-        let behind = self.places.partition_point(|known| known.0 <= id);
-        let is_it = |known: &&(ThreadId, u32)| known.0.key == id.key;
-        let before = behind.checked_sub(1).and_then(|place| self.places.get(place)).filter(is_it);
-        // What was there when a CPU began to record is the first one.
-        before.or_else(|| self.places.get(behind).filter(is_it)).map(|known| known.1 as usize)
+    /// What a life is shown as.
+    pub(super) fn name(&self, id: ThreadId) -> Option<Name> {
+        let settled = || {
+            let name = self.state.settled.names.get(&id)?;
+            Some(Name { number: name.number + self.before(id.key), ..*name })
+        };
+        self.last.names.get(&id).copied().or_else(settled)
     }
 
     /// What wakeups of each priority add up to.
     pub(super) fn priorities(&self) -> BTreeMap<Option<i32>, Priority> {
-        let mut priorities = self.state.wakeups.priorities.clone();
-        for (prio, late) in &self.late.priorities {
+        let mut priorities = self.state.settled.wakeups.priorities.clone();
+        for (prio, late) in &self.last.wakeups.priorities {
             let known = priorities.entry(*prio).or_default();
             known.latencies.merge_from(&late.latencies);
             known.lost_inside += late.lost_inside;
         }
         priorities
     }
-
-    pub(super) fn wrong_cpu(&self) -> u64 {
-        self.state.wakeups.wrong_cpu + self.late.wrong_cpu
-    }
-
-    /// The longest wakeups.
-    pub(super) fn longest(&self) -> Ranking<Wakeup> {
-        let mut longest = self.state.wakeups.longest.clone();
-        longest.merge(self.late.longest.clone());
-        longest
-    }
-
-    /// Who woke whom: places of lives.
-    pub(super) fn wakers(&self) -> Vec<(usize, Waker, Times)> {
-        let mut wakers: Vec<(usize, Waker, Times)> = Vec::new();
-        for table in [&self.state.wakeups.wakers, &self.late.wakers] {
-            for ((thread, who), times) in table.rows().filter_map(Result::ok) {
-                wakers.extend(self.place(thread).map(|place| (place, self.waker(who), *times)));
-            }
-        }
-        wakers.sort_by_key(|(place, waker, _)| (*place, *waker));
-        wakers.dedup_by(|later, sum| {
-            let is_same = (sum.0, sum.1) == (later.0, later.1);
-            if is_same {
-                sum.2.add(later.2);
-            }
-            is_same
-        });
-        wakers
-    }
-
-    /// Who somebody is.
-    pub(super) fn waker(&self, who: Who) -> Waker {
-        let mut who = who;
-        loop {
-            match who {
-                Who::Unknown => return Waker::Unknown,
-                Who::Idle => return Waker::Idle,
-                Who::Thread(id) => return self.place(id).map_or(Waker::Unknown, Waker::Life),
-                Who::Before(lane, cpu, time) => {
-                    let early = self.state.early.iter().find(|early| early.is_of(lane, cpu) && early.time == time);
-                    who = match early.and_then(|early| early.who) {
-                        Some(Who::Before(_, _, earlier)) if earlier >= time => Who::Unknown,
-                        Some(known) => known,
-                        None => self.first_on(lane, cpu),
-                    };
-                }
-            }
-        }
-    }
-
-    /// Who was on a CPU when that began to record.
-    fn first_on(&self, lane: u32, cpu: u32) -> Who {
-        let head = self.state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
-        match head.map(|head| head.2.prev) {
-            None => Who::Unknown,
-            Some(0) => Who::Idle,
-            Some(tid) => Who::Thread(ThreadId { key: self.sched.key(lane as usize, tid), since: i64::MIN }),
-        }
-    }
-
-    /// The name of a call; none for none.
-    pub(super) fn call_name(&self, call: Call) -> Option<String> {
-        let call = match call {
-            Call::BeforeCpu(lane, cpu) => self.state.first_call(lane, cpu),
-            call => call,
-        };
-        match call {
-            Call::Named(place) => self.sched.names.get(place as usize).cloned(),
-            Call::Numbered(number) => Some(number.to_string()),
-            Call::None | Call::BeforeRow | Call::BeforeCpu(..) => None,
-        }
-    }
-}
-
-/// Who wakes: nobody knows, no thread, or the life at a place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Waker {
-    Unknown,
-    Idle,
-    Life(usize),
 }

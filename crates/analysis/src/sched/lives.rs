@@ -1,0 +1,255 @@
+//! Lives of threads as long as something may still be said of them: in places that are used again.
+//!
+//! ```text
+//! tid 7   begins before the part ═══ dies │ fork ═══ dies │ fork ═══ there still
+//!         first (is open)                 │ settled, its  │ living
+//!                                         │ place is free │
+//! ```
+//!
+//! A life that may have begun before the part is *open*: the part before knows more of it, so it is kept even if it is
+//! over. Mostly a thread has one open life at most. But where all that was seen of it is that it died, it may have been an
+//! older thread whose number was given away already; so that the next life may be open too.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use super::row::{Call, Row};
+use crate::threads::{ThreadId, ThreadKey};
+
+/// Where a life is kept.
+pub(super) type Place = u32;
+
+/// A life.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Life {
+    pub(super) id: ThreadId,
+    /// How many lives that are not open were before in this part.
+    pub(super) number: u32,
+    pub(super) stage: Stage,
+    pub(super) is_open: bool,
+    /// How many CPUs began to run it, less those that stopped.
+    pub(super) running_on: i32,
+    /// The next open life of the thread.
+    pub(super) next: Option<Place>,
+    pub(super) row: Row,
+}
+
+/// What is in a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    /// Nothing.
+    #[default]
+    Free,
+    /// Something may happen to it.
+    Living,
+    /// It is over, but not everything is known of it.
+    Over,
+}
+
+/// The lives of one number.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Thread {
+    pub(super) living: Option<Place>,
+    /// The first open life that is over; others follow.
+    pub(super) first: Option<Place>,
+    /// How many lives are over that were not open.
+    pub(super) ended: u32,
+    pub(super) opening: Opening,
+}
+
+/// Whether lives of a thread may have begun before the part.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Opening {
+    /// The next one may, if none is living.
+    #[default]
+    Open,
+    /// No more: one of them has died for certain.
+    Died,
+    /// No more: a new thread was made then.
+    Made(i64),
+}
+
+/// All lives that are not settled.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Lives {
+    pub(super) threads: HashMap<ThreadKey, Thread>,
+    pub(super) places: Vec<Life>,
+    free: Vec<Place>,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        let id = ThreadId { key: ThreadKey { host: 0, tid: 0 }, since: 0 };
+        let (row, stage) = (Row::default(), Stage::Free);
+        Self { id, number: 0, stage, is_open: false, running_on: 0, next: None, row }
+    }
+}
+
+impl Life {
+    /// It began in the part.
+    pub(super) fn is_known(&self) -> bool {
+        self.stage != Stage::Free && !self.is_open
+    }
+
+    /// Nothing will be said of it any more.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stage == Stage::Over && !self.is_open && self.running_on <= 0
+    }
+}
+
+impl Lives {
+    /// The life of a thread that does something now.
+    #[inline]
+    pub(super) fn living(&mut self, key: ThreadKey, now: i64) -> Place {
+        let thread = self.threads.entry(key).or_default();
+        if let Some(at) = thread.living {
+            return at;
+        }
+        let (is_open, number) = (thread.opening == Opening::Open, thread.ended);
+        let at = take(&mut self.places, &mut self.free);
+        thread.living = Some(at);
+        let life = &mut self.places[at as usize];
+        (life.id, life.number, life.is_open) = (ThreadId { key, since: now }, number, is_open);
+        if !is_open {
+            life.row.begin_unknown(now);
+        } else if thread.first.is_some() {
+            // The one before has died, so this one is in no call.
+            life.row.call = Call::None;
+        }
+        at
+    }
+
+    pub(super) fn at(&mut self, place: Place) -> &mut Life {
+        &mut self.places[place as usize]
+    }
+
+    /// The life of a thread that does something now, to be changed.
+    pub(super) fn row(&mut self, key: ThreadKey, now: i64) -> &mut Row {
+        let at = self.living(key, now);
+        &mut self.at(at).row
+    }
+
+    /// The thread's life that is not over.
+    pub(super) fn now(&self, key: ThreadKey) -> Option<&Life> {
+        Some(&self.places[self.threads.get(&key)?.living? as usize])
+    }
+
+    /// Whether the life of what the thread does next may be the one that began before the part.
+    pub(super) fn is_first(&self, key: ThreadKey) -> bool {
+        self.threads.get(&key).is_none_or(|thread| match thread.living {
+            Some(at) => self.places[at as usize].is_open && thread.first.is_none(),
+            None => thread.opening == Opening::Open && thread.first.is_none(),
+        })
+    }
+
+    /// The first open life of a thread.
+    pub(super) fn first_of(&self, thread: &Thread) -> Option<Place> {
+        thread.first.or(thread.living.filter(|&at| self.places[at as usize].is_open))
+    }
+
+    /// The open life behind one of a thread.
+    pub(super) fn next_of(&self, thread: &Thread, at: Place) -> Option<Place> {
+        let open = |at: &Place| self.places[*at as usize].is_open;
+        let life = &self.places[at as usize];
+        life.next.or(thread.living.filter(open).filter(|&living| living != at && life.stage == Stage::Over))
+    }
+
+    /// How many lives of a thread are over that were not open.
+    pub(super) fn ended(&self, key: ThreadKey) -> u32 {
+        self.threads.get(&key).map_or(0, |thread| thread.ended)
+    }
+
+    /// Whether no life of the thread is living, and the next one may have begun before the part.
+    pub(super) fn is_opening(&self, key: ThreadKey) -> bool {
+        self.threads.get(&key).is_none_or(|thread| thread.living.is_none() && thread.opening == Opening::Open)
+    }
+
+    /// A life is over; whether it is complete.
+    pub(super) fn end(&mut self, at: Place) -> bool {
+        let life = &mut self.places[at as usize];
+        life.stage = Stage::Over;
+        let thread = self.threads.entry(life.id.key).or_default();
+        thread.living = None;
+        if !life.is_open {
+            thread.ended += 1;
+            return life.is_complete();
+        }
+        if thread.opening == Opening::Open && !life.row.is_only_death() {
+            thread.opening = Opening::Died;
+        }
+        self.chain(at);
+        false
+    }
+
+    /// Adds an open life that is over to those of its thread.
+    fn chain(&mut self, at: Place) {
+        let thread = self.threads.entry(self.places[at as usize].id.key).or_default();
+        let Some(mut last) = thread.first else {
+            thread.first = Some(at);
+            return;
+        };
+        while let Some(next) = self.places[last as usize].next {
+            last = next;
+        }
+        self.places[last as usize].next = Some(at);
+    }
+
+    /// A number is that of a new thread: no life that follows began before the part.
+    pub(super) fn close(&mut self, key: ThreadKey, now: i64) {
+        let thread = self.threads.entry(key).or_default();
+        if thread.opening == Opening::Open {
+            thread.opening = Opening::Made(now);
+        }
+    }
+
+    /// A thread is made; no life has its number.
+    pub(super) fn make(&mut self, key: ThreadKey, now: i64) -> Place {
+        let thread = self.threads.entry(key).or_default();
+        let at = take(&mut self.places, &mut self.free);
+        thread.living = Some(at);
+        let life = &mut self.places[at as usize];
+        (life.id, life.number, life.is_open) = (ThreadId { key, since: now }, thread.ended, false);
+        life.row.fork(now);
+        at
+    }
+
+    /// Takes a life from elsewhere.
+    pub(super) fn insert(&mut self, life: Life) -> Place {
+        let at = take(&mut self.places, &mut self.free);
+        self.places[at as usize] = Life { next: None, ..life };
+        at
+    }
+
+    /// Takes a life from the part that follows; it is the thread's living one.
+    pub(super) fn insert_living(&mut self, mut life: Life) -> Place {
+        let key = life.id.key;
+        life.number += self.ended(key);
+        life.stage = Stage::Living;
+        let at = self.insert(life);
+        self.threads.entry(key).or_default().living = Some(at);
+        at
+    }
+
+    /// Nobody asks for a life any more.
+    pub(super) fn release(&mut self, at: Place) {
+        let life = &mut self.places[at as usize];
+        life.row.clear();
+        (life.stage, life.running_on, life.next) = (Stage::Free, 0, None);
+        self.free.push(at);
+    }
+
+    /// All lives that are not settled.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Life> {
+        self.places.iter().filter(|life| life.stage != Stage::Free)
+    }
+}
+
+/// A free place, for a life.
+fn take(places: &mut Vec<Life>, free: &mut Vec<Place>) -> Place {
+    let at = free.pop().unwrap_or_else(|| {
+        places.push(Life::default());
+        (places.len() - 1) as Place
+    });
+    places[at as usize].stage = Stage::Living;
+    at
+}

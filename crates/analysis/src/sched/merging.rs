@@ -1,0 +1,243 @@
+//! Adds the part that follows: what it could not know is what this part knows at its end.
+//!
+//! ```text
+//! left     ... CPU 0 runs 7, in read          who: 7       call: read      7 is a life since 10
+//! right    CPU 0 wakes 9, leaves 7 ...        who: Before  call: Before    7 is open since 20
+//! ```
+
+use hashbrown::HashMap;
+
+use super::lane::{self, CpuHead, CpuState, CpuTail};
+use super::lives::{Life, Lives, Opening, Place, Stage};
+use super::row::{Call, Who};
+use super::state::{Running, State};
+use super::{Sched, union};
+use crate::threads::{ThreadId, ThreadKey};
+
+/// For each place of the right part where the life is now.
+type Moved = Vec<Place>;
+
+impl Sched {
+    pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
+        self.merge_calls(left, &mut right);
+        let ids = continued(&left.lives, &right.lives);
+        let known = Known { ids, before: before(left) };
+        let who = |who| known.who(who);
+        right.lives.places.iter_mut().for_each(|life| life.row.identify(who));
+        self.merge_cpus(left, &right.lives, right.cpus);
+        let moved = self.merge_lives(left, &mut right.lives);
+        for (lane, running) in right.running.iter().enumerate() {
+            for running in running {
+                let at = moved.get(running.at as usize).copied().unwrap_or(0);
+                left.set_running(lane, Running { at, ..*running });
+            }
+        }
+        let State { lives, settled, .. } = left;
+        settled.merge(right.settled, |key| lives.ended(key).saturating_sub(right.lives.ended(key)), who);
+        left.tidy();
+        left.span = union(left.span, right.span);
+    }
+}
+
+/// What the right part did not know.
+struct Known {
+    /// Lives that go on, by their ids in the right part.
+    ids: HashMap<ThreadId, ThreadId>,
+    /// Who ran on CPUs when the right part began.
+    before: HashMap<(u32, u32), Who>,
+}
+
+impl Known {
+    fn who(&self, who: Who) -> Who {
+        match who {
+            Who::Before(lane, cpu) => self.before.get(&(lane, cpu)).copied().unwrap_or(who),
+            Who::Thread(id) => Who::Thread(self.ids.get(&id).copied().unwrap_or(id)),
+            Who::Idle | Who::Unknown => who,
+        }
+    }
+}
+
+/// Who ran on CPUs at the end of the left part.
+fn before(left: &State) -> HashMap<(u32, u32), Who> {
+    let lanes = left.running.iter().enumerate();
+    let cpus = lanes.flat_map(|(lane, running)| running.iter().map(move |run| (lane, run.cpu)));
+    cpus.map(|(lane, cpu)| ((lane as u32, cpu), left.who(lane, cpu))).collect()
+}
+
+/// Which open lives of the right part go on with lives of the left one.
+fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
+    let mut ids = HashMap::default();
+    for (key, thread) in &right.threads {
+        let Some(living) = left.now(*key) else { continue };
+        let mut is_unborn = living.row.is_unborn();
+        let mut next = right.first_of(thread);
+        while let Some(at) = next {
+            next = right.next_of(thread, at);
+            let piece = &right.places[at as usize];
+            ids.insert(piece.id, living.id);
+            // Who has died instead of one that was not born yet was an older thread.
+            let is_older = is_unborn && piece.row.is_only_death();
+            if piece.stage == Stage::Over && !is_older {
+                break;
+            }
+            is_unborn &= is_older || !piece.row.is_switched();
+        }
+    }
+    ids
+}
+
+impl Sched {
+    /// In which calls threads were when what follows began. Calls that the left part does not know either are its own
+    /// unknown ones from now on, so each is replaced once.
+    fn merge_calls(&self, left: &State, right: &mut State) {
+        let causes = self.causes(left, right);
+        let cause = |unknown: Call| causes.iter().find(|cause| cause.0 == unknown).map_or(unknown, |cause| cause.1);
+        let before = |key: ThreadKey| match left.lives.now(key) {
+            Some(life) => life.row.call,
+            None if left.lives.is_first(key) => Call::BeforeRow,
+            None => Call::None,
+        };
+        let State { running, lives, .. } = right;
+        for running in running.iter_mut().flatten() {
+            running.call = match running.call {
+                Call::BeforeRow => before(lives.at(running.at).id.key),
+                call => cause(call),
+            };
+        }
+        for life in lives.places.iter_mut().filter(|life| life.is_open) {
+            let before = before(life.id.key);
+            life.row.resolve(|call| if call == Call::BeforeRow { before } else { cause(call) });
+        }
+    }
+
+    /// In which calls threads were when they left CPUs for the first time.
+    fn causes(&self, left: &State, right: &State) -> Vec<(Call, Call)> {
+        let known = |(lane, cpu): (usize, &CpuState)| {
+            let head = cpu.head.filter(|head| head.prev != 0)?;
+            let key = self.key(lane, head.prev);
+            let call = match left.running(lane, cpu.cpu) {
+                Some(run) if run.tid == head.prev && left.lives.places[run.at as usize].stage == Stage::Living => {
+                    cpu.seen.or(run.call)
+                }
+                // It may have run since before that.
+                None if left.lives.is_first(key) => return None,
+                _ => Call::None,
+            };
+            Some((Call::BeforeCpu(lane as u32, cpu.cpu), call))
+        };
+        let cpus = right.cpus.iter().enumerate();
+        cpus.flat_map(|(lane, cpus)| cpus.iter().map(move |cpu| (lane, cpu))).filter_map(known).collect()
+    }
+
+    /// What was seen of CPUs, and the runs that go on.
+    fn merge_cpus(&self, left: &mut State, right: &Lives, cpus: Vec<Vec<CpuState>>) {
+        for (lane, cpus) in cpus.into_iter().enumerate() {
+            for cpu in cpus {
+                let tail = left.append_cpu(lane, cpu);
+                match (tail, cpu.head) {
+                    (Some(tail), Some(head)) => self.merge_run(left, right, (lane, cpu.cpu), (tail, head)),
+                    (_, Some(_)) => {}
+                    (_, None) => {
+                        // All that was seen of calls is of the run that goes on.
+                        if let Some(running) = left.running_mut(lane, cpu.cpu) {
+                            running.call = cpu.seen.or(running.call);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A run went on to the first switch of what follows.
+    fn merge_run(&self, left: &mut State, right: &Lives, (lane, cpu): (usize, u32), run: (CpuTail, CpuHead)) {
+        let (tail, head) = run;
+        let Some(run) = left.running(lane, cpu).filter(|run| run.tid != 0) else { return };
+        let is_odd = run.tid != head.prev;
+        let life = left.lives.at(run.at);
+        let row = &mut life.row;
+        if tail.is_renamed(head.prev, head.comm) {
+            row.name_it(head.comm, head.time);
+        }
+        if is_odd && is_before(right, life.id.key, head.time) {
+            row.lose(cpu, head.time);
+        }
+        if self.wants_cpu(cpu) {
+            let is_cut = is_odd || lane::is_doubtful(&self.lanes[lane], tail.time, head.time);
+            row.ran(tail.time.abs_diff(head.time), is_cut);
+        }
+        life.running_on -= 1;
+        left.stopped(self, run.at);
+    }
+
+    /// Lives that go on, and new ones.
+    fn merge_lives(&self, left: &mut State, right: &mut Lives) -> Moved {
+        let mut moved = vec![0; right.places.len()];
+        let threads = std::mem::take(&mut right.threads);
+        for (key, thread) in &threads {
+            let mut open = right.first_of(thread);
+            while let Some(at) = open {
+                open = right.next_of(thread, at);
+                moved[at as usize] = self.append(left, std::mem::take(right.at(at)));
+            }
+            if let Opening::Made(time) = thread.opening {
+                left.give_away(self, *key, time);
+            }
+            if let Some(at) = thread.living.filter(|&at| right.at(at).stage == Stage::Living) {
+                moved[at as usize] = left.lives.insert_living(std::mem::take(right.at(at)));
+            }
+            left.lives.threads.entry(*key).or_default().ended += thread.ended;
+        }
+        for (at, life) in right.places.iter_mut().enumerate().filter(|(_, life)| life.stage == Stage::Over) {
+            let mut life = std::mem::take(life);
+            let key = life.id.key;
+            life.number += left.lives.ended(key).saturating_sub(threads.get(&key).map_or(0, |thread| thread.ended));
+            moved[at] = left.lives.insert(life);
+        }
+        right.threads = threads;
+        moved
+    }
+
+    /// Adds an open life: it goes on with the one that is living, or is another one.
+    fn append(&self, left: &mut State, piece: Life) -> Place {
+        let at = match left.lives.is_opening(piece.id.key) {
+            true => left.lives.insert_living(piece),
+            false => {
+                let at = left.lives.living(piece.id.key, piece.id.since);
+                let life = left.lives.at(at);
+                life.running_on += piece.running_on;
+                if let Some(waited) = life.row.join(piece.row) {
+                    left.settled.wakeups.count(self, life.id, &mut life.row, waited);
+                }
+                at
+            }
+        };
+        if left.lives.at(at).row.is_dead() {
+            left.end(self, at);
+        }
+        at
+    }
+}
+
+/// Whether an instant is before everything that says what a thread does.
+fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
+    let Some(thread) = right.threads.get(&key) else { return true };
+    let first = right.first_of(thread).and_then(|at| right.places[at as usize].row.first_switch());
+    let made = if let Opening::Made(made) = thread.opening { Some(made) } else { None };
+    first.is_none_or(|first| time <= first) && made.is_none_or(|made| time <= made)
+}
+
+impl State {
+    /// Adds what was seen of a CPU; its last switch before that.
+    fn append_cpu(&mut self, lane: usize, cpu: CpuState) -> Option<CpuTail> {
+        let Some(known) = self.cpus[lane].iter_mut().find(|known| known.cpu == cpu.cpu) else {
+            self.cpus[lane].push(cpu);
+            return None;
+        };
+        if known.head.is_none() {
+            (known.head, known.seen) = (cpu.head, cpu.seen.after(known.seen));
+        }
+        let before = known.tail;
+        known.tail = cpu.tail.or(before);
+        before
+    }
+}

@@ -1,0 +1,352 @@
+//! Lives that are over, as far as anybody will ask for them: rows that may be shown, and sums.
+//!
+//! ```text
+//! life ──is over──> sums, distributions                    of all
+//!              └──> rankings: waits, runs, states, ...     only rows that may be shown
+//!              └──> its name                               as long as a row, or somebody who lives, refers to it
+//! ```
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+
+use super::Sched;
+use super::row::{Call, Row, STATES, Start, Waited, Who};
+use super::sums::{Sums, Times};
+use crate::ranking::Ranking;
+use crate::threads::{ThreadId, ThreadKey};
+use crate::{Comm, Histogram, Merge};
+
+/// A row of a table; there is one of each key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Keyed<K, V> {
+    pub(super) key: K,
+    pub(super) value: V,
+}
+
+/// How long a life waited for CPUs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Waits {
+    pub(super) latencies: Histogram,
+    pub(super) never_ended: bool,
+    pub(super) lost_inside: u64,
+    pub(super) unseen: u64,
+}
+
+/// How long a life ran.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Runs {
+    pub(super) lengths: Histogram,
+    pub(super) cut: u64,
+    pub(super) preemptions: u64,
+    pub(super) migrations: u64,
+}
+
+/// How long a life was blocked in a call.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Blocked {
+    pub(super) times: Times,
+    /// From its begin to its end.
+    pub(super) whole_ns: u64,
+}
+
+/// What is shown of a life wherever it is named.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Name {
+    pub(super) number: u32,
+    pub(super) comm: Comm,
+    pub(super) pid: Option<i32>,
+}
+
+/// One wakeup.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Wakeup {
+    pub(super) thread: ThreadId,
+    pub(super) waited: Waited,
+    pub(super) start: Start,
+}
+
+/// Wakeups of a priority.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Priority {
+    pub(super) latencies: Histogram,
+    pub(super) lost_inside: u64,
+}
+
+/// What wakeups add up to.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Wakeups {
+    pub(super) priorities: BTreeMap<Option<i32>, Priority>,
+    /// Measured ones that ended on another CPU than was meant.
+    pub(super) wrong_cpu: u64,
+    pub(super) longest: Ranking<Wakeup>,
+}
+
+/// Sums over lives.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Totals {
+    pub(super) never_ended: u64,
+    pub(super) lost_inside: u64,
+    pub(super) unseen: u64,
+}
+
+/// Lives that are over.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Settled {
+    pub(super) wakeups: Wakeups,
+    pub(super) totals: Totals,
+    pub(super) waits: Ranking<Keyed<ThreadId, Waits>>,
+    pub(super) runs: Ranking<Keyed<ThreadId, Runs>>,
+    pub(super) states: Ranking<Keyed<ThreadId, [u64; STATES.len()]>>,
+    pub(super) blocked: Ranking<Keyed<(ThreadId, Call), Blocked>>,
+    /// By who is woken, and by whom: how long that took.
+    pub(super) wakers: Ranking<Keyed<(ThreadId, Who), u64>>,
+    /// By who is woken: some of those who did it are known to the part before only.
+    pub(super) unknown: Vec<(ThreadId, Sums<Who>)>,
+    pub(super) names: HashMap<ThreadId, Name>,
+    /// So many names are worth looking which ones are needed.
+    names_max: usize,
+}
+
+/// Names that are kept without being looked at.
+const NAMES: usize = 1 << 14;
+
+impl<K: Ord, V> Ord for Keyed<K, V> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+impl<K: Ord, V> PartialOrd for Keyed<K, V> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord, V> PartialEq for Keyed<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<K: Ord, V> Eq for Keyed<K, V> {}
+
+impl Wakeup {
+    /// Of those that take equally long the earliest comes first.
+    fn order(&self) -> (i64, ThreadKey) {
+        (self.waited.end, self.thread.key)
+    }
+}
+
+impl PartialEq for Wakeup {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Wakeup {}
+
+impl PartialOrd for Wakeup {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Wakeup {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
+    }
+}
+
+impl Wakeups {
+    fn new(top: usize) -> Self {
+        Self { priorities: BTreeMap::new(), wrong_cpu: 0, longest: Ranking::new(Some(top)) }
+    }
+
+    /// A thread has waited for a CPU.
+    pub(super) fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) {
+        let ns = waited.begin.abs_diff(waited.end);
+        let known = row.wakers.of(waited.wait.waker);
+        known.count += 1;
+        let Some(start) = waited.start else {
+            row.lost_inside += 1;
+            return;
+        };
+        if !sched.wants(thread, start, ns) {
+            return;
+        }
+        let priority = self.priorities.entry(start.prio).or_default();
+        if !sched.is_whole(waited.begin, waited.end) {
+            row.lost_inside += 1;
+            priority.lost_inside += 1;
+            return;
+        }
+        known.total_ns += ns;
+        row.latencies.record(ns);
+        priority.latencies.record(ns);
+        self.wrong_cpu += u64::from(waited.wait.target.is_some_and(|target| target != start.cpu));
+        self.longest.push(ns, || Wakeup { thread, waited, start });
+    }
+
+    fn merge(&mut self, right: Self, who: impl Fn(Who) -> Who) {
+        for (prio, priority) in right.priorities {
+            let known = self.priorities.entry(prio).or_default();
+            known.latencies.merge(priority.latencies);
+            known.lost_inside += priority.lost_inside;
+        }
+        self.wrong_cpu += right.wrong_cpu;
+        self.longest.merge_changed(right.longest, |wakeup| {
+            let Who::Thread(thread) = who(Who::Thread(wakeup.thread)) else { return };
+            wakeup.thread = thread;
+            wakeup.waited.wait.waker = who(wakeup.waited.wait.waker);
+        });
+    }
+}
+
+/// Whether anybody is not known.
+fn is_unknown(wakers: &Sums<Who>) -> bool {
+    wakers.iter().any(|(who, _)| matches!(who, Who::Before(..)))
+}
+
+impl Settled {
+    pub(super) fn new(sched: &Sched) -> Self {
+        let top = sched.wishes.top;
+        Self {
+            wakeups: Wakeups::new(sched.top()),
+            totals: Totals::default(),
+            waits: Ranking::new(top),
+            runs: Ranking::new(top),
+            states: Ranking::new(top),
+            blocked: Ranking::new(top),
+            wakers: Ranking::new(top),
+            unknown: Vec::new(),
+            names: HashMap::default(),
+            names_max: NAMES,
+        }
+    }
+
+    /// Takes a life that is over.
+    pub(super) fn take(&mut self, sched: &Sched, id: ThreadId, number: u32, row: &mut Row) {
+        self.names.insert(id, Name { number, comm: row.comm(), pid: row.pid });
+        if !sched.wishes.wants_thread(id.key.tid, || row.comm().text()) {
+            return;
+        }
+        self.totals.never_ended += u64::from(row.never_ended);
+        self.totals.lost_inside += row.lost_inside;
+        self.totals.unseen += row.unseen;
+        if sched.wants_table("thread") {
+            self.take_waits(id, row);
+        }
+        if sched.wants_table("run") {
+            self.take_runs(id, row);
+        }
+        if sched.wants_table("state") {
+            self.take_states(id, row);
+        }
+        if sched.wants_table("waker") {
+            self.take_wakers(id, &row.wakers);
+        }
+    }
+
+    fn take_waits(&mut self, id: ThreadId, row: &mut Row) {
+        let others = row.lost_inside + row.unseen + u64::from(row.never_ended);
+        let size = size(&row.latencies, others);
+        if size > 0 {
+            let Row { never_ended, lost_inside, unseen, .. } = *row;
+            let latencies = &mut row.latencies;
+            self.waits.push(size, || {
+                let latencies = std::mem::take(latencies);
+                Keyed { key: id, value: Waits { latencies, never_ended, lost_inside, unseen } }
+            });
+        }
+    }
+
+    fn take_runs(&mut self, id: ThreadId, row: &mut Row) {
+        let Row { cut, preemptions, migrations, .. } = *row;
+        let size = size(&row.lengths, cut + preemptions + migrations);
+        if size > 0 {
+            let lengths = &mut row.lengths;
+            self.runs.push(size, || {
+                let lengths = std::mem::take(lengths);
+                Keyed { key: id, value: Runs { lengths, cut, preemptions, migrations } }
+            });
+        }
+    }
+
+    fn take_states(&mut self, id: ThreadId, row: &Row) {
+        let [running, preempted, waiting, blocked, new, _] = row.times_ns;
+        let active = running + preempted + waiting;
+        // Whoever did anything comes before those who only were there.
+        if active + blocked + new > 0 {
+            self.states.push(active.saturating_add(1), || Keyed { key: id, value: row.times_ns });
+        }
+        for (call, times) in row.blocked.iter() {
+            let value = || Blocked { times, whole_ns: row.times_ns.iter().sum() };
+            self.blocked.push(times.total_ns, || Keyed { key: (id, call), value: value() });
+        }
+    }
+
+    /// Who woke a life that is over.
+    pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) {
+        if is_unknown(wakers) {
+            self.unknown.push((id, wakers.clone()));
+            return;
+        }
+        for (who, times) in wakers.iter() {
+            self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
+        }
+    }
+
+    /// Adds what follows. `before` says how many lives of a thread were before, and `who` who somebody is.
+    pub(super) fn merge(&mut self, right: Self, before: impl Fn(ThreadKey) -> u32, who: impl Fn(Who) -> Who) {
+        self.wakeups.merge(right.wakeups, &who);
+        self.totals.never_ended += right.totals.never_ended;
+        self.totals.lost_inside += right.totals.lost_inside;
+        self.totals.unseen += right.totals.unseen;
+        self.waits.merge(right.waits);
+        self.runs.merge(right.runs);
+        self.states.merge(right.states);
+        self.blocked.merge(right.blocked);
+        self.wakers.merge_changed(right.wakers, |row| row.key.1 = who(row.key.1));
+        for (id, mut wakers) in right.unknown {
+            wakers.rekey(&who);
+            self.take_wakers(id, &wakers);
+        }
+        let numbered = |(id, name): (ThreadId, Name)| (id, Name { number: name.number + before(id.key), ..name });
+        self.names.extend(right.names.into_iter().map(numbered));
+    }
+
+    /// Whether there are so many names that some may not be needed.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.names.len() >= self.names_max
+    }
+
+    /// Forgets names that neither rows refer to nor those who live, who were woken by `others`.
+    pub(super) fn sweep(&mut self, others: impl Iterator<Item = Who>) {
+        let mut needed: HashSet<ThreadId> = HashSet::default();
+        needed.extend(self.waits.rows().map(|row| row.key));
+        needed.extend(self.runs.rows().map(|row| row.key));
+        needed.extend(self.states.rows().map(|row| row.key));
+        needed.extend(self.blocked.rows().map(|row| row.key.0));
+        needed.extend(self.wakers.rows().map(|row| row.key.0));
+        needed.extend(self.wakeups.longest.rows().map(|wakeup| wakeup.thread));
+        needed.extend(self.unknown.iter().map(|(id, _)| *id));
+        let unknown = self.unknown.iter().flat_map(|(_, wakers)| wakers.iter().map(|(who, _)| who));
+        let longest = self.wakeups.longest.rows().map(|wakeup| wakeup.waited.wait.waker);
+        let shown = self.wakers.rows().map(|row| row.key.1).chain(longest).chain(unknown);
+        needed.extend(shown.chain(others).filter_map(|who| if let Who::Thread(id) = who { Some(id) } else { None }));
+        self.names.retain(|id, _| needed.contains(id));
+        self.names_max = NAMES.max(2 * self.names.len());
+    }
+}
+
+/// The sum of values, and one more if there is anything: what was seen comes before what was not.
+fn size(values: &Histogram, others: u64) -> u64 {
+    total_ns(values).saturating_add(u64::from(others + values.count() > 0))
+}
+
+pub(super) fn total_ns(values: &Histogram) -> u64 {
+    u64::try_from(values.sum()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,206 @@
+//! What is known behind a part of the trace, and what each note adds to it.
+
+use serde::{Deserialize, Serialize};
+
+use super::Sched;
+use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
+use super::lives::{Lives, Place, Stage};
+use super::row::{Away, Call, Start, Wait, Who};
+use super::settled::Settled;
+use crate::threads::ThreadKey;
+
+/// The thread that a CPU runs.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Running {
+    pub(super) cpu: u32,
+    /// 0: none.
+    pub(super) tid: i32,
+    /// Its life, if there is a thread; it is kept until the run ends.
+    pub(super) at: Place,
+    /// The call that it was in when the run began, or was found to be in since.
+    pub(super) call: Call,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    /// By lane, then by CPU.
+    pub(super) cpus: Vec<Vec<CpuState>>,
+    /// By lane, then by CPU.
+    pub(super) running: Vec<Vec<Running>>,
+    pub(super) lives: Lives,
+    pub(super) settled: Settled,
+    /// When the first and the last event were.
+    pub(super) span: Option<(i64, i64)>,
+}
+
+impl State {
+    pub(super) fn new(sched: &Sched) -> Self {
+        let lanes = sched.lanes.len();
+        Self {
+            cpus: vec![Vec::new(); lanes],
+            running: vec![Vec::new(); lanes],
+            lives: Lives::default(),
+            settled: Settled::new(sched),
+            span: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn running(&self, lane: usize, cpu: u32) -> Option<Running> {
+        self.running[lane].iter().find(|running| running.cpu == cpu).copied()
+    }
+
+    pub(super) fn running_mut(&mut self, lane: usize, cpu: u32) -> Option<&mut Running> {
+        self.running[lane].iter_mut().find(|running| running.cpu == cpu)
+    }
+
+    #[inline]
+    pub(super) fn set_running(&mut self, lane: usize, running: Running) {
+        match self.running_mut(lane, running.cpu) {
+            Some(known) => *known = running,
+            None => self.running[lane].push(running),
+        }
+    }
+
+    /// First switches of CPUs.
+    pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u32, CpuHead)> {
+        let cpus = self.cpus.iter().enumerate();
+        cpus.flat_map(|(lane, cpus)| cpus.iter().filter_map(move |cpu| Some((lane, cpu.cpu, cpu.head?))))
+    }
+
+    /// Who is on a CPU.
+    pub(super) fn who(&self, lane: usize, cpu: u32) -> Who {
+        match self.running(lane, cpu) {
+            None => Who::Before(lane as u32, cpu),
+            Some(Running { tid: 0, .. }) => Who::Idle,
+            Some(run) => Who::Thread(self.lives.places[run.at as usize].id),
+        }
+    }
+
+    /// A life is over.
+    pub(super) fn end(&mut self, sched: &Sched, at: Place) {
+        if self.lives.end(at) {
+            self.settle(sched, at);
+        }
+    }
+
+    /// A number is that of a new thread: the life that had it is over.
+    pub(super) fn give_away(&mut self, sched: &Sched, key: ThreadKey, time: i64) {
+        self.lives.close(key, time);
+        let Some(at) = self.lives.threads.get(&key).and_then(|thread| thread.living) else { return };
+        let life = self.lives.at(at);
+        // What an open life did before its first switch is known when it is joined.
+        if !life.is_open || life.row.is_known() {
+            life.row.end(time, |begin, end| sched.is_whole(begin, end));
+        }
+        self.end(sched, at);
+    }
+
+    /// A CPU stops running a life.
+    pub(super) fn stopped(&mut self, sched: &Sched, at: Place) {
+        if self.lives.at(at).is_complete() {
+            self.settle(sched, at);
+        }
+    }
+
+    /// Nothing will be said of a life any more.
+    fn settle(&mut self, sched: &Sched, at: Place) {
+        let life = &mut self.lives.places[at as usize];
+        self.settled.take(sched, life.id, life.number, &mut life.row);
+        self.lives.release(at);
+    }
+
+    /// Forgets names that nobody will ask for.
+    #[inline]
+    pub(super) fn tidy(&mut self) {
+        if self.settled.is_crowded() {
+            self.settled.sweep(self.lives.iter().flat_map(|life| life.row.who()));
+        }
+    }
+
+    pub(super) fn switch(&mut self, sched: &Sched, lane: usize, time: i64, switch: &Switch) {
+        let run = self.running(lane, switch.cpu);
+        let ended = run.filter(|run| run.tid != 0);
+        if let Some(run) = ended {
+            self.lives.at(run.at).running_on -= 1;
+        }
+        let is_of_prev = switch.prev != 0 && self.leaves(sched, lane, time, switch, run);
+        if let Some(run) = ended.filter(|_| !is_of_prev) {
+            let row = &mut self.lives.at(run.at).row;
+            if run.tid != switch.prev {
+                row.lose(switch.cpu, time);
+            }
+            if let Some(ns) = switch.ran_ns.filter(|_| sched.wants_cpu(switch.cpu)) {
+                row.ran(ns, switch.is_cut);
+            }
+            self.stopped(sched, run.at);
+        }
+        let mut running = Running { cpu: switch.cpu, tid: switch.next, at: 0, call: Call::None };
+        if switch.next != 0 {
+            running.at = self.lives.living(sched.key(lane, switch.next), time);
+            let life = self.lives.at(running.at);
+            life.running_on += 1;
+            life.row.name_it(switch.next_comm, time);
+            running.call = life.row.call;
+            let start = Start { cpu: switch.cpu, prio: switch.next_prio, comm: switch.next_comm };
+            if let Some(waited) = life.row.begin(time, start) {
+                self.settled.wakeups.count(sched, life.id, &mut life.row, waited);
+            }
+        }
+        self.set_running(lane, running);
+    }
+
+    /// A thread leaves a CPU; whether the run that ends was its.
+    fn leaves(&mut self, sched: &Sched, lane: usize, time: i64, switch: &Switch, run: Option<Running>) -> bool {
+        let same = run.filter(|run| run.tid == switch.prev);
+        let its = same.filter(|run| self.lives.at(run.at).stage == Stage::Living);
+        let at = its.map_or_else(|| self.lives.living(sched.key(lane, switch.prev), time), |run| run.at);
+        let is_first = run.is_none() && self.lives.is_first(sched.key(lane, switch.prev));
+        if let Some(pid) = switch.prev_pid {
+            self.lives.at(same.map_or(at, |run| run.at)).row.pid = Some(pid);
+        }
+        let life = self.lives.at(at);
+        let row = &mut life.row;
+        if switch.away == Away::Dead && row.is_unborn() {
+            return false;
+        }
+        let call = match its {
+            Some(run) => switch.seen.or(run.call),
+            None if is_first => Call::BeforeCpu(lane as u32, switch.cpu),
+            None => Call::None,
+        };
+        if let Some(ns) = switch.ran_ns.filter(|_| its.is_some() && sched.wants_cpu(switch.cpu)) {
+            row.ran(ns, switch.is_cut);
+        }
+        if let Some(waited) = row.away(time, switch.away, call) {
+            self.settled.wakeups.count(sched, life.id, row, waited);
+        }
+        if switch.away == Away::Dead {
+            self.end(sched, at);
+        }
+        its.is_some()
+    }
+
+    pub(super) fn rename(&mut self, lane: usize, time: i64, rename: &Rename) {
+        if let Some(run) = self.running(lane, rename.cpu).filter(|run| run.tid != 0) {
+            self.lives.at(run.at).row.name_it(rename.comm, time);
+        }
+    }
+
+    pub(super) fn wake(&mut self, sched: &Sched, lane: usize, time: i64, wake: &Wake) {
+        let waker = self.who(lane, wake.cpu);
+        let row = self.lives.row(sched.key(lane, wake.tid), time);
+        row.name_it(wake.comm, time);
+        row.wake(time, &Wait { waker, target: wake.target, is_woken: wake.is_wakeup });
+    }
+
+    pub(super) fn fork(&mut self, sched: &Sched, lane: usize, time: i64, named: &Named) {
+        let key = sched.key(lane, named.tid);
+        self.give_away(sched, key, time);
+        let at = self.lives.make(key, time);
+        let row = &mut self.lives.at(at).row;
+        row.name_it(named.comm, time);
+        row.pid = named.pid;
+    }
+}
