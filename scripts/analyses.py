@@ -52,7 +52,7 @@ QUESTIONS = (
     ("pairs", "--begin irq_handler_entry --end irq_handler_exit --key cpu --key irq", None, KERNEL[:2]),
 )
 # Answers of kymo that are known to differ, and how.
-OPEN_ON_TRACES = {("sched", "ctf/tracecompass/perf-taskset2"): "sched does not take processes from contexts of switches"}
+OPEN_ON_TRACES = {}
 # Columns that make a row's key; all others are compared.
 KEYS = {
     "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",

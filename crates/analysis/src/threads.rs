@@ -112,17 +112,11 @@ impl<R: Life> Threads<R> {
     /// The life of a thread that does something now.
     #[inline]
     pub fn at(&mut self, key: ThreadKey, now: i64) -> &mut R {
-        &mut self.living(key, now).row
-    }
-
-    /// The life of a thread that does something now, and since when it is known here.
-    #[inline]
-    pub fn living(&mut self, key: ThreadKey, now: i64) -> &mut Living<R> {
         let slot = self.slot(key);
-        self.living_in(slot, now)
+        &mut self.living_in(slot, now).row
     }
 
-    /// The same for whoever knows where the number is kept.
+    /// The same for whoever knows where the number is kept, and since when the life is known here.
     #[inline]
     pub fn living_in(&mut self, slot: Slot, now: i64) -> &mut Living<R> {
         self.lives[slot as usize].living(now)
@@ -132,34 +126,6 @@ impl<R: Life> Threads<R> {
     #[must_use]
     pub fn since(&self, key: ThreadKey) -> Option<i64> {
         Some(self.lives(key)?.living.as_ref()?.since)
-    }
-
-    /// Whether the life of what the thread does next may have begun before this part.
-    #[must_use]
-    pub fn is_left(&self, key: ThreadKey) -> bool {
-        let is_left = |lives: &Lives<R>| lives.living.as_ref().map_or(lives.ended == 0, |living| living.is_left);
-        self.lives(key).is_none_or(is_left)
-    }
-
-    /// What is known of the first life of a thread, if that may have begun before this part.
-    pub fn first_row(&mut self, key: ThreadKey) -> Option<&mut R> {
-        let lives = self.slots.get(&key).map(|&slot| &mut self.lives[slot as usize]);
-        let living = || lives?.living.as_mut().filter(|living| living.is_left);
-        self.left.get_mut(&key).or_else(living).map(|living| &mut living.row)
-    }
-
-    /// What is known of all lives that may have begun before this part; see [`Threads::first_row`].
-    pub fn first_rows(&mut self) -> impl Iterator<Item = (ThreadKey, &mut R)> {
-        let live = self.lives.iter_mut().filter_map(|lives| Some((&lives.key, lives.living.as_mut()?)));
-        let live = live.filter(|(_, living)| living.is_left);
-        self.left.iter_mut().chain(live).map(|(key, living)| (*key, &mut living.row))
-    }
-
-    /// All lives that are not over, and first ones; to be changed.
-    pub fn rows_mut(&mut self) -> impl Iterator<Item = (ThreadId, &mut R)> {
-        let live = self.lives.iter_mut().filter_map(|lives| Some((&lives.key, lives.living.as_mut()?)));
-        let pieces = self.left.iter_mut().chain(live);
-        pieces.map(|(key, living)| (ThreadId { key: *key, since: living.since }, &mut living.row))
     }
 
     /// A life that may be over meanwhile; `None`: it is over, and complete.
@@ -200,13 +166,6 @@ impl<R: Life> Threads<R> {
     }
 
     /// A thread's life is over; `over` takes it, unless it may have begun before this part or a CPU is thought to run it.
-    pub fn end(&mut self, key: ThreadKey, over: impl FnOnce(ThreadId, R)) {
-        if let Some(&slot) = self.slots.get(&key) {
-            self.end_in(slot, over);
-        }
-    }
-
-    /// The same for whoever knows where the number is kept.
     pub fn end_in(&mut self, slot: Slot, over: impl FnOnce(ThreadId, R)) {
         let lives = &mut self.lives[slot as usize];
         let Some(mut living) = lives.living.take() else { return };
@@ -267,11 +226,6 @@ impl<R: Life> Threads<R> {
             Some(living) => living.row.join(piece.row),
             None => lives.living = Some(Living { is_left: piece.is_left && lives.ended == 0, ..piece }),
         }
-    }
-
-    /// All lives that `over` did not take.
-    pub fn iter(&self) -> impl Iterator<Item = (ThreadId, &R)> {
-        self.numbered().map(|(id, _, row)| (id, row))
     }
 
     /// All lives that `over` did not take, with how many of the same number were before.

@@ -13,7 +13,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::row::{Call, Row};
+use super::row::{Call, Row, Who};
 use crate::threads::{ThreadId, ThreadKey};
 
 /// Where a life is kept.
@@ -31,8 +31,14 @@ pub(super) struct Life {
     pub(super) running_on: i32,
     /// The next open life of the thread.
     pub(super) next: Option<Place>,
+    /// Lives that it has woken while the part was read, as far as that is not settled; maybe others that are over.
+    #[serde(skip)]
+    pub(super) woken: Vec<Place>,
     pub(super) row: Row,
 }
+
+/// So many lives that somebody has woken are not worth a look at which ones are over.
+const WOKEN: usize = 16;
 
 /// What is in a place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,8 +86,8 @@ pub(super) struct Lives {
 impl Default for Life {
     fn default() -> Self {
         let id = ThreadId { key: ThreadKey { host: 0, tid: 0 }, since: 0 };
-        let (row, stage) = (Row::default(), Stage::Free);
-        Self { id, number: 0, stage, is_open: false, running_on: 0, next: None, row }
+        let (row, stage, woken) = (Row::default(), Stage::Free, Vec::new());
+        Self { id, number: 0, stage, is_open: false, running_on: 0, next: None, woken, row }
     }
 }
 
@@ -230,10 +236,29 @@ impl Lives {
         at
     }
 
+    /// A life has woken another one.
+    pub(super) fn wakes(&mut self, waker: Place, woken: Place) {
+        let list = &mut self.places[waker as usize].woken;
+        if list.last() == Some(&woken) {
+            return;
+        }
+        if list.len() == list.capacity() && list.len() >= WOKEN {
+            // Those who are over do not matter any more.
+            let (mut list, id) = (std::mem::take(list), self.places[waker as usize].id);
+            list.sort_unstable();
+            list.dedup();
+            list.retain(|&at| self.places[at as usize].row.who().any(|who| who == Who::Thread(id)));
+            list.reserve(list.len() + WOKEN);
+            self.places[waker as usize].woken = list;
+        }
+        self.places[waker as usize].woken.push(woken);
+    }
+
     /// Nobody asks for a life any more.
     pub(super) fn release(&mut self, at: Place) {
         let life = &mut self.places[at as usize];
         life.row.clear();
+        life.woken.clear();
         (life.stage, life.running_on, life.next) = (Stage::Free, 0, None);
         self.free.push(at);
     }

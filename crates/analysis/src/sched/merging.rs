@@ -19,6 +19,8 @@ type Moved = Vec<Place>;
 
 impl Sched {
     pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
+        // Lives that were woken are not put together yet when those who did it end.
+        left.lives.places.iter_mut().for_each(|life| life.woken.clear());
         self.merge_calls(left, &mut right);
         let ids = continued(&left.lives, &right.lives);
         let known = Known { ids, before: before(left) };
@@ -61,7 +63,7 @@ impl Known {
 fn before(left: &State) -> HashMap<(u32, u32), Who> {
     let lanes = left.running.iter().enumerate();
     let cpus = lanes.flat_map(|(lane, running)| running.iter().map(move |run| (lane, run.cpu)));
-    cpus.map(|(lane, cpu)| ((lane as u32, cpu), left.who(lane, cpu))).collect()
+    cpus.map(|(lane, cpu)| ((lane as u32, cpu), left.who(lane, cpu, left.running(lane, cpu)))).collect()
 }
 
 /// Which open lives of the right part go on with lives of the left one.
@@ -206,7 +208,7 @@ impl Sched {
                 let life = left.lives.at(at);
                 life.running_on += piece.running_on;
                 if let Some(waited) = life.row.join(piece.row) {
-                    left.settled.wakeups.count(self, life.id, &mut life.row, waited);
+                    left.settled.count(self, life.id, &mut life.row, waited);
                 }
                 at
             }

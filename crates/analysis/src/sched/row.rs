@@ -55,6 +55,8 @@ pub(super) struct Wait {
     pub(super) target: Option<u32>,
     /// The target is a wakeup's, which knows better than a waking.
     pub(super) is_woken: bool,
+    /// Who woke it is over, and has nothing else to be counted.
+    pub(super) is_last: bool,
 }
 
 impl Wait {
@@ -249,20 +251,25 @@ impl Row {
         self.now != Now::Before
     }
 
-    /// It is woken.
-    pub(super) fn wake(&mut self, time: i64, wait: &Wait) {
+    /// It is woken; whether it waits since then.
+    pub(super) fn wake(&mut self, time: i64, wait: &Wait) -> bool {
         match &mut self.now {
             Now::Before => match &mut self.head.get_or_insert_default().woken {
                 Some((_, known)) => known.aim(wait),
-                woken @ None => *woken = Some((time, *wait)),
+                woken @ None => {
+                    *woken = Some((time, *wait));
+                    return true;
+                }
             },
             Now::Unknown | Now::New | Now::Blocked(_) | Now::Dead => {
                 self.close(time);
                 (self.now, self.since) = (Now::Waiting(*wait), time);
+                return true;
             }
             Now::Waiting(known) => known.aim(wait),
             Now::Running(_) | Now::Preempted | Now::Lost => {}
         }
+        false
     }
 
     /// A run of it begins; maybe that ends a wait.
@@ -382,9 +389,25 @@ impl Row {
 
     /// Everybody who woke it.
     pub(super) fn who(&self) -> impl Iterator<Item = Who> {
+        self.wakers.iter().map(|(who, _)| who).chain(self.awaited())
+    }
+
+    /// Who woke it in waits that are not counted yet.
+    fn awaited(&self) -> impl Iterator<Item = Who> + use<> {
         let now = if let Now::Waiting(wait) = self.now { Some(wait.waker) } else { None };
         let before = self.head.as_ref().and_then(|head| Some(head.woken?.1.waker));
-        self.wakers.iter().map(|(who, _)| who).chain(now).chain(before)
+        now.into_iter().chain(before)
+    }
+
+    /// Somebody is over, who may have woken it: what that adds up to, unless there is a wait that is not counted yet.
+    pub(super) fn forget(&mut self, who: Who) -> Option<Times> {
+        let now = if let Now::Waiting(wait) = &mut self.now { Some(wait) } else { None };
+        let before = self.head.as_mut().and_then(|head| Some(&mut head.woken.as_mut()?.1));
+        let mut is_awaited = false;
+        for wait in now.into_iter().chain(before).filter(|wait| wait.waker == who) {
+            (wait.is_last, is_awaited) = (true, true);
+        }
+        if is_awaited { None } else { self.wakers.remove(who) }
     }
 
     /// It may have been another thread that died: nothing else was seen of it.

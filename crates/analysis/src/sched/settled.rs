@@ -165,8 +165,7 @@ impl Wakeups {
         Self { priorities: BTreeMap::new(), wrong_cpu: 0, longest: Ranking::new(Some(top)) }
     }
 
-    /// A thread has waited for a CPU.
-    pub(super) fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) {
+    fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) {
         let ns = waited.begin.abs_diff(waited.end);
         let known = row.wakers.of(waited.wait.waker);
         known.count += 1;
@@ -198,11 +197,15 @@ impl Wakeups {
         }
         self.wrong_cpu += right.wrong_cpu;
         self.longest.merge_changed(right.longest, |wakeup| {
-            let Who::Thread(thread) = who(Who::Thread(wakeup.thread)) else { return };
-            wakeup.thread = thread;
+            wakeup.thread = identified(wakeup.thread, &who);
             wakeup.waited.wait.waker = who(wakeup.waited.wait.waker);
         });
     }
+}
+
+/// Which life that is.
+fn identified(id: ThreadId, who: impl Fn(Who) -> Who) -> ThreadId {
+    if let Who::Thread(id) = who(Who::Thread(id)) { id } else { id }
 }
 
 /// Whether anybody is not known.
@@ -299,6 +302,24 @@ impl Settled {
         }
     }
 
+    /// A thread has waited for a CPU.
+    #[inline]
+    pub(super) fn count(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, waited: Waited) {
+        self.wakeups.count(sched, id, row, waited);
+        if waited.wait.is_last
+            && let Some(times) = row.forget(waited.wait.waker)
+        {
+            self.take_waker(sched, id, waited.wait.waker, times);
+        }
+    }
+
+    /// One who is over has woken a life that is not.
+    pub(super) fn take_waker(&mut self, sched: &Sched, id: ThreadId, who: Who, times: Times) {
+        if sched.wants_table("waker") && sched.wishes.wants_thread(id.key.tid, || None) {
+            self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
+        }
+    }
+
     /// Adds what follows. `before` says how many lives of a thread were before, and `who` who somebody is.
     pub(super) fn merge(&mut self, right: Self, before: impl Fn(ThreadKey) -> u32, who: impl Fn(Who) -> Who) {
         self.wakeups.merge(right.wakeups, &who);
@@ -309,7 +330,9 @@ impl Settled {
         self.runs.merge(right.runs);
         self.states.merge(right.states);
         self.blocked.merge(right.blocked);
-        self.wakers.merge_changed(right.wakers, |row| row.key.1 = who(row.key.1));
+        self.wakers.merge_changed(right.wakers, |row| {
+            row.key = (identified(row.key.0, &who), who(row.key.1));
+        });
         for (id, mut wakers) in right.unknown {
             wakers.rekey(&who);
             self.take_wakers(id, &wakers);

@@ -69,9 +69,9 @@ impl State {
         cpus.flat_map(|(lane, cpus)| cpus.iter().filter_map(move |cpu| Some((lane, cpu.cpu, cpu.head?))))
     }
 
-    /// Who is on a CPU.
-    pub(super) fn who(&self, lane: usize, cpu: u32) -> Who {
-        match self.running(lane, cpu) {
+    /// Who is on a CPU, as its run says.
+    pub(super) fn who(&self, lane: usize, cpu: u32, run: Option<Running>) -> Who {
+        match run {
             None => Who::Before(lane as u32, cpu),
             Some(Running { tid: 0, .. }) => Who::Idle,
             Some(run) => Who::Thread(self.lives.places[run.at as usize].id),
@@ -106,9 +106,25 @@ impl State {
 
     /// Nothing will be said of a life any more.
     fn settle(&mut self, sched: &Sched, at: Place) {
+        self.settle_woken(sched, at);
         let life = &mut self.lives.places[at as usize];
         self.settled.take(sched, life.id, life.number, &mut life.row);
         self.lives.release(at);
+    }
+
+    /// Whom a life that is over has woken, it will wake no more: one who lives long may be woken by a million others.
+    fn settle_woken(&mut self, sched: &Sched, at: Place) {
+        // Only a thread that is over has its last name, by which it may be wanted.
+        if !sched.wishes.comms.is_empty() {
+            return;
+        }
+        let who = Who::Thread(self.lives.at(at).id);
+        for woken in std::mem::take(&mut self.lives.at(at).woken) {
+            let life = self.lives.at(woken);
+            if let Some(times) = life.row.forget(who) {
+                self.settled.take_waker(sched, life.id, who, times);
+            }
+        }
     }
 
     /// Forgets names that nobody will ask for.
@@ -145,7 +161,7 @@ impl State {
             running.call = life.row.call;
             let start = Start { cpu: switch.cpu, prio: switch.next_prio, comm: switch.next_comm };
             if let Some(waited) = life.row.begin(time, start) {
-                self.settled.wakeups.count(sched, life.id, &mut life.row, waited);
+                self.settled.count(sched, life.id, &mut life.row, waited);
             }
         }
         self.set_running(lane, running);
@@ -174,7 +190,7 @@ impl State {
             row.ran(ns, switch.is_cut);
         }
         if let Some(waited) = row.away(time, switch.away, call) {
-            self.settled.wakeups.count(sched, life.id, row, waited);
+            self.settled.count(sched, life.id, row, waited);
         }
         if switch.away == Away::Dead {
             self.end(sched, at);
@@ -189,10 +205,16 @@ impl State {
     }
 
     pub(super) fn wake(&mut self, sched: &Sched, lane: usize, time: i64, wake: &Wake) {
-        let waker = self.who(lane, wake.cpu);
-        let row = self.lives.row(sched.key(lane, wake.tid), time);
+        let run = self.running(lane, wake.cpu);
+        let waker = self.who(lane, wake.cpu, run);
+        let at = self.lives.living(sched.key(lane, wake.tid), time);
+        let row = &mut self.lives.at(at).row;
         row.name_it(wake.comm, time);
-        row.wake(time, &Wait { waker, target: wake.target, is_woken: wake.is_wakeup });
+        let wait = Wait { waker, target: wake.target, is_woken: wake.is_wakeup, is_last: false };
+        let waits = row.wake(time, &wait);
+        if let Some(run) = run.filter(|run| waits && run.tid != 0) {
+            self.lives.wakes(run.at, at);
+        }
     }
 
     pub(super) fn fork(&mut self, sched: &Sched, lane: usize, time: i64, named: &Named) {

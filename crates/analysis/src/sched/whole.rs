@@ -106,7 +106,7 @@ impl Whole<'_> {
                 call => call,
             });
             if let Some(waited) = row.join(piece) {
-                self.last.wakeups.count(self.sched, life.id, &mut row, waited);
+                self.last.count(self.sched, life.id, &mut row, waited);
             }
             row.cut += cut(at);
             next = lives.next_of(thread, at);
