@@ -1,10 +1,10 @@
 //! The tables of `sched`.
 
+use super::Sched;
 use super::row::{Call, STATES, Start, Who};
 use super::settled::{Keyed, total_ns};
 use super::state::State;
 use super::whole::Whole;
-use super::Sched;
 use crate::Histogram;
 use crate::Merge;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};

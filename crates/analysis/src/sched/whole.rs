@@ -49,7 +49,7 @@ impl Sched {
         let cut = |at: Place| cut.get(&at).copied().unwrap_or(0);
         let mut firsts = self.firsts(state);
         for (key, thread) in &state.lives.threads {
-            whole.begin(*key, thread, firsts.remove(key).unwrap_or_default(), cut);
+            whole.begin(*key, thread, &firsts.remove(key).unwrap_or_default(), cut);
         }
         for (at, life) in state.lives.places.iter().enumerate().filter(|(_, life)| life.is_known()) {
             let mut row = life.row.clone();
@@ -86,11 +86,11 @@ impl State {
 
 impl Whole<'_> {
     /// Lives of a thread that began before the trace; `firsts` are its runs then.
-    fn begin(&mut self, key: ThreadKey, thread: &Thread, firsts: Vec<First>, cut: impl Fn(Place) -> u64) {
+    fn begin(&mut self, key: ThreadKey, thread: &Thread, firsts: &[First], cut: impl Fn(Place) -> u64) {
         let (state, lives) = (self.state, &self.state.lives);
         let end = if let Opening::Made(time) = thread.opening { time } else { self.span.1 };
         let mut next = lives.first_of(thread);
-        let mut row = self.first_row(next.map(|at| &lives.places[at as usize]), &firsts);
+        let mut row = self.first_row(next.map(|at| &lives.places[at as usize]), firsts);
         let mut number = 0;
         if next.is_none() && !firsts.is_empty() {
             // Nothing is known of it but that it ran.
