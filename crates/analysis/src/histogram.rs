@@ -163,6 +163,14 @@ impl Histogram {
         }
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        match &mut self.form {
+            Form::Few { count, .. } => *count = 0,
+            Form::Many(_) => *self = Self::default(),
+        }
+    }
+
     /// True if nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -172,7 +180,10 @@ impl Histogram {
     /// The sum of all values, exact.
     #[must_use]
     pub fn sum(&self) -> u128 {
-        self.moments().sum
+        match &self.form {
+            Form::Few { .. } => self.few().iter().map(|&value| u128::from(value)).sum(),
+            Form::Many(body) => body.moments.sum,
+        }
     }
 
     /// The smallest value, exact; `None` if there is none.

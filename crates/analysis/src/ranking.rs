@@ -42,14 +42,16 @@ impl<T: Ord> Ranking<T> {
         rows
     }
 
-    /// Adds a row, which is asked for only if it may be wanted.
+    /// Adds a row, which is asked for only if it may be wanted; whether it may.
     #[inline]
-    pub fn push(&mut self, rank: u64, row: impl FnOnce() -> T) {
+    pub fn push(&mut self, rank: u64, row: impl FnOnce() -> T) -> bool {
         self.count += 1;
-        if rank >= self.least {
+        let may_be_wanted = rank >= self.least;
+        if may_be_wanted {
             self.rows.push((rank, row()));
             self.shorten(SLACK);
         }
+        may_be_wanted
     }
 
     /// Adds those of another part.

@@ -35,12 +35,38 @@ pub use state::State;
 pub struct Sched {
     lanes: Vec<LaneFacts>,
     wishes: Wishes,
+    tables: Tables,
     /// Holes of all lanes.
     holes: Windows,
     /// For each class of events the name of its calls.
     calls: Vec<Call>,
     /// Names that classes give to calls.
     names: Vec<String>,
+}
+
+/// Which tables somebody wants to see: all, if nobody says which.
+#[derive(Clone, Copy, Debug)]
+struct Tables {
+    thread: bool,
+    priority: bool,
+    top: bool,
+    waker: bool,
+    run: bool,
+    state: bool,
+}
+
+impl Tables {
+    fn new(by: &[String]) -> Self {
+        let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
+        Self {
+            thread: wants("thread"),
+            priority: wants("priority"),
+            top: wants("top"),
+            waker: wants("waker"),
+            run: wants("run"),
+            state: wants("state"),
+        }
+    }
 }
 
 impl Sched {
@@ -70,7 +96,8 @@ impl Sched {
         let mut holes = Windows::default();
         setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
         let (calls, names) = lane::calls(setup.classes);
-        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), holes, calls, names }
+        let tables = Tables::new(&setup.wishes.by);
+        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), tables, holes, calls, names }
     }
 
     /// Whether no event between two instants is missing.

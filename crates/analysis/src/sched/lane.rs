@@ -193,18 +193,26 @@ impl<'a> Lane<'a> {
         Self { facts, calls, cpu, cpus: Vec::new(), span: None }
     }
 
+    #[inline]
     fn number(&self, event: &Event<'_>) -> u32 {
-        event.cpu().unwrap_or(self.cpu)
+        match self.facts.cpu {
+            Some(cpu) => cpu,
+            None => event.cpu().unwrap_or(self.cpu),
+        }
     }
 
+    #[inline]
     fn cpu(&mut self, cpu: u32) -> &mut LaneCpu {
         let at = self.cpus.iter().position(|known| known.known.cpu == cpu);
-        let at = at.unwrap_or_else(|| {
-            let known = CpuState { cpu, ..CpuState::default() };
-            self.cpus.push(LaneCpu { known, seen: Seen::Nothing });
-            self.cpus.len() - 1
-        });
+        let at = at.unwrap_or_else(|| self.add(cpu));
         &mut self.cpus[at]
+    }
+
+    #[cold]
+    fn add(&mut self, cpu: u32) -> usize {
+        let known = CpuState { cpu, ..CpuState::default() };
+        self.cpus.push(LaneCpu { known, seen: Seen::Nothing });
+        self.cpus.len() - 1
     }
 
     /// Takes one event.
@@ -218,39 +226,22 @@ impl<'a> Lane<'a> {
     }
 
     /// Takes an event in one of its roles.
+    #[inline]
     fn take(&mut self, meaning: Meaning<'_>, notes: &mut Notes<Note>) {
         let event = meaning.event;
-        let note = match meaning.role {
+        match meaning.role {
             Role::SyscallEntry => {
                 let call = self.entered(meaning);
-                let cpu = self.number(event);
-                self.cpu(cpu).seen = Seen::Last(call);
-                None
+                self.cpu(self.number(event)).seen = Seen::Last(call);
             }
-            Role::SyscallExit => {
-                let cpu = self.number(event);
-                self.cpu(cpu).seen = Seen::Last(Call::None);
-                None
-            }
+            Role::SyscallExit => self.cpu(self.number(event)).seen = Seen::Last(Call::None),
             Role::Switch => self.switch(meaning, notes),
-            Role::Waking | Role::Wakeup => self.wake(meaning),
-            Role::Fork => meaning.small(fork::CHILD_TID).map(|tid| {
-                let pid = meaning.small(fork::CHILD_PID);
-                let parent = meaning.small(fork::PARENT_TID).filter(|&parent| parent != 0);
-                let parent = parent.zip(meaning.small(fork::PARENT_PID));
-                Note::Fork(Named { tid, pid, comm: meaning.comm(fork::CHILD_COMM) }, parent)
-            }),
-            Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|tid| {
-                let pid = meaning.small(thread_state::KNOWN_PID);
-                Note::Known(Named { tid, pid, comm: meaning.comm(thread_state::KNOWN_COMM) })
-            }),
-            Role::Rename => meaning
-                .small(priority::CHANGED_TID)
-                .map(|tid| Note::Known(Named { tid, pid: None, comm: meaning.comm(priority::NEW_COMM) })),
-            _ => None,
-        };
-        if let Some(note) = note {
-            notes.push(event.time, note);
+            Role::Waking | Role::Wakeup => self.wake(meaning, notes),
+            role => {
+                if let Some(note) = rare(role, meaning) {
+                    notes.push(event.time, note);
+                }
+            }
         }
     }
 
@@ -261,16 +252,17 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn wake(&self, meaning: Meaning<'_>) -> Option<Note> {
-        let tid = meaning.small(wake::WOKEN_TID)?;
+    fn wake(&self, meaning: Meaning<'_>, notes: &mut Notes<Note>) {
+        let Some(tid) = meaning.small(wake::WOKEN_TID) else { return };
         let target = meaning.integer(wake::TARGET_CPU).and_then(|cpu| u32::try_from(cpu).ok());
         let (is_wakeup, cpu) = (meaning.role == Role::Wakeup, self.number(meaning.event));
-        Some(Note::Wake(Wake { tid, target, is_wakeup, cpu, comm: meaning.comm(wake::WOKEN_COMM) }))
+        let wake = Wake { tid, target, is_wakeup, cpu, comm: meaning.comm(wake::WOKEN_COMM) };
+        notes.push(meaning.event.time, Note::Wake(wake));
     }
 
-    fn switch(&mut self, event: Meaning<'_>, notes: &mut Notes<Note>) -> Option<Note> {
-        let prev = event.small(switch::PREV_TID)?;
-        let next = event.small(switch::NEXT_TID)?;
+    fn switch(&mut self, event: Meaning<'_>, notes: &mut Notes<Note>) {
+        let ids = event.small(switch::PREV_TID).zip(event.small(switch::NEXT_TID));
+        let Some((prev, next)) = ids else { return };
         let (time, number, facts) = (event.event.time, self.number(event.event), self.facts);
         let cpu = self.cpu(number);
         let (prev_comm, next_comm) = (event.comm(switch::PREV_COMM), event.comm(switch::NEXT_COMM));
@@ -288,7 +280,7 @@ impl<'a> Lane<'a> {
             Some(state) if is_dead(state, facts.kernel) => Away::Dead,
             _ => Away::Blocked,
         };
-        Some(Note::Switch(Switch {
+        let switch = Switch {
             ran_ns: tail.map(|tail| tail.time.abs_diff(time)),
             is_cut: tail.is_none_or(|tail| tail.next != prev || is_doubtful(facts, tail.time, time)),
             away,
@@ -299,7 +291,29 @@ impl<'a> Lane<'a> {
             prev_pid: event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev)),
             seen,
             next_comm,
-        }))
+        };
+        notes.push(time, Note::Switch(switch));
+    }
+}
+
+/// What is told of threads when they are made, or known from elsewhere.
+fn rare(role: Role, meaning: Meaning<'_>) -> Option<Note> {
+    let named = |tid: i32, pid, comm| Named { tid, pid, comm };
+    match role {
+        Role::Fork => meaning.small(fork::CHILD_TID).map(|tid| {
+            let parent = meaning.small(fork::PARENT_TID).filter(|&parent| parent != 0);
+            let parent = parent.zip(meaning.small(fork::PARENT_PID));
+            Note::Fork(named(tid, meaning.small(fork::CHILD_PID), meaning.comm(fork::CHILD_COMM)), parent)
+        }),
+        Role::ThreadState => meaning.small(thread_state::KNOWN_TID).map(|tid| {
+            let (pid, comm) = (meaning.small(thread_state::KNOWN_PID), meaning.comm(thread_state::KNOWN_COMM));
+            Note::Known(named(tid, pid, comm))
+        }),
+        Role::Rename => {
+            let tid = meaning.small(priority::CHANGED_TID)?;
+            Some(Note::Known(named(tid, None, meaning.comm(priority::NEW_COMM))))
+        }
+        _ => None,
     }
 }
 

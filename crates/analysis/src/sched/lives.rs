@@ -19,10 +19,15 @@ use crate::threads::{ThreadId, ThreadKey};
 /// Where a life is kept.
 pub(super) type Place = u32;
 
+/// Where a thread is kept.
+pub(super) type Slot = u32;
+
 /// A life.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Life {
     pub(super) id: ThreadId,
+    /// Whose life it is.
+    pub(super) slot: Slot,
     /// How many lives that are not open were before in this part.
     pub(super) number: u32,
     pub(super) stage: Stage,
@@ -53,13 +58,14 @@ pub(super) enum Stage {
 }
 
 /// The lives of one number.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Thread {
+    pub(super) key: ThreadKey,
+    /// How many lives are over that were not open.
+    pub(super) ended: u32,
     pub(super) living: Option<Place>,
     /// The first open life that is over; others follow.
     pub(super) first: Option<Place>,
-    /// How many lives are over that were not open.
-    pub(super) ended: u32,
     pub(super) opening: Opening,
 }
 
@@ -78,16 +84,25 @@ pub(super) enum Opening {
 /// All lives that are not settled.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lives {
-    pub(super) threads: HashMap<ThreadKey, Thread>,
+    slots: HashMap<ThreadKey, Slot>,
+    pub(super) threads: Vec<Thread>,
     pub(super) places: Vec<Life>,
     free: Vec<Place>,
 }
 
 impl Default for Life {
     fn default() -> Self {
-        let id = ThreadId { key: ThreadKey { host: 0, tid: 0 }, since: 0 };
-        let (row, stage, woken) = (Row::default(), Stage::Free, Vec::new());
-        Self { id, number: 0, stage, is_open: false, running_on: 0, next: None, woken, row }
+        Self {
+            id: ThreadId { key: ThreadKey { host: 0, tid: 0 }, since: 0 },
+            slot: 0,
+            number: 0,
+            stage: Stage::Free,
+            is_open: false,
+            running_on: 0,
+            next: None,
+            woken: Vec::new(),
+            row: Row::default(),
+        }
     }
 }
 
@@ -103,28 +118,81 @@ impl Life {
     }
 }
 
+impl Thread {
+    /// A number is that of a new thread: no life that follows began before the part.
+    pub(super) fn close(&mut self, now: i64) {
+        if self.opening == Opening::Open {
+            self.opening = Opening::Made(now);
+        }
+    }
+}
+
 impl Lives {
+    /// Where a thread is kept.
+    #[inline]
+    pub(super) fn slot(&mut self, key: ThreadKey) -> Slot {
+        let threads = &mut self.threads;
+        *self.slots.entry(key).or_insert_with(|| {
+            threads.push(Thread { key, ended: 0, living: None, first: None, opening: Opening::Open });
+            (threads.len() - 1) as Slot
+        })
+    }
+
+    pub(super) fn thread(&self, key: ThreadKey) -> Option<&Thread> {
+        self.slots.get(&key).map(|&slot| &self.threads[slot as usize])
+    }
+
     /// The life of a thread that does something now.
     #[inline]
     pub(super) fn living(&mut self, key: ThreadKey, now: i64) -> Place {
-        let thread = self.threads.entry(key).or_default();
-        if let Some(at) = thread.living {
-            return at;
+        let slot = self.slot(key);
+        match self.threads[slot as usize].living {
+            Some(at) => at,
+            None => self.appear(slot, now),
         }
-        let (is_open, number) = (thread.opening == Opening::Open, thread.ended);
-        let at = take(&mut self.places, &mut self.free);
-        thread.living = Some(at);
-        let life = &mut self.places[at as usize];
-        (life.id, life.number, life.is_open) = (ThreadId { key, since: now }, number, is_open);
+    }
+
+    /// A thread is there of which nobody knows since when.
+    fn appear(&mut self, slot: Slot, now: i64) -> Place {
+        let is_open = self.threads[slot as usize].opening == Opening::Open;
+        let at = self.add(slot, now, is_open);
+        let row = &mut self.places[at as usize].row;
         if !is_open {
-            life.row.begin_unknown(now);
-        } else if thread.first.is_some() {
+            row.begin_unknown(now);
+        } else if self.threads[slot as usize].first.is_some() {
             // The one before has died, so this one is in no call.
-            life.row.call = Call::None;
+            row.call = Call::None;
         }
         at
     }
 
+    /// A thread is made; no life has its number.
+    pub(super) fn make(&mut self, slot: Slot, now: i64) -> Place {
+        let at = self.add(slot, now, false);
+        self.places[at as usize].row.fork(now);
+        at
+    }
+
+    fn add(&mut self, slot: Slot, now: i64, is_open: bool) -> Place {
+        let at = self.take();
+        let (thread, life) = (&mut self.threads[slot as usize], &mut self.places[at as usize]);
+        thread.living = Some(at);
+        (life.id, life.slot) = (ThreadId { key: thread.key, since: now }, slot);
+        (life.number, life.is_open) = (thread.ended, is_open);
+        at
+    }
+
+    /// A free place, for a life.
+    fn take(&mut self) -> Place {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Life::default());
+            (self.places.len() - 1) as Place
+        });
+        self.places[at as usize].stage = Stage::Living;
+        at
+    }
+
+    #[inline]
     pub(super) fn at(&mut self, place: Place) -> &mut Life {
         &mut self.places[place as usize]
     }
@@ -137,12 +205,12 @@ impl Lives {
 
     /// The thread's life that is not over.
     pub(super) fn now(&self, key: ThreadKey) -> Option<&Life> {
-        Some(&self.places[self.threads.get(&key)?.living? as usize])
+        Some(&self.places[self.thread(key)?.living? as usize])
     }
 
     /// Whether the life of what the thread does next may be the one that began before the part.
     pub(super) fn is_first(&self, key: ThreadKey) -> bool {
-        self.threads.get(&key).is_none_or(|thread| match thread.living {
+        self.thread(key).is_none_or(|thread| match thread.living {
             Some(at) => self.places[at as usize].is_open && thread.first.is_none(),
             None => thread.opening == Opening::Open && thread.first.is_none(),
         })
@@ -162,19 +230,14 @@ impl Lives {
 
     /// How many lives of a thread are over that were not open.
     pub(super) fn ended(&self, key: ThreadKey) -> u32 {
-        self.threads.get(&key).map_or(0, |thread| thread.ended)
-    }
-
-    /// Whether no life of the thread is living, and the next one may have begun before the part.
-    pub(super) fn is_opening(&self, key: ThreadKey) -> bool {
-        self.threads.get(&key).is_none_or(|thread| thread.living.is_none() && thread.opening == Opening::Open)
+        self.thread(key).map_or(0, |thread| thread.ended)
     }
 
     /// A life is over; whether it is complete.
     pub(super) fn end(&mut self, at: Place) -> bool {
         let life = &mut self.places[at as usize];
         life.stage = Stage::Over;
-        let thread = self.threads.entry(life.id.key).or_default();
+        let thread = &mut self.threads[life.slot as usize];
         thread.living = None;
         if !life.is_open {
             thread.ended += 1;
@@ -189,7 +252,7 @@ impl Lives {
 
     /// Adds an open life that is over to those of its thread.
     fn chain(&mut self, at: Place) {
-        let thread = self.threads.entry(self.places[at as usize].id.key).or_default();
+        let thread = &mut self.threads[self.places[at as usize].slot as usize];
         let Some(mut last) = thread.first else {
             thread.first = Some(at);
             return;
@@ -200,51 +263,30 @@ impl Lives {
         self.places[last as usize].next = Some(at);
     }
 
-    /// A number is that of a new thread: no life that follows began before the part.
-    pub(super) fn close(&mut self, key: ThreadKey, now: i64) {
-        let thread = self.threads.entry(key).or_default();
-        if thread.opening == Opening::Open {
-            thread.opening = Opening::Made(now);
-        }
-    }
-
-    /// A thread is made; no life has its number.
-    pub(super) fn make(&mut self, key: ThreadKey, now: i64) -> Place {
-        let thread = self.threads.entry(key).or_default();
-        let at = take(&mut self.places, &mut self.free);
-        thread.living = Some(at);
-        let life = &mut self.places[at as usize];
-        (life.id, life.number, life.is_open) = (ThreadId { key, since: now }, thread.ended, false);
-        life.row.fork(now);
+    /// Takes a life of the part that follows. What it has woken is not put together yet.
+    pub(super) fn insert(&mut self, slot: Slot, life: Life) -> Place {
+        let (at, number) = (self.take(), life.number + self.threads[slot as usize].ended);
+        self.places[at as usize] = Life { slot, number, next: None, woken: Vec::new(), ..life };
         at
     }
 
-    /// Takes a life from elsewhere.
-    pub(super) fn insert(&mut self, life: Life) -> Place {
-        let at = take(&mut self.places, &mut self.free);
-        self.places[at as usize] = Life { next: None, ..life };
-        at
-    }
-
-    /// Takes a life from the part that follows; it is the thread's living one.
-    pub(super) fn insert_living(&mut self, mut life: Life) -> Place {
-        let key = life.id.key;
-        life.number += self.ended(key);
-        life.stage = Stage::Living;
-        let at = self.insert(life);
-        self.threads.entry(key).or_default().living = Some(at);
+    /// Takes a life of the part that follows; it is the thread's living one.
+    pub(super) fn insert_living(&mut self, slot: Slot, life: Life) -> Place {
+        let at = self.insert(slot, Life { stage: Stage::Living, ..life });
+        self.threads[slot as usize].living = Some(at);
         at
     }
 
     /// A life has woken another one.
     pub(super) fn wakes(&mut self, waker: Place, woken: Place) {
-        let list = &mut self.places[waker as usize].woken;
-        if list.last() == Some(&woken) {
+        let life = &mut self.places[waker as usize];
+        life.row.is_referred = true;
+        if life.woken.last() == Some(&woken) {
             return;
         }
-        if list.len() == list.capacity() && list.len() >= WOKEN {
+        if life.woken.len() == life.woken.capacity() && life.woken.len() >= WOKEN {
             // Those who are over do not matter any more.
-            let (mut list, id) = (std::mem::take(list), self.places[waker as usize].id);
+            let (mut list, id) = (std::mem::take(&mut life.woken), life.id);
             list.sort_unstable();
             list.dedup();
             list.retain(|&at| self.places[at as usize].row.who().any(|who| who == Who::Thread(id)));
@@ -267,14 +309,4 @@ impl Lives {
     pub(super) fn iter(&self) -> impl Iterator<Item = &Life> {
         self.places.iter().filter(|life| life.stage != Stage::Free)
     }
-}
-
-/// A free place, for a life.
-fn take(places: &mut Vec<Life>, free: &mut Vec<Place>) -> Place {
-    let at = free.pop().unwrap_or_else(|| {
-        places.push(Life::default());
-        (places.len() - 1) as Place
-    });
-    places[at as usize].stage = Stage::Living;
-    at
 }

@@ -8,7 +8,7 @@
 use hashbrown::HashMap;
 
 use super::lane::{self, CpuHead, CpuState, CpuTail};
-use super::lives::{Life, Lives, Opening, Place, Stage};
+use super::lives::{Life, Lives, Opening, Place, Slot, Stage};
 use super::row::{Call, Who};
 use super::state::{Running, State};
 use super::{Sched, union};
@@ -21,6 +21,9 @@ impl Sched {
     pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
         // Lives that were woken are not put together yet when those who did it end.
         left.lives.places.iter_mut().for_each(|life| life.woken.clear());
+        for run in left.running.iter().flatten().filter(|run| run.tid != 0) {
+            left.lives.places[run.at as usize].row.is_referred = true;
+        }
         self.merge_calls(left, &mut right);
         let ids = continued(&left.lives, &right.lives);
         let known = Known { ids, before: before(left) };
@@ -69,8 +72,8 @@ fn before(left: &State) -> HashMap<(u32, u32), Who> {
 /// Which open lives of the right part go on with lives of the left one.
 fn continued(left: &Lives, right: &Lives) -> HashMap<ThreadId, ThreadId> {
     let mut ids = HashMap::default();
-    for (key, thread) in &right.threads {
-        let Some(living) = left.now(*key) else { continue };
+    for thread in &right.threads {
+        let Some(living) = left.now(thread.key) else { continue };
         let mut is_unborn = living.row.is_unborn();
         let mut next = right.first_of(thread);
         while let Some(at) = next {
@@ -175,43 +178,48 @@ impl Sched {
     fn merge_lives(&self, left: &mut State, right: &mut Lives) -> Moved {
         let mut moved = vec![0; right.places.len()];
         let threads = std::mem::take(&mut right.threads);
-        for (key, thread) in &threads {
+        for thread in &threads {
+            let slot = left.lives.slot(thread.key);
             let mut open = right.first_of(thread);
             while let Some(at) = open {
                 open = right.next_of(thread, at);
-                moved[at as usize] = self.append(left, std::mem::take(right.at(at)));
+                moved[at as usize] = self.append(left, slot, std::mem::take(right.at(at)));
             }
             if let Opening::Made(time) = thread.opening {
-                left.give_away(self, *key, time);
+                left.give_away(self, slot, time);
             }
             if let Some(at) = thread.living.filter(|&at| right.at(at).stage == Stage::Living) {
-                moved[at as usize] = left.lives.insert_living(std::mem::take(right.at(at)));
+                moved[at as usize] = left.lives.insert_living(slot, std::mem::take(right.at(at)));
             }
-            left.lives.threads.entry(*key).or_default().ended += thread.ended;
         }
         for (at, life) in right.places.iter_mut().enumerate().filter(|(_, life)| life.stage == Stage::Over) {
-            let mut life = std::mem::take(life);
-            let key = life.id.key;
-            life.number += left.lives.ended(key).saturating_sub(threads.get(&key).map_or(0, |thread| thread.ended));
-            moved[at] = left.lives.insert(life);
+            let life = std::mem::take(life);
+            moved[at] = {
+                let slot = left.lives.slot(life.id.key);
+                left.lives.insert(slot, life)
+            };
+        }
+        for thread in &threads {
+            let slot = left.lives.slot(thread.key);
+            left.lives.threads[slot as usize].ended += thread.ended;
         }
         right.threads = threads;
         moved
     }
 
     /// Adds an open life: it goes on with the one that is living, or is another one.
-    fn append(&self, left: &mut State, piece: Life) -> Place {
-        let at = match left.lives.is_opening(piece.id.key) {
-            true => left.lives.insert_living(piece),
-            false => {
-                let at = left.lives.living(piece.id.key, piece.id.since);
-                let life = left.lives.at(at);
-                life.running_on += piece.running_on;
-                if let Some(waited) = life.row.join(piece.row) {
-                    left.settled.count(self, life.id, &mut life.row, waited);
-                }
-                at
+    fn append(&self, left: &mut State, slot: Slot, piece: Life) -> Place {
+        let thread = left.lives.threads[slot as usize];
+        let at = if thread.living.is_none() && thread.opening == Opening::Open {
+            left.lives.insert_living(slot, piece)
+        } else {
+            let at = left.lives.living(piece.id.key, piece.id.since);
+            let life = left.lives.at(at);
+            life.running_on += piece.running_on;
+            if let Some(waited) = life.row.join(piece.row) {
+                left.settled.count(self, life.id, &mut life.row, waited);
             }
+            at
         };
         if left.lives.at(at).row.is_dead() {
             left.end(self, at);
@@ -222,7 +230,7 @@ impl Sched {
 
 /// Whether an instant is before everything that says what a thread does.
 fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
-    let Some(thread) = right.threads.get(&key) else { return true };
+    let Some(thread) = right.thread(key) else { return true };
     let first = right.first_of(thread).and_then(|at| right.places[at as usize].row.first_switch());
     let made = if let Opening::Made(made) = thread.opening { Some(made) } else { None };
     first.is_none_or(|first| time <= first) && made.is_none_or(|made| time <= made)

@@ -23,17 +23,14 @@ impl Sched {
         let priorities = whole.priorities();
         priorities.values().for_each(|priority| all.merge_from(&priority.latencies));
         let mut tables = vec![total(&whole, &all)];
-        let names = ["thread", "priority", "top", "waker", "run", "state"];
-        for name in names.into_iter().filter(|name| self.wants_table(name)) {
-            match name {
-                "thread" => tables.push(self.per_thread(&whole)),
-                "priority" => tables.push(per_priority(&whole)),
-                "top" => tables.push(self.longest(&whole)),
-                "waker" => tables.push(self.wakers(&whole)),
-                "run" => tables.push(self.runs(&whole)),
-                _ => tables.extend([self.states(&whole), self.blocked(&whole)]),
-            }
-        }
+        let wanted = &self.tables;
+        tables.extend(wanted.thread.then(|| self.per_thread(&whole)));
+        tables.extend(wanted.priority.then(|| per_priority(&whole)));
+        tables.extend(wanted.top.then(|| self.longest(&whole)));
+        tables.extend(wanted.waker.then(|| self.wakers(&whole)));
+        tables.extend(wanted.run.then(|| self.runs(&whole)));
+        tables.extend(wanted.state.then(|| self.states(&whole)));
+        tables.extend(wanted.state.then(|| self.blocked(&whole)));
         if !all.is_empty() {
             tables.push(statistics::distribution("Wakeup to run", &all, &self.wishes));
         }
@@ -45,12 +42,6 @@ impl Sched {
     /// How many of the longest wakeups are shown.
     pub(super) fn top(&self) -> usize {
         self.wishes.top.unwrap_or(TOP)
-    }
-
-    /// Whether somebody wants to see a table, or nobody says which.
-    pub(super) fn wants_table(&self, name: &str) -> bool {
-        let by = &self.wishes.by;
-        by.is_empty() || by.iter().any(|wanted| wanted == name)
     }
 
     pub(super) fn wants_cpu(&self, cpu: u32) -> bool {

@@ -167,6 +167,8 @@ pub struct Row {
     named: i64,
     pub(super) pid: Option<i32>,
     pub(super) is_forked: bool,
+    /// It has woken somebody, or is in a row that may be shown.
+    pub(super) is_referred: bool,
     /// It was switched to or away from.
     is_switched: bool,
     pub(super) now: Now,
@@ -221,10 +223,20 @@ impl Row {
         self.comm
     }
 
-    /// Makes place for another life; keeps memory that is usual.
+    /// Makes place for another life; keeps memory that is usual. Field by field: a whole new row would be made elsewhere
+    /// first, and copied.
     pub(super) fn clear(&mut self) {
-        let (blocked, wakers) = (std::mem::take(&mut self.blocked), std::mem::take(&mut self.wakers));
-        *self = Self { blocked: blocked.cleared(), wakers: wakers.cleared(), ..Self::default() };
+        (self.comm, self.named, self.pid) = (Comm::default(), 0, None);
+        (self.is_forked, self.is_referred, self.is_switched, self.never_ended) = (false, false, false, false);
+        (self.now, self.since, self.call, self.head) = (Now::Before, 0, Call::BeforeRow, None);
+        self.times_ns = [0; STATES.len()];
+        self.blocked.clear();
+        self.wakers.clear();
+        self.latencies.clear();
+        self.lengths.clear();
+        (self.lost_inside, self.unseen, self.cut) = (0, 0, 0);
+        (self.preemptions, self.migrations) = (0, 0);
+        (self.first_cpu, self.last_cpu) = (None, None);
     }
 
     /// It is made.
@@ -457,6 +469,7 @@ impl Row {
         self.blocked.merge(later.blocked);
         self.wakers.merge(later.wakers);
         self.never_ended |= later.never_ended;
+        self.is_referred |= later.is_referred;
         self.latencies.merge(later.latencies);
         self.lengths.merge(later.lengths);
         self.lost_inside += later.lost_inside;

@@ -186,7 +186,7 @@ impl Wakeups {
         row.latencies.record(ns);
         priority.latencies.record(ns);
         self.wrong_cpu += u64::from(waited.wait.target.is_some_and(|target| target != start.cpu));
-        self.longest.push(ns, || Wakeup { thread, waited, start });
+        row.is_referred |= self.longest.push(ns, || Wakeup { thread, waited, start });
     }
 
     fn merge(&mut self, right: Self, who: impl Fn(Who) -> Who) {
@@ -230,93 +230,87 @@ impl Settled {
         }
     }
 
-    /// Takes a life that is over.
-    pub(super) fn take(&mut self, sched: &Sched, id: ThreadId, number: u32, row: &mut Row) {
-        self.names.insert(id, Name { number, comm: row.comm(), pid: row.pid });
+    /// Takes a life that is over; whether it may be shown.
+    pub(super) fn take(&mut self, sched: &Sched, id: ThreadId, row: &mut Row) -> bool {
         if !sched.wishes.wants_thread(id.key.tid, || row.comm().text()) {
-            return;
+            return false;
         }
         self.totals.never_ended += u64::from(row.never_ended);
         self.totals.lost_inside += row.lost_inside;
         self.totals.unseen += row.unseen;
-        if sched.wants_table("thread") {
-            self.take_waits(id, row);
-        }
-        if sched.wants_table("run") {
-            self.take_runs(id, row);
-        }
-        if sched.wants_table("state") {
-            self.take_states(id, row);
-        }
-        if sched.wants_table("waker") {
-            self.take_wakers(id, &row.wakers);
-        }
+        let tables = &sched.tables;
+        let waits = tables.thread && self.take_waits(id, row);
+        let runs = tables.run && self.take_runs(id, row);
+        let states = tables.state && self.take_states(id, row);
+        let wakers = tables.waker && self.take_wakers(id, &row.wakers);
+        waits || runs || states || wakers
     }
 
-    fn take_waits(&mut self, id: ThreadId, row: &mut Row) {
-        let others = row.lost_inside + row.unseen + u64::from(row.never_ended);
-        let size = size(&row.latencies, others);
-        if size > 0 {
-            let Row { never_ended, lost_inside, unseen, .. } = *row;
-            let latencies = &mut row.latencies;
-            self.waits.push(size, || {
-                let latencies = std::mem::take(latencies);
-                Keyed { key: id, value: Waits { latencies, never_ended, lost_inside, unseen } }
-            });
-        }
+    fn take_waits(&mut self, id: ThreadId, row: &mut Row) -> bool {
+        let Row { never_ended, lost_inside, unseen, .. } = *row;
+        let size = size(&row.latencies, lost_inside + unseen + u64::from(never_ended));
+        let latencies = &mut row.latencies;
+        let keyed = || {
+            let latencies = std::mem::take(latencies);
+            Keyed { key: id, value: Waits { latencies, never_ended, lost_inside, unseen } }
+        };
+        size > 0 && self.waits.push(size, keyed)
     }
 
-    fn take_runs(&mut self, id: ThreadId, row: &mut Row) {
+    fn take_runs(&mut self, id: ThreadId, row: &mut Row) -> bool {
         let Row { cut, preemptions, migrations, .. } = *row;
         let size = size(&row.lengths, cut + preemptions + migrations);
-        if size > 0 {
-            let lengths = &mut row.lengths;
-            self.runs.push(size, || {
-                let lengths = std::mem::take(lengths);
-                Keyed { key: id, value: Runs { lengths, cut, preemptions, migrations } }
-            });
-        }
+        let lengths = &mut row.lengths;
+        let keyed = || {
+            let lengths = std::mem::take(lengths);
+            Keyed { key: id, value: Runs { lengths, cut, preemptions, migrations } }
+        };
+        size > 0 && self.runs.push(size, keyed)
     }
 
-    fn take_states(&mut self, id: ThreadId, row: &Row) {
+    fn take_states(&mut self, id: ThreadId, row: &Row) -> bool {
         let [running, preempted, waiting, blocked, new, _] = row.times_ns;
         let active = running + preempted + waiting;
         // Whoever did anything comes before those who only were there.
-        if active + blocked + new > 0 {
-            self.states.push(active.saturating_add(1), || Keyed { key: id, value: row.times_ns });
-        }
+        let keyed = || Keyed { key: id, value: row.times_ns };
+        let mut is_kept = active + blocked + new > 0 && self.states.push(active.saturating_add(1), keyed);
         for (call, times) in row.blocked.iter() {
             let value = || Blocked { times, whole_ns: row.times_ns.iter().sum() };
-            self.blocked.push(times.total_ns, || Keyed { key: (id, call), value: value() });
+            is_kept |= self.blocked.push(times.total_ns, || Keyed { key: (id, call), value: value() });
         }
+        is_kept
     }
 
-    /// Who woke a life that is over.
-    pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) {
+    /// Who woke a life that is over; whether that may be shown.
+    pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) -> bool {
         if is_unknown(wakers) {
             self.unknown.push((id, wakers.clone()));
-            return;
+            return true;
         }
+        let mut is_kept = false;
         for (who, times) in wakers.iter() {
-            self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
+            is_kept |= self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
         }
+        is_kept
     }
 
     /// A thread has waited for a CPU.
     #[inline]
     pub(super) fn count(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, waited: Waited) {
         self.wakeups.count(sched, id, row, waited);
-        if waited.wait.is_last
-            && let Some(times) = row.forget(waited.wait.waker)
-        {
-            self.take_waker(sched, id, waited.wait.waker, times);
+        if waited.wait.is_last {
+            self.forget(sched, id, row, waited.wait.waker);
         }
     }
 
-    /// One who is over has woken a life that is not.
-    pub(super) fn take_waker(&mut self, sched: &Sched, id: ThreadId, who: Who, times: Times) {
-        if sched.wants_table("waker") && sched.wishes.wants_thread(id.key.tid, || None) {
-            self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
+    /// One who is over, and may have woken a life that is not, will not do so any more.
+    pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, who: Who) {
+        if let Some(times) = row.forget(who)
+            && sched.tables.waker
+            && sched.wishes.wants_thread(id.key.tid, || None)
+        {
+            let keyed = || Keyed { key: (id, who), value: times.total_ns };
+            row.is_referred |= self.wakers.push(times.count, keyed);
         }
     }
 

@@ -4,10 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Sched;
 use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
-use super::lives::{Lives, Place, Stage};
+use super::lives::{Lives, Place, Slot, Stage};
 use super::row::{Away, Call, Start, Wait, Who};
-use super::settled::Settled;
-use crate::threads::ThreadKey;
+use super::settled::{Name, Settled};
 
 /// The thread that a CPU runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -86,9 +85,10 @@ impl State {
     }
 
     /// A number is that of a new thread: the life that had it is over.
-    pub(super) fn give_away(&mut self, sched: &Sched, key: ThreadKey, time: i64) {
-        self.lives.close(key, time);
-        let Some(at) = self.lives.threads.get(&key).and_then(|thread| thread.living) else { return };
+    pub(super) fn give_away(&mut self, sched: &Sched, slot: Slot, time: i64) {
+        let thread = &mut self.lives.threads[slot as usize];
+        thread.close(time);
+        let Some(at) = thread.living else { return };
         let life = self.lives.at(at);
         // What an open life did before its first switch is known when it is joined.
         if !life.is_open || life.row.is_known() {
@@ -108,7 +108,10 @@ impl State {
     fn settle(&mut self, sched: &Sched, at: Place) {
         self.settle_woken(sched, at);
         let life = &mut self.lives.places[at as usize];
-        self.settled.take(sched, life.id, life.number, &mut life.row);
+        let name = Name { number: life.number, comm: life.row.comm(), pid: life.row.pid };
+        if self.settled.take(sched, life.id, &mut life.row) || life.row.is_referred {
+            self.settled.names.insert(life.id, name);
+        }
         self.lives.release(at);
     }
 
@@ -121,9 +124,7 @@ impl State {
         let who = Who::Thread(self.lives.at(at).id);
         for woken in std::mem::take(&mut self.lives.at(at).woken) {
             let life = self.lives.at(woken);
-            if let Some(times) = life.row.forget(who) {
-                self.settled.take_waker(sched, life.id, who, times);
-            }
+            self.settled.forget(sched, life.id, &mut life.row, who);
         }
     }
 
@@ -218,9 +219,9 @@ impl State {
     }
 
     pub(super) fn fork(&mut self, sched: &Sched, lane: usize, time: i64, named: &Named) {
-        let key = sched.key(lane, named.tid);
-        self.give_away(sched, key, time);
-        let at = self.lives.make(key, time);
+        let slot = self.lives.slot(sched.key(lane, named.tid));
+        self.give_away(sched, slot, time);
+        let at = self.lives.make(slot, time);
         let row = &mut self.lives.at(at).row;
         row.name_it(named.comm, time);
         row.pid = named.pid;

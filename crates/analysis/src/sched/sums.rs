@@ -80,10 +80,9 @@ impl<K: Copy + Ord> Sums<K> {
         }
     }
 
-    /// An empty list.
-    pub(super) fn cleared(mut self) -> Self {
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
         self.sums.clear();
         self.sums.shrink_to(USUAL);
-        self
     }
 }

@@ -48,8 +48,8 @@ impl Sched {
         }
         let cut = |at: Place| cut.get(&at).copied().unwrap_or(0);
         let mut firsts = self.firsts(state);
-        for (key, thread) in &state.lives.threads {
-            whole.begin(*key, thread, &firsts.remove(key).unwrap_or_default(), cut);
+        for thread in &state.lives.threads {
+            whole.begin(thread, &firsts.remove(&thread.key).unwrap_or_default(), cut);
         }
         for (at, life) in state.lives.places.iter().enumerate().filter(|(_, life)| life.is_known()) {
             let mut row = life.row.clone();
@@ -86,7 +86,7 @@ impl State {
 
 impl Whole<'_> {
     /// Lives of a thread that began before the trace; `firsts` are its runs then.
-    fn begin(&mut self, key: ThreadKey, thread: &Thread, firsts: &[First], cut: impl Fn(Place) -> u64) {
+    fn begin(&mut self, thread: &Thread, firsts: &[First], cut: impl Fn(Place) -> u64) {
         let (state, lives) = (self.state, &self.state.lives);
         let end = if let Opening::Made(time) = thread.opening { time } else { self.span.1 };
         let mut next = lives.first_of(thread);
@@ -94,7 +94,7 @@ impl Whole<'_> {
         let mut number = 0;
         if next.is_none() && !firsts.is_empty() {
             // Nothing is known of it but that it ran.
-            self.end(ThreadId { key, since: i64::MIN }, 0, std::mem::take(&mut row), end);
+            self.end(ThreadId { key: thread.key, since: i64::MIN }, 0, std::mem::take(&mut row), end);
             number = 1;
         }
         while let Some(at) = next {
@@ -115,7 +115,7 @@ impl Whole<'_> {
             number += 1;
         }
         if number > 0 {
-            self.open.insert(key, number);
+            self.open.insert(thread.key, number);
         }
     }
 
@@ -137,7 +137,8 @@ impl Whole<'_> {
     fn end(&mut self, id: ThreadId, number: u32, mut row: Row, time: i64) {
         row.identify(|who| self.identified(who));
         row.end(time, |begin, end| self.sched.is_whole(begin, end));
-        self.last.take(self.sched, id, number, &mut row);
+        self.last.names.insert(id, Name { number, comm: row.comm(), pid: row.pid });
+        self.last.take(self.sched, id, &mut row);
     }
 
     /// Who somebody is.
@@ -149,7 +150,7 @@ impl Whole<'_> {
             Some(0) => Who::Idle,
             Some(tid) => {
                 let (key, lives) = (self.sched.key(lane as usize, tid), &self.state.lives);
-                let first = lives.threads.get(&key).and_then(|thread| lives.first_of(thread));
+                let first = lives.thread(key).and_then(|thread| lives.first_of(thread));
                 Who::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
             }
         }
