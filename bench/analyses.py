@@ -9,16 +9,20 @@ median over the rounds. It goes to bench/results/analyses-MACHINE-DATE.md.
     one core     nanoseconds of processor time per event of k400, process start included
     efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round
     k1400        wall time on two cores, and the memory that is resident beyond that of `kymo count`
+    state        wall time of `kymo state` at an instant of k1400 with an empty cache, and at another one after that; MiB kept
     peer         babeltrace2 only reading k400: its sink.utils.dummy, once, because it takes so long
 """
 
 import argparse
 import datetime
+import json
 import os
 import pathlib
+import random
 import re
 import statistics
 import subprocess
+import tempfile
 import time
 
 import run
@@ -29,6 +33,7 @@ CORE = {"cpu": (15, 8), "io": (30, 18), "sched": (45, 30)}
 EFFICIENCY = {"count": (0.93, 0.97), "cpu": (0.95, 0.97), "io": (0.97, 0.97)}
 WALL_S = (0.5, 0.3)
 EXTRA_MB = (128, 64)
+STATE_MS = 20
 # The engine's own count, not the command's.
 COMMANDS = {"count": ["analyse", "count"]}
 ANALYSES = ("count", "cpu", "syscalls", "io", "sched", "irq", "rates", "gaps")
@@ -60,6 +65,21 @@ def samples(kymo, analyses, k400, k1400, events):
             _, wall, resident = run.measure(command(kymo, analysis, 2, k1400))
             yield f"{analysis}.k1400", wall
             yield f"{analysis}.extra", resident - plain
+        yield from states(kymo, k1400)
+
+
+def states(kymo, trace):
+    """An instant, asked with an empty cache; another one, asked of what that left; and how large it is."""
+    told = subprocess.run([kymo, "info", "--json", trace], capture_output=True, text=True, check=True).stdout
+    begin, end = (json.loads(told)[name] for name in ("begin_ns", "end_ns"))
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["XDG_CACHE_HOME"] = cache
+        for name in ("first", "again"):
+            at = random.randint(begin, end)
+            words = [kymo, "state", "--no-progress", "--at", f"{at // 10**9}.{at % 10**9:09}", trace]
+            yield f"state.{name}", run.measure(words)[1]
+        yield "state.size", sum(path.stat().st_size for path in pathlib.Path(cache).rglob("*.runs")) / 2**20
+        del os.environ["XDG_CACHE_HOME"]
 
 
 def peer(trace, events):
@@ -76,6 +96,9 @@ def table(medians, reading):
     def get(name, digits=1):
         return f"{medians[name]:.{digits}f}" if name in medians else "not measured"
 
+    def get_ms(name):
+        return f"{medians[name] * 1000:.1f}" if name in medians else "not measured"
+
     yield "| job | required | aim | measured |"
     yield "|---|---|---|---|"
     for analysis, (required, aim) in CORE.items():
@@ -83,6 +106,7 @@ def table(medians, reading):
     for analysis, (required, aim) in EFFICIENCY.items():
         yield f"| parallel efficiency of `{analysis}`, 2 cores | {required} | {aim} | {get(f'{analysis}.efficiency', 2)} |"
     yield f"| `cpu` on k1400, two cores, wall s | {WALL_S[0]} | {WALL_S[1]} | {get('cpu.k1400', 2)} |"
+    yield f"| `state` of an instant of k1400, what was found out before being kept, ms | {STATE_MS} | | {get_ms('state.again')} |"
     extra = [medians[name] for name in medians if name.endswith(".extra")]
     most = f"{max(extra):.0f}" if extra else "not measured"
     yield f"| extra resident memory, any of these on k1400, MiB | {EXTRA_MB[0]} | {EXTRA_MB[1]} | {most} |"

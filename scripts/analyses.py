@@ -295,6 +295,71 @@ def compare_on_corpus(oracle, kymo, corpus, only):
     return failures
 
 
+# Instants
+
+
+def state_of(kymo, trace, at):
+    """What kymo says of an instant: CPUs and threads by their numbers, each with whether that is certain."""
+    sign, second, rest = "-" * (at < 0), *divmod(abs(at), 10**9)
+    done, seconds = asked([kymo.path, "state", trace, "--at", f"{sign}{second}.{rest:09}", "--json"])
+    if done.returncode:
+        raise RuntimeError(f"kymo state: {done.stderr.strip()[:300]}")
+    tables = tables_of(done.stdout)[0]
+    none = lambda cell: None if cell == UNKNOWN else cell
+    number = lambda cell: cell[0] if cell else None
+    cpus, threads = {}, {}
+    for row in tables["cpus"].rows:
+        tid = {"idle": 0, UNKNOWN: None}[row["thread"]] if isinstance(row["thread"], str) else row["thread"][2]
+        served = [number(row["irq"]), number(row["softirq"])]
+        cpus[str(row["cpu"])] = [tid, none(row["since"]), row["until"], *served], not row["uncertain"]
+    for row in tables["threads"].rows:
+        name, pid, tid = row["thread"]
+        what = [row["state"], row["cpu"], none(row["since"]), row["until"], name, pid, none(row["call"])]
+        threads[str(tid)] = what, not row["uncertain"]
+    return {"cpus": cpus, "threads": threads}, seconds
+
+
+def wrong_states(wanted, found):
+    """What differs between two views of an instant; and how many rows are certain, and not."""
+    problems, certain, uncertain = [], 0, 0
+    for things in ("cpus", "threads"):
+        for number, (row, is_certain) in found[things].items():
+            # A CPU of which no event tells who runs is none to the oracle.
+            expected = wanted[things].get(number) or ([None] * 5 if things == "cpus" else None)
+            certain, uncertain = certain + is_certain, uncertain + (not is_certain)
+            if is_certain and row != expected:
+                problems.append(f"{things} {number}: {row}, expected {expected}")
+        problems += [f"{things} {number}: missing" for number in wanted[things] if number not in found[things]]
+    return problems, certain, uncertain
+
+
+INSTANTS = 40
+
+
+def compare_states(oracle, kymo, corpus):
+    """What CPUs and threads do at random instants of all kernel traces; returns how many traces differ."""
+    failures = 0
+    for trace in KERNEL:
+        done, slow = asked([oracle.python, ORACLES / "state.py", corpus / trace, INSTANTS, 7])
+        if done.returncode:
+            print(f"state {trace}: oracle: {done.stderr.strip().splitlines()[-1:]}")
+            failures += 1
+            continue
+        problems, certain, uncertain, fast = [], 0, 0, []
+        for line in done.stdout.splitlines():
+            wanted = json.loads(line)
+            found, seconds = state_of(kymo, corpus / trace, wanted["at"])
+            wrong, right, open_rows = wrong_states(wanted, found)
+            problems += [f"at {wanted['at']}: {problem}" for problem in wrong]
+            certain, uncertain, fast = certain + right, uncertain + open_rows, [*fast, seconds]
+        line = f"{'state':<10} {trace.removeprefix('ctf/')[-52:]:<52} {certain:>8} {slow:>7.2f}s {min(fast):>7.3f}s"
+        print(line + f"  {uncertain} rows uncertain" * bool(uncertain) + f"  {len(problems)} DIFFER" * bool(problems))
+        for problem in problems[:8]:
+            print(f"    {problem}")
+        failures += bool(problems)
+    return failures
+
+
 # Traces worked out by hand
 
 
@@ -542,6 +607,19 @@ def untrue_measures(whole, lossy, name):
                 yield f"{what} {column}: {found} cannot be, all there is is {limit}"
 
 
+def untrue_states(kymo, whole, lossy, end):
+    """What kymo is certain of at instants of a trace with losses, and is not so."""
+    for at in range(end // 12, end, end // 6):
+        truth, found = (state_of(kymo, trace, at)[0] for trace in (whole, lossy))
+        for things in ("cpus", "threads"):
+            # Interrupts and calls are not said to be certain; nor are names, which have no losses here.
+            facts = lambda row: row[:1] if things == "cpus" else row[:2]
+            for number, (row, is_certain) in found[things].items():
+                real = truth[things].get(number, ([None] * 7, True))[0]
+                if is_certain and facts(row) != facts(real):
+                    yield f"{things} {number} at {at}: {row}, in truth {real}"
+
+
 def breaches(answerer, whole, lossy, only):
     """What an answerer says of a trace with losses that is not true."""
     if answerer.knows("cpu") and only in (None, "cpu"):
@@ -552,6 +630,8 @@ def breaches(answerer, whole, lossy, only):
             answers = [answerer.answer(analysis, [], trace)[0] for trace in (whole, lossy)]
             for name in names:
                 yield from untrue_measures(*answers, name)
+    if answerer.name == "kymo" and answerer.knows("state") and only in (None, "state"):
+        yield from untrue_states(answerer, whole, lossy, 2000)
 
 
 def check_bounds(answerers, count, only):
@@ -595,6 +675,8 @@ def main():
         print("CORPUS ABSENT: analyses were only tried on odd traces")
     elif oracle:
         failures += compare_on_corpus(oracle, kymo, corpus, arguments.only)
+        if kymo and arguments.only in (None, "state"):
+            failures += compare_states(oracle, kymo, corpus)
     failures += check_cases(answerers, arguments.only)
     failures += check_bounds(answerers, arguments.random, arguments.only)
     print(f"analyses: {failures} differ" if failures else "analyses: all agree")

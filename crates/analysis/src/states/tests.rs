@@ -1,3 +1,5 @@
+//! Cases of `states`: what is known at instants, and what is not.
+
 use std::sync::Arc;
 
 use expect_test::expect;

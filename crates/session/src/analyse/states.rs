@@ -256,3 +256,6 @@ impl Kept {
         Ok(Ok(Analysed { answer, report: report.clone() }))
     }
 }
+
+#[cfg(test)]
+mod tests;
