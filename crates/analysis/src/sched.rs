@@ -16,6 +16,7 @@ mod merging;
 mod report;
 mod row;
 mod settled;
+mod slots;
 mod state;
 mod sums;
 #[cfg(test)]

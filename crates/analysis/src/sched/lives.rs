@@ -10,17 +10,14 @@
 //! over. Mostly a thread has one open life at most. But where all that was seen of it is that it died, it may have been an
 //! older thread whose number was given away already; so that the next life may be open too.
 
-use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::row::{Call, Row, Who};
+use super::slots::{Slot, Slots};
 use crate::threads::{ThreadId, ThreadKey};
 
 /// Where a life is kept.
 pub(super) type Place = u32;
-
-/// Where a thread is kept.
-pub(super) type Slot = u32;
 
 /// A life.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -84,7 +81,7 @@ pub(super) enum Opening {
 /// All lives that are not settled.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Lives {
-    slots: HashMap<ThreadKey, Slot>,
+    slots: Slots,
     pub(super) threads: Vec<Thread>,
     pub(super) places: Vec<Life>,
     free: Vec<Place>,
@@ -132,14 +129,14 @@ impl Lives {
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> Slot {
         let threads = &mut self.threads;
-        *self.slots.entry(key).or_insert_with(|| {
+        self.slots.entry(key, || {
             threads.push(Thread { key, ended: 0, living: None, first: None, opening: Opening::Open });
             (threads.len() - 1) as Slot
         })
     }
 
     pub(super) fn thread(&self, key: ThreadKey) -> Option<&Thread> {
-        self.slots.get(&key).map(|&slot| &self.threads[slot as usize])
+        self.slots.get(key).map(|slot| &self.threads[slot as usize])
     }
 
     /// The life of a thread that does something now.

@@ -8,8 +8,9 @@
 use hashbrown::HashMap;
 
 use super::lane::{self, CpuHead, CpuState, CpuTail};
-use super::lives::{Life, Lives, Opening, Place, Slot, Stage};
+use super::lives::{Life, Lives, Opening, Place, Stage};
 use super::row::{Call, Who};
+use super::slots::Slot;
 use super::state::{Running, State};
 use super::{Sched, union};
 use crate::threads::{ThreadId, ThreadKey};
@@ -20,6 +21,7 @@ type Moved = Vec<Place>;
 impl Sched {
     pub(super) fn merge_states(&self, left: &mut State, mut right: State) {
         // Lives that were woken are not put together yet when those who did it end.
+        left.is_merging = true;
         left.lives.places.iter_mut().for_each(|life| life.woken.clear());
         for run in left.running.iter().flatten().filter(|run| run.tid != 0) {
             left.lives.places[run.at as usize].row.is_referred = true;

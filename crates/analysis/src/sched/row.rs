@@ -411,15 +411,15 @@ impl Row {
         now.into_iter().chain(before)
     }
 
-    /// Somebody is over, who may have woken it: what that adds up to, unless there is a wait that is not counted yet.
-    pub(super) fn forget(&mut self, who: Who) -> Option<Times> {
+    /// Somebody is over, who may have woken it; whether there is such a wait that is not counted yet.
+    pub(super) fn awaits_last(&mut self, who: Who) -> bool {
         let now = if let Now::Waiting(wait) = &mut self.now { Some(wait) } else { None };
         let before = self.head.as_mut().and_then(|head| Some(&mut head.woken.as_mut()?.1));
         let mut is_awaited = false;
         for wait in now.into_iter().chain(before).filter(|wait| wait.waker == who) {
             (wait.is_last, is_awaited) = (true, true);
         }
-        if is_awaited { None } else { self.wakers.remove(who) }
+        is_awaited
     }
 
     /// It may have been another thread that died: nothing else was seen of it.

@@ -105,7 +105,8 @@ pub(super) struct Settled {
     pub(super) wakers: Ranking<Keyed<(ThreadId, Who), u64>>,
     /// By who is woken: some of those who did it are known to the part before only.
     pub(super) unknown: Vec<(ThreadId, Sums<Who>)>,
-    pub(super) names: HashMap<ThreadId, Name>,
+    /// Who is asked for; nothing, while it is not over.
+    pub(super) names: HashMap<ThreadId, Option<Name>>,
     /// So many names are worth looking which ones are needed.
     names_max: usize,
 }
@@ -165,28 +166,29 @@ impl Wakeups {
         Self { priorities: BTreeMap::new(), wrong_cpu: 0, longest: Ranking::new(Some(top)) }
     }
 
-    fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) {
+    /// A thread has waited for a CPU; whether that may be shown.
+    fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) -> bool {
         let ns = waited.begin.abs_diff(waited.end);
         let known = row.wakers.of(waited.wait.waker);
         known.count += 1;
         let Some(start) = waited.start else {
             row.lost_inside += 1;
-            return;
+            return false;
         };
         if !sched.wants(thread, start, ns) {
-            return;
+            return false;
         }
         let priority = self.priorities.entry(start.prio).or_default();
         if !sched.is_whole(waited.begin, waited.end) {
             row.lost_inside += 1;
             priority.lost_inside += 1;
-            return;
+            return false;
         }
         known.total_ns += ns;
         row.latencies.record(ns);
         priority.latencies.record(ns);
         self.wrong_cpu += u64::from(waited.wait.target.is_some_and(|target| target != start.cpu));
-        row.is_referred |= self.longest.push(ns, || Wakeup { thread, waited, start });
+        self.longest.push(ns, || Wakeup { thread, waited, start })
     }
 
     fn merge(&mut self, right: Self, who: impl Fn(Who) -> Who) {
@@ -284,12 +286,16 @@ impl Settled {
     /// Who woke a life that is over; whether that may be shown.
     pub(super) fn take_wakers(&mut self, id: ThreadId, wakers: &Sums<Who>) -> bool {
         if is_unknown(wakers) {
+            wakers.iter().for_each(|(who, _)| self.ask(who));
             self.unknown.push((id, wakers.clone()));
             return true;
         }
         let mut is_kept = false;
         for (who, times) in wakers.iter() {
-            is_kept |= self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns });
+            if self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns }) {
+                self.ask(who);
+                is_kept = true;
+            }
         }
         is_kept
     }
@@ -297,20 +303,46 @@ impl Settled {
     /// A thread has waited for a CPU.
     #[inline]
     pub(super) fn count(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, waited: Waited) {
-        self.wakeups.count(sched, id, row, waited);
-        if waited.wait.is_last {
-            self.forget(sched, id, row, waited.wait.waker);
+        let waker = waited.wait.waker;
+        if self.wakeups.count(sched, id, row, waited) {
+            self.refer(id, row, waker);
+        }
+        if waited.wait.is_last && !row.awaits_last(waker) {
+            self.forget(sched, id, row, waker);
         }
     }
 
-    /// One who is over, and may have woken a life that is not, will not do so any more.
+    /// A life that is not over, and whoever woke it, are in a row that may be shown.
+    fn refer(&mut self, id: ThreadId, row: &mut Row, waker: Who) {
+        row.is_referred = true;
+        self.names.entry(id).or_default();
+        self.ask(waker);
+    }
+
+    /// Somebody's name is asked for.
+    fn ask(&mut self, who: Who) {
+        if let Who::Thread(id) = who {
+            self.names.entry(id).or_default();
+        }
+    }
+
+    /// One who is over will not wake a life any more that is not.
     pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, who: Who) {
-        if let Some(times) = row.forget(who)
+        if let Some(times) = row.wakers.remove(who)
             && sched.tables.waker
             && sched.wishes.wants_thread(id.key.tid, || None)
+            && self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns })
         {
-            let keyed = || Keyed { key: (id, who), value: times.total_ns };
-            row.is_referred |= self.wakers.push(times.count, keyed);
+            self.refer(id, row, who);
+        }
+    }
+
+    /// The name of one who is over, if anybody asks for it, or will do so.
+    pub(super) fn name(&mut self, id: ThreadId, name: Name, is_needed: bool) {
+        if is_needed {
+            self.names.insert(id, Some(name));
+        } else if let Some(asked) = self.names.get_mut(&id) {
+            *asked = Some(name);
         }
     }
 
@@ -331,8 +363,11 @@ impl Settled {
             wakers.rekey(&who);
             self.take_wakers(id, &wakers);
         }
-        let numbered = |(id, name): (ThreadId, Name)| (id, Name { number: name.number + before(id.key), ..name });
-        self.names.extend(right.names.into_iter().map(numbered));
+        for (id, name) in right.names {
+            let name = name.map(|name| Name { number: name.number + before(id.key), ..name });
+            let known = self.names.entry(identified(id, &who)).or_default();
+            *known = known.or(name);
+        }
     }
 
     /// Whether there are so many names that some may not be needed.

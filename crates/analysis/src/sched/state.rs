@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Sched;
 use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
-use super::lives::{Lives, Place, Slot, Stage};
+use super::lives::{Lives, Place, Stage};
 use super::row::{Away, Call, Start, Wait, Who};
 use super::settled::{Name, Settled};
+use super::slots::Slot;
 
 /// The thread that a CPU runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -29,6 +30,8 @@ pub struct State {
     pub(super) running: Vec<Vec<Running>>,
     pub(super) lives: Lives,
     pub(super) settled: Settled,
+    /// It was put together: who was woken by a life is not known any more.
+    pub(super) is_merging: bool,
     /// When the first and the last event were.
     pub(super) span: Option<(i64, i64)>,
 }
@@ -41,6 +44,7 @@ impl State {
             running: vec![Vec::new(); lanes],
             lives: Lives::default(),
             settled: Settled::new(sched),
+            is_merging: false,
             span: None,
         }
     }
@@ -106,26 +110,34 @@ impl State {
 
     /// Nothing will be said of a life any more.
     fn settle(&mut self, sched: &Sched, at: Place) {
-        self.settle_woken(sched, at);
+        let is_awaited = self.settle_woken(sched, at);
         let life = &mut self.lives.places[at as usize];
         let name = Name { number: life.number, comm: life.row.comm(), pid: life.row.pid };
-        if self.settled.take(sched, life.id, &mut life.row) || life.row.is_referred {
-            self.settled.names.insert(life.id, name);
-        }
+        let is_needed = self.settled.take(sched, life.id, &mut life.row) || is_awaited;
+        self.settled.name(life.id, name, is_needed);
         self.lives.release(at);
     }
 
-    /// Whom a life that is over has woken, it will wake no more: one who lives long may be woken by a million others.
-    fn settle_woken(&mut self, sched: &Sched, at: Place) {
+    /// Whom a life that is over has woken, it will wake no more: one who lives long may be woken by a million others. Whether
+    /// somebody may ask for it later.
+    fn settle_woken(&mut self, sched: &Sched, at: Place) -> bool {
+        let life = self.lives.at(at);
         // Only a thread that is over has its last name, by which it may be wanted.
-        if !sched.wishes.comms.is_empty() {
-            return;
+        if self.is_merging || !sched.wishes.comms.is_empty() {
+            return life.row.is_referred;
         }
-        let who = Who::Thread(self.lives.at(at).id);
-        for woken in std::mem::take(&mut self.lives.at(at).woken) {
+        let (who, mut list) = (Who::Thread(life.id), std::mem::take(&mut life.woken));
+        let mut is_awaited = false;
+        for woken in list.drain(..) {
             let life = self.lives.at(woken);
-            self.settled.forget(sched, life.id, &mut life.row, who);
+            if life.row.awaits_last(who) {
+                is_awaited = true;
+            } else {
+                self.settled.forget(sched, life.id, &mut life.row, who);
+            }
         }
+        self.lives.at(at).woken = list;
+        is_awaited
     }
 
     /// Forgets names that nobody will ask for.

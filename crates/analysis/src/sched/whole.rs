@@ -137,8 +137,8 @@ impl Whole<'_> {
     fn end(&mut self, id: ThreadId, number: u32, mut row: Row, time: i64) {
         row.identify(|who| self.identified(who));
         row.end(time, |begin, end| self.sched.is_whole(begin, end));
-        self.last.names.insert(id, Name { number, comm: row.comm(), pid: row.pid });
         self.last.take(self.sched, id, &mut row);
+        self.last.name(id, Name { number, comm: row.comm(), pid: row.pid }, true);
     }
 
     /// Who somebody is.
@@ -164,10 +164,10 @@ impl Whole<'_> {
     /// What a life is shown as.
     pub(super) fn name(&self, id: ThreadId) -> Option<Name> {
         let settled = || {
-            let name = self.state.settled.names.get(&id)?;
-            Some(Name { number: name.number + self.before(id.key), ..*name })
+            let name = (*self.state.settled.names.get(&id)?)?;
+            Some(Name { number: name.number + self.before(id.key), ..name })
         };
-        self.last.names.get(&id).copied().or_else(settled)
+        self.last.names.get(&id).copied().flatten().or_else(settled)
     }
 
     /// What wakeups of each priority add up to.
