@@ -10,6 +10,7 @@
 //! piece of a thread's life in a part of the trace does not know, it keeps until it is joined with the piece before
 //! (`row`).
 
+mod doing;
 mod lane;
 mod lives;
 mod merging;
@@ -21,14 +22,15 @@ mod state;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod wakeups;
 mod whole;
 
 use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
 use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+use doing::Call;
 pub use lane::{Lane, Note};
-use row::Call;
 pub use state::State;
 
 /// The analysis.

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Away, Call};
+use super::doing::{Away, Call};
 use crate::roles::{PID, Role, TID, fork, priority, switch, syscall_entry, thread_state, wake};
 use crate::threads::{is_dead, is_runnable};
 use crate::{BoundClass, Comm, Event, LaneFacts, Meaning, Notes, Slot};

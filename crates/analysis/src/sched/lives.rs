@@ -12,7 +12,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::row::{Call, Row, Who};
+use super::doing::{Call, Who};
+use super::row::Row;
 use super::slots::{Slot, Slots};
 use crate::threads::{ThreadId, ThreadKey};
 

@@ -7,9 +7,9 @@
 
 use hashbrown::HashMap;
 
+use super::doing::{Call, Who};
 use super::lane::{self, CpuHead, CpuState, CpuTail};
 use super::lives::{Life, Lives, Opening, Place, Stage};
-use super::row::{Call, Who};
 use super::slots::Slot;
 use super::state::{Running, State};
 use super::{Sched, union};

@@ -1,7 +1,7 @@
 //! The tables of `sched`.
 
 use super::Sched;
-use super::row::{Call, STATES, Start, Who};
+use super::doing::{Call, STATES, Start, Who};
 use super::settled::{Keyed, total_ns};
 use super::state::State;
 use super::whole::Whole;

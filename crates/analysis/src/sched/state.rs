@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::Sched;
+use super::doing::{Away, Call, Start, Wait, Who};
 use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
 use super::lives::{Lives, Place, Stage};
-use super::row::{Away, Call, Start, Wait, Who};
 use super::settled::{Name, Settled};
 use super::slots::Slot;
 

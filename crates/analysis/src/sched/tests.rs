@@ -1,9 +1,11 @@
 //! Cases of `sched`: how long threads wait, what they do else, and what cannot be known.
 
+mod many;
+
 use expect_test::{Expect, expect};
 
 use super::Sched;
-use crate::testing::{Random, Script, text};
+use crate::testing::{Script, text};
 use crate::{Analysis, Wishes};
 
 fn check_with(script: &str, wishes: &Wishes, expect: &Expect) {
@@ -407,116 +409,22 @@ fn wishes_narrow() {
     );
 }
 
-/// Random threads that a kernel could run: cutting changes nothing.
+/// Processes are known from what events say of who was there, as long as they speak of the thread that leaves.
 #[test]
-fn plausible_kernels_cut_anywhere() {
-    for seed in 0..150_u64 {
-        let script = Script::parse(&plausible(&mut Random(seed)));
-        let wishes = Wishes { bins: 3, ..Wishes::default() };
-        let sched = Sched::new(&script.setup(&wishes));
-        script.check_cuts(&sched, 10);
-    }
-}
-
-/// Random events that no kernel would say: cutting changes nothing.
-#[test]
-fn anything_cut_anywhere() {
-    for seed in 0..400_u64 {
-        let mut random = Random(seed.wrapping_mul(77_777));
-        let script = Script::parse(&anything(&mut random, 20 + (seed as usize % 5) * 20));
-        let wishes = Wishes { bins: 3, top: (seed % 4 == 0).then_some(3), ..Wishes::default() };
-        let sched = Sched::new(&script.setup(&wishes));
-        script.check_cuts(&sched, 12);
-    }
-}
-
-fn lanes(random: &mut Random) -> (usize, String) {
-    let lanes = 1 + random.below(3);
-    let script = (0..lanes).map(|lane| {
-        let hole = 900 * lane + random.below(500);
-        let hole = if random.below(2) == 0 { format!(" hole={hole}..{} lost=?", hole + 30) } else { String::new() };
-        format!("lane cpu={lane} span=0..3000{hole}\n")
-    });
-    (lanes, script.collect())
-}
-
-/// Threads that are forked, woken, run on one CPU at a time, and die; tids are used again while the old thread is on its CPU.
-fn plausible(random: &mut Random) -> String {
-    let (lanes, mut script) = lanes(random);
-    let mut current = vec![0; lanes];
-    let mut asleep: Vec<usize> = (1..6).collect();
-    let mut ready: Vec<usize> = vec![6];
-    let mut free: Vec<usize> = vec![7, 8];
-    for step in 1..120 {
-        let (time, lane) = (step * 20, random.below(lanes));
-        match random.below(6) {
-            0 if !asleep.is_empty() => {
-                let tid = asleep.swap_remove(random.below(asleep.len()));
-                let target = random.below(lanes);
-                script += &format!("{time} {lane} thread_waking woken_tid={tid} target_cpu={target}\n");
-                script += &format!("{} {target} thread_wakeup woken_tid={tid} target_cpu={target}\n", time + 3);
-                ready.push(tid);
-            }
-            1 if !free.is_empty() => {
-                let tid = free.swap_remove(random.below(free.len()));
-                script += &format!("{time} {lane} thread_fork child_tid={tid} child_pid={tid}\n");
-                script += &format!("{} {lane} thread_wakeup woken_tid={tid} target_cpu={lane}\n", time + 2);
-                ready.push(tid);
-            }
-            2 => {
-                let role = ["entry syscall=read", "entry syscall=poll", "exit syscall=read"][random.below(3)];
-                script += &format!("{time} {lane} syscall_{role}\n");
-            }
-            _ => {
-                let prev = current[lane];
-                let next = if ready.is_empty() || random.below(4) == 0 {
-                    0
-                } else {
-                    ready.swap_remove(random.below(ready.len()))
-                };
-                let state = [0, 1, 2, 0x20, 0x10][random.below(5)];
-                if prev != 0 && state >= 0x10 && random.below(4) == 0 {
-                    let other = (lane + 1) % lanes;
-                    script += &format!("{} {other} thread_fork child_tid={prev} child_comm=f{step}\n", time - 2);
-                    ready.push(prev);
-                } else if prev != 0 {
-                    [&mut ready, &mut asleep, &mut free]
-                        [[0, 1, 1, 2, 2][[0, 1, 2, 0x20, 0x10].iter().position(|known| *known == state).unwrap()]]
-                    .push(prev);
-                }
-                script += &format!(
-                    "{time} {lane} thread_switch prev_tid={prev} prev_comm=n{prev} prev_state={state} next_tid={next} next_comm=n{next} next_prio={}\n",
-                    next % 3
-                );
-                current[lane] = next;
-            }
-        }
-    }
-    script
-}
-
-fn anything(random: &mut Random, events: usize) -> String {
-    let (lanes, mut script) = lanes(random);
-    for step in 1..=events {
-        let (time, lane) = (step * 20, random.below(lanes));
-        let mut tid = || random.below(4);
-        let (one, other) = (tid(), tid());
-        let event = match random.below(9) {
-            0 => format!("thread_waking woken_tid={one} target_cpu={other}"),
-            1 => format!("thread_wakeup woken_tid={one} target_cpu={other} woken_comm=w{step}"),
-            2 => format!("thread_fork child_tid={one} child_pid={one} child_comm=f{step}"),
-            3 => format!("syscall_entry syscall=call{other}"),
-            4 => "syscall_exit".to_owned(),
-            5 => format!("thread_state known_tid={one} known_comm=k{step} known_pid={step}"),
-            _ => {
-                // Two lives within a nanosecond would be one.
-                let state = [0, 1, 2, if one == other { 1 } else { 0x20 }][random.below(4)];
-                format!(
-                    "thread_switch prev_tid={one} prev_comm=p{step} prev_state={state} next_tid={other} next_prio={one}"
-                )
-            }
-        };
-        script += &format!("{time} {lane} {event}\n");
-    }
-    script
+fn processes_come_from_contexts() {
+    check(
+        "lane cpu=0 span=0..1000
+         100 0 thread_switch prev_tid=5 prev_state=1 next_tid=7 next_comm=a @tid=5 @pid=4
+         200 0 thread_switch prev_tid=7 prev_state=1 next_tid=8 next_comm=b @tid=7 @pid=6
+         300 0 thread_switch prev_tid=8 prev_state=1 next_tid=0 @tid=9 @pid=9",
+        &["run"],
+        &expect![[r#"
+            total
+              count=0 total=0 never_ended=0 lost_inside=0 unseen=0 wrong_cpu=0
+            runs
+              thread=`a pid 6 tid 7` incarnation=0 count=1 total=100 min=100 avg=100 max=100 cut=0 preemptions=0 migrations=0
+              thread=`b pid ? tid 8` incarnation=0 count=1 total=100 min=100 avg=100 max=100 cut=0 preemptions=0 migrations=0
+              thread=`? pid 4 tid 5` incarnation=0 count=0 total=0 cut=1 preemptions=0 migrations=0
+        "#]],
+    );
 }

@@ -11,11 +11,13 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::Sched;
+use super::doing::{Call, Who};
 use super::lane::CpuHead;
 use super::lives::{Life, Opening, Place, Thread};
-use super::row::{Call, Row, Who};
-use super::settled::{Name, Priority, Settled};
+use super::row::Row;
+use super::settled::{Name, Settled};
 use super::state::State;
+use super::wakeups::Priority;
 use crate::Merge;
 use crate::threads::{ThreadId, ThreadKey};
 
