@@ -23,6 +23,7 @@
 mod figures;
 mod lane;
 mod lives;
+mod merging;
 mod names;
 pub(crate) mod report;
 mod state;
@@ -38,7 +39,7 @@ use crate::{LaneFacts, Setup, Slot};
 pub use figures::Figures;
 pub use lane::{CallLane, Note};
 pub use names::{CallId, CallNames};
-pub use state::{CallState, LifeView};
+pub use state::{Bases, CallState, LifeView};
 
 /// Where an event is in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,6 +50,11 @@ pub struct Place {
     pub lane: u32,
     /// Which of the events of this lane at this time.
     pub nth: u32,
+}
+
+impl Place {
+    /// Behind all events.
+    pub const LAST: Self = Self { time: i64::MAX, lane: u32::MAX, nth: u32::MAX };
 }
 
 /// A thread enters a call.
@@ -174,46 +180,59 @@ impl<A, B> Meeting<A, B> {
 pub trait Kept: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned {}
 impl<T: Clone + std::fmt::Debug + Send + Serialize + DeserializeOwned> Kept for T {}
 
-/// Rows of a thread.
-pub trait Rows: Kept + Default {
-    /// Whether nothing was counted that waits for its thread.
-    fn is_empty(&self) -> bool;
-
-    /// Adds what came after.
-    fn add(&mut self, later: Self);
-}
-
 /// What an analysis makes of calls.
 pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// What it wants to know of entries.
     type Entry: Kept;
     /// What it wants to know of exits.
     type Exit: Kept;
-    /// What it counts of a run, and of a thread's life.
-    type Rows: Rows;
+    /// What it counts of a run, until its thread is known; small, as it is in notes.
+    type Run: Kept + Default;
+    /// What it counts of a thread's life.
+    type Rows: Kept + Default;
     /// What it counts of all of them.
     type Totals: std::fmt::Debug + Send;
 
     /// What the machine and its lanes are.
     fn settings(&self) -> &Settings;
 
-    /// A call was settled, within its run or not.
+    /// A call was settled within its run.
+    fn settle_in_run(
+        &self,
+        totals: &mut Self::Totals,
+        run: &mut Self::Run,
+        outcome: Outcome<Self::Entry, Self::Exit>,
+    );
+
+    /// Whether nothing was counted that waits for its thread.
+    fn is_empty(&self, run: &Self::Run) -> bool;
+
+    /// Adds what the same run did later.
+    fn extend(&self, run: &mut Self::Run, later: Self::Run);
+
+    /// A call was settled that left its run.
     fn settle(
         &self,
         totals: &mut Self::Totals,
+        key: ThreadKey,
         rows: &mut Self::Rows,
         outcome: Outcome<Self::Entry, Self::Exit>,
-        is_in_run: bool,
     );
 
-    /// It is known now whose rows these are; what is of no use with the life of the thread may go to the totals.
-    fn attribute(&self, totals: &mut Self::Totals, key: ThreadKey, rows: &mut Self::Rows);
+    /// A run was this thread's.
+    fn count(&self, totals: &mut Self::Totals, key: ThreadKey, rows: &mut Self::Rows, run: Self::Run);
+
+    /// Adds what the same life did later.
+    fn add(&self, rows: &mut Self::Rows, later: Self::Rows);
+
+    /// A life is over, and known whole; nothing shall be left in its rows.
+    fn over(&self, totals: &mut Self::Totals, life: LifeView<'_, Self::Rows>);
 
     /// A thread's run, or several, end within a call. May be said more than once of the same.
     fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &Entry<Self::Entry>) {}
 
-    /// An event says of which process its thread is; said for the first one of a run.
-    fn says(&self, _totals: &mut Self::Totals, _place: Place, _key: ThreadKey, _pid: i32) {}
+    /// An event says of which process a thread is; said for the first one of a run.
+    fn says(&self, _run: &mut Self::Run, _place: Place, _tid: i32, _pid: i32) {}
 }
 
 /// How calls are matched in a trace.

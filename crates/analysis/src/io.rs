@@ -17,6 +17,7 @@
 
 mod files;
 mod ops;
+mod over;
 mod report;
 mod rows;
 #[cfg(test)]
@@ -25,7 +26,9 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{self, Block};
-use crate::calls::{self, CallLane, CallNames, CallState, Entry, Outcome, Place, Settings, Watch};
+use crate::calls::{
+    self, Bases, CallLane, CallNames, CallState, Entry, LifeView, Outcome, Place, Settings, Watch,
+};
 use crate::events::Meaning;
 use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
@@ -35,7 +38,7 @@ use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot,
 
 use files::Files;
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
-pub use rows::{Act, IoRows, Logged, Totals};
+pub use rows::{Act, IoRows, IoRun, Logged, Totals};
 
 /// The analysis.
 #[derive(Debug)]
@@ -72,8 +75,11 @@ pub type IoExit = Option<(i32, i32)>;
 /// What is known behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    calls: CallState<IoEntry, IoExit, IoRows>,
+    calls: CallState<IoEntry, IoExit, IoRun, IoRows>,
     totals: Totals,
+    /// CPUs in whose runs something waits for its thread, and since when.
+    #[serde(skip)]
+    busy: Vec<((u32, u32), Place)>,
     /// If nothing comes before.
     files: Option<Files>,
     block: block::State,
@@ -84,13 +90,17 @@ pub struct State {
 #[allow(clippy::large_enum_variant, reason = "notes of disks are few")]
 pub enum Note {
     /// Of calls and threads.
-    Calls(calls::Note<IoEntry, IoExit, IoRows>),
+    Calls(calls::Note<IoEntry, IoExit, IoRun>),
+    /// Something waits for the thread that this CPU runs.
+    Busy(u32, Place),
+    /// Of files that were there before.
+    Log(Logged),
     /// Of disks.
     Block(block::Note),
 }
 
-impl From<calls::Note<IoEntry, IoExit, IoRows>> for Note {
-    fn from(note: calls::Note<IoEntry, IoExit, IoRows>) -> Self {
+impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
+    fn from(note: calls::Note<IoEntry, IoExit, IoRun>) -> Self {
         Self::Calls(note)
     }
 }
@@ -150,7 +160,8 @@ impl Io {
         if op == Op::Close
             && let Some(fd) = fd()
         {
-            lane.act(meaning, notes, |place, rows| rows.act(place, Act::Close(fd)));
+            busy(lane, meaning, notes);
+            lane.act(meaning, notes, |place, run| run.act(place, Act::Close(fd)));
         }
         if self.are_exits_named && matches!(op, Op::Other | Op::Close) {
             return;
@@ -181,6 +192,7 @@ impl Io {
         if matches!(op, Op::Open | Op::Socket | Op::Accept | Op::Dup | Op::Pipe) {
             more.closes_on_exec = meaning.integer(FLAGS).is_some_and(|flags| flags & CLOSE_ON_EXEC != 0);
         }
+        busy(lane, meaning, notes);
         lane.enter(meaning, call, more, notes);
     }
 
@@ -191,18 +203,20 @@ impl Io {
             return;
         }
         let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
+        busy(lane, meaning, notes);
         lane.exit(meaning, call, meaning.integer(RET), new, notes);
     }
 
     /// An event that is neither about calls nor about threads.
-    fn other(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, at: Place) {
+    fn other(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, at: Place, notes: &mut Notes<Note>) {
         let host = self.settings.lanes[at.lane as usize].host;
         match meaning.role {
             Role::FileState => {
                 let (pid, fd) = (meaning.small(file_state::FILE_PID), meaning.small(file_state::FILE_FD));
                 if let (Some(pid), Some(fd), Some(path)) = (pid, fd, meaning.text(file_state::FILE_PATH)) {
                     let act = Act::FileState { pid, fd, path: path.into() };
-                    lane.totals().log(at, ThreadKey { host, tid: 0 }, act);
+                    let logged = Logged { place: at, key: ThreadKey { host, tid: 0 }, act };
+                    notes.push(at.time, Note::Log(logged));
                 }
             }
             Role::NetSend | Role::NetReceive => {
@@ -218,6 +232,7 @@ impl Io {
 impl Watch for Io {
     type Entry = IoEntry;
     type Exit = IoExit;
+    type Run = IoRun;
     type Rows = IoRows;
     type Totals = Totals;
 
@@ -225,12 +240,32 @@ impl Watch for Io {
         &self.settings
     }
 
-    fn settle(&self, totals: &mut Totals, rows: &mut IoRows, outcome: Outcome<IoEntry, IoExit>, is_in_run: bool) {
-        rows::settle(&self.limits, |call| self.op(call), totals, rows, outcome, is_in_run);
+    fn settle_in_run(&self, totals: &mut Totals, run: &mut IoRun, outcome: Outcome<IoEntry, IoExit>) {
+        rows::settle_in_run(&self.limits, |call| self.op(call), totals, run, outcome);
     }
 
-    fn attribute(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows) {
-        rows::attribute(totals, key, rows);
+    fn is_empty(&self, run: &IoRun) -> bool {
+        run.is_empty()
+    }
+
+    fn extend(&self, run: &mut IoRun, later: IoRun) {
+        run.extend(later);
+    }
+
+    fn settle(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, outcome: Outcome<IoEntry, IoExit>) {
+        rows::settle(&self.limits, |call| self.op(call), totals, (key, rows), outcome);
+    }
+
+    fn count(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
+        rows::count(totals, key, rows, run);
+    }
+
+    fn add(&self, rows: &mut IoRows, later: IoRows) {
+        rows.add(later);
+    }
+
+    fn over(&self, totals: &mut Totals, life: LifeView<'_, IoRows>) {
+        totals.over(&self.wishes, life);
     }
 
     fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
@@ -240,16 +275,38 @@ impl Watch for Io {
         }
     }
 
-    fn says(&self, totals: &mut Totals, place: Place, key: ThreadKey, pid: i32) {
-        totals.log(place, key, Act::Known(pid));
+    fn says(&self, run: &mut IoRun, place: Place, tid: i32, pid: i32) {
+        run.act(place, Act::Said(tid, pid));
+    }
+}
+
+/// Notes that something is about to wait for the thread that the CPU runs.
+#[inline]
+fn busy(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>) {
+    if let Some((cpu, place)) = lane.begins_to_wait(meaning) {
+        notes.push(place.time, Note::Busy(cpu, place));
     }
 }
 
 impl State {
     /// Replays what cannot change any more.
-    fn replay(&mut self, io: &Io) {
-        let Self { calls, totals, files: Some(files), .. } = self else { return };
-        files.replay(&io.limits, totals.take_log(calls.settled_until()).iter());
+    fn replay(&mut self, io: &Io, until: Option<Place>) {
+        let Self { totals, files: Some(files), .. } = self else { return };
+        let log = totals.take_log(until);
+        files.replay(&io.limits, &mut totals.over, log);
+    }
+
+    /// A note of calls and threads.
+    fn calls(&mut self, io: &Io, note: calls::Note<IoEntry, IoExit, IoRun>) {
+        rows::log_note(&mut self.totals, &note);
+        if let calls::Note::Run(end) = &note {
+            let at = (end.place.lane, end.cpu);
+            self.busy.retain(|busy| busy.0 != at);
+        }
+        self.calls.note(io, &mut self.totals, note);
+        if self.totals.is_long() {
+            self.replay(io, self.busy.iter().map(|busy| busy.1).min());
+        }
     }
 }
 
@@ -268,11 +325,11 @@ impl Analysis for Io {
 
     fn init(&self) -> State {
         let calls = CallState::new(self.settings.lanes.len());
-        State { calls, totals: Totals::default(), files: None, block: self.block.init() }
+        State { calls, totals: Totals::new(&self.wishes), busy: Vec::new(), files: None, block: self.block.init() }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, Totals::default())
+        CallLane::new(self, lane, Totals::new(&self.wishes))
     }
 
     fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Note>) {
@@ -284,7 +341,10 @@ impl Analysis for Io {
                 Role::Switch => lane.switch(&meaning, notes),
                 Role::Fork => lane.fork(&meaning, notes),
                 Role::ThreadState => lane.known(&meaning, notes),
-                Role::Exec => lane.act(&meaning, notes, |place, rows| rows.act(place, Act::Exec)),
+                Role::Exec => {
+                    busy(lane, &meaning, notes);
+                    lane.act(&meaning, notes, |place, run| run.act(place, Act::Exec));
+                }
                 Role::BlockInsert | Role::BlockIssue | Role::BlockComplete | Role::DiskState => {
                     let mut inner = Notes::default();
                     self.block.step(&mut (), event, &mut inner);
@@ -292,7 +352,7 @@ impl Analysis for Io {
                     // It went through all roles of the event.
                     return;
                 }
-                _ => self.other(lane, &meaning, at),
+                _ => self.other(lane, &meaning, at, notes),
             }
         }
     }
@@ -300,30 +360,35 @@ impl Analysis for Io {
     fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         match note {
             Note::Block(note) => self.block.note(&mut state.block, lane, time, note),
-            Note::Calls(note) => {
-                rows::log_note(&mut state.totals, &note);
-                state.calls.note(self, &mut state.totals, note);
-            }
+            Note::Busy(cpu, place) => state.busy.push(((place.lane, cpu), place)),
+            Note::Log(logged) => state.totals.log(logged.place, logged.key, logged.act),
+            Note::Calls(note) => state.calls(self, note),
         }
     }
 
     fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
         let totals = state.calls.leave(lane, end);
-        state.totals.add(totals);
+        state.totals.add(totals, &Bases::default());
+        state.busy.clear();
     }
 
     fn merge(&self, left: &mut State, right: State) {
-        left.totals.add(right.totals);
-        left.calls.merge(self, &mut left.totals, right.calls);
+        let bases = left.calls.merge(self, &mut left.totals, right.calls);
+        left.totals.add(right.totals, &bases);
         self.block.merge(&mut left.block, right.block);
-        left.replay(self);
+        left.replay(self, left.calls.settled_until(self));
     }
 
     fn anchor(&self, state: &mut State) {
-        state.calls.anchor(self, &mut state.totals);
+        if state.files.is_some() {
+            return;
+        }
+        let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+        let bases = state.calls.anchor(self, &mut state.totals);
+        state.totals.add(known, &bases);
         self.block.anchor(&mut state.block);
-        state.files = Some(Files::new(&self.limits));
-        state.replay(self);
+        state.files = Some(Files::new());
+        state.replay(self, state.calls.settled_until(self));
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

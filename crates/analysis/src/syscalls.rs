@@ -11,16 +11,18 @@ mod report;
 mod rows;
 #[cfg(test)]
 pub(crate) mod tests;
+mod totals;
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{CallLane, CallNames, CallState, Note, Outcome, Settings, Watch};
+use crate::calls::{Bases, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, SpoolError, Wishes};
 
 pub(crate) use rows::errno;
-pub use rows::{CallRows, Slow, Totals};
+pub use rows::{CallRows, CallRun, Slow};
+pub use totals::Totals;
 
 /// The analysis.
 #[derive(Debug)]
@@ -46,8 +48,15 @@ struct Limits {
 /// What is known behind a part of the trace.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct State {
-    calls: CallState<(), (), CallRows>,
+    calls: CallState<(), (), CallRun, CallRows>,
     totals: Totals,
+}
+
+impl Limits {
+    #[inline]
+    fn wants_cpu(&self, cpu: u32) -> bool {
+        self.cpus.is_empty() || self.cpus.contains(&cpu)
+    }
 }
 
 impl Syscalls {
@@ -102,6 +111,7 @@ pub(crate) fn switch_fields() -> Vec<FieldIndex> {
 impl Watch for Syscalls {
     type Entry = ();
     type Exit = ();
+    type Run = CallRun;
     type Rows = CallRows;
     type Totals = Totals;
 
@@ -109,19 +119,42 @@ impl Watch for Syscalls {
         &self.settings
     }
 
-    fn settle(&self, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>, _: bool) {
+    #[inline]
+    fn settle_in_run(&self, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
+        rows::settle_in_run(&self.limits, totals, run, outcome);
+    }
+
+    #[inline]
+    fn is_empty(&self, run: &CallRun) -> bool {
+        run.is_empty()
+    }
+
+    fn extend(&self, run: &mut CallRun, later: CallRun) {
+        run.extend(&self.limits, later);
+    }
+
+    fn settle(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, outcome: Outcome<(), ()>) {
         rows::settle(&self.limits, totals, rows, outcome);
     }
 
-    fn attribute(&self, totals: &mut Totals, key: ThreadKey, rows: &mut CallRows) {
-        rows::attribute(&self.limits, totals, key, rows);
+    #[inline]
+    fn count(&self, _: &mut Totals, _: ThreadKey, rows: &mut CallRows, run: CallRun) {
+        rows.count_run(&self.limits, run);
+    }
+
+    fn add(&self, rows: &mut CallRows, later: CallRows) {
+        rows.add(later);
+    }
+
+    fn over(&self, totals: &mut Totals, life: LifeView<'_, CallRows>) {
+        totals.over(&self.limits, &self.wishes, life);
     }
 }
 
 impl Analysis for Syscalls {
     type State = State;
     type Lane<'a> = CallLane<'a, Self>;
-    type Note = Note<(), (), CallRows>;
+    type Note = Note<(), (), CallRun>;
 
     fn identity(&self) -> Identity {
         Identity { name: "syscalls", version: 1 }
@@ -132,11 +165,11 @@ impl Analysis for Syscalls {
     }
 
     fn init(&self) -> State {
-        State { calls: CallState::new(self.settings.lanes.len()), totals: Totals::default() }
+        State { calls: CallState::new(self.settings.lanes.len()), totals: Totals::new(&self.wishes) }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
-        CallLane::new(self, lane, Totals::default())
+        CallLane::new(self, lane, Totals::new(&self.wishes))
     }
 
     fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Self::Note>) {
@@ -162,16 +195,18 @@ impl Analysis for Syscalls {
 
     fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
         let totals = state.calls.leave(lane, end);
-        state.totals.add(&self.limits, totals);
+        state.totals.add(&self.limits, totals, &Bases::default());
     }
 
     fn merge(&self, left: &mut State, right: State) {
-        left.totals.add(&self.limits, right.totals);
-        left.calls.merge(self, &mut left.totals, right.calls);
+        let bases = left.calls.merge(self, &mut left.totals, right.calls);
+        left.totals.add(&self.limits, right.totals, &bases);
     }
 
     fn anchor(&self, state: &mut State) {
-        state.calls.anchor(self, &mut state.totals);
+        let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+        let bases = state.calls.anchor(self, &mut state.totals);
+        state.totals.add(&self.limits, known, &bases);
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CallId, Entry, Exit, Place, Rows, Settings, Summary, Watch, touches};
+use super::{CallId, Entry, Exit, Place, Settings, Summary, Watch, touches};
 use crate::events::Meaning;
 use crate::roles::{COMM, PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
@@ -10,7 +10,7 @@ use crate::{Comm, LaneFacts, Notes, Slot};
 
 /// What a CPU has done since its last switch in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Run<A, B, R> {
+pub struct Run<A, B, C> {
     /// The switch; `None`: there was none in this part.
     pub begin: Option<Place>,
     /// The thread that the switch named.
@@ -22,10 +22,10 @@ pub struct Run<A, B, R> {
     /// Calls that cross its ends.
     pub summary: Summary<A, B>,
     /// Calls that do not.
-    pub rows: R,
+    pub counted: C,
 }
 
-impl<A, B, R: Default> Default for Run<A, B, R> {
+impl<A, B, C: Default> Default for Run<A, B, C> {
     fn default() -> Self {
         Self {
             begin: None,
@@ -33,16 +33,16 @@ impl<A, B, R: Default> Default for Run<A, B, R> {
             comm: Comm::default(),
             said: None,
             summary: Summary::default(),
-            rows: R::default(),
+            counted: C::default(),
         }
     }
 }
 
 /// What lanes tell of calls and of who makes them.
 #[derive(Clone, Debug)]
-pub enum Note<A, B, R> {
+pub enum Note<A, B, C> {
     /// A run ends.
-    Run(RunEnd<A, B, R>),
+    Run(RunEnd<A, B, C>),
     /// A thread is made.
     Fork {
         /// Where.
@@ -62,8 +62,8 @@ pub enum Note<A, B, R> {
 }
 
 /// The end of a run.
-#[derive(Clone, Debug)]
-pub struct RunEnd<A, B, R> {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RunEnd<A, B, C> {
     /// The thread.
     pub key: ThreadKey,
     /// The CPU.
@@ -73,11 +73,11 @@ pub struct RunEnd<A, B, R> {
     /// The thread dies with it.
     pub is_dead: bool,
     /// What happened in it.
-    pub run: Run<A, B, R>,
+    pub run: Run<A, B, C>,
 }
 
 /// What is said of a thread.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Told {
     /// The thread.
     pub key: ThreadKey,
@@ -101,9 +101,9 @@ pub struct CallLane<'a, W: Watch> {
     totals: W::Totals,
 }
 
-type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
+type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 type CpuRun<W> = (u32, RunOf<W>);
-type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Rows>;
+type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 
 /// What stands for the thread of a CPU that nobody knows.
 #[must_use]
@@ -167,14 +167,14 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let entry = Entry { call, place: self.now, cpu, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: None, open: Some(entry), is_touched: true };
-            self.single(meaning, cpu, summary, W::Rows::default(), notes);
+            self.single(meaning, cpu, summary, W::Run::default(), notes);
             return;
         }
         self.said(meaning, at);
         let Self { watch, totals, cpus, .. } = self;
         let run = &mut cpus[at].1;
         if let Some(lost) = run.summary.enter(entry) {
-            watch.settle(totals, &mut run.rows, super::Outcome::LostEntry(lost), true);
+            watch.settle_in_run(totals, &mut run.counted, super::Outcome::LostEntry(lost));
         }
     }
 
@@ -192,15 +192,15 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let exit = Exit { call, place: self.now, cpu, ret, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: Some(exit), open: None, is_touched: true };
-            self.single(meaning, cpu, summary, W::Rows::default(), notes);
+            self.single(meaning, cpu, summary, W::Run::default(), notes);
             return;
         }
         self.said(meaning, at);
         let Self { watch, totals, cpus, facts, .. } = self;
         let run = &mut cpus[at].1;
-        let rows = &mut run.rows;
+        let counted = &mut run.counted;
         let is_certain = |begin, end| !touches(&facts.holes, begin, end);
-        run.summary.exit(exit, |met| watch.settle(totals, rows, met.outcome(is_certain), true));
+        run.summary.exit(exit, |met| watch.settle_in_run(totals, counted, met.outcome(is_certain)));
     }
 
     /// Keeps what an event's context says of its thread's process.
@@ -213,8 +213,19 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
         run.said = meaning.event.small_context(TID).zip(meaning.event.small_context(PID));
         if let Some((tid, pid)) = run.said.filter(|said| said.0 > 0) {
-            self.watch.says(&mut self.totals, self.now, ThreadKey { host: self.facts.host, tid }, pid);
+            self.watch.says(&mut run.counted, self.now, tid, pid);
         }
+    }
+
+    /// The CPU, if what comes is the first thing in its run that waits for the thread; and where it comes.
+    #[inline]
+    pub fn begins_to_wait(&mut self, meaning: &Meaning<'_>) -> Option<(u32, Place)> {
+        if self.settings.is_by_context {
+            return None;
+        }
+        let (cpu, at) = self.at(meaning);
+        let run = &self.cpus[at].1;
+        (!run.summary.is_touched && self.watch.is_empty(&run.counted)).then_some((cpu, self.now))
     }
 
     /// Something else happens to the thread that runs.
@@ -222,16 +233,16 @@ impl<'a, W: Watch> CallLane<'a, W> {
         &mut self,
         meaning: &Meaning<'_>,
         notes: &mut Notes<N>,
-        act: impl FnOnce(Place, &mut W::Rows),
+        act: impl FnOnce(Place, &mut W::Run),
     ) {
         let (cpu, at) = self.at(meaning);
         if self.settings.is_by_context {
-            let mut rows = W::Rows::default();
-            act(self.now, &mut rows);
-            self.single(meaning, cpu, Summary::default(), rows, notes);
+            let mut counted = W::Run::default();
+            act(self.now, &mut counted);
+            self.single(meaning, cpu, Summary::default(), counted, notes);
         } else {
             self.said(meaning, at);
-            act(self.now, &mut self.cpus[at].1.rows);
+            act(self.now, &mut self.cpus[at].1.counted);
         }
     }
 
@@ -241,7 +252,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         meaning: &Meaning<'_>,
         cpu: u32,
         summary: Summary<W::Entry, W::Exit>,
-        rows: W::Rows,
+        mut counted: W::Run,
         notes: &mut Notes<N>,
     ) {
         let place = self.now;
@@ -250,10 +261,10 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let key = tid.map_or(unknown_key(host, cpu), |tid| ThreadKey { host, tid });
         let said = tid.zip(meaning.event.small_context(PID));
         let comm = meaning.event.comm(&meaning.event.class.context[COMM]);
-        if let Some((_, pid)) = said {
-            self.watch.says(&mut self.totals, place, key, pid);
+        if let Some((tid, pid)) = said {
+            self.watch.says(&mut counted, place, tid, pid);
         }
-        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, rows };
+        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, counted };
         notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }).into());
     }
 
@@ -268,7 +279,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
-        if run.summary.is_touched || is_dead || run.begin.is_none() || !run.rows.is_empty() {
+        if run.summary.is_touched || is_dead || run.begin.is_none() || !self.watch.is_empty(&run.counted) {
             let mut run = std::mem::take(run);
             run.comm = meaning.comm(switch::PREV_COMM);
             let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };

@@ -1,25 +1,38 @@
 //! Lives of one thread number in a part of a trace: what came between its borders.
 //!
 //! ```text
-//! tid 7     ═══ before ═══x death     fork ═══════════════ still there
-//!           life, no border           life, border: one for a death and the fork after it
+//! tid 7     ═══ before ═══x death   fork ═══ a ═══ fork ═══ b ═══x death   fork ═══ c ═══
+//!           early                        over        before                     current
 //! ```
+//!
+//! Borders (deaths, forks) are seen in the part, so what is between two of them is known when the second one is there;
+//! but a thread whose number is given away may still be on a CPU. So a life is *over* one border later: it is given away and
+//! forgotten. What comes before the first border goes on in the part before (`early`, and `late` for what is known of it
+//! behind the border). Where it may have died with a run of which only the part before knows whether it was its own, all that
+//! follows waits too, as it came (`deferred`). And a life with such a run waits until the part before says where that
+//! began (`stuck`).
 
 use serde::{Deserialize, Serialize};
 
+use super::lane::{Run, RunEnd, Told};
 use super::{Place, Summary};
 use crate::Comm;
+use crate::threads::ThreadKey;
 
 /// Where a CPU is: its lane, and its number.
 pub type CpuAt = (u32, u32);
 
-/// What is known of a life.
+/// What is known of a life: of entries `A`, exits `B`, runs `C` and rows `R`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Life<A, B, R> {
+pub struct Life<A, B, C, R> {
     /// What it began with; `None`: it may have begun before.
     pub border: Option<Border>,
-    /// Its runs, in the order of their ends.
-    pub pieces: Vec<Piece<A, B, R>>,
+    /// What it ended with.
+    pub end: Option<Border>,
+    /// Its runs up to the last one that began before the part.
+    pub earlier: Vec<Piece<A, B, C>>,
+    /// Its runs behind those, in the order of their ends.
+    pub summary: Summary<A, B>,
     /// What was counted of it, but for heads.
     pub rows: R,
     /// Its name as switches have it.
@@ -41,24 +54,20 @@ pub struct Border {
     pub place: Place,
     /// The life before was seen to end.
     pub is_death: bool,
-    /// It counts only if the head of this CPU is a run of the life before, which was the last then.
-    pub head: Option<CpuAt>,
 }
 
 /// Runs that nothing can come between any more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Piece<A, B, R> {
+pub enum Piece<A, B, C> {
     /// What they mean to others.
-    pub summary: Summary<A, B>,
-    /// It is one run that began before this part.
-    pub head: Option<Box<Head>>,
-    /// What was counted of it, if it is a head.
-    pub rows: R,
+    Runs(Summary<A, B>),
+    /// One run that began before this part.
+    Head(Box<Head<A, B, C>>),
 }
 
 /// A run that began before a part, and ended in it.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Head {
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Head<A, B, C> {
     /// Its CPU.
     pub at: CpuAt,
     /// Its end.
@@ -69,14 +78,98 @@ pub struct Head {
     pub said: Option<(i32, i32)>,
     /// Something was about the thread.
     pub is_seen: bool,
+    /// What it means to others.
+    pub summary: Summary<A, B>,
+    /// What was counted of it.
+    pub counted: C,
 }
 
-impl<A, B, R: Default> Life<A, B, R> {
+/// All lives of a thread number.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Lives<A, B, C, R> {
+    /// The thread.
+    pub key: ThreadKey,
+    /// The first one, which may have begun before the part.
+    pub early: Option<Life<A, B, C, R>>,
+    /// What came behind its death with a head, if that was its own.
+    pub deferred: Vec<Deferred<A, B, C, R>>,
+    /// The first border that is certain.
+    pub first: Option<Border>,
+    /// What the first life behind that begins with: the same, or a fork behind a death.
+    pub begin: Option<Border>,
+    /// Runs that ended behind that, of the life before it.
+    pub late: Option<Box<Life<A, B, C, R>>>,
+    /// How many lives behind that border are over, or are the one before the last.
+    pub over: u32,
+    /// Lives that are over but for their heads.
+    pub stuck: Vec<Stuck<A, B, C, R>>,
+    /// The one before the last.
+    pub before: Option<Life<A, B, C, R>>,
+    /// The last one, behind the last border that is certain.
+    pub current: Option<Life<A, B, C, R>>,
+}
+
+/// A life that is over but for its heads.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Stuck<A, B, C, R> {
+    /// Its place among the lives behind the first border.
+    pub number: u32,
+    /// Where the next one begins.
+    pub until: Place,
+    /// What is known.
+    pub life: Life<A, B, C, R>,
+}
+
+/// What comes when it is not known who lives.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Deferred<A, B, C, R> {
+    /// The thread dies with a run, if that is of its last life.
+    Death {
+        /// The run's CPU.
+        at: CpuAt,
+        /// Where it began; `None`: before the part.
+        begin: Option<Place>,
+        /// Where it ends.
+        place: Place,
+    },
+    /// A run ends; something was about the thread, even if there was no call.
+    Run(Box<RunEnd<A, B, C>>, bool),
+    /// Something is said of the thread.
+    Told(Place, Told),
+    /// What the life does that is the last one then.
+    Life(Box<Life<A, B, C, R>>),
+}
+
+/// Whose a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// The first one, while there is no border that is certain.
+    Early,
+    /// The one before the first border that is certain.
+    Late,
+    /// The one before the last.
+    Before,
+    /// The last one.
+    Current,
+}
+
+impl<A, B, C> Head<A, B, C> {
+    /// The end of the same run, as it was noted.
+    pub fn end_of(self, key: ThreadKey) -> RunEnd<A, B, C> {
+        let Self { at, end, comm, said, summary, counted, .. } = self;
+        let run = Run { begin: None, next: 0, comm, said, summary, counted };
+        RunEnd { key, cpu: at.1, place: end, is_dead: false, run }
+    }
+}
+
+impl<A, B, C, R: Default> Life<A, B, C, R> {
     /// A life that begins with a border.
     pub fn new(border: Option<Border>) -> Self {
         Self {
             border,
-            pieces: Vec::new(),
+            end: None,
+            earlier: Vec::new(),
+            summary: Summary::default(),
             rows: R::default(),
             comm: None,
             told: None,
@@ -86,6 +179,21 @@ impl<A, B, R: Default> Life<A, B, R> {
         }
     }
 
+    /// Another life begins, in the memory of one that was given away.
+    pub fn begin_anew(&mut self, border: Border) {
+        let (earlier, rows) = (std::mem::take(&mut self.earlier), std::mem::take(&mut self.rows));
+        *self = Self { earlier, rows, ..Self::new(Some(border)) };
+    }
+
+    /// Adds a run of which the part before knows more.
+    pub fn push_head(&mut self, head: Head<A, B, C>) {
+        let before = std::mem::take(&mut self.summary);
+        self.earlier.extend(before.is_touched.then_some(Piece::Runs(before)));
+        self.earlier.push(Piece::Head(Box::new(head)));
+    }
+}
+
+impl<A, B, C, R> Life<A, B, C, R> {
     /// Keeps what was said last of its name and process.
     pub fn tell(&mut self, other: &Self) {
         latest(&mut self.comm, other.comm);
@@ -94,10 +202,9 @@ impl<A, B, R: Default> Life<A, B, R> {
         self.is_forked |= other.is_forked;
         self.is_seen |= other.is_seen;
     }
-}
 
-impl<A, B, R> Life<A, B, R> {
     /// Keeps what a run says of it.
+    #[inline]
     pub fn ran(&mut self, tid: i32, end: Place, comm: Comm, said: Option<(i32, i32)>, is_seen: bool) {
         latest(&mut self.comm, (!comm.is_empty()).then_some((end, comm)));
         latest(&mut self.pid, said.filter(|said| said.0 == tid).map(|said| (end, said.1)));
@@ -105,25 +212,82 @@ impl<A, B, R> Life<A, B, R> {
     }
 }
 
+impl<A, B, C, R: Default> Lives<A, B, C, R> {
+    /// Nothing is known yet.
+    pub fn new(key: ThreadKey) -> Self {
+        Self {
+            key,
+            early: None,
+            deferred: Vec::new(),
+            first: None,
+            begin: None,
+            late: None,
+            over: 0,
+            stuck: Vec::new(),
+            before: None,
+            current: None,
+        }
+    }
+
+    /// Whose a run is that began there; `None`: before the part.
+    #[inline]
+    pub fn whose(&self, begin: Option<Place>) -> Whose {
+        match &self.current {
+            None => Whose::Early,
+            Some(current) if begin >= current.border.map(|border| border.place) => Whose::Current,
+            Some(_) if self.before.is_some() => Whose::Before,
+            Some(_) => Whose::Late,
+        }
+    }
+
+    /// One of them; the first one is made if there is none.
+    #[inline]
+    pub fn life(&mut self, whose: Whose) -> &mut Life<A, B, C, R> {
+        match (whose, &mut self.current, &mut self.before) {
+            (Whose::Current, Some(current), _) => current,
+            (Whose::Before, _, Some(before)) => before,
+            (Whose::Late, ..) => self.late.get_or_insert_with(|| Box::new(Life::new(None))),
+            _ => self.early.get_or_insert_with(|| Life::new(None)),
+        }
+    }
+
+    /// The last life.
+    #[inline]
+    pub fn last(&mut self) -> &mut Life<A, B, C, R> {
+        self.life(if self.current.is_some() { Whose::Current } else { Whose::Early })
+    }
+
+    /// Whether what comes has to wait.
+    #[inline]
+    pub fn defers(&self) -> bool {
+        !self.deferred.is_empty() && self.current.is_none()
+    }
+
+    /// Something is said of the life that is not over.
+    #[inline]
+    pub fn tell(&mut self, place: Place, told: &Told) {
+        if self.defers() {
+            self.deferred.push(Deferred::Told(place, *told));
+            return;
+        }
+        let life = self.last();
+        life.is_seen = true;
+        latest(&mut life.told, (!told.comm.is_empty()).then_some((place, told.comm)));
+        latest(&mut life.pid, told.pid.map(|pid| (place, pid)));
+    }
+
+    /// Whether it is the last one.
+    pub fn is_last(&self, whose: Whose) -> bool {
+        whose == Whose::Current || self.current.is_none()
+    }
+}
+
 /// Keeps what is said later.
+#[inline]
 pub fn latest<T: Copy>(known: &mut Option<(Place, T)>, other: Option<(Place, T)>) {
     if let Some(new) = other
         && known.is_none_or(|known| known.0 <= new.0)
     {
         *known = other;
     }
-}
-
-/// The life in which a place is: the last whose border is not behind it; the first one is made if there is none.
-pub fn life_at<A, B, R: Default>(lives: &mut Vec<Life<A, B, R>>, place: Option<Place>) -> usize {
-    let is_before = |life: &Life<A, B, R>| match (life.border, place) {
-        (None, _) => true,
-        (Some(_), None) => false,
-        (Some(border), Some(place)) => border.place <= place,
-    };
-    let before = lives.partition_point(is_before);
-    if before == 0 {
-        lives.insert(0, Life::new(None));
-    }
-    before.saturating_sub(1)
 }

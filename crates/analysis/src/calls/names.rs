@@ -104,6 +104,12 @@ impl CallNames {
 }
 
 impl CallId {
+    /// The one of the names at this place.
+    #[must_use]
+    pub fn at(place: usize) -> Self {
+        Self(place as u32)
+    }
+
     /// Its place, if it is one of the names.
     #[must_use]
     pub fn place(self) -> Option<usize> {

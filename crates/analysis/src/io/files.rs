@@ -3,10 +3,11 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::rows::{Act, Limits, Logged, Slow, Sums, Target};
+use super::ops::Category;
+use super::over::{Over, SlowUse};
+use super::rows::{Act, Limits, Logged, Slow, Sums, Target, Use, Whole};
 use crate::calls::Place;
 use crate::names::{Interner, NameId};
-use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
 
 /// What an operation concerns.
@@ -50,7 +51,7 @@ struct File {
 }
 
 /// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kinds {
     pub(super) read: [u64; 2],
     pub(super) write: [u64; 2],
@@ -62,17 +63,18 @@ struct Current {
     pid: Option<i32>,
     /// What the fds of the call that it is in were when it was entered.
     looked: [Option<(FileKey, Kind)>; 2],
-    /// Bytes since a place.
-    since: Option<Place>,
-    kinds: Kinds,
+    /// What waits to be told whose life it is of.
+    pieces: Vec<Piece>,
+    /// What comes is of the last one of those.
+    is_going_on: bool,
 }
 
-/// An operation that took long, and its file.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct SlowUse {
-    pub(super) slow: Slow,
-    pub(super) key: ThreadKey,
-    pub(super) file: Option<FileKey>,
+/// What a thread used since a place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Piece {
+    since: Place,
+    kinds: Kinds,
+    slow: Vec<(Slow, Option<FileKey>)>,
 }
 
 /// What fds were, up to some place in time.
@@ -81,11 +83,11 @@ pub struct Files {
     pub(super) names: Interner,
     tables: HashMap<Owner, HashMap<i32, File>>,
     threads: HashMap<ThreadKey, Current>,
-    /// Of lives that may be over: the bytes, since when.
-    past: Vec<(ThreadKey, Place, Kinds)>,
     pub(super) rows: HashMap<FileKey, Sums>,
-    pub(super) slow: Ranking<SlowUse>,
 }
+
+/// Room for candidates for the slowest operations beyond those that are asked for.
+const CANDIDATES: usize = 64;
 
 impl Kinds {
     pub(super) fn add(&mut self, other: &Self) {
@@ -98,44 +100,55 @@ impl Kinds {
 }
 
 impl Files {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new() -> Self {
         Self {
             names: Interner::default(),
             tables: HashMap::default(),
             threads: HashMap::default(),
-            past: Vec::new(),
             rows: HashMap::default(),
-            slow: Ranking::new(Some(limits.slow)),
         }
     }
 
     /// Does again what was logged; in the order of places.
-    pub(super) fn replay<'a>(&mut self, limits: &Limits, log: impl IntoIterator<Item = &'a Logged>) {
-        for logged in log {
-            let key = logged.key;
+    pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, log: impl IntoIterator<Item = Logged>) {
+        for Logged { key, place, act } in log {
             let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
-            match &logged.act {
-                Act::Use(target, sums) => {
-                    let (file, kind) = self.target(key, *target);
+            match act {
+                Act::Use(target, used) => {
+                    let (file, kind) = self.target(key, target);
                     if is_wanted {
-                        self.rows.entry(file).or_default().add(sums);
+                        self.rows.entry(file).or_default().add(&used.sums());
+                        self.count(key, place, kind, used);
                     }
-                    self.count(key, logged.place, kind, sums);
                 }
                 Act::Slow(target, slow) => {
                     if is_wanted {
-                        self.slow(key, *target, slow);
+                        self.slow(limits, key, place, target, *slow);
                     }
                 }
-                act => self.change(key, logged.place, act, is_wanted),
+                Act::Over(whole) => self.take(&whole, place, over),
+                act => self.change(key, act, is_wanted),
             }
         }
     }
 
-    /// The bytes of each thread, by kinds of files, and where each piece of them begins.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = (ThreadKey, Place, &Kinds)> {
-        let current = self.threads.iter().filter_map(|(key, current)| Some((*key, current.since?, &current.kinds)));
-        self.past.iter().map(|(key, place, kinds)| (*key, *place, kinds)).chain(current)
+    /// A life is over: what its thread used meanwhile was its.
+    fn take(&mut self, whole: &Whole, until: Place, over: &mut Over) {
+        let mut kinds = Kinds::default();
+        let current = self.threads.get_mut(&whole.who.key).filter(|current| !current.pieces.is_empty());
+        if let Some(current) = current {
+            let is_its = |piece: &mut Piece| whole.since <= Some(piece.since) && piece.since < until;
+            for piece in current.pieces.extract_if(.., is_its) {
+                kinds.add(&piece.kinds);
+                for (slow, file) in piece.slow.into_iter().filter(|_| whole.is_wanted) {
+                    over.slow.push(slow.ns, || SlowUse { slow, file, who: whole.who });
+                }
+            }
+            current.is_going_on &= !current.pieces.is_empty();
+        }
+        if whole.is_wanted {
+            over.take(whole, &kinds);
+        }
     }
 
     fn owner(&self, key: ThreadKey) -> Owner {
@@ -163,29 +176,40 @@ impl Files {
         }
     }
 
-    fn count(&mut self, key: ThreadKey, place: Place, kind: Kind, sums: &Sums) {
-        if sums.read == 0 && sums.write == 0 || kind == Kind::Unknown {
-            return;
-        }
+    fn piece(&mut self, key: ThreadKey, place: Place) -> &mut Piece {
         let current = self.threads.entry(key).or_default();
-        current.since.get_or_insert(place);
-        let kinds = &mut current.kinds;
-        kinds.read[kind as usize] = kinds.read[kind as usize].saturating_add(sums.read);
-        kinds.write[kind as usize] = kinds.write[kind as usize].saturating_add(sums.write);
+        if !current.is_going_on {
+            current.pieces.push(Piece { since: place, kinds: Kinds::default(), slow: Vec::new() });
+            current.is_going_on = true;
+        }
+        current.pieces.last_mut().expect("one goes on")
     }
 
-    fn slow(&mut self, key: ThreadKey, target: Target, slow: &Slow) {
+    fn count(&mut self, key: ThreadKey, place: Place, kind: Kind, used: Use) {
+        if used.bytes == 0 || kind == Kind::Unknown {
+            return;
+        }
+        let Kinds { read, write } = &mut self.piece(key, place).kinds;
+        let bytes = if used.category == Category::Read { &mut read[kind as usize] } else { &mut write[kind as usize] };
+        *bytes = bytes.saturating_add(used.bytes);
+    }
+
+    fn slow(&mut self, limits: &Limits, key: ThreadKey, place: Place, target: Target, slow: Slow) {
         let file = match (&slow.path, target) {
             (Some(path), _) => Some(FileKey::Named(self.names.intern(path))),
             (None, Target::None) => None,
             (None, target) => Some(self.target(key, target).0),
         };
-        self.slow.push(slow.ns, || SlowUse { slow: slow.clone(), key, file });
+        let all = &mut self.piece(key, place).slow;
+        all.push((slow, file));
+        if all.len() > limits.slow.saturating_add(CANDIDATES) {
+            all.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
+            all.truncate(limits.slow);
+        }
     }
 
-    fn set(&mut self, key: ThreadKey, fd: i32, name: &[u8], kind: Kind, closes_on_exec: bool) {
+    fn set(&mut self, key: ThreadKey, fd: i32, name: NameId, kind: Kind, closes_on_exec: bool) {
         let owner = self.owner(key);
-        let name = self.names.intern(name);
         self.tables.entry(owner).or_default().insert(fd, File { name, kind, closes_on_exec });
     }
 
@@ -196,52 +220,54 @@ impl Files {
         }
     }
 
-    fn change(&mut self, key: ThreadKey, place: Place, act: &Act, is_wanted: bool) {
+    fn change(&mut self, key: ThreadKey, act: Act, is_wanted: bool) {
         match act {
             Act::Look(fd, other_fd) => {
                 let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(key, fd)));
                 self.threads.entry(key).or_default().looked = looked;
             }
             Act::Open { path, fd, is_error, closes_on_exec } => {
-                let name = self.names.intern(path);
+                let name = self.names.intern(&path);
                 if is_wanted {
-                    let sums = Sums { opens: 1, errors: u64::from(*is_error), ..Sums::default() };
+                    let sums = Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() };
                     self.rows.entry(FileKey::Named(name)).or_default().add(&sums);
                 }
                 if let Some(fd) = fd {
-                    self.set(key, *fd, path, Kind::Disk, *closes_on_exec);
+                    self.set(key, fd, name, Kind::Disk, closes_on_exec);
                 }
             }
             Act::Make { fd, is_socket, is_net, closes_on_exec } => {
-                let name: &[u8] = if *is_socket { b"socket" } else { b"pipe" };
-                self.set(key, *fd, name, if *is_net { Kind::Net } else { Kind::Unknown }, *closes_on_exec);
+                let name = self.names.intern(if is_socket { b"socket" } else { b"pipe" });
+                self.set(key, fd, name, if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec);
             }
             Act::Derive { from, fd, is_socket, closes_on_exec } => {
-                self.derive(key, *from, *fd, *is_socket, *closes_on_exec);
+                self.derive(key, from, fd, is_socket, closes_on_exec);
             }
-            Act::Close(fd) => self.unset(key, *fd),
+            Act::Close(fd) => self.unset(key, fd),
             Act::Exec => {
                 let owner = self.owner(key);
                 if let Some(table) = self.tables.get_mut(&owner) {
                     table.retain(|_, file| !file.closes_on_exec);
                 }
             }
-            Act::Fork(pid, parent_pid, parent) => self.fork(key, *pid, *parent_pid, *parent),
-            Act::Known(pid) => self.known(key, *pid),
+            Act::Fork(pid, parent_pid, parent) => self.fork(key, pid, parent_pid, parent),
+            Act::Known(pid) => self.known(key, pid),
+            Act::Said(tid, pid) => self.known(ThreadKey { tid, ..key }, pid),
             Act::Died => self.over(key),
             Act::FileState { pid, fd, path } => {
                 let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
-                let file = File { name: self.names.intern(path), kind, closes_on_exec: false };
-                self.tables.entry(Owner::Process(key.host, *pid)).or_default().insert(*fd, file);
+                let file = File { name: self.names.intern(&path), kind, closes_on_exec: false };
+                self.tables.entry(Owner::Process(key.host, pid)).or_default().insert(fd, file);
             }
-            Act::Use(..) | Act::Slow(..) => unreachable!("these change nothing; place {place:?}"),
+            Act::Use(..) | Act::Slow(..) | Act::Over(..) => unreachable!("these change nothing"),
         }
     }
 
     fn derive(&mut self, key: ThreadKey, from: i32, fd: i32, is_socket: bool, closes_on_exec: bool) {
         let file = self.file(key, from);
         if is_socket {
-            self.set(key, fd, b"socket", file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
+            let name = self.names.intern(b"socket");
+            self.set(key, fd, name, file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
             return;
         }
         let owner = self.owner(key);
@@ -260,7 +286,8 @@ impl Files {
         }
         self.over(key);
         self.tables.remove(&Owner::Thread(key));
-        self.threads.insert(key, Current { pid, ..Current::default() });
+        let current = self.threads.entry(key).or_default();
+        (current.pid, current.looked) = (pid, Default::default());
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
             && pid != parent_pid
         {
@@ -286,10 +313,8 @@ impl Files {
 
     /// What comes from now on may be of another life.
     fn over(&mut self, key: ThreadKey) {
-        if let Some(current) = self.threads.get_mut(&key)
-            && let Some(since) = current.since.take()
-        {
-            self.past.push((key, since, std::mem::take(&mut current.kinds)));
+        if let Some(current) = self.threads.get_mut(&key) {
+            current.is_going_on = false;
         }
     }
 }

@@ -36,7 +36,7 @@ pub enum Op {
 }
 
 /// What tables tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Category {
     /// Operations that make an fd.
     Open,

@@ -1,41 +1,60 @@
 //! The tables of `io`.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
 
 use super::files::{FileKey, Files, Kinds, Owner};
 use super::ops::Category;
+use super::over::{SlowUse, Who};
 use super::rows::{Sums, Totals};
 use super::{Io, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::calls::LifeView;
-use crate::calls::report::{Names, count, thread_cells, thread_columns, wants};
+use crate::calls::Bases;
+use crate::calls::report::{life_cells, thread_columns};
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
 
 /// Everything that is known.
 struct Found<'a> {
-    threads: Vec<ThreadRow>,
+    /// Most bytes first.
+    threads: Vec<(Vec<Cell>, Sums, Kinds)>,
+    /// Rows of threads that others rank above.
+    dropped: u64,
     processes: BTreeMap<(u16, Option<i32>), (Sums, Kinds)>,
     latencies: [Histogram; 4],
-    names: Names,
-    files: Cow<'a, Files>,
+    /// The slowest first.
+    slow: Vec<(&'a SlowUse, Vec<Cell>)>,
+    last: HashMap<ThreadKey, Who>,
+    files: Files,
 }
 
-/// A life: its key and number, its cells, its process, and what it did.
-struct ThreadRow {
-    life: (ThreadKey, u64),
-    cells: Vec<Cell>,
-    process: (u16, Option<i32>),
-    sums: Sums,
-    kinds: Kinds,
+/// What the numbers of lives mean.
+struct Numbers<'a> {
+    bases: &'a Bases,
+    firsts: &'a HashSet<ThreadKey>,
+}
+
+impl Numbers<'_> {
+    /// Which life of its thread somebody is, numbered before the trace was over, or when it was.
+    fn incarnation(&self, who: &Who, is_early: bool) -> u64 {
+        let base = if is_early { self.bases.get(&who.key).copied().unwrap_or(0) } else { 0 };
+        u64::from(base + who.number).saturating_sub(u64::from(!self.firsts.contains(&who.key)))
+    }
+
+    fn cells(&self, who: &Who, is_early: bool) -> Vec<Cell> {
+        life_cells(who.key, self.incarnation(who, is_early), who.comm, who.pid)
+    }
 }
 
 impl Io {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
-        let found = self.found(state);
+        let mut more = Totals::new(&self.wishes);
+        let bases = state.calls.finish(self, &mut more);
+        let files = self.files(state, &mut more, &bases);
+        let found = self.found(state, &more, &bases, files);
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
         let mut tables = Vec::new();
@@ -56,43 +75,77 @@ impl Io {
         Answer { tables }
     }
 
-    fn found<'a>(&self, state: &'a State) -> Found<'a> {
-        let mut more = Totals::default();
-        let mut names = Names::default();
-        let mut threads: Vec<ThreadRow> = Vec::new();
+    /// What fds were when the trace was over.
+    fn files(&self, state: &State, more: &mut Totals, bases: &Bases) -> Files {
+        let mut files = state.files.as_ref().map_or_else(Files::new, Files::clone);
+        let log = state.totals.sorted_log(more, bases);
+        files.replay(&self.limits, &mut more.over, log);
+        files
+    }
+
+    fn found<'a>(&self, state: &'a State, more: &'a Totals, bases: &Bases, files: Files) -> Found<'a> {
+        let numbers = Numbers { bases, firsts: &more.over.firsts };
+        let both = [(&state.totals, true), (more, false)];
         let mut latencies: [Histogram; 4] = Default::default();
-        state.calls.finish(self, &mut more, |life| {
-            names.add(&life);
-            if wants(&self.wishes, &life) {
-                if let Some(own) = &life.rows.latencies {
-                    latencies.iter_mut().zip(own.iter()).for_each(|(all, own)| all.merge_from(own));
-                }
-                threads.push(thread_row(&life));
-            }
-        });
-        for totals in [&state.totals, &more] {
-            latencies.iter_mut().zip(&totals.latencies).for_each(|(all, more)| all.merge_from(more));
-        }
-        let log = state.totals.sorted_log(&more);
-        let mut files = state.files.as_ref().map_or_else(|| Cow::Owned(Files::new(&self.limits)), Cow::Borrowed);
-        if !log.is_empty() {
-            files.to_mut().replay(&self.limits, log);
-        }
-        let places: BTreeMap<(ThreadKey, u64), usize> =
-            threads.iter().enumerate().map(|(at, row)| (row.life, at)).collect();
-        for (key, place, kinds) in files.kinds() {
-            let number = names.incarnation(key, place).unwrap_or(0);
-            if let Some(at) = places.get(&(key, number)) {
-                threads[*at].kinds.add(kinds);
-            }
-        }
         let mut processes: BTreeMap<(u16, Option<i32>), (Sums, Kinds)> = BTreeMap::new();
-        for row in &threads {
-            let (sums, kinds) = processes.entry(row.process).or_default();
-            sums.add(&row.sums);
-            kinds.add(&row.kinds);
+        let mut last = state.totals.over.last.clone();
+        for (totals, _) in both {
+            latencies.iter_mut().zip(&totals.latencies).for_each(|(all, more)| all.merge_from(more));
+            for (process, (sums, kinds)) in &totals.over.processes {
+                let (all, all_kinds) = processes.entry(*process).or_default();
+                all.add(sums);
+                all_kinds.add(kinds);
+            }
         }
-        Found { threads: unknown_together(threads), processes, latencies, names, files }
+        last.values_mut().for_each(|who| who.rebase(bases));
+        for (key, who) in &more.over.last {
+            let known = last.entry(*key).or_insert(*who);
+            if known.number <= who.number {
+                *known = *who;
+            }
+        }
+        let (threads, dropped) = self.threads(both, &numbers);
+        let slow = self.slow(both, &numbers);
+        Found { threads, dropped, processes, latencies, slow, last, files }
+    }
+
+    /// Rows of threads, and how many others there are.
+    fn threads(&self, both: [(&Totals, bool); 2], numbers: &Numbers<'_>) -> (Vec<(Vec<Cell>, Sums, Kinds)>, u64) {
+        let mut unknown: (Sums, Kinds) = Default::default();
+        let mut rows: Vec<_> = Vec::new();
+        let mut count = 0;
+        for (totals, is_early) in both {
+            unknown.0.add(&totals.over.unknown.0);
+            unknown.1.add(&totals.over.unknown.1);
+            count += totals.over.threads.count();
+            rows.extend(totals.over.threads.sorted().into_iter().map(|(_, row)| {
+                let id = Some((row.who.key, numbers.incarnation(&row.who, is_early)));
+                (rank(&row.sums), id, Some(&row.who), row.sums, row.kinds)
+            }));
+        }
+        if unknown.0 != Sums::default() {
+            count += 1;
+            rows.push((rank(&unknown.0), None, None, unknown.0, unknown.1));
+        }
+        rows.sort_unstable_by_key(|row| (row.0, row.1));
+        leave(&mut rows, self.wishes.top);
+        let dropped = count - rows.len() as u64;
+        let cells = |who: Option<&Who>, id: Option<(ThreadKey, u64)>| match who.zip(id) {
+            Some((who, (key, incarnation))) => life_cells(key, incarnation, who.comm, who.pid),
+            None => vec![Cell::Unknown, Cell::Empty],
+        };
+        (rows.into_iter().map(|(_, id, who, sums, kinds)| (cells(who, id), sums, kinds)).collect(), dropped)
+    }
+
+    fn slow<'a>(&self, both: [(&'a Totals, bool); 2], numbers: &Numbers<'_>) -> Vec<(&'a SlowUse, Vec<Cell>)> {
+        let mut slow: Vec<(&SlowUse, Vec<Cell>)> = Vec::new();
+        for (totals, is_early) in both {
+            let rows = totals.over.slow.sorted().into_iter();
+            slow.extend(rows.map(|(_, slow)| (slow, numbers.cells(&slow.who, is_early))));
+        }
+        slow.sort_by(|one, other| other.0.slow.ns.cmp(&one.0.slow.ns).then_with(|| one.0.cmp(other.0)));
+        slow.truncate(self.limits.slow);
+        slow
     }
 
     /// A number of operations or bytes: where something was lost, there may be any number more.
@@ -119,12 +172,10 @@ impl Io {
         columns.extend(sum_columns(true));
         let mut table = Table::new("per-thread", "Input and output of threads", columns);
         table.plot = Some(Plot::Bars { value: 2 });
-        let mut rows: Vec<&ThreadRow> = found.threads.iter().filter(|row| row.sums != Sums::default()).collect();
-        rows.sort_by_key(|row| (rank(&row.sums), row.life));
-        table.omitted = leave(&mut rows, self.wishes.top);
-        for row in rows {
-            let mut cells = row.cells.clone();
-            cells.extend(self.sum_cells(&row.sums, Some(&row.kinds)));
+        table.omitted = found.dropped;
+        for (thread, sums, kinds) in &found.threads {
+            let mut cells = thread.clone();
+            cells.extend(self.sum_cells(sums, Some(kinds)));
             table.rows.push(cells);
         }
         table
@@ -139,7 +190,7 @@ impl Io {
         rows.sort_by_key(|(process, (sums, _))| (rank(sums), **process));
         table.omitted = leave(&mut rows, self.wishes.top);
         for ((host, pid), (sums, kinds)) in rows {
-            let mut cells = vec![found.names.process(*host, *pid)];
+            let mut cells = vec![found.process(*host, *pid)];
             cells.extend(self.sum_cells(sums, Some(kinds)));
             table.rows.push(cells);
         }
@@ -198,54 +249,43 @@ impl Io {
         columns.extend([Column::of("ret", "Result", "result")]);
         let mut table = Table::new("slowest", "Slowest operations", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (ns, slow) in found.files.slow.sorted() {
-            let thread = found.names.thread(slow.key, slow.slow.end);
-            let name = if let Cell::Process { name, .. } = &thread { name.as_deref() } else { None };
-            if !self.wishes.wants_name(name) {
-                continue;
-            }
+        for (SlowUse { slow, file, .. }, thread) in &found.slow {
             let mut cells = vec![
-                Cell::TimeRange(Some(slow.slow.begin.time), Some(slow.slow.end.time)),
-                Cell::Duration(Bounded::exact(ns)),
-                thread,
-                found.names.incarnation(slow.key, slow.slow.end).map_or(Cell::Empty, count),
-                Cell::Syscall(self.names.name(slow.slow.call)),
+                Cell::TimeRange(Some(slow.begin.time), Some(slow.end.time)),
+                Cell::Duration(Bounded::exact(slow.ns)),
             ];
-            cells.extend(slow.file.map_or_else(|| vec![Cell::Empty; 3], |file| file_cells(found, file)));
-            cells.push(slow.slow.ret.map_or(Cell::Empty, Cell::Integer));
+            cells.extend_from_slice(thread);
+            cells.push(Cell::Syscall(self.names.name(slow.call)));
+            cells.extend(file.map_or_else(|| vec![Cell::Empty; 3], |file| file_cells(found, file)));
+            cells.push(slow.ret.map_or(Cell::Empty, Cell::Integer));
             table.rows.push(cells);
         }
         table
     }
 }
 
-fn thread_row(life: &LifeView<super::IoRows>) -> ThreadRow {
-    ThreadRow {
-        life: (life.key, life.incarnation),
-        cells: thread_cells(life),
-        process: (life.key.host, life.pid),
-        sums: life.rows.sums,
-        kinds: Kinds::default(),
+impl Found<'_> {
+    /// A process: its name is that of the last life of the thread with its number.
+    fn process(&self, host: u16, pid: Option<i32>) -> Cell {
+        let Some(pid) = pid else { return Cell::Unknown };
+        let name = self.last.get(&ThreadKey { host, tid: pid }).and_then(|who| who.comm.text());
+        Cell::Process { name, pid: Some(i64::from(pid)), tid: None }
     }
-}
 
-/// Threads that nobody knows are one row.
-fn unknown_together(threads: Vec<ThreadRow>) -> Vec<ThreadRow> {
-    let (unknown, mut known): (Vec<ThreadRow>, Vec<ThreadRow>) =
-        threads.into_iter().partition(|row| row.life.0.tid <= 0);
-    let together = unknown.into_iter().reduce(|mut all, row| {
-        all.sums.add(&row.sums);
-        all.kinds.add(&row.kinds);
-        all
-    });
-    known.extend(together);
-    known
+    /// The last life of a thread.
+    fn thread(&self, key: ThreadKey) -> Cell {
+        if key.tid <= 0 {
+            return Cell::Unknown;
+        }
+        let who = self.last.get(&key);
+        let (name, pid) = (who.and_then(|who| who.comm.text()), who.and_then(|who| who.pid));
+        Cell::Process { name, pid: pid.map(i64::from), tid: Some(i64::from(key.tid)) }
+    }
 }
 
 /// Most bytes first, then most operations.
 fn rank(sums: &Sums) -> std::cmp::Reverse<(u64, u64)> {
-    let operations = sums.reads + sums.writes + sums.opens + sums.syncs;
-    std::cmp::Reverse((sums.read.saturating_add(sums.write), operations))
+    std::cmp::Reverse((sums.bytes(), sums.operations()))
 }
 
 fn sum_columns(has_kinds: bool) -> Vec<Column> {
@@ -284,8 +324,8 @@ fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
         }
         FileKey::Fd(owner, fd) => {
             let owner = match owner {
-                Owner::Process(host, pid) => found.names.process(host, Some(pid)),
-                Owner::Thread(key) => found.names.last(key),
+                Owner::Process(host, pid) => found.process(host, Some(pid)),
+                Owner::Thread(key) => found.thread(key),
             };
             vec![Cell::Empty, Cell::Fd(i64::from(fd)), owner]
         }

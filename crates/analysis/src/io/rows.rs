@@ -6,14 +6,15 @@ use std::collections::{BTreeMap, BinaryHeap};
 use serde::{Deserialize, Serialize};
 
 use super::ops::{Category, Op};
+use super::over::{Over, Who};
 use super::{IoEntry, IoExit};
-use crate::calls::{self, CallId, Entry, Exit, Outcome, Place, Rows};
+use crate::calls::{self, Bases, CallId, Entry, Exit, LifeView, Outcome, Place};
 use crate::syscalls::errno;
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge, Wishes};
 
 /// Operations and bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Sums {
     pub(super) read: u64,
     pub(super) write: u64,
@@ -24,14 +25,18 @@ pub struct Sums {
     pub(super) errors: u64,
 }
 
-/// Operations of a run, or of a thread's life.
+/// Operations of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct IoRun {
+    rows: IoRows,
+    /// What waits for its thread.
+    acts: Vec<(Place, Act)>,
+}
+
+/// Operations of a thread's life.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IoRows {
     pub(super) sums: Sums,
-    /// What waits for its thread, by place.
-    acts: Vec<(Place, Act)>,
-    /// Candidates for the slowest ones.
-    slow: Vec<(Place, Target, Slow)>,
     /// Latencies of each category, if only some threads are asked for.
     pub(super) latencies: Option<Box<[Histogram; 4]>>,
 }
@@ -39,8 +44,8 @@ pub struct IoRows {
 /// Something that concerns files, and comes in an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Act {
-    /// Operations on a file.
-    Use(Target, Sums),
+    /// An operation on a file.
+    Use(Target, Use),
     /// One that took long.
     Slow(Target, Box<Slow>),
     /// What are these? The answer is for later.
@@ -86,6 +91,10 @@ pub enum Act {
     Fork(Option<i32>, Option<i32>, Option<ThreadKey>),
     /// The process of the thread.
     Known(i32),
+    /// The process of another thread of the same machine.
+    Said(i32, i32),
+    /// A life is over, and known whole but for its files.
+    Over(Box<Whole>),
     /// The thread's life may be over.
     Died,
     /// A file that a process had before.
@@ -97,6 +106,24 @@ pub enum Act {
         /// What it is.
         path: Box<[u8]>,
     },
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    pub(super) bytes: u64,
+    pub(super) category: Category,
+    pub(super) is_error: bool,
+}
+
+/// A life that is over, since a place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    pub(super) who: Who,
+    pub(super) since: Option<Place>,
+    pub(super) sums: Sums,
+    /// Somebody wants to know of it.
+    pub(super) is_wanted: bool,
 }
 
 /// Which file.
@@ -143,9 +170,13 @@ pub struct Traffic {
 }
 
 /// What is counted of all threads.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
     log: Vec<Logged>,
+    /// How long the log may get before it is looked whether something can be done again.
+    #[serde(skip)]
+    patience: usize,
+    pub(super) over: Over,
     /// Of each category.
     pub(super) latencies: [Histogram; 4],
     pub(super) interfaces: BTreeMap<(u16, Box<[u8]>), Traffic>,
@@ -186,6 +217,14 @@ impl Limits {
 }
 
 impl Sums {
+    pub(super) fn bytes(&self) -> u64 {
+        self.read.saturating_add(self.write)
+    }
+
+    pub(super) fn operations(&self) -> u64 {
+        self.reads + self.writes + self.opens + self.syncs
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.read = self.read.saturating_add(other.read);
         self.write = self.write.saturating_add(other.write);
@@ -197,42 +236,42 @@ impl Sums {
     }
 }
 
-impl IoRows {
-    /// Something happens that concerns files.
-    pub(super) fn act(&mut self, place: Place, act: Act) {
-        self.acts.push((place, act));
-    }
-
-    /// A file is used. What is put aside is in the order of places; an exit may come after changes that came after its
-    /// entry.
-    #[inline]
-    fn uses(&mut self, place: Place, target: Target, sums: &Sums) {
-        let mut at = self.acts.len();
-        while at > 0 && self.acts[at - 1].0 > place {
-            at -= 1;
-        }
-        let before = at.checked_sub(1).map(|at| &mut self.acts[at].1);
-        match before {
-            Some(Act::Use(known, all)) if *known == target && matches!(target, Target::Fd(_)) => all.add(sums),
-            _ => self.acts.insert(at, (place, Act::Use(target, *sums))),
+impl Use {
+    pub(super) fn sums(self) -> Sums {
+        let nothing = Sums { errors: u64::from(self.is_error), ..Sums::default() };
+        match self.category {
+            Category::Open => Sums { opens: 1, ..nothing },
+            Category::Read => Sums { read: self.bytes, reads: 1, ..nothing },
+            Category::Write => Sums { write: self.bytes, writes: 1, ..nothing },
+            Category::Sync => Sums { syncs: 1, ..nothing },
         }
     }
 }
 
-impl Rows for IoRows {
-    fn is_empty(&self) -> bool {
-        self.acts.is_empty() && self.sums == Sums::default()
+impl IoRun {
+    /// Whether nothing waits for its thread.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.acts.is_empty() && self.rows.sums == Sums::default()
     }
 
-    fn add(&mut self, later: Self) {
+    /// Something happens that concerns files.
+    #[inline]
+    pub(super) fn act(&mut self, place: Place, act: Act) {
+        self.acts.push((place, act));
+    }
+
+    /// Adds what the same run did later.
+    pub(super) fn extend(&mut self, later: Self) {
+        self.rows.add(later.rows);
+        self.acts.extend(later.acts);
+    }
+}
+
+impl IoRows {
+    /// Adds others.
+    pub(super) fn add(&mut self, later: Self) {
         self.sums.add(&later.sums);
-        for (place, act) in later.acts {
-            match act {
-                Act::Use(target, sums) => self.uses(place, target, &sums),
-                act => self.acts.push((place, act)),
-            }
-        }
-        self.slow.extend(later.slow);
         if let Some(latencies) = later.latencies {
             let own = self.latencies.get_or_insert_default();
             own.iter_mut().zip(latencies.iter()).for_each(|(own, more)| own.merge_from(more));
@@ -240,17 +279,48 @@ impl Rows for IoRows {
     }
 }
 
+impl Logged {
+    fn rebase(&mut self, bases: &Bases) {
+        if let Act::Over(whole) = &mut self.act {
+            whole.who.rebase(bases);
+        }
+    }
+}
+
+/// Acts that are logged before it is worth to put them in order.
+const PATIENCE: usize = 4096;
+
 impl Totals {
+    /// Nothing is known yet.
+    pub(super) fn new(wishes: &Wishes) -> Self {
+        Self {
+            log: Vec::new(),
+            patience: PATIENCE,
+            over: Over::new(wishes, wishes.top.unwrap_or(SLOW)),
+            latencies: Default::default(),
+            interfaces: BTreeMap::new(),
+            longest_ns: BinaryHeap::new(),
+        }
+    }
+
     /// Logs something.
     pub(super) fn log(&mut self, place: Place, key: ThreadKey, act: Act) {
         self.log.push(Logged { place, key, act });
     }
 
-    /// What is logged, in the order of time.
-    pub(super) fn sorted_log<'a>(&'a self, more: &'a Self) -> Vec<&'a Logged> {
-        let mut log: Vec<&Logged> = self.log.iter().chain(&more.log).collect();
+    /// What is logged, in the order of time; lives of these here count from these numbers on.
+    pub(super) fn sorted_log(&self, more: &Self, bases: &Bases) -> Vec<Logged> {
+        let mut log: Vec<Logged> = self.log.clone();
+        log.iter_mut().for_each(|logged| logged.rebase(bases));
+        log.extend_from_slice(&more.log);
         log.sort_by_key(|logged| logged.place);
         log
+    }
+
+    /// Whether there is much in the log.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.log.len() > self.patience
     }
 
     /// Takes what is logged before a place out of the log, in the order of time.
@@ -258,7 +328,23 @@ impl Totals {
         self.log.sort_by_key(|logged| logged.place);
         let behind = end.map_or(self.log.len(), |end| self.log.partition_point(|logged| logged.place < end));
         let rest = self.log.split_off(behind);
+        self.patience = 2 * rest.len() + PATIENCE;
         std::mem::replace(&mut self.log, rest)
+    }
+
+    /// A life is over.
+    pub(super) fn over(&mut self, wishes: &Wishes, life: LifeView<'_, IoRows>) {
+        let LifeView { key, number, comm, pid, since, until, rows } = life;
+        let who = Who { key, number, comm, pid };
+        let IoRows { sums, latencies } = std::mem::take(rows);
+        self.over.known(who);
+        let is_wanted = wishes.wants_thread(key.tid, || comm.text());
+        if let Some(latencies) = latencies.filter(|_| is_wanted) {
+            self.latencies.iter_mut().zip(latencies.iter()).for_each(|(all, own)| all.merge_from(own));
+        }
+        if sums != Sums::default() {
+            self.log(until, key, Act::Over(Box::new(Whole { who, since, sums, is_wanted })));
+        }
     }
 
     /// A packet went through an interface.
@@ -272,9 +358,13 @@ impl Totals {
         *bytes = bytes.saturating_add(length);
     }
 
-    /// Adds others.
-    pub(super) fn add(&mut self, other: Self) {
-        self.log.extend(other.log);
+    /// Adds others, whose lives count from these numbers on.
+    pub(super) fn add(&mut self, other: Self, bases: &Bases) {
+        self.over.add(other.over, bases);
+        self.log.extend(other.log.into_iter().map(|mut logged| {
+            logged.rebase(bases);
+            logged
+        }));
         self.latencies.iter_mut().zip(&other.latencies).for_each(|(own, more)| own.merge_from(more));
         for (name, more) in other.interfaces {
             let interface = self.interfaces.entry(name).or_default();
@@ -306,15 +396,14 @@ impl Totals {
 }
 
 /// Gives what a run did to its thread.
-pub(super) fn attribute(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows) {
-    totals.log.extend(rows.acts.drain(..).map(|(place, act)| Logged { place, key, act }));
-    for (place, target, slow) in rows.slow.drain(..) {
-        totals.log.push(Logged { place, key, act: Act::Slow(target, Box::new(slow)) });
-    }
+#[inline]
+pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
+    rows.add(run.rows);
+    totals.log.extend(run.acts.into_iter().map(|(place, act)| Logged { place, key, act }));
 }
 
 /// Logs what a note says of threads and processes.
-pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRows>) {
+pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRun>) {
     match note {
         calls::Note::Run(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),
         calls::Note::Run(_) => {}
@@ -331,22 +420,50 @@ pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, 
 }
 
 /// An operation that ended.
-struct Done<'a> {
+struct Done {
     op: Op,
-    entry: Option<&'a Entry<IoEntry>>,
-    exit: &'a Exit<IoExit>,
+    entry: Option<Entry<IoEntry>>,
+    exit: Exit<IoExit>,
     is_completed: bool,
     is_in_run: bool,
 }
 
-/// Counts what came of a call.
+/// Where acts go: to the run, or to the log.
+type Acts<'a> = dyn FnMut(Place, Act) + 'a;
+
+/// Counts what came of a call within a run.
+pub(super) fn settle_in_run(
+    limits: &Limits,
+    op_of: impl Fn(CallId) -> Op,
+    totals: &mut Totals,
+    run: &mut IoRun,
+    outcome: Outcome<IoEntry, IoExit>,
+) {
+    let IoRun { rows, acts } = run;
+    settle_any(limits, op_of, totals, (rows, true), outcome, &mut |place, act| acts.push((place, act)));
+}
+
+/// Counts what came of a call of a life.
 pub(super) fn settle(
     limits: &Limits,
     op_of: impl Fn(CallId) -> Op,
     totals: &mut Totals,
-    rows: &mut IoRows,
+    (key, rows): (ThreadKey, &mut IoRows),
     outcome: Outcome<IoEntry, IoExit>,
-    is_in_run: bool,
+) {
+    let mut log = std::mem::take(&mut totals.log);
+    let mut acts = |place, act| log.push(Logged { place, key, act });
+    settle_any(limits, op_of, totals, (rows, false), outcome, &mut acts);
+    totals.log = log;
+}
+
+fn settle_any(
+    limits: &Limits,
+    op_of: impl Fn(CallId) -> Op,
+    totals: &mut Totals,
+    (rows, is_in_run): (&mut IoRows, bool),
+    outcome: Outcome<IoEntry, IoExit>,
+    acts: &mut Acts<'_>,
 ) {
     let is_completed = matches!(outcome, Outcome::Completed(..));
     let (entry, exit) = match outcome {
@@ -357,15 +474,15 @@ pub(super) fn settle(
     let op = entry.as_ref().map_or_else(|| op_of(exit.call), |entry| entry.more.op);
     let is_operation = op != Op::Fcntl || entry.as_ref().is_some_and(|entry| entry.more.is_duplicate);
     let Some(category) = op.category().filter(|_| is_operation) else { return };
-    let done = Done { op, entry: entry.as_ref(), exit: &exit, is_completed, is_in_run };
-    if limits.cpus.is_empty() || limits.cpus.contains(&exit.cpu) {
-        done.count(category, rows);
-        done.time(limits, category, totals, rows);
+    let mut done = Done { op, entry, exit, is_completed, is_in_run };
+    if limits.cpus.is_empty() || limits.cpus.contains(&done.exit.cpu) {
+        done.count(category, rows, acts);
+        done.time(limits, category, totals, rows, acts);
     }
-    done.change(rows);
+    done.change(acts);
 }
 
-impl Done<'_> {
+impl Done {
     fn is_error(&self) -> bool {
         errno(self.exit.ret).is_some()
     }
@@ -379,7 +496,7 @@ impl Done<'_> {
 
     fn target(&self, is_other: bool) -> Target {
         let fd = |entry: &Entry<IoEntry>| if is_other { entry.more.other_fd } else { entry.more.fd };
-        match self.entry.and_then(fd) {
+        match self.entry.as_ref().and_then(fd) {
             None => Target::None,
             Some(fd) if self.is_in_run => Target::Fd(fd),
             Some(_) => Target::Looked { is_other },
@@ -388,43 +505,34 @@ impl Done<'_> {
 
     /// Where it takes place for its file.
     fn place(&self) -> Place {
-        self.entry.filter(|_| self.is_in_run).map_or(self.exit.place, |entry| entry.place)
+        self.entry.as_ref().filter(|_| self.is_in_run).map_or(self.exit.place, |entry| entry.place)
     }
 
-    fn count(&self, category: Category, rows: &mut IoRows) {
-        let errors = u64::from(self.is_error());
-        let bytes = self.bytes();
-        let nothing = Sums { errors, ..Sums::default() };
-        let reads = Sums { read: bytes, reads: 1, ..nothing };
-        let writes = Sums { write: bytes, writes: 1, ..nothing };
-        match (self.op, category) {
-            (Op::Both, _) => {
-                rows.sums.add(&Sums { write: bytes, writes: 1, ..reads });
-                rows.uses(self.place(), self.target(false), &reads);
-                rows.uses(self.place(), self.target(true), &writes);
+    fn count(&self, category: Category, rows: &mut IoRows, acts: &mut Acts<'_>) {
+        let (bytes, is_error) = (self.bytes(), self.is_error());
+        let used = Use { bytes, category, is_error };
+        rows.sums.add(&used.sums());
+        match self.op {
+            Op::Both => {
+                rows.sums.add(&Sums { write: bytes, writes: 1, ..Sums::default() });
+                acts(self.place(), Act::Use(self.target(false), used));
+                acts(self.place(), Act::Use(self.target(true), Use { category: Category::Write, ..used }));
             }
-            (_, Category::Read) => {
-                rows.sums.add(&reads);
-                rows.uses(self.place(), self.target(false), &reads);
-            }
-            (_, Category::Write) => {
-                rows.sums.add(&writes);
-                rows.uses(self.place(), self.target(false), &writes);
-            }
-            (_, Category::Sync) => {
-                let syncs = Sums { syncs: 1, ..nothing };
-                rows.sums.add(&syncs);
-                if self.op == Op::Sync {
-                    rows.uses(self.place(), self.target(false), &syncs);
-                }
-            }
-            (_, Category::Open) => rows.sums.add(&Sums { opens: 1, ..nothing }),
+            Op::Read | Op::Write | Op::Sync => acts(self.place(), Act::Use(self.target(false), used)),
+            _ => {}
         }
     }
 
     /// How long it took.
-    fn time(&self, limits: &Limits, category: Category, totals: &mut Totals, rows: &mut IoRows) {
-        let Some(entry) = self.entry.filter(|_| self.is_completed) else { return };
+    fn time(
+        &self,
+        limits: &Limits,
+        category: Category,
+        totals: &mut Totals,
+        rows: &mut IoRows,
+        acts: &mut Acts<'_>,
+    ) {
+        let Some(entry) = self.entry.as_ref().filter(|_| self.is_completed) else { return };
         let ns = entry.place.time.abs_diff(self.exit.place.time);
         let bytes = self.bytes();
         let is_long = (limits.min_ns..=limits.max_ns).contains(&ns);
@@ -443,31 +551,32 @@ impl Done<'_> {
             let (begin, end) = (entry.place, self.exit.place);
             let path = entry.more.path.clone();
             let slow = Slow { ns, begin, end, call: entry.call, ret: self.exit.ret, path };
-            rows.slow.push((self.place(), self.target(false), slow));
+            acts(self.place(), Act::Slow(self.target(false), Box::new(slow)));
         }
     }
 
     /// What it changes.
-    fn change(&self, rows: &mut IoRows) {
-        let Some(entry) = self.entry else { return };
+    fn change(&mut self, acts: &mut Acts<'_>) {
+        let is_error = self.is_error();
+        let Some(entry) = &mut self.entry else { return };
         let fd = self.exit.ret.filter(|&ret| ret >= 0).and_then(|ret| i32::try_from(ret).ok());
         let place = self.exit.place;
         let IoEntry { closes_on_exec, is_net, .. } = entry.more;
         match (self.op, fd) {
             (Op::Open, fd) => {
-                let path = entry.more.path.clone().unwrap_or_default();
-                rows.act(place, Act::Open { path, fd, is_error: self.is_error(), closes_on_exec });
+                let path = entry.more.path.take().unwrap_or_default();
+                acts(place, Act::Open { path, fd, is_error, closes_on_exec });
             }
-            (Op::Socket, Some(fd)) => rows.act(place, Act::Make { fd, is_socket: true, is_net, closes_on_exec }),
+            (Op::Socket, Some(fd)) => acts(place, Act::Make { fd, is_socket: true, is_net, closes_on_exec }),
             (Op::Accept | Op::Dup | Op::Fcntl, Some(fd)) => {
                 let is_socket = self.op == Op::Accept;
                 if let Some(from) = entry.more.fd {
-                    rows.act(place, Act::Derive { from, fd, is_socket, closes_on_exec });
+                    acts(place, Act::Derive { from, fd, is_socket, closes_on_exec });
                 }
             }
             (Op::Pipe, Some(_)) => {
                 for fd in self.exit.more.into_iter().flat_map(|(one, other)| [one, other]) {
-                    rows.act(place, Act::Make { fd, is_socket: false, is_net: false, closes_on_exec });
+                    acts(place, Act::Make { fd, is_socket: false, is_net: false, closes_on_exec });
                 }
             }
             _ => {}

@@ -1,61 +1,56 @@
 //! The tables of `syscalls`.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::rows::{CallRow, Detail, Others, Slow};
+use hashbrown::HashSet;
+
+use super::rows::{CallRow, Others, Slow};
+use super::totals::{Totals, Whole, Who};
 use super::{State, Syscalls};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::report::{
-    Names, count, figure_cells, figure_columns, percentile_cells, percentile_columns, thread_cells, thread_columns,
-    wants,
+    count, figure_cells, figure_columns, life_cells, percentile_cells, percentile_columns, thread_columns,
 };
-use crate::calls::{CallId, Figures, LifeView};
+use crate::calls::{Bases, CallId};
 use crate::statistics::leave;
 use crate::threads::ThreadKey;
 use crate::{Bins, Histogram, Merge};
 
-/// What is known of all calls of a name.
-#[derive(Default)]
-struct Whole {
-    figures: Figures,
-    errors: u64,
-    others: Others,
-    detail: Detail,
-}
-
-type ThreadRow = ((std::cmp::Reverse<u64>, u64, CallId), Vec<Cell>, CallRow);
-
 /// Everything that is known.
-#[derive(Default)]
-struct Found {
+struct Found<'a> {
     calls: BTreeMap<CallId, Whole>,
-    /// Rows of threads: how much time they took, who of all threads it is, its cells, the call.
-    threads: Vec<ThreadRow>,
-    /// Rows of threads that were dropped, as others rank higher.
+    /// Calls of threads, the most time first: the thread, the call, and what is known.
+    threads: Vec<(Vec<Cell>, CallId, &'a CallRow)>,
+    /// Rows of threads that others rank above.
     dropped: u64,
-    slow: Vec<(Slow, ThreadKey)>,
-    names: Names,
+    slow: Vec<(Slow, Vec<Cell>)>,
 }
 
-/// Rows of threads beyond those that are wanted, until they are sorted out.
-const SLACK: usize = 4096;
+/// What the numbers of lives mean.
+struct Numbers<'a> {
+    bases: &'a Bases,
+    firsts: &'a HashSet<ThreadKey>,
+}
 
-impl Found {
-    /// Drops rows of threads that cannot be among those that are wanted.
-    fn shorten(&mut self, top: usize, slack: usize) {
-        if self.threads.len() > top.saturating_add(slack) {
-            self.threads.retain(|row| row.2.figures.count > 0 || row.2.others() != Others::default());
-            self.threads.sort_unstable_by_key(|row| row.0);
-            self.dropped += self.threads.len().saturating_sub(top) as u64;
-            self.threads.truncate(top);
-        }
+impl Numbers<'_> {
+    /// Which life of its thread somebody is, numbered before the trace was over, or when it was.
+    fn incarnation(&self, who: &Who, is_early: bool) -> u64 {
+        let base = if is_early { self.bases.get(&who.key).copied().unwrap_or(0) } else { 0 };
+        u64::from(base + who.number).saturating_sub(u64::from(!self.firsts.contains(&who.key)))
+    }
+
+    fn cells(&self, who: &Who, is_early: bool) -> Vec<Cell> {
+        life_cells(who.key, self.incarnation(who, is_early), who.comm, who.pid)
     }
 }
 
 impl Syscalls {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
-        let found = self.found(state);
+        let mut more = Totals::new(&self.wishes);
+        let bases = state.calls.finish(self, &mut more);
+        let found = self.found(&state.totals, &more, &bases);
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
         let mut tables = Vec::new();
@@ -69,35 +64,47 @@ impl Syscalls {
         Answer { tables }
     }
 
-    fn found(&self, state: &State) -> Found {
-        let mut found = Found::default();
-        let mut totals = state.totals.clone();
-        let mut unknown: BTreeMap<CallId, CallRow> = BTreeMap::new();
-        let mut lives = 0;
-        state.calls.finish(self, &mut totals, |life| {
-            found.names.add(&life);
-            if wants(&self.wishes, &life) {
-                lives += 1;
-                life_rows(&mut found, &mut unknown, lives, &life);
-                if let Some(top) = self.wishes.top {
-                    found.shorten(top, SLACK);
-                }
-            }
-        });
-        let cells = vec![Cell::Unknown, Cell::Empty];
-        let row = |(call, row): (CallId, CallRow)| (key(&row, 0, call), cells.clone(), row);
-        found.threads.extend(unknown.into_iter().map(row));
-        found.threads.retain(|row| row.2.figures.count > 0 || row.2.others() != Others::default());
-        found.threads.sort_by_key(|row| row.0);
-        if !self.limits.is_by_thread {
-            for (call, whole) in &mut found.calls {
-                whole.detail = totals.of(*call).cloned().unwrap_or_default();
-            }
-            found.slow = totals.slowest(&self.limits);
+    /// What is known of lives that were over before the trace was, and of the others.
+    fn found<'a>(&self, over: &'a Totals, more: &'a Totals, bases: &'a Bases) -> Found<'a> {
+        let numbers = Numbers { bases, firsts: &more.firsts };
+        let mut calls: BTreeMap<CallId, Whole> = BTreeMap::new();
+        over.calls().chain(more.calls()).for_each(|(call, whole)| calls.entry(call).or_default().add(whole));
+        let (threads, dropped) = self.thread_rows(over, more, &numbers);
+        let mut slow: Vec<(Slow, Vec<Cell>)> = Vec::new();
+        for (totals, is_early) in [(over, true), (more, false)] {
+            let slowest = totals.slowest(&self.limits).into_iter();
+            slow.extend(slowest.map(|(slow, who)| (slow, numbers.cells(&who, is_early))));
         }
-        found.slow.sort_unstable_by(|one, other| other.cmp(one));
-        found.slow.truncate(self.limits.slow);
-        found
+        slow.sort_by(|one, other| other.0.cmp(&one.0));
+        slow.truncate(self.limits.slow);
+        Found { calls, threads, dropped, slow }
+    }
+
+    /// Rows of threads, and how many others there are.
+    fn thread_rows<'a>(
+        &self,
+        over: &'a Totals,
+        more: &'a Totals,
+        numbers: &Numbers<'_>,
+    ) -> (Vec<(Vec<Cell>, CallId, &'a CallRow)>, u64) {
+        let unknown = more.unknown.rows.iter().filter(|row| row.1.is_any());
+        let mut rows: Vec<_> = unknown.map(|(call, row)| (rank(row), (None, 0, *call), None, row)).collect();
+        for (totals, is_early) in [(over, true), (more, false)] {
+            rows.extend(totals.threads.sorted().into_iter().map(|(_, thread)| {
+                let incarnation = numbers.incarnation(&thread.who, is_early);
+                let id = (Some(thread.who.key), incarnation, thread.call);
+                (rank(&thread.row), id, Some(&thread.who), &thread.row)
+            }));
+        }
+        let count = over.threads.count() + more.threads.count() + more.unknown.rows.iter().filter(|row| row.1.is_any()).count() as u64;
+        rows.sort_unstable_by_key(|row| (row.0, row.1));
+        leave(&mut rows, self.wishes.top);
+        let dropped = count - rows.len() as u64;
+        let cells = |who: Option<&Who>, incarnation| match who {
+            Some(who) => life_cells(who.key, incarnation, who.comm, who.pid),
+            None => vec![Cell::Unknown, Cell::Empty],
+        };
+        (rows.into_iter().map(|(_, id, who, row)| (cells(who, id.1), id.2, row)).collect(), dropped)
     }
 
     fn syscall(&self, call: CallId) -> Cell {
@@ -105,7 +112,7 @@ impl Syscalls {
         if name.is_empty() { Cell::Empty } else { Cell::Syscall(name) }
     }
 
-    fn per_syscall(&self, found: &Found) -> Table {
+    fn per_syscall(&self, found: &Found<'_>) -> Table {
         let mut columns = vec![
             Column::new("syscall", "System call", Class::Syscall),
             Column::of("count", "Calls", "calls"),
@@ -129,7 +136,7 @@ impl Syscalls {
         table
     }
 
-    fn per_thread(&self, found: &Found) -> Table {
+    fn per_thread(&self, found: &Found<'_>) -> Table {
         let mut columns = thread_columns();
         columns.push(Column::new("syscall", "System call", Class::Syscall));
         columns.extend([Column::of("count", "Calls", "calls"), Column::of("errors", "Errors", "errors")]);
@@ -137,9 +144,8 @@ impl Syscalls {
         columns.extend(other_columns());
         let mut table = Table::new("per-thread", "System calls of threads", columns);
         table.plot = Some(Plot::Bars { value: 5 });
-        let mut rows: Vec<&ThreadRow> = found.threads.iter().collect();
-        table.omitted = leave(&mut rows, self.wishes.top) + found.dropped;
-        for ((_, _, call), thread, row) in rows {
+        table.omitted = found.dropped;
+        for (thread, call, row) in &found.threads {
             let mut cells = thread.clone();
             cells.extend([self.syscall(*call), count(row.figures.count), count(row.errors)]);
             cells.extend(figure_cells(&row.figures));
@@ -149,7 +155,7 @@ impl Syscalls {
         table
     }
 
-    fn errors(&self, found: &Found) -> Table {
+    fn errors(&self, found: &Found<'_>) -> Table {
         let columns = vec![
             Column::new("syscall", "System call", Class::Syscall),
             Column::of("errno", "Error", "errno"),
@@ -168,7 +174,7 @@ impl Syscalls {
         table
     }
 
-    fn slowest(&self, found: &Found) -> Table {
+    fn slowest(&self, found: &Found<'_>) -> Table {
         let mut columns =
             vec![Column::new("time", "Time", Class::TimeRange), Column::new("duration", "Duration", Class::Duration)];
         columns.extend(thread_columns());
@@ -176,52 +182,29 @@ impl Syscalls {
         columns.push(Column::of("ret", "Result", "result"));
         let mut table = Table::new("slowest", "Slowest system calls", columns);
         table.plot = Some(Plot::Bars { value: 1 });
-        for (slow, key) in &found.slow {
-            table.rows.push(vec![
+        for (slow, thread) in &found.slow {
+            let mut cells = vec![
                 Cell::TimeRange(Some(slow.begin.0.time), Some(slow.end.time)),
                 Cell::Duration(Bounded::exact(slow.ns)),
-                found.names.thread(*key, slow.end),
-                found.names.incarnation(*key, slow.end).map_or(Cell::Empty, count),
-                self.syscall(slow.call),
-                slow.ret.map_or(Cell::Empty, Cell::Integer),
-            ]);
+            ];
+            cells.extend_from_slice(thread);
+            cells.extend([self.syscall(slow.call), slow.ret.map_or(Cell::Empty, Cell::Integer)]);
+            table.rows.push(cells);
         }
         table
     }
 
     /// How long calls took, all of them together.
-    fn distribution(&self, found: &Found) -> Table {
+    fn distribution(&self, found: &Found<'_>) -> Table {
         let mut all = Histogram::default();
         found.calls.values().for_each(|whole| all.merge_from(&whole.detail.latency_ns));
         distribution("distribution", "How long system calls took", &all, self.wishes.bins)
     }
 }
 
-/// By how much time calls took, then by who made them.
-fn key(row: &CallRow, life: u64, call: CallId) -> (std::cmp::Reverse<u64>, u64, CallId) {
-    (std::cmp::Reverse(row.figures.total), life, call)
-}
-
-/// Adds what a life did to what is known.
-fn life_rows(
-    found: &mut Found,
-    unknown: &mut BTreeMap<CallId, CallRow>,
-    number: u64,
-    life: &LifeView<super::CallRows>,
-) {
-    for (call, row) in life.rows.rows() {
-        let whole = found.calls.entry(*call).or_default();
-        whole.figures.add(&row.figures);
-        whole.errors += row.errors;
-        whole.others.add(&row.others());
-        row.detail.iter().for_each(|detail| whole.detail.add(detail));
-        if life.key.tid <= 0 {
-            unknown.entry(*call).or_default().add(row);
-        } else {
-            found.threads.push((key(row, number, *call), thread_cells(life), row.clone()));
-        }
-    }
-    found.slow.extend(life.rows.slow().iter().map(|slow| (*slow, life.key)));
+/// The most time first.
+fn rank(row: &CallRow) -> Reverse<u64> {
+    Reverse(row.figures.total)
 }
 
 /// A histogram as a table.
@@ -241,12 +224,6 @@ pub(crate) fn distribution(class: &'static str, title: &str, histogram: &Histogr
         table.rows.push(vec![low, high, Cell::Count(bin.count)]);
     }
     table
-}
-
-impl Whole {
-    fn is_any(&self) -> bool {
-        self.figures.count > 0 || self.others != Others::default()
-    }
 }
 
 fn other_columns() -> [Column; 4] {

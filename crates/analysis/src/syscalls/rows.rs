@@ -1,22 +1,62 @@
-//! What is counted of calls: for each thread little, for each call everything, and the slowest ones.
+//! What is counted of calls: of a run a few records, of a thread's life a row for each call.
+//!
+//! ```text
+//! run: [read 12 µs] [read 3 µs] [futex -110]  ──count──>  life: read 2 × ... futex 1 × ...  ──over──>  totals
+//! ```
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::Limits;
-use crate::calls::{CallId, Entry, Exit, Figures, Outcome, Place, Rows};
-use crate::threads::ThreadKey;
+use super::totals::Totals;
+use crate::calls::{CallId, Entry, Exit, Figures, Outcome, Place};
 use crate::{Histogram, Merge};
 
-/// Calls of a run, or of a thread's life.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Calls of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CallRun {
+    count: u8,
+    /// The first ones; most runs have no more.
+    few: [Record; FEW],
+    /// The others.
+    many: Option<Box<CallRows>>,
+    /// Candidates for the slowest ones; most calls are none.
+    slow: Option<Box<Vec<Slow>>>,
+}
+
+/// Calls that a run keeps one by one: half of all runs have fewer, and a note is still small.
+const FEW: usize = 6;
+
+/// A call, as far as its thread's row is concerned.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct Record {
+    ns: u64,
+    call: CallId,
+    /// 0: none.
+    errno: u16,
+    fate: Fate,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+enum Fate {
+    Completed,
+    BeganBefore,
+    ChildReturns,
+    NeverEnded,
+    LostInside,
+}
+
+/// Calls of a thread's life.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CallRows {
     /// By call; in the order in which they were made first.
-    rows: Vec<(CallId, CallRow)>,
+    pub(super) rows: Vec<(CallId, CallRow)>,
     /// Candidates for the slowest ones.
-    slow: Vec<Slow>,
+    pub(super) slow: Vec<Slow>,
 }
 
 /// A thread's calls of one name.
@@ -57,47 +97,102 @@ pub struct Slow {
     pub(super) ret: Option<i64>,
 }
 
-/// What is counted of all threads.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Totals {
-    /// Calls with names, by their place among the names.
-    named: Vec<Detail>,
-    /// Calls without.
-    others: BTreeMap<CallId, Detail>,
-    /// The slowest ones and their threads; more of them than asked for.
-    slow: Vec<(Slow, ThreadKey)>,
-    /// How long the slowest ones took here: what is faster than all of them is none.
-    #[serde(skip)]
-    longest_ns: BinaryHeap<Reverse<u64>>,
+impl Default for Record {
+    fn default() -> Self {
+        Self { ns: 0, call: CallId::NONE, errno: 0, fate: Fate::Completed }
+    }
+}
+
+impl Record {
+    fn errno(self) -> Option<u16> {
+        (self.errno != 0).then_some(self.errno)
+    }
+}
+
+impl CallRun {
+    /// Whether there is no call.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline]
+    fn push(&mut self, limits: &Limits, record: Record) {
+        match self.few.get_mut(usize::from(self.count)) {
+            Some(place) => {
+                *place = record;
+                self.count += 1;
+            }
+            None => self.many.get_or_insert_default().count(limits, record),
+        }
+    }
+
+    fn records(&self) -> &[Record] {
+        &self.few[..usize::from(self.count)]
+    }
+
+    /// Adds what the same run did later.
+    pub(super) fn extend(&mut self, limits: &Limits, later: Self) {
+        later.records().iter().for_each(|record| self.push(limits, *record));
+        if let Some(many) = later.many {
+            self.many.get_or_insert_default().add(*many);
+        }
+        if let Some(slow) = later.slow {
+            self.slow.get_or_insert_default().extend(*slow);
+        }
+    }
 }
 
 impl CallRows {
     /// The row of a call.
     #[inline]
-    fn row(&mut self, call: CallId) -> &mut CallRow {
+    pub(super) fn row(&mut self, call: CallId) -> &mut CallRow {
         // Threads make few different calls, mostly one of the last.
-        match self.rows.iter().rposition(|row| row.0 == call) {
-            Some(at) => &mut self.rows[at].1,
-            None => {
-                if self.rows.len() == self.rows.capacity() {
-                    // There are many threads that make one call only.
-                    self.rows.reserve_exact(1 + self.rows.len() / 2);
+        let known = self.rows.iter().rposition(|row| row.0 == call);
+        let at = known.unwrap_or_else(|| {
+            self.rows.push((call, CallRow::default()));
+            self.rows.len() - 1
+        });
+        &mut self.rows[at].1
+    }
+
+    #[inline]
+    fn count(&mut self, limits: &Limits, record: Record) {
+        let row = self.row(record.call);
+        match record.fate {
+            Fate::Completed => {
+                row.figures.record(record.ns);
+                row.errors += u64::from(record.errno != 0);
+                if limits.is_by_thread {
+                    row.detail.get_or_insert_default().record(record.ns, record.errno());
                 }
-                self.rows.push((call, CallRow::default()));
-                let last = self.rows.len() - 1;
-                &mut self.rows[last].1
+            }
+            fate => row.others.get_or_insert_default().count(fate),
+        }
+    }
+
+    /// A run was this thread's.
+    #[inline]
+    pub(super) fn count_run(&mut self, limits: &Limits, run: CallRun) {
+        for record in run.records() {
+            self.count(limits, *record);
+        }
+        if let Some(many) = run.many {
+            self.add(*many);
+        }
+        if let Some(slow) = run.slow {
+            self.slow.extend(*slow);
+            if self.slow.len() > limits.slow + CANDIDATES {
+                shorten(limits, &mut self.slow);
             }
         }
     }
 
-    /// All rows.
-    pub(super) fn rows(&self) -> &[(CallId, CallRow)] {
-        &self.rows
-    }
-
-    /// Candidates for the slowest ones that were not given to the totals.
-    pub(super) fn slow(&self) -> &[Slow] {
-        &self.slow
+    /// Adds others.
+    pub(super) fn add(&mut self, later: Self) {
+        for (call, row) in &later.rows {
+            self.row(*call).add(row);
+        }
+        self.slow.extend(later.slow);
     }
 }
 
@@ -107,8 +202,9 @@ impl CallRow {
         self.others.as_deref().copied().unwrap_or_default()
     }
 
-    fn others_mut(&mut self) -> &mut Others {
-        self.others.get_or_insert_default()
+    /// Whether there is a call.
+    pub(super) fn is_any(&self) -> bool {
+        self.figures.count > 0 || self.others() != Others::default()
     }
 
     pub(super) fn add(&mut self, other: &Self) {
@@ -130,6 +226,16 @@ impl Others {
         self.never_ended += other.never_ended;
         self.lost_inside += other.lost_inside;
     }
+
+    fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Completed => {}
+            Fate::BeganBefore => self.began_before += 1,
+            Fate::ChildReturns => self.child_returns += 1,
+            Fate::NeverEnded => self.never_ended += 1,
+            Fate::LostInside => self.lost_inside += 1,
+        }
+    }
 }
 
 impl Detail {
@@ -149,147 +255,83 @@ impl Detail {
     }
 }
 
-impl Rows for CallRows {
-    fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    fn add(&mut self, later: Self) {
-        for (call, row) in &later.rows {
-            self.row(*call).add(row);
-        }
-        self.slow.extend(later.slow);
-    }
-}
-
-impl Totals {
-    #[inline]
-    fn detail(&mut self, call: CallId) -> &mut Detail {
-        match call.place() {
-            Some(place) => {
-                if self.named.len() <= place {
-                    self.named.resize_with(place + 1, Detail::default);
-                }
-                &mut self.named[place]
-            }
-            None => self.others.entry(call).or_default(),
-        }
-    }
-
-    /// What is known of a call.
-    pub(super) fn of(&self, call: CallId) -> Option<&Detail> {
-        call.place().map_or_else(|| self.others.get(&call), |place| self.named.get(place))
-    }
-
-    /// Whether a call may be one of the slowest.
-    #[inline]
-    fn is_slow(&mut self, limits: &Limits, ns: u64) -> bool {
-        if limits.slow == 0 {
-            return false;
-        }
-        if self.longest_ns.len() < limits.slow {
-            self.longest_ns.push(Reverse(ns));
-            return true;
-        }
-        let is_slow = self.longest_ns.peek().is_some_and(|shortest| ns >= shortest.0);
-        if is_slow {
-            self.longest_ns.pop();
-            self.longest_ns.push(Reverse(ns));
-        }
-        is_slow
-    }
-
-    /// The slowest calls, the slowest first.
-    pub(super) fn slowest(&self, limits: &Limits) -> Vec<(Slow, ThreadKey)> {
-        let mut slow = self.slow.clone();
-        shorten(limits, &mut slow);
-        slow
-    }
-
-    /// Adds others.
-    pub(super) fn add(&mut self, limits: &Limits, other: Self) {
-        if self.named.len() < other.named.len() {
-            self.named.resize_with(other.named.len(), Detail::default);
-        }
-        self.named.iter_mut().zip(&other.named).for_each(|(detail, more)| detail.add(more));
-        for (call, detail) in &other.others {
-            self.others.entry(*call).or_default().add(detail);
-        }
-        self.slow.extend(other.slow);
-        shorten(limits, &mut self.slow);
-    }
-}
-
 /// Leaves the slowest.
-fn shorten<T: Ord>(limits: &Limits, slow: &mut Vec<T>) {
+pub(super) fn shorten<T: Ord>(limits: &Limits, slow: &mut Vec<T>) {
     slow.sort_unstable_by(|one, other| other.cmp(one));
     slow.truncate(limits.slow);
 }
 
 /// Room for candidates beyond those that are asked for.
-const CANDIDATES: usize = 64;
-
-/// Gives a run's candidates for the slowest calls to their thread.
-pub(super) fn attribute(limits: &Limits, totals: &mut Totals, key: ThreadKey, rows: &mut CallRows) {
-    if rows.slow.is_empty() {
-        return;
-    }
-    if limits.is_by_thread {
-        if rows.slow.len() > limits.slow + CANDIDATES {
-            shorten(limits, &mut rows.slow);
-        }
-        return;
-    }
-    totals.slow.extend(rows.slow.drain(..).map(|slow| (slow, key)));
-    if totals.slow.len() > limits.slow * 2 + CANDIDATES {
-        shorten(limits, &mut totals.slow);
-    }
-}
+pub(super) const CANDIDATES: usize = 64;
 
 /// The error that a call returns, if it does.
 pub(crate) fn errno(ret: Option<i64>) -> Option<u16> {
     ret.filter(|ret| (-4095..=-1).contains(ret)).map(|ret| ret.unsigned_abs() as u16)
 }
 
-/// Counts what came of a call.
-pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
-    let (call, cpu) = match &outcome {
-        Outcome::Completed(_, exit) | Outcome::BeganBefore(exit) => (exit.call, exit.cpu),
-        Outcome::Doubtful(_, exit) | Outcome::ChildReturns(exit) | Outcome::LostExit(exit) => (exit.call, exit.cpu),
-        Outcome::LostEntry(entry) | Outcome::NeverEnded(entry) => (entry.call, entry.cpu),
-    };
-    if !limits.cpus.is_empty() && !limits.cpus.contains(&cpu) {
-        return;
+/// Counts what came of a call within a run.
+#[inline]
+pub(super) fn settle_in_run(limits: &Limits, totals: &mut Totals, run: &mut CallRun, outcome: Outcome<(), ()>) {
+    let (record, slow) = settled(limits, totals, outcome);
+    if let Some(slow) = slow {
+        run.slow.get_or_insert_default().push(slow);
     }
-    let others = match outcome {
-        Outcome::Completed(entry, exit) => return completed(limits, totals, rows, &entry, &exit),
+    if let Some(record) = record {
+        run.push(limits, record);
+    }
+}
+
+/// Counts what came of a call of a life.
+pub(super) fn settle(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+    let (record, slow) = settled(limits, totals, outcome);
+    rows.slow.extend(slow);
+    if let Some(record) = record {
+        rows.count(limits, record);
+    }
+}
+
+/// What came of a call, if that is asked for; all calls together are counted already.
+#[inline]
+fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (Option<Record>, Option<Slow>) {
+    let (call, cpu, fate) = match outcome {
+        Outcome::Completed(entry, exit) => return completed(limits, totals, &entry, &exit),
         // The exit may not say which call it is.
-        Outcome::Doubtful(entry, _) => &mut rows.row(entry.call).others_mut().lost_inside,
-        Outcome::LostEntry(_) | Outcome::LostExit(_) => &mut rows.row(call).others_mut().lost_inside,
-        Outcome::BeganBefore(_) => &mut rows.row(call).others_mut().began_before,
-        Outcome::ChildReturns(_) => &mut rows.row(call).others_mut().child_returns,
-        Outcome::NeverEnded(_) => &mut rows.row(call).others_mut().never_ended,
+        Outcome::Doubtful(entry, exit) => (entry.call, exit.cpu, Fate::LostInside),
+        Outcome::LostExit(exit) => (exit.call, exit.cpu, Fate::LostInside),
+        Outcome::LostEntry(entry) => (entry.call, entry.cpu, Fate::LostInside),
+        Outcome::BeganBefore(exit) => (exit.call, exit.cpu, Fate::BeganBefore),
+        Outcome::ChildReturns(exit) => (exit.call, exit.cpu, Fate::ChildReturns),
+        Outcome::NeverEnded(entry) => (entry.call, entry.cpu, Fate::NeverEnded),
     };
-    *others += 1;
+    if !limits.wants_cpu(cpu) {
+        return (None, None);
+    }
+    if !limits.is_by_thread {
+        totals.whole(call).others.count(fate);
+    }
+    (Some(Record { call, fate, ..Record::default() }), None)
 }
 
 #[inline]
-fn completed(limits: &Limits, totals: &mut Totals, rows: &mut CallRows, entry: &Entry<()>, exit: &Exit<()>) {
+fn completed(
+    limits: &Limits,
+    totals: &mut Totals,
+    entry: &Entry<()>,
+    exit: &Exit<()>,
+) -> (Option<Record>, Option<Slow>) {
     let ns = entry.place.time.abs_diff(exit.place.time);
-    if ns < limits.min_ns || ns > limits.max_ns {
-        return;
+    if !limits.wants_cpu(exit.cpu) || ns < limits.min_ns || ns > limits.max_ns {
+        return (None, None);
     }
+    let call = entry.call;
     let errno = errno(exit.ret);
-    let row = rows.row(entry.call);
-    row.figures.record(ns);
-    row.errors += u64::from(errno.is_some());
+    if !limits.is_by_thread {
+        let whole = totals.whole(call);
+        whole.figures.record(ns);
+        whole.errors += u64::from(errno.is_some());
+        whole.detail.record(ns, errno);
+    }
     let is_slow = limits.is_by_thread || totals.is_slow(limits, ns);
-    if limits.is_by_thread {
-        row.detail.get_or_insert_default().record(ns, errno);
-    } else {
-        totals.detail(entry.call).record(ns, errno);
-    }
-    if is_slow {
-        rows.slow.push(Slow { ns, begin: Reverse(entry.place), end: exit.place, call: entry.call, ret: exit.ret });
-    }
+    let slow = is_slow.then_some(Slow { ns, begin: Reverse(entry.place), end: exit.place, call, ret: exit.ret });
+    (Some(Record { ns, call, errno: errno.unwrap_or(0), fate: Fate::Completed }), slow)
 }

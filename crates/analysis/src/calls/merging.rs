@@ -1,0 +1,342 @@
+//! Calls of threads in the order of time: what crosses the borders of parts, and what is left when the trace ends.
+//!
+//! ```text
+//! left     tid 7 ════ a ════╡ on CPU 0            right    head of CPU 0 ╞═x dies    fork ═══ b ═══
+//! merged   tid 7 ════ a ═══════════════x dies    fork ═══ b ═══
+//! ```
+//!
+//! Lives that are over in the right part stay over; their numbers go up by those that were before, which is told
+//! ([`Bases`]) whoever keeps them.
+
+use hashbrown::HashMap;
+
+use super::lane::{Run, unknown_key};
+use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Stuck, Whose};
+use super::state::{
+    Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf,
+};
+use super::{Place, Watch};
+use crate::threads::ThreadKey;
+
+/// The run of each CPU that the left part leaves.
+type Tails<W> = HashMap<CpuAt, RunOf<W>>;
+
+/// Two parts become one.
+struct Merging<'a, W: Watch> {
+    sink: Sink<'a, W>,
+    tails: Tails<W>,
+    /// Nothing comes before the left part.
+    is_anchored: bool,
+}
+
+impl<A, B, C, R> CallState<A, B, C, R>
+where
+    A: Clone,
+    B: Clone,
+    C: Clone + Default,
+    R: Clone + Default,
+{
+    /// Adds the part that follows; how many lives were before those that were over in it.
+    pub fn merge<W>(&mut self, watch: &W, totals: &mut W::Totals, right: Self) -> Bases
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        let mut merging =
+            Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: self.is_anchored };
+        merging.cpus(&mut self.cpus, right.cpus);
+        let mut bases = Bases::default();
+        for lives in right.lives {
+            let key = lives.key;
+            let slot = self.slot(key);
+            let base = merging.lives(&mut self.lives[slot], lives);
+            if base > 0 {
+                bases.insert(key, base);
+            }
+        }
+        bases
+    }
+
+    /// Nothing comes before: runs that began before this part began with the trace.
+    pub fn anchor<W>(&mut self, watch: &W, totals: &mut W::Totals) -> Bases
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        self.is_anchored = true;
+        let mut merging = Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: true };
+        let mut bases = Bases::default();
+        for lives in &mut self.lives {
+            let known = std::mem::replace(lives, Lives::new(lives.key));
+            let base = merging.lives(lives, known);
+            if base > 0 {
+                bases.insert(lives.key, base);
+            }
+        }
+        bases
+    }
+
+    /// Gives all lives that are not over to `watch`, as if they were; in any order. Lives that are over already count from
+    /// these numbers on.
+    pub fn finish<W>(&self, watch: &W, totals: &mut W::Totals) -> Bases
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        let mut bases = Bases::default();
+        let mut merging = Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: true };
+        let mut tails = self.tails(watch);
+        for lives in &self.lives {
+            let mut all = Lives::new(lives.key);
+            let base = merging.lives(&mut all, lives.clone());
+            if base > 0 {
+                bases.insert(lives.key, base);
+            }
+            merging.finish(all, tails.remove(&lives.key).unwrap_or_default());
+        }
+        for (key, runs) in tails {
+            merging.finish(Lives::new(key), runs);
+        }
+        bases
+    }
+
+    /// Runs that have not ended, by their threads.
+    fn tails<W>(&self, watch: &W) -> HashMap<ThreadKey, Vec<&Run<A, B, C>>>
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        let mut tails: HashMap<ThreadKey, Vec<&Run<A, B, C>>> = HashMap::default();
+        for (lane, cpus) in self.cpus.iter().enumerate() {
+            let host = watch.settings().lanes[lane].host;
+            let waits = |run: &Run<A, B, C>| run.summary.is_touched || !watch.is_empty(&run.counted);
+            for (cpu, run) in cpus.iter().filter(|cpu| waits(&cpu.1)) {
+                let is_known = run.begin.is_some() && run.next > 0;
+                let key = if is_known { ThreadKey { host, tid: run.next } } else { unknown_key(host, *cpu) };
+                tails.entry(key).or_default().push(run);
+            }
+        }
+        tails
+    }
+}
+
+impl<W: Watch> Merging<'_, W> {
+    /// Runs go on in the part that follows.
+    fn cpus(
+        &mut self,
+        left: &mut [LaneRuns<W::Entry, W::Exit, W::Run>],
+        right: Vec<LaneRuns<W::Entry, W::Exit, W::Run>>,
+    ) {
+        for (lane, cpus) in right.into_iter().enumerate() {
+            for (cpu, run) in cpus {
+                let known = left[lane].iter_mut().find(|known| known.0 == cpu);
+                match known {
+                    None => left[lane].push((cpu, run)),
+                    Some((_, known)) if run.begin.is_some() => {
+                        self.tails.insert((lane as u32, cpu), std::mem::replace(known, run));
+                    }
+                    Some((_, known)) => {
+                        known.said = known.said.or(run.said);
+                        self.sink.extend(lane as u32, known, run.summary, run.counted);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds lives of a thread in the part that follows; how many were before those that were over in it.
+    fn lives(&mut self, left: &mut LivesOf<W>, right: LivesOf<W>) -> u32 {
+        if let Some(early) = right.early {
+            match left.defers() {
+                true => self.defer(left, early),
+                false => {
+                    self.go_on(left, early, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
+                }
+            }
+        }
+        right.deferred.into_iter().for_each(|deferred| self.deferred(left, deferred));
+        let (Some(first), Some(mut current)) = (right.first, right.current) else { return 0 };
+        self.sink.border(left, first);
+        if let Some(late) = right.late {
+            self.go_on(left, *late, |left| if left.before.is_some() { Whose::Before } else { Whose::Late });
+        }
+        if let Some(begin) = right.begin.filter(|begin| *begin != first) {
+            self.sink.border(left, begin);
+        }
+        let base = left.over;
+        if right.over > 0 {
+            self.sink.end_before(left);
+            left.over += right.over;
+            left.before = right.before;
+            left.before.iter_mut().for_each(|before| self.resolve(left.key, before));
+        }
+        self.resolve(left.key, &mut current);
+        left.current = Some(current);
+        self.unstick(left, base, right.stuck);
+        if right.over > 0 { base } else { 0 }
+    }
+
+    /// What is known of a life that goes on in the part that follows.
+    fn go_on(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>, whose: impl Fn(&LivesOf<W>) -> Whose) {
+        let known = left.life(whose(left));
+        known.tell(&life);
+        self.sink.watch.add(&mut known.rows, std::mem::take(&mut life.rows));
+        for piece in life.earlier {
+            match piece {
+                Piece::Head(head) => self.head(left, *head),
+                Piece::Runs(summary) => self.append(left, whose(left), summary),
+            }
+        }
+        self.append(left, whose(left), life.summary);
+    }
+
+    fn append(&mut self, lives: &mut LivesOf<W>, whose: Whose, summary: SummaryOf<W>) {
+        let key = lives.key;
+        self.sink.append(key, lives.life(whose), summary, W::Run::default());
+    }
+
+    /// Puts aside what a life does.
+    fn defer(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>) {
+        let pieces = std::mem::take(&mut life.earlier);
+        let last = std::mem::take(&mut life.summary);
+        let runs = |summary| Deferred::Life(Box::new(Life { summary, ..Life::new(None) }));
+        left.deferred.push(Deferred::Life(Box::new(life)));
+        for piece in pieces {
+            let deferred = match piece {
+                Piece::Runs(summary) => runs(summary),
+                Piece::Head(head) => {
+                    let is_seen = head.is_seen;
+                    Deferred::Run(Box::new(head.end_of(left.key)), is_seen)
+                }
+            };
+            self.deferred(left, deferred);
+        }
+        left.deferred.push(runs(last));
+    }
+
+    /// What had to wait until it is known who lives.
+    fn deferred(&mut self, left: &mut LivesOf<W>, mut deferred: DeferredOf<W>) {
+        match &mut deferred {
+            Deferred::Run(end, _) if end.run.begin.is_none() => self.join_tail(end),
+            Deferred::Death { at, begin, .. } if begin.is_none() => {
+                *begin = self.tails.get(at).and_then(|tail| tail.begin);
+            }
+            _ => {}
+        }
+        if left.defers() {
+            left.deferred.push(deferred);
+            return;
+        }
+        match deferred {
+            Deferred::Told(place, told) => left.tell(place, &told),
+            Deferred::Life(life) => {
+                self.go_on(left, *life, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
+            }
+            Deferred::Run(end, is_seen) => {
+                let is_head = end.run.begin.is_none() && !self.is_anchored;
+                let at = (end.place.lane, end.cpu);
+                self.sink.run(left, *end, is_seen, is_head.then_some(at));
+            }
+            Deferred::Death { begin, place, .. } => {
+                let whose = left.whose(begin);
+                // Where the head began before the left part too, what comes before that has the last word.
+                if begin.is_none() && !self.is_anchored && whose == Whose::Early {
+                    left.deferred.push(deferred);
+                } else if left.is_last(whose) {
+                    self.sink.border(left, Border { place, is_death: true });
+                }
+            }
+        }
+    }
+
+    /// Adds what the part before knows of a run that it did not end.
+    fn join_tail(&mut self, end: &mut EndOf<W>) {
+        let at = (end.place.lane, end.cpu);
+        let mut tail = self.tails.remove(&at).unwrap_or_default();
+        let begin = tail.begin;
+        let head = std::mem::take(&mut end.run);
+        (tail.said, tail.comm) = (tail.said.or(head.said), head.comm);
+        self.sink.extend(at.0, &mut tail, head.summary, head.counted);
+        end.run = tail;
+        self.tails.insert(at, Run { begin, ..Run::default() });
+    }
+
+    /// Adds a run that began before the part that follows.
+    fn head(&mut self, left: &mut LivesOf<W>, head: Head<W::Entry, W::Exit, W::Run>) {
+        let whose = left.whose(self.tails.get(&head.at).and_then(|tail| tail.begin));
+        let key = left.key;
+        self.head_of(key, left.life(whose), head);
+    }
+
+    /// Adds a run that began before the part that follows to its life.
+    fn head_of(
+        &mut self,
+        key: ThreadKey,
+        life: &mut LifeOf<W>,
+        head: Head<W::Entry, W::Exit, W::Run>,
+    ) {
+        let mut tail = self.tails.remove(&head.at).unwrap_or_default();
+        let begin = tail.begin;
+        let is_seen = head.is_seen || tail.summary.is_touched;
+        let said = tail.said.or(head.said);
+        self.sink.extend(head.at.0, &mut tail, head.summary, head.counted);
+        if self.is_anchored || begin.is_some() {
+            life.ran(key.tid, head.end, head.comm, said, is_seen);
+            self.sink.append(key, life, tail.summary, tail.counted);
+        } else {
+            life.push_head(Head { said, is_seen, summary: tail.summary, counted: tail.counted, ..head });
+        }
+        // Whether the thread's death counts is asked next.
+        self.tails.insert(head.at, Run { begin, ..Run::default() });
+    }
+
+    /// Lives that were over but for their heads are over, if these are known now.
+    fn unstick(
+        &mut self,
+        left: &mut LivesOf<W>,
+        base: u32,
+        stuck: Vec<Stuck<W::Entry, W::Exit, W::Run, W::Rows>>,
+    ) {
+        for Stuck { number, until, mut life } in stuck {
+            self.resolve(left.key, &mut life);
+            let number = base + number;
+            if life.earlier.is_empty() {
+                self.sink.over(left.key, number, &mut life, until);
+            } else {
+                left.stuck.push(Stuck { number, until, life });
+            }
+        }
+    }
+
+    /// Adds heads of a life to it.
+    fn resolve(&mut self, key: ThreadKey, life: &mut LifeOf<W>) {
+        if life.earlier.is_empty() {
+            return;
+        }
+        let behind = std::mem::take(&mut life.summary);
+        for piece in std::mem::take(&mut life.earlier) {
+            match piece {
+                Piece::Runs(summary) => self.sink.append(key, life, summary, W::Run::default()),
+                Piece::Head(head) => self.head_of(key, life, *head),
+            }
+        }
+        self.sink.append(key, life, behind, W::Run::default());
+    }
+
+    /// The trace ends: so do all lives.
+    fn finish(&mut self, mut lives: LivesOf<W>, tails: Vec<&RunOf<W>>) {
+        let key = lives.key;
+        for run in tails {
+            let life = lives.life(lives.whose(run.begin));
+            life.ran(key.tid, Place::LAST, run.comm, run.said, true);
+            self.sink.append(key, life, run.summary.clone(), run.counted.clone());
+        }
+        if let Some(late) = lives.late.take() {
+            self.go_on(&mut lives, *late, |_| Whose::Early);
+        }
+        if let Some(early) = lives.early.as_mut().filter(|early| early.is_seen) {
+            early.end = lives.first;
+            self.sink.over(key, 0, early, lives.first.map_or(Place::LAST, |border| border.place));
+        }
+        self.sink.end_before(&mut lives);
+        if let Some(current) = lives.current.as_mut().filter(|current| current.is_seen) {
+            self.sink.over(key, lives.over + 1, current, Place::LAST);
+        }
+    }
+}

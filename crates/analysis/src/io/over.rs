@@ -1,0 +1,121 @@
+//! What lives that are over leave: the rows that may be shown, sums of processes, names.
+
+use std::cmp::Reverse;
+
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+
+use super::files::{FileKey, Kinds};
+use super::rows::{Slow, Sums, Whole};
+use crate::calls::Bases;
+use crate::ranking::Ranking;
+use crate::threads::ThreadKey;
+use crate::{Comm, Wishes};
+
+/// A life of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Who {
+    pub(super) key: ThreadKey,
+    /// See [`crate::calls::LifeView::number`].
+    pub(super) number: u32,
+    pub(super) comm: Comm,
+    pub(super) pid: Option<i32>,
+}
+
+/// What a life did.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ThreadIo {
+    /// Of two with as many bytes, that with more operations comes first.
+    operations: Reverse<u64>,
+    pub(super) who: Who,
+    pub(super) sums: Sums,
+    pub(super) kinds: Kinds,
+}
+
+/// An operation that took long, and its file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SlowUse {
+    pub(super) slow: Slow,
+    pub(super) file: Option<FileKey>,
+    pub(super) who: Who,
+}
+
+/// What lives that are over leave.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Over {
+    /// What lives did.
+    pub(super) threads: Ranking<ThreadIo>,
+    /// By machine and process.
+    pub(super) processes: HashMap<(u16, Option<i32>), (Sums, Kinds)>,
+    /// What somebody did of whom nobody knows who it is.
+    pub(super) unknown: (Sums, Kinds),
+    pub(super) slow: Ranking<SlowUse>,
+    /// The last life of each thread.
+    pub(super) last: HashMap<ThreadKey, Who>,
+    /// Threads that were there before anything else was known of them, when the trace is over.
+    #[serde(skip)]
+    pub(super) firsts: HashSet<ThreadKey>,
+}
+
+impl Who {
+    /// Counts its number on from others.
+    pub(super) fn rebase(&mut self, bases: &Bases) {
+        self.number += bases.get(&self.key).copied().unwrap_or(0);
+    }
+}
+
+impl Over {
+    pub(super) fn new(wishes: &Wishes, slow: usize) -> Self {
+        Self {
+            threads: Ranking::new(wishes.top),
+            processes: HashMap::default(),
+            unknown: Default::default(),
+            slow: Ranking::new(Some(slow)),
+            last: HashMap::default(),
+            firsts: HashSet::default(),
+        }
+    }
+
+    /// A life is over, and this is who it was.
+    pub(super) fn known(&mut self, who: Who) {
+        if who.number == 0 {
+            self.firsts.insert(who.key);
+        }
+        let last = self.last.entry(who.key).or_insert(who);
+        if last.number <= who.number {
+            *last = who;
+        }
+    }
+
+    /// A life is over, and what files it used is known.
+    pub(super) fn take(&mut self, whole: &Whole, kinds: &Kinds) {
+        let Whole { who, sums, .. } = whole;
+        let (all, all_kinds) = self.processes.entry((who.key.host, who.pid)).or_default();
+        all.add(sums);
+        all_kinds.add(kinds);
+        if who.key.tid <= 0 {
+            self.unknown.0.add(sums);
+            self.unknown.1.add(kinds);
+        } else {
+            let row = || ThreadIo { operations: Reverse(sums.operations()), who: *who, sums: *sums, kinds: *kinds };
+            self.threads.push(sums.bytes(), row);
+        }
+    }
+
+    /// Adds others, which count from these numbers on.
+    pub(super) fn add(&mut self, other: Self, bases: &Bases) {
+        self.threads.merge_changed(other.threads, |row| row.who.rebase(bases));
+        self.slow.merge_changed(other.slow, |slow| slow.who.rebase(bases));
+        for (process, (sums, kinds)) in other.processes {
+            let (all, all_kinds) = self.processes.entry(process).or_default();
+            all.add(&sums);
+            all_kinds.add(&kinds);
+        }
+        self.unknown.0.add(&other.unknown.0);
+        self.unknown.1.add(&other.unknown.1);
+        for mut who in other.last.into_values() {
+            who.rebase(bases);
+            self.known(who);
+        }
+    }
+}
