@@ -380,15 +380,14 @@ impl Analysis for Io {
     }
 
     fn anchor(&self, state: &mut State) {
-        if state.files.is_some() {
-            return;
-        }
-        let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
-        let bases = state.calls.anchor(self, &mut state.totals);
-        state.totals.add(known, &bases);
         self.block.anchor(&mut state.block);
-        state.files = Some(Files::new());
-        state.replay(self, state.calls.settled_until(self));
+        if state.files.is_none() {
+            let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+            let bases = state.calls.anchor(self, &mut state.totals);
+            state.totals.add(known, &bases);
+            state.files = Some(Files::new());
+            state.replay(self, state.calls.settled_until(self));
+        }
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

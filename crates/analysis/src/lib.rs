@@ -195,8 +195,9 @@ pub trait Analysis: Sync {
     /// Adds what follows: of each lane the part behind those in `left`, or the first one.
     fn merge(&self, left: &mut Self::State, right: Self::State);
 
-    /// Nothing comes before this state: what it does not know of what was before, it never will. May be said of what is
-    /// merged from the left, so that it does not remember in vain; answers are the same.
+    /// Nothing comes before this state: what it does not know of what was before, it never will. Said of the first part of a
+    /// trace before its first event, so that it does not remember in vain; may be said at any time, and answers are the
+    /// same if it is not.
     fn anchor(&self, _state: &mut Self::State) {}
 
     /// The answer so far.

@@ -49,6 +49,13 @@ impl<'a, A: Analysis> Part<'a, A> {
         }
     }
 
+    /// The same for the first part of a trace.
+    pub fn first(analysis: &'a A, lanes: usize) -> Self {
+        let mut part = Self::new(analysis, lanes);
+        analysis.anchor(&mut part.state);
+        part
+    }
+
     /// Whether more events of the lane are needed before the next notes can be settled.
     #[must_use]
     pub fn is_hungry(&self, lane: usize) -> bool {

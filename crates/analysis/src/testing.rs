@@ -98,7 +98,7 @@ impl Script {
 
     /// The answer's state after reading everything as one part.
     pub fn state<A: Analysis>(&self, analysis: &A) -> A::State {
-        self.part(analysis, |_| true)
+        self.part(analysis, false, |_| true)
     }
 
     /// The state after reading parts and merging them: cut at these times, merged in the order that `merges` says. Each
@@ -119,10 +119,14 @@ impl Script {
         let spans = || bounds.windows(2).map(|pair| (pair[0], pair[1]));
         let is_in = |span: (i64, i64), time: i64| span.0 <= time && (time < span.1 || span.1 == i64::MAX);
         let mut parts: Vec<A::State> = match analysis.shape() {
-            Shape::Slice => spans().map(|span| self.part(analysis, |event| is_in(span, event.0))).collect(),
+            Shape::Slice => {
+                let is_anchored = merges(2) == 1;
+                let is_first = |span: (i64, i64)| is_anchored && span.0 == i64::MIN;
+                spans().map(|span| self.part(analysis, is_first(span), |event| is_in(span, event.0))).collect()
+            }
             Shape::Lane => (0..self.lanes.len())
                 .flat_map(|lane| spans().map(move |span| (lane, span)))
-                .map(|(lane, span)| self.part(analysis, |event| event.1 == lane && is_in(span, event.0)))
+                .map(|(lane, span)| self.part(analysis, false, |event| event.1 == lane && is_in(span, event.0)))
                 .collect(),
         };
         let through_bytes = |state: A::State| {
@@ -141,8 +145,9 @@ impl Script {
         parts.pop().expect("there is a part")
     }
 
-    fn part<A: Analysis>(&self, analysis: &A, wants: impl Fn(&(i64, usize, usize)) -> bool) -> A::State {
-        let mut part = Part::new(analysis, self.lanes.len());
+    fn part<A: Analysis>(&self, analysis: &A, is_first: bool, wants: impl Fn(&(i64, usize, usize)) -> bool) -> A::State {
+        let lanes = self.lanes.len();
+        let mut part = if is_first { Part::first(analysis, lanes) } else { Part::new(analysis, lanes) };
         let mut rows = EventRows::default();
         rows.cells.resize_with(self.classes.len(), Default::default);
         let wanted: Vec<&(i64, usize, usize)> = self.events.iter().filter(|event| wants(event)).collect();

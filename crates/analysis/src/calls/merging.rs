@@ -61,7 +61,9 @@ where
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        self.is_anchored = true;
+        if std::mem::replace(&mut self.is_anchored, true) {
+            return Bases::default();
+        }
         let mut merging = Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: true };
         let mut bases = Bases::default();
         for lives in &mut self.lives {

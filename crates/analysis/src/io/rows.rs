@@ -288,7 +288,7 @@ impl Logged {
 }
 
 /// Acts that are logged before it is worth to put them in order.
-const PATIENCE: usize = 4096;
+const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
 
 impl Totals {
     /// Nothing is known yet.

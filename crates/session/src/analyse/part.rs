@@ -81,12 +81,13 @@ impl<'a, A: Analysis> Reader<'a, A> {
         }
     }
 
-    /// Reads a part. Where `relies`, its packets must be where their times say, and all must be readable.
-    pub(super) fn read(&mut self, slice: &Slice, relies: bool) -> Result<PartRead<A::State>, Strays> {
+    /// Reads a part; the first one or another one. Where `relies`, its packets must be where their times say, and all must be
+    /// readable.
+    pub(super) fn read(&mut self, slice: &Slice, is_first: bool, relies: bool) -> Result<PartRead<A::State>, Strays> {
         self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
         self.mergers.iter_mut().flatten().for_each(Merger::restart);
         let lanes = self.prepared.lanes.len();
-        let mut part = Part::new(self.analysis, lanes);
+        let mut part = if is_first { Part::first(self.analysis, lanes) } else { Part::new(self.analysis, lanes) };
         let mut faults = Vec::new();
         loop {
             for lane in 0..lanes {

@@ -51,7 +51,7 @@ pub(super) fn read<A: Analysis>(
     }
     prepared.expect(session, progress);
     let mut reader = Reader::new(session, prepared, analysis, progress);
-    let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, false) else {
+    let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, true, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
@@ -119,7 +119,7 @@ fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
 fn serve<A: Analysis>(desk: &Mutex<Desk<A::State>>, mut reader: Reader<'_, A>, analysis: &A) {
     loop {
         let Some((number, slice)) = lock(desk).give() else { break };
-        match reader.read(&slice, true) {
+        match reader.read(&slice, number == 0, true) {
             Ok(PartRead { state, .. }) => {
                 lock(desk).done.insert(number, state);
                 merge(desk, analysis);
@@ -148,12 +148,7 @@ fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A) {
                 analysis.merge(&mut left, right);
                 left
             }
-            // The first one waits for nothing.
-            None => {
-                let mut first = right;
-                analysis.anchor(&mut first);
-                first
-            }
+            None => right,
         };
         held = lock(desk);
         held.merged = Some(merged);
