@@ -322,6 +322,12 @@ impl Analysis for Block {
         issued.anchor(|key, fate| self.decide(sums, *key, &fate));
     }
 
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        let names = std::mem::take(&mut state.sums.names);
+        state.sums = Sums { names, ..self.init().sums };
+        true
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

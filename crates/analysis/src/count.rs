@@ -148,6 +148,11 @@ impl Analysis for Count {
         }
     }
 
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        *state = self.init();
+        true
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let lost = lost_of(&self.lanes);
         let columns = vec![Column::of("count", "Count", "events"), Column::of("lost", "Lost", "events")];

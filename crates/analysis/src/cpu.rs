@@ -303,6 +303,12 @@ impl ThreadRow {
         self.last_cpu = Some(cpu);
     }
 
+    /// What was counted is forgotten; who it is, and where it runs, is not.
+    fn forget(&mut self) {
+        let Self { lives_before, running_on, comm, pid, last_cpu, prio, .. } = *self;
+        *self = Self { lives_before, running_on, comm, pid, last_cpu, prio, first_cpu: last_cpu, ..Self::default() };
+    }
+
     /// It ran on a CPU since before anything else was known of it.
     fn was_on(&mut self, cpu: u32) {
         self.migrations += u64::from(self.first_cpu.is_some_and(|first| first != cpu));
@@ -620,6 +626,17 @@ impl Analysis for Cpu {
         let State { threads, over, .. } = left;
         over.merge(right.over, |key| threads.lives_before(key, &right.threads));
         threads.merge(right.threads, |id, row| over.take(&self.wishes, id, row));
+    }
+
+    fn forget(&self, state: &mut State, at: i64) -> bool {
+        for (_, cpu) in state.cpus.iter_mut().flatten() {
+            let tail = cpu.tail.map(|(_, tid)| (at, tid));
+            let head = tail.map(|(time, prev)| Head { time, prev });
+            *cpu = CpuState { head, tail, comm: cpu.comm, ..CpuState::default() };
+        }
+        state.threads.forget(ThreadRow::forget);
+        state.over = Over::new(&self.wishes);
+        true
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

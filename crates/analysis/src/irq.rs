@@ -180,6 +180,17 @@ impl Service {
         }
     }
 
+    /// What was counted is forgotten, what is open or waits is not.
+    fn forget(&mut self) {
+        // An exit without entry did not begin before the trace any more.
+        self.first = self.first.map(|_| First::Entry);
+        if self.first_entry.is_some() {
+            self.first_raise = None;
+        }
+        (self.durations, self.waits) = (Histogram::default(), Histogram::default());
+        (self.lost_inside, self.raises) = (0, 0);
+    }
+
     fn raise(&mut self, time: i64) {
         self.raises += 1;
         let raised = if self.first_entry.is_some() { &mut self.raised } else { &mut self.first_raise };
@@ -318,6 +329,16 @@ impl Analysis for Irq {
             known.served.merge(later.served);
             known.waited.merge(later.waited);
         }
+    }
+
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        for lane in &mut state.lanes {
+            let services = std::mem::take(&mut lane.services);
+            *lane = LaneState::new(&self.wishes);
+            lane.services = services;
+            lane.services.values_mut().for_each(Service::forget);
+        }
+        true
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

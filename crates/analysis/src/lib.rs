@@ -200,6 +200,12 @@ pub trait Analysis: Sync {
     /// same if it is not.
     fn anchor(&self, _state: &mut Self::State) {}
 
+    /// A period ends at `at`, and another one begins: what was counted is forgotten, what has begun goes on. False: this
+    /// analysis cannot do that, and begins anew without knowing what was before.
+    fn forget(&self, _state: &mut Self::State, _at: i64) -> bool {
+        false
+    }
+
     /// The answer so far.
     ///
     /// # Errors

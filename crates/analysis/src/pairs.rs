@@ -395,6 +395,11 @@ impl Analysis for Pairs {
         chains.anchor(|key, fate| self.decide(sums, key, fate));
     }
 
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        state.sums = self.init().sums;
+        true
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

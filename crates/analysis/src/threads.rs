@@ -128,6 +128,14 @@ impl<R: Life> Threads<R> {
         Some(self.lives(key)?.living.as_ref()?.since)
     }
 
+    /// Lives that are over are forgotten, and what was counted of the others.
+    pub fn forget(&mut self, mut forget: impl FnMut(&mut R)) {
+        self.left.clear();
+        let living = self.lives.iter_mut().filter_map(|lives| lives.living.as_mut());
+        let rows = living.map(|living| &mut living.row);
+        rows.chain(self.lingering.values_mut().map(|(_, row)| row)).for_each(&mut forget);
+    }
+
     /// A life that may be over meanwhile; `None`: it is over, and complete.
     pub fn life(&mut self, id: ThreadId) -> Option<&mut R> {
         let is_it = |living: &&mut Living<R>| living.since == id.since;

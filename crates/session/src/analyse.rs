@@ -14,6 +14,7 @@ mod lanes;
 mod pairs;
 mod part;
 mod parts;
+mod periods;
 mod prepare;
 mod states;
 #[cfg(test)]
@@ -74,6 +75,9 @@ pub enum AnalyseFailure {
     /// Rows did not fit into memory, and could not be put aside.
     #[error(transparent)]
     Spool(#[from] SpoolError),
+    /// There are too many periods, or none.
+    #[error("{0}")]
+    Periods(String),
     /// What was found out cannot be written down.
     #[error("what CPUs and threads did cannot be written down: {0}")]
     Written(Arc<dyn std::error::Error + Send + Sync>),
@@ -96,15 +100,17 @@ pub(crate) struct Question<'a, A> {
     /// Whether events of a role and what their name says are of use.
     pub(crate) wanted: &'a (dyn Fn(Role, &str) -> bool + Sync),
     /// Makes it.
-    pub(crate) make: &'a dyn Fn(&Setup<'_>) -> A,
+    pub(crate) make: &'a (dyn Fn(&Setup<'_>) -> A + Sync),
     /// What its own events mean; other mappings say nothing of roles that it has.
     pub(crate) mapping: Option<Mapping>,
+    /// It tells periods apart by itself.
+    pub(crate) has_periods: bool,
 }
 
 impl<'a, A> Question<'a, A> {
     /// A question that needs all events of its roles.
-    pub(crate) fn new(needs: Needs, essential: &'a [Role], make: &'a dyn Fn(&Setup<'_>) -> A) -> Self {
-        Self { needs, essential, wanted: &|_, _| true, make, mapping: None }
+    pub(crate) fn new(needs: Needs, essential: &'a [Role], make: &'a (dyn Fn(&Setup<'_>) -> A + Sync)) -> Self {
+        Self { needs, essential, wanted: &|_, _| true, make, mapping: None, has_periods: false }
     }
 }
 
@@ -130,6 +136,9 @@ impl Session {
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
         let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
+        if let Some(period_ns) = options.wishes.period_ns.filter(|_| !question.has_periods) {
+            return self.analyse_periods(question, options, period_ns, (&room, progress));
+        }
         let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
         Ok(Analysed { answer: analysis.finish(&state)?, report })
     }
@@ -142,13 +151,7 @@ impl Session {
         room: &Room,
         progress: &Progress,
     ) -> Result<Found<A>, AnalyseFailure> {
-        let mappings = self.mappings_for(question, options)?;
-        let mut prepared = Prepared::new(self, question, &mappings, options);
-        if let Some(&role) = question.essential.first()
-            && !question.essential.iter().any(|&role| prepared.has(role))
-        {
-            return Err(AnalyseFailure::NoRole { role });
-        }
+        let mut prepared = self.prepare(question, options)?;
         let (mut reads, mut can_cut) = (0, true);
         loop {
             let analysis = (question.make)(&prepared.setup(&options.wishes, room));
@@ -160,6 +163,22 @@ impl Session {
                 let span_ns = span_ns(&prepared.lanes);
                 return Ok(Found { analysis, state: read.state, report, span_ns });
             }
+        }
+    }
+
+    /// What is known before reading.
+    fn prepare<A: Analysis>(
+        &self,
+        question: &Question<'_, A>,
+        options: &AnalysisOptions,
+    ) -> Result<Prepared, AnalyseFailure> {
+        let mappings = self.mappings_for(question, options)?;
+        let prepared = Prepared::new(self, question, &mappings, options);
+        match question.essential.first() {
+            Some(&role) if !question.essential.iter().any(|&role| prepared.has(role)) => {
+                Err(AnalyseFailure::NoRole { role })
+            }
+            _ => Ok(prepared),
         }
     }
 

@@ -78,7 +78,10 @@ impl AnalysisKind {
                 visit.visit(&Question::new(Irq::needs(), &roles, &|setup| Irq::new(setup)))
             }
             Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
-            Self::Rates => visit.visit(&Question::new(Rates::needs(), &[], &|setup| Rates::new(setup))),
+            Self::Rates => {
+                let make = |setup: &Setup<'_>| Rates::new(setup);
+                visit.visit(&Question { has_periods: true, ..Question::new(Rates::needs(), &[], &make) })
+            }
             Self::Gaps => visit.visit(&Question::new(Gaps::needs(), &[], &|setup| Gaps::new(setup))),
             Self::Pairs(pairs) => {
                 let options = pairs.options();
@@ -89,7 +92,7 @@ impl AnalysisKind {
             Self::Own(declaration) => {
                 let make = |setup: &Setup<'_>| Declared::new(setup, declaration);
                 let question = Question::new(Declaration::needs(wishes), &[Role::Rule], &make);
-                visit.visit(&Question { mapping: Some(declaration.mapping()), ..question })
+                visit.visit(&Question { mapping: Some(declaration.mapping()), has_periods: true, ..question })
             }
         }
     }

@@ -65,12 +65,38 @@ pub(super) fn lanes(
         add_packets(at, stream, whole.wanted[number].clone());
     }
     let mut lanes: Vec<LaneFacts> = lanes.into_iter().map(|(_, lane)| lane).collect();
-    for lane in &mut lanes {
-        let (begin, end) = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
-        lane.span_ns = lane.span_ns.map(|span| (span.0.clamp(begin, end), span.1.clamp(begin, end)));
-    }
+    let span = (whole.begin, whole.end.map_or(i64::MAX, |end| end - 1));
+    lanes.iter_mut().for_each(|lane| clamp(lane, span));
     lanes.sort_by_key(rank);
     lanes
+}
+
+/// These lanes in a span of time within theirs. What they are known to have lost before, in `before`, stays lost.
+pub(super) fn within(
+    lanes: &[LaneFacts],
+    before: &[LaneFacts],
+    streams: &[(&Arc<Trace>, &DataStream)],
+    whole: &Slice,
+) -> Vec<LaneFacts> {
+    let mut before = before.to_vec();
+    // Where it ends, another one begins.
+    let (begin, end) = (whole.begin, whole.end.unwrap_or(i64::MAX));
+    for (lane, known) in before.iter_mut().zip(lanes) {
+        lane.lost = Some(0);
+        for stream in lane.streams.clone() {
+            add_packets(lane, streams[stream].1, whole.wanted[stream].clone());
+        }
+        // Also where there is no packet: a CPU that sleeps writes none.
+        let is_there = |span: &(i64, i64)| span.0 <= end && begin <= span.1;
+        lane.span_ns = known.span_ns.filter(is_there);
+        clamp(lane, (begin, end));
+    }
+    before
+}
+
+/// Leaves of a lane's span what is asked for.
+fn clamp(lane: &mut LaneFacts, (begin, end): (i64, i64)) {
+    lane.span_ns = lane.span_ns.map(|span| (span.0.clamp(begin, end), span.1.clamp(begin, end)));
 }
 
 /// The number of a trace's machine. Traces of the same host name are of one machine.

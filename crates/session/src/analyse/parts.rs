@@ -50,6 +50,16 @@ pub(super) fn read<A: Analysis>(
         *can_cut = false;
     }
     prepared.expect(session, progress);
+    read_whole(session, prepared, analysis, progress)
+}
+
+/// Reads everything as one part, on this thread.
+pub(super) fn read_whole<A: Analysis>(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &A,
+    progress: &Progress,
+) -> Read<A::State> {
     let mut reader = Reader::new(session, prepared, analysis, progress);
     let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, true, false) else {
         unreachable!("nothing is relied on")

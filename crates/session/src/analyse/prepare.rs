@@ -25,7 +25,7 @@ use super::parts::Read;
 /// What is known before reading.
 pub(crate) struct Prepared {
     /// What events mean.
-    pub(crate) bindings: Bindings,
+    pub(crate) bindings: Arc<Bindings>,
     /// For each data stream its place in [`Bindings::streams`]; `None`: it has no events that are asked for.
     pub(crate) streams: Vec<Option<usize>>,
     /// For each data stream which of its events are read.
@@ -75,7 +75,17 @@ impl Prepared {
         let filters: Vec<Option<Arc<StreamFilter>>> = kind_of.iter().map(|kind| filters[*kind].clone()).collect();
         let whole = whole(&streams, &streams_bound, &filters, options);
         let lanes = lanes::lanes(&streams, &streams_bound, &bindings, &whole);
-        Self { bindings, streams: streams_bound, filters, lanes, whole }
+        Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole }
+    }
+
+    /// The same of a span of time within; its end is not in it. Holes of lanes before it stay.
+    pub(super) fn within(&self, session: &Session, (begin, end): (i64, i64), before: &[LaneFacts]) -> Self {
+        let streams = session.streams();
+        let span = AnalysisOptions { begin_ns: Some(begin), end_ns: Some(end - 1), ..AnalysisOptions::default() };
+        let whole = whole(&streams, &self.streams, &self.filters, &span);
+        let lanes = lanes::within(&self.lanes, before, &streams, &whole);
+        let (bindings, bound, filters) = (Arc::clone(&self.bindings), self.streams.clone(), self.filters.clone());
+        Self { bindings, streams: bound, filters, lanes, whole }
     }
 
     /// Everything will be read.

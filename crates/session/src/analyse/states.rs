@@ -258,4 +258,4 @@ impl Kept {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -23,7 +23,7 @@ event { name = "syscall_exit_read"; id = 2; fields := struct { uint64_t ret; }; 
 "#;
 
 /// A trace of a machine with two CPUs: packets of a few events each.
-fn write_trace(folder: &Path, seed: u64, events: usize) {
+pub(in crate::analyse) fn write_trace(folder: &Path, seed: u64, events: usize) {
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("metadata"), METADATA).unwrap();
     for cpu in 0..2u32 {

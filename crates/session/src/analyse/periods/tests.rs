@@ -1,0 +1,94 @@
+//! What periods add up to is what the whole trace says.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use kymo_analysis::{Bounded, Cell, Wishes};
+
+use super::*;
+use crate::analyse::states::tests::write_trace;
+use crate::{AnalysisKind, OpenOptions};
+
+/// Sums of a column, by the cells of another one.
+fn sums(answer: &Answer, class: &str, key: &str, column: &str) -> BTreeMap<String, u64> {
+    let Some(table) = answer.tables.iter().find(|table| table.class == class) else { return BTreeMap::new() };
+    let place = |name: &str| table.columns.iter().position(|column| column.name == name);
+    let (key, column) = place(key).zip(place(column)).expect("there are these columns");
+    let mut sums = BTreeMap::new();
+    for row in &table.rows {
+        if let Cell::Count(Bounded { value, .. }) | Cell::Duration(Bounded { value, .. }) = row[column] {
+            *sums.entry(format!("{:?}", row[key])).or_default() += value;
+        }
+    }
+    sums.retain(|_, sum| *sum > 0);
+    sums
+}
+
+/// Tables with a column that adds up, and what its rows are of.
+const SUMS: &[(AnalysisKind, &str, &str, &str)] = &[
+    (AnalysisKind::Count, "per-class", "name", "count"),
+    (AnalysisKind::Cpu, "per-cpu", "cpu", "busy"),
+    (AnalysisKind::Cpu, "per-cpu", "cpu", "idle"),
+    (AnalysisKind::Cpu, "per-cpu", "cpu", "switches"),
+    (AnalysisKind::Cpu, "per-thread", "thread", "run_time"),
+    (AnalysisKind::Irq, "hard", "irq", "count"),
+    (AnalysisKind::Irq, "hard", "irq", "total"),
+    (AnalysisKind::Irq, "soft", "irq", "count"),
+    (AnalysisKind::Irq, "soft", "irq", "raises"),
+];
+
+fn asked(path: &Path, kind: &AnalysisKind, threads: usize, period_ns: Option<u64>) -> Option<Answer> {
+    let options = OpenOptions { threads, ..OpenOptions::default() };
+    let session = Session::open(&[path.to_path_buf()], &options).ok()?;
+    let wishes = Wishes { period_ns, ..Wishes::default() };
+    let options = AnalysisOptions { wishes, ..AnalysisOptions::default() };
+    let asked = session.ask(kind, &options, &Progress::default());
+    asked.ok().map(|analysed| analysed.answer)
+}
+
+fn check(path: &Path, periods: &[u64]) -> usize {
+    let mut checked = 0;
+    for (kind, class, key, column) in SUMS {
+        let Some(whole) = asked(path, kind, 1, None) else { continue };
+        let wanted = sums(&whole, class, key, column);
+        for &period_ns in periods {
+            let Some(answer) = asked(path, kind, 2, Some(period_ns)) else { continue };
+            let found = sums(&answer, class, key, column);
+            // Who runs before the first switch of a CPU, only the period knows in which that is.
+            let unknown: u64 = sums(&answer, "per-cpu", "cpu", "unknown").values().sum();
+            let is_near = |wanted: &u64, found: &u64| found <= wanted && wanted - found <= unknown;
+            let is_same = match unknown {
+                0 => found == wanted,
+                _ => wanted.iter().all(|(key, wanted)| is_near(wanted, found.get(key).unwrap_or(&0))),
+            };
+            assert!(is_same, "{}: {class} {column}: {wanted:#?} became {found:#?}", path.display());
+            checked += wanted.len();
+        }
+    }
+    checked
+}
+
+#[test]
+fn periods_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    write_trace(&trace, 3, 3000);
+    assert!(check(&trace, &[9_973, 40_000, 1_000_000]) > 50);
+    let none = asked(&trace, &AnalysisKind::Cpu, 1, Some(1));
+    assert!(none.is_none(), "that would be too many");
+}
+
+#[test]
+fn periods_of_the_corpus_add_up() {
+    let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
+    let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
+    if !corpus.is_dir() {
+        println!("CORPUS ABSENT: periods of its traces not run");
+        return;
+    }
+    // Not perf's: its CPUs are told by events only, so that no period has a row for a CPU before its first one.
+    let traces = ["many-threads", "bug446190", "flipping-endianness"];
+    let traces = traces.map(|name| corpus.join("ctf/tracecompass").join(name));
+    let checked: usize = traces.iter().map(|trace| check(trace, &[33_333_333])).sum();
+    assert!(checked > 1_000, "{checked}");
+}
