@@ -10,49 +10,17 @@ Integers have 64 bits, fields that are not given are 0, texts "-" (never empty: 
 import pathlib
 import struct
 
-TEXTS = {"comm", "prev_comm", "next_comm", "parent_comm", "child_comm", "name", "filename"}
-WAKE = ("comm", "tid", "prio", "target_cpu")
-BLOCK = ("dev", "sector", "nr_sector", "rwbs")
-CLASSES = {
-    "sched_switch": ("prev_comm", "prev_tid", "prev_prio", "prev_state", "next_comm", "next_tid", "next_prio"),
-    "sched_waking": WAKE,
-    "sched_wakeup": WAKE,
-    "sched_wakeup_new": WAKE,
-    "sched_process_fork": ("parent_comm", "parent_tid", "parent_pid", "child_comm", "child_tid", "child_pid"),
-    "sched_process_exit": ("comm", "tid", "prio"),
-    "sched_process_exec": ("filename", "tid", "old_tid"),
-    "lttng_statedump_process_state": ("tid", "vtid", "pid", "vpid", "ppid", "vppid", "name"),
-    "lttng_statedump_file_descriptor": ("pid", "fd", "flags", "fmode", "filename"),
-    "syscall_entry_read": ("fd", "count"),
-    "syscall_exit_read": ("ret", "buf"),
-    "syscall_entry_write": ("fd", "buf", "count"),
-    "syscall_exit_write": ("ret",),
-    "syscall_entry_openat": ("dfd", "filename", "flags", "mode"),
-    "syscall_exit_openat": ("ret",),
-    "syscall_entry_close": ("fd",),
-    "syscall_exit_close": ("ret",),
-    "syscall_entry_dup2": ("oldfd", "newfd"),
-    "syscall_exit_dup2": ("ret",),
-    "syscall_entry_socket": ("family", "type", "protocol"),
-    "syscall_exit_socket": ("ret",),
-    "syscall_entry_fsync": ("fd",),
-    "syscall_exit_fsync": ("ret",),
-    "syscall_entry_clone": ("clone_flags", "newsp"),
-    "syscall_exit_clone": ("ret",),
-    "syscall_entry_exit_group": ("error_code",),
-    "irq_handler_entry": ("irq", "name"),
-    "irq_handler_exit": ("irq", "ret"),
-    "irq_softirq_raise": ("vec",),
-    "irq_softirq_entry": ("vec",),
-    "irq_softirq_exit": ("vec",),
-    "block_rq_insert": BLOCK,
-    "block_rq_issue": BLOCK,
-    "block_rq_complete": BLOCK,
-    "net_dev_xmit": ("skbaddr", "len", "rc", "name"),
-    "netif_receive_skb": ("skbaddr", "len", "name"),
-    "work_begin": ("key", "name"),
-    "work_end": ("key",),
-}
+EVENTS = pathlib.Path(__file__).resolve().parent.parent.parent / "tests" / "analyses" / "events.txt"
+
+
+def classes():
+    """Fields of each class of events, as events.txt lists them."""
+    lines = EVENTS.read_text().split("\n\n", 1)[1].splitlines()
+    return {name: fields for name, *fields in map(str.split, lines)}
+
+
+TEXTS = {field[:-1] for fields in classes().values() for field in fields if field.endswith("$")}
+CLASSES = {name: tuple(field.removesuffix("$") for field in fields) for name, fields in classes().items()}
 NUMBERS = {name: number for number, name in enumerate(CLASSES)}
 PACKET_CONTEXT = ("timestamp_begin", "timestamp_end", "content_size", "packet_size", "packet_seq_num", "events_discarded")
 MAGIC = 0xC1FC1FC1

@@ -1,5 +1,8 @@
 //! However a trace is cut, every analysis says the same.
 
+mod odd_traces;
+mod tiny_trace;
+
 use std::path::{Path, PathBuf};
 
 use kymo_analysis::Answer;
