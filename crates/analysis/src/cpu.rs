@@ -48,9 +48,6 @@ pub struct CpuState {
     head: Option<Head>,
     /// Its last switch: when, and the thread that it began.
     tail: Option<(i64, i32)>,
-    /// That thread's name.
-    #[serde(skip)]
-    comm: Comm,
     sums: CpuSums,
     /// Runs that ended with another thread than they began with: something was lost that nobody counted.
     odd: Windows,
@@ -91,7 +88,9 @@ pub struct ThreadRow {
     doubt_ns: u64,
     runs: u64,
     preemptions: u64,
+    /// Among runs whose beginning was seen.
     migrations: u64,
+    /// Where the first of these was.
     first_cpu: Option<u32>,
     last_cpu: Option<u32>,
     prio: Option<i32>,
@@ -158,8 +157,6 @@ pub enum Note {
     Fork(Fork),
     /// A thread is known by these: its number, process and name.
     Known(i32, Option<i32>, Comm),
-    /// The thread that the CPU runs has this name now, which it had not when it began to run.
-    Renamed(u32, i32, Comm),
 }
 
 /// A thread is made.
@@ -186,7 +183,8 @@ pub struct Switch {
     is_dead: bool,
     next_prio: Option<i32>,
     prev_pid: Option<i32>,
-    /// Empty if it is not known.
+    /// Names are empty if they are not known.
+    prev_comm: Comm,
     next_comm: Comm,
 }
 
@@ -309,11 +307,10 @@ impl ThreadRow {
         *self = Self { lives_before, running_on, comm, pid, last_cpu, prio, first_cpu: last_cpu, ..Self::default() };
     }
 
-    /// It ran on a CPU since before anything else was known of it.
+    /// Before anything else that is known of it, it ran on a CPU whose switch to it nobody saw.
     fn was_on(&mut self, cpu: u32) {
         self.migrations += u64::from(self.first_cpu.is_some_and(|first| first != cpu));
         self.first_cpu = Some(cpu);
-        self.last_cpu.get_or_insert(cpu);
     }
 }
 
@@ -412,12 +409,6 @@ impl Lane<'_> {
             cpu.head = Some(Head { time, prev });
         }
         cpu.tail = Some((time, next));
-        let next_comm = event.comm(switch::NEXT_COMM);
-        let before = std::mem::replace(&mut cpu.comm, next_comm);
-        let prev_comm = event.comm(switch::PREV_COMM);
-        if prev_comm != before && prev != 0 && !prev_comm.is_empty() {
-            notes.push(time, Note::Renamed(number, prev, prev_comm));
-        }
         let state = event.integer(switch::PREV_STATE);
         let switch = Switch {
             cpu: number,
@@ -429,7 +420,8 @@ impl Lane<'_> {
             is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
             next_prio: event.small(switch::NEXT_PRIO),
             prev_pid: event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev)),
-            next_comm,
+            prev_comm: event.comm(switch::PREV_COMM),
+            next_comm: event.comm(switch::NEXT_COMM),
         };
         notes.push(time, Note::Switch(switch));
         Some(())
@@ -492,14 +484,11 @@ impl State {
         if let Some(row) = row {
             row.preemptions += u64::from(switch.is_preempted);
             row.pid = switch.prev_pid.or(row.pid);
-            match switch.ran {
-                Some(tid) if tid == switch.prev => {
-                    row.run_ns += switch.run.ns;
-                    row.doubt_ns += switch.run.doubt_ns;
-                    row.running_on -= 1;
-                }
-                Some(_) => {}
-                None => row.was_on(switch.cpu),
+            row.comm = switch.prev_comm.or(row.comm);
+            if switch.ran == Some(switch.prev) {
+                row.run_ns += switch.run.ns;
+                row.doubt_ns += switch.run.doubt_ns;
+                row.running_on -= 1;
             }
         }
         let over = |id, row| self.over.take(wishes, id, row);
@@ -507,19 +496,6 @@ impl State {
             Some(id) => self.threads.stopped(id, over),
             None if switch.is_dead => self.threads.end_in(slot, over),
             None => {}
-        }
-    }
-
-    /// The thread that a CPU is about to leave has this name.
-    fn renamed(&mut self, lane: usize, key: ThreadKey, time: i64, cpu: u32, comm: Comm) {
-        let began = *running(&mut self.running[lane], cpu);
-        let id = ThreadId { key, since: began.since };
-        if began.tid == key.tid
-            && let Some(row) = self.threads.life(id)
-        {
-            row.comm = comm;
-        } else {
-            self.threads.at(key, time).comm = comm;
         }
     }
 }
@@ -584,7 +560,6 @@ impl Analysis for Cpu {
         let State { threads, over, .. } = state;
         match note {
             Note::Switch(ref switch) => state.switch(&self.wishes, (lane, host), time, switch),
-            Note::Renamed(cpu, tid, comm) => state.renamed(lane, ThreadKey { host, tid }, time, cpu, comm),
             Note::Known(0, ..) => {}
             Note::Fork(ref fork) => {
                 if let Some((parent, pid)) = fork.parent.filter(|parent| parent.0 != 0) {
@@ -632,7 +607,7 @@ impl Analysis for Cpu {
         for (_, cpu) in state.cpus.iter_mut().flatten() {
             let tail = cpu.tail.map(|(_, tid)| (at, tid));
             let head = tail.map(|(time, prev)| Head { time, prev });
-            *cpu = CpuState { head, tail, comm: cpu.comm, ..CpuState::default() };
+            *cpu = CpuState { head, tail, ..CpuState::default() };
         }
         state.threads.forget(ThreadRow::forget);
         state.over = Over::new(&self.wishes);

@@ -81,6 +81,7 @@ impl Cpu {
             |(id, number, row): (ThreadId, u32, &ThreadRow)| (id, ThreadRow { lives_before: number, ..row.clone() });
         let mut threads: HashMap<ThreadId, ThreadRow> = state.threads.numbered().map(numbered).collect();
         let mut cpus = Vec::new();
+        self.were_on(state, &mut threads);
         for (lane, known) in state.cpus.iter().enumerate() {
             let facts = &self.lanes[lane];
             if known.is_empty() {
@@ -103,6 +104,22 @@ impl Cpu {
         let lost = cpus.iter().try_fold(0_u64, |sum, cpu| Some(sum.saturating_add(cpu.lost?)));
         let all_holes_ns = cpus.iter().map(CpuRow::holes_ns).sum();
         Whole { cpus, threads: over, holes_ns: union.cover(i64::MIN, i64::MAX), all_holes_ns, lost }
+    }
+
+    /// Adds the migrations from runs before the first switches: what ran there is only known at the end.
+    fn were_on(&self, state: &State, threads: &mut HashMap<ThreadId, ThreadRow>) {
+        let mut heads = Vec::new();
+        for (known, facts) in state.cpus.iter().zip(&self.lanes) {
+            for (cpu, head) in known.iter().filter_map(|(cpu, known)| Some((*cpu, known.head?))) {
+                let begin = facts.span_ns.map_or(head.time, |span| span.0.min(head.time));
+                heads.extend((head.prev != 0).then_some((begin, cpu, head_thread(state, facts.host, head.prev))));
+            }
+        }
+        heads.sort_unstable();
+        // The last one is next to the runs that were seen.
+        for (_, cpu, id) in heads.into_iter().rev() {
+            threads.entry(id).or_default().was_on(cpu);
+        }
     }
 
     /// A CPU with its runs before the first switch and after the last one, which their threads get too.
@@ -134,8 +151,7 @@ impl Cpu {
         let head = cpu.head.and_then(|head| edge(head.prev, span.0.min(head.time), head.time));
         let tail = cpu.tail.and_then(|(since, tid)| edge(tid, since, span.1));
         if let Some((key, run)) = head {
-            let id = state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN });
-            let thread = threads.entry(id).or_default();
+            let thread = threads.entry(head_thread(state, key.host, key.tid)).or_default();
             thread.runs += 1;
             thread.add(run);
         }
@@ -285,6 +301,12 @@ impl Cpu {
     fn span(&self) -> u64 {
         crate::setup::span_ns(&self.lanes).map_or(0, |(begin, end)| begin.abs_diff(end))
     }
+}
+
+/// The life of a thread that ran when the trace began.
+fn head_thread(state: &State, host: u16, tid: i32) -> ThreadId {
+    let key = ThreadKey { host, tid };
+    state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN })
 }
 
 impl Process {
