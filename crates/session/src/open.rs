@@ -40,6 +40,8 @@ pub struct Session {
     pub(crate) clock_shift_ns: i64,
     /// Length of slices of time, for tests that cut short traces.
     pub(crate) slice_bytes: Option<u64>,
+    /// Where analyses' parts are cut besides, for tests: in the order of time.
+    pub(crate) cuts_ns: Vec<i64>,
     opened: Report,
     /// Where to remember what was found.
     pub(crate) cache: Option<PathBuf>,
@@ -142,6 +144,7 @@ impl Session {
             clock_shift_ns: options.clock_shift_ns,
             slice_bytes: None,
             cache: options.cache.clone(),
+            cuts_ns: Vec::new(),
         })
     }
 
@@ -154,6 +157,7 @@ impl Session {
             clock_shift_ns: 0,
             slice_bytes: None,
             cache: None,
+            cuts_ns: Vec::new(),
         }
     }
 

@@ -194,6 +194,10 @@ struct Parts {
     /// Where the first part begins and the last one ends.
     begin: i64,
     end: Option<i64>,
+    /// Where parts are cut besides.
+    cuts_ns: Vec<i64>,
+    /// What is behind such a cut.
+    rest: Option<Slice>,
 }
 
 impl Parts {
@@ -225,23 +229,38 @@ impl Parts {
             let streams = streams.iter().enumerate().map(|(number, (_, stream))| (*stream, wanted(number)));
             cuts.push(Slices::new(streams, lengths)?);
         }
-        Ok(Self { cuts: cuts.into_iter(), current: None, begin: prepared.whole.begin, end: prepared.whole.end })
+        let Slice { begin, end, .. } = prepared.whole;
+        let cuts_ns = session.cuts_ns.clone();
+        Ok(Self { cuts: cuts.into_iter(), current: None, begin, end, cuts_ns, rest: None })
     }
 
     fn next_part(&mut self) -> Result<Option<Slice>, Unsliceable> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(self.cut(rest)));
+        }
         loop {
             if let Some(current) = &mut self.current
                 && let Some(mut slice) = current.next_slice()?
             {
                 slice.begin = slice.begin.max(self.begin);
                 slice.end = slice.end.into_iter().chain(self.end).min();
-                return Ok(Some(slice));
+                return Ok(Some(self.cut(slice)));
             }
             match self.cuts.next() {
                 Some(next) => self.current = Some(next),
                 None => return Ok(None),
             }
         }
+    }
+
+    /// The part up to the first cut in it; the rest is for later.
+    fn cut(&mut self, mut slice: Slice) -> Slice {
+        let is_inside = |cut: &&i64| slice.begin < **cut && slice.end.is_none_or(|end| **cut < end);
+        if let Some(&cut) = self.cuts_ns.iter().find(is_inside) {
+            self.rest = Some(Slice { begin: cut, ..slice.clone() });
+            slice.end = Some(cut);
+        }
+        slice
     }
 }
 

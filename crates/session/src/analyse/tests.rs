@@ -1,5 +1,7 @@
 //! However a trace is cut, every analysis says the same.
 
+mod cuts;
+mod made;
 mod odd_traces;
 mod tiny_trace;
 
@@ -13,7 +15,35 @@ use crate::{AnalysisOptions, OpenOptions, Progress, Session};
 /// Every analysis that needs no more than a trace.
 fn kinds() -> Vec<AnalysisKind> {
     use AnalysisKind::*;
-    vec![Count, Cpu, Syscalls, Sched, Irq, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+}
+
+/// Numbers that look random and are the same each time.
+struct Random(u64);
+
+impl Random {
+    /// A number below this one.
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+}
+
+/// All traces of the corpus; none where it is absent.
+fn corpus() -> Vec<PathBuf> {
+    let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
+    let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
+    if !corpus.is_dir() {
+        println!("CORPUS ABSENT: cuts of its traces not run");
+    }
+    let (mut folders, mut traces) = (vec![corpus], Vec::new());
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
+        traces.extend(folder.join("metadata").is_file().then_some(folder));
+    }
+    traces.sort();
+    traces
 }
 
 fn asked(path: &Path, kind: &AnalysisKind, threads: usize, slice_bytes: Option<u64>) -> Option<Answer> {
@@ -26,14 +56,17 @@ fn asked(path: &Path, kind: &AnalysisKind, threads: usize, slice_bytes: Option<u
 
 /// The first rows that differ.
 fn difference(one: &Answer, other: &Answer) -> String {
-    for (one, other) in one.tables.iter().zip(&other.tables) {
+    for (table, other) in one.tables.iter().zip(&other.tables) {
         if let Some((row, (one, other))) =
-            one.rows.iter().zip(&other.rows).enumerate().find(|(_, (one, other))| one != other)
+            table.rows.iter().zip(&other.rows).enumerate().find(|(_, (one, other))| one != other)
         {
-            return format!("row {row}: {one:?} became {other:?}");
+            let cells = table.columns.iter().zip(one.iter().zip(other)).filter(|(_, (one, other))| one != other);
+            let cells: Vec<String> =
+                cells.map(|(column, (one, other))| format!("{}: {one:?} became {other:?}", column.name)).collect();
+            return format!("{}, row {row}: {} of {one:?}", table.class, cells.join(", "));
         }
-        if one != other {
-            return format!("{}: {} rows became {}", one.class, one.rows.len(), other.rows.len());
+        if table != other {
+            return format!("{}: {} rows became {}", table.class, table.rows.len(), other.rows.len());
         }
     }
     "another number of tables".to_owned()
@@ -63,22 +96,12 @@ fn the_demo_says_the_same_however_it_is_cut() {
 /// Every trace that can be read, also those whose packets have no times or cannot all be read.
 #[test]
 fn the_corpus_says_the_same_however_it_is_cut() {
-    let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
-    let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
-    if !corpus.is_dir() {
-        println!("CORPUS ABSENT: cuts of its traces not run");
+    let traces = corpus();
+    if traces.is_empty() {
         return;
     }
-    let mut folders = vec![corpus];
-    let (mut traces, mut answered) = (0, 0);
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        folders.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
-        if folder.join("metadata").is_file() {
-            traces += 1;
-            answered += check(&folder, &[(1, 30_000), (3, 5_000)]);
-        }
-    }
+    let answered: usize = traces.iter().map(|trace| check(trace, &[(1, 30_000), (3, 5_000)])).sum();
     let merged = super::parts::MERGED.load(std::sync::atomic::Ordering::Relaxed);
+    let traces = traces.len();
     assert!(traces > 100 && answered > 300 && merged > 1_000, "{traces} traces, {answered} answers, {merged} parts");
 }

@@ -1,0 +1,230 @@
+//! Any trace, cut anywhere, into 1 to 64 parts of any length, by 1 to 4 threads, whatever is asked: the answer is that of one
+//! part.
+//!
+//! ```text
+//! packets     [      ][   ][            ][    ]
+//! by bytes    ├───────┤├───────────────────────┤      where packets begin, as threads cut
+//! by time     ├──┤├────────┤├┤├──────┤├────────┤      anywhere, also within packets and between events of one time
+//! ```
+
+use std::path::Path;
+
+use kymo_analysis::declared::Declaration;
+use kymo_analysis::{Answer, Cell, Wishes};
+
+use super::{Random, corpus, difference, kinds, made, tiny_trace};
+use crate::{AnalysisKind, AnalysisOptions, OpenOptions, PairsQuestion, Progress, Session};
+
+/// Something of everything that can be declared.
+const DECLARATION: &str = r#"
+name = "own"
+
+[[pairs]]
+name = "served"
+begin = "irq_handler_entry"
+end = "irq_handler_exit"
+key = "irq"
+
+[[states]]
+name = "thread"
+key = "tid"
+set = [
+    { event = "sched_wakeup", to = "woken" },
+    { event = "sched_switch", key = "prev_tid", to = "off" },
+    { event = "sched_switch", key = "next_tid", to = "on" },
+]
+
+[[counters]]
+name = "events"
+change = { event = "*", add = 1 }
+
+[[counters]]
+name = "open"
+change = [{ event = "*_entry*", add = 1 }, { event = "*_exit*", add = -1 }, { event = "sched_switch", to = 3 }]
+"#;
+
+/// Every analysis, some with several questions.
+fn questions() -> Vec<AnalysisKind> {
+    let pairs = |start: &str, stop: &str, key: &str, group: Option<&str>, is_nested| {
+        let words = |word: &str| vec![word.to_owned()];
+        let question = PairsQuestion::parse(&words(start), &words(stop), &words(key), group, is_nested);
+        AnalysisKind::Pairs(question.expect("the question is right"))
+    };
+    let mut questions = kinds();
+    questions.push(pairs("work_begin", "work_end", "key", Some("name"), true));
+    questions.push(pairs("irq_handler_entry", "irq_handler_exit", "irq", None, false));
+    questions.push(AnalysisKind::Own(Declaration::parse(DECLARATION).expect("the declaration is right")));
+    questions
+}
+
+/// A session whose parts are cut at random.
+struct Cutter<'a> {
+    session: Session,
+    path: &'a Path,
+    /// Begins and ends of packets, in nanoseconds.
+    edges: Vec<i64>,
+    bytes: u64,
+}
+
+impl<'a> Cutter<'a> {
+    /// A trace, if it can be opened.
+    fn open(path: &'a Path) -> Option<Self> {
+        let options = OpenOptions { threads: 1, ..OpenOptions::default() };
+        let session = Session::open(&[path.to_path_buf()], &options).ok()?;
+        let (mut edges, mut bytes) = (Vec::new(), 0);
+        for (_, stream) in session.streams() {
+            for packet in stream.packets.range(0..stream.packets.len()) {
+                bytes += packet.total_bits / 8;
+                let times = [packet.begin_cycles, packet.end_cycles].into_iter().flatten();
+                edges.extend(times.filter_map(|cycles| stream.clock?.nanos(cycles)));
+            }
+        }
+        edges.sort_unstable();
+        Some(Self { session, path, edges, bytes })
+    }
+
+    fn time(&self, random: &mut Random) -> i64 {
+        let (Some(first), Some(last)) = (self.edges.first(), self.edges.last()) else { return 0 };
+        match random.below(3) {
+            0 => self.edges[random.below(self.edges.len())].saturating_add(random.below(2) as i64),
+            _ => first.saturating_add_unsigned(random.below(last.abs_diff(*first).max(1) as usize) as u64),
+        }
+    }
+
+    /// What could be asked.
+    fn options(&self, random: &mut Random) -> AnalysisOptions {
+        let span_ns = self.edges.first().zip(self.edges.last()).map_or(0, |(first, last)| last.abs_diff(*first));
+        let mut sometimes = |one_in: usize| random.below(one_in) == 0;
+        let mut wishes = Wishes { top: sometimes(4).then_some(3), ..Wishes::default() };
+        wishes.period_ns = sometimes(3).then_some(span_ns / 7 + 1);
+        wishes.min_ns = sometimes(5).then_some(20);
+        let is_between = sometimes(4);
+        let mut options = AnalysisOptions { wishes, ..AnalysisOptions::default() };
+        if is_between {
+            let (one, other) = (self.time(random), self.time(random));
+            (options.begin_ns, options.end_ns) = (Some(one.min(other)), Some(one.max(other)));
+        }
+        options
+    }
+
+    /// Asks for everything as one part, and cut; `None`: there is no answer.
+    fn check(&mut self, kind: &AnalysisKind, seed: u64) -> Option<Result<(), String>> {
+        let random = &mut Random(seed);
+        let options = self.options(random);
+        (self.session.threads, self.session.slice_bytes, self.session.cuts_ns) = (1, None, Vec::new());
+        let whole = self.session.ask(kind, &options, &Progress::default()).ok()?;
+        let parts = 1 + random.below(64);
+        let by_bytes = if random.below(2) == 0 { 1 } else { parts };
+        let mut cuts: Vec<i64> = (by_bytes..parts).map(|_| self.time(random)).collect();
+        cuts.sort_unstable();
+        self.session.threads = 1 + random.below(4);
+        self.session.slice_bytes = Some(self.bytes / by_bytes as u64 + 1);
+        self.session.cuts_ns = cuts;
+        let cut = self.session.ask(kind, &options, &Progress::default()).expect("it was answered before");
+        if cut.answer == whole.answer || is_open(kind, &cut.answer, &whole.answer) {
+            return Some(Ok(()));
+        }
+        let Session { threads, slice_bytes, cuts_ns, .. } = &self.session;
+        Some(Err(format!(
+            "{}, {kind:?}, seed {seed}: {parts} parts, {threads} threads, {slice_bytes:?} bytes, cut at {cuts_ns:?}, \
+             {options:?}: {}",
+            self.path.display(),
+            difference(&whole.answer, &cut.answer)
+        )))
+    }
+}
+
+/// Whether answers only differ in what is known to be wrong: where a loss hides who runs, `syscalls` and `io` may know a
+/// thread by another of its names.
+fn is_open(kind: &AnalysisKind, cut: &Answer, whole: &Answer) -> bool {
+    let without_names = |answer: &Answer| {
+        let mut answer = answer.clone();
+        for cell in answer.tables.iter_mut().flat_map(|table| table.rows.iter_mut().flatten()) {
+            if let Cell::Process { name, .. } = cell {
+                *name = None;
+            }
+        }
+        answer
+    };
+    matches!(kind, AnalysisKind::Syscalls | AnalysisKind::Io) && without_names(cut) == without_names(whole)
+}
+
+/// How often each question was answered, and what was wrong.
+struct Tally {
+    answered: Vec<u64>,
+    wrong: Vec<(usize, String)>,
+}
+
+impl Tally {
+    fn new(questions: usize) -> Self {
+        Self { answered: vec![0; questions], wrong: Vec::new() }
+    }
+
+    fn add(&mut self, question: usize, checked: Option<Result<(), String>>) {
+        self.answered[question] += u64::from(checked.is_some());
+        self.wrong.extend(checked.and_then(Result::err).map(|wrong| (question, wrong)));
+    }
+
+    /// Whether all was right: one thing that was wrong for each question.
+    fn assert(mut self, least: u64) {
+        let all = self.wrong.len();
+        self.wrong.sort_by_key(|wrong| wrong.0);
+        self.wrong.dedup_by_key(|wrong| wrong.0);
+        let shown: Vec<&str> = self.wrong.iter().map(|wrong| wrong.1.as_str()).collect();
+        assert!(shown.is_empty(), "{all} answers depend on cuts, such as:\n{}", shown.join("\n\n"));
+        assert!(self.answered.iter().all(|&answered| answered >= least), "{:?}", self.answered);
+    }
+}
+
+/// Asks every question of traces that are made, cut in three ways.
+fn check_made(questions: &[AnalysisKind], make: impl Fn(&mut Random) -> Vec<tiny_trace::Packet>) {
+    let mut tally = Tally::new(questions.len());
+    for number in 0..40 {
+        let folder = tempfile::tempdir().expect("there is room for a tiny trace");
+        tiny_trace::write(folder.path(), &make(&mut Random(number)));
+        let mut cutter = Cutter::open(folder.path()).expect("the trace can be opened");
+        for (place, kind) in questions.iter().enumerate() {
+            for attempt in 0..3 {
+                tally.add(place, cutter.check(kind, number * 1000 + place as u64 * 10 + attempt));
+            }
+        }
+    }
+    tally.assert(80);
+}
+
+#[test]
+fn made_schedules_with_losses_say_the_same_wherever_they_are_cut() {
+    check_made(&questions(), made::schedule);
+}
+
+/// What is about threads is left out: where everything contradicts everything, who ran when is a matter of taste.
+#[test]
+fn nonsense_says_the_same_wherever_it_is_cut() {
+    use AnalysisKind::{Cpu, Io, Sched, Syscalls};
+    let mut questions = questions();
+    questions.retain(|kind| !matches!(kind, Cpu | Syscalls | Io | Sched));
+    check_made(&questions, made::nonsense);
+}
+
+/// Every question that not every trace can answer, and some of the others for each trace.
+#[test]
+fn the_corpus_says_the_same_wherever_it_is_cut() {
+    let (traces, questions) = (corpus(), questions());
+    let mut tally = Tally::new(questions.len());
+    for (number, trace) in traces.iter().enumerate() {
+        let Some(mut cutter) = Cutter::open(trace) else { continue };
+        for (place, kind) in questions.iter().enumerate() {
+            use AnalysisKind::{Count, Gaps, Own, Rates};
+            let is_for_all = matches!(kind, Count | Rates | Gaps | Own(_));
+            let seed = (number * 1000 + place) as u64;
+            if !is_for_all || (number + place).is_multiple_of(4) {
+                tally.add(place, cutter.check(kind, seed));
+            }
+        }
+    }
+    // No trace of the corpus has `work_begin`.
+    tally.answered.retain(|&answered| answered > 0);
+    let answered = tally.answered.len();
+    tally.assert(1);
+    assert!(traces.is_empty() || answered >= questions.len() - 1, "{answered} questions have answers");
+}
