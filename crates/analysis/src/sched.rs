@@ -29,7 +29,6 @@ use crate::roles::{CPU, PID, Role, TID, fork, priority, switch, syscall_entry, t
 use crate::threads::ThreadKey;
 use crate::windows::Windows;
 use crate::{Analysis, Answer, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
-use doing::Call;
 pub use lane::{Lane, Note};
 pub use state::State;
 
@@ -41,8 +40,8 @@ pub struct Sched {
     tables: Tables,
     /// Holes of all lanes.
     holes: Windows,
-    /// For each class of events the name of its calls.
-    calls: Vec<Call>,
+    /// What each class of events says of calls.
+    calls: Vec<lane::CallClass>,
     /// Names that classes give to calls.
     names: Vec<String>,
 }

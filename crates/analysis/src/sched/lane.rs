@@ -19,8 +19,8 @@ use crate::{BoundClass, Comm, Event, LaneFacts, Meaning, Notes, Slot};
 #[derive(Debug)]
 pub struct Lane<'a> {
     pub(super) facts: &'a LaneFacts,
-    /// For each class of events the call that it is the entry of.
-    calls: &'a [Call],
+    /// For each class of events.
+    calls: &'a [CallClass],
     /// What CPU events are of that do not say it.
     cpu: u32,
     /// By CPU; almost always one.
@@ -165,31 +165,49 @@ pub struct Rename {
 
 const _: () = assert!(size_of::<Note>() <= 80, "notes are written and read again for each switch");
 
-/// For each class of events the call that it is the entry of, if its name says that, and the names. A call whose name is in
-/// a field is called as its class.
-pub(super) fn calls(classes: &[BoundClass]) -> (Vec<Call>, Vec<String>) {
-    let name = |class: &BoundClass| {
-        let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
-        match &entry.slots[syscall_entry::ENTRY_NAME] {
-            Slot::Absent => None,
-            Slot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
-            _ => Some(class.name.to_string()),
-        }
-    };
-    // Calls are in the order of their names.
-    let mut names: Vec<String> = classes.iter().filter_map(name).collect();
+/// What a class of events says of calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallClass {
+    /// The call that it is the entry of, if its name says that.
+    call: Call,
+    /// Nothing else is said, and it is always the same: most events are like that.
+    is_all: bool,
+}
+
+/// What classes of events say of calls, and the names of these, in their order. A call whose name is in a field is called
+/// as its class.
+pub(super) fn calls(classes: &[BoundClass]) -> (Vec<CallClass>, Vec<String>) {
+    let mut names: Vec<String> = classes.iter().filter_map(entered).collect();
     names.sort_unstable();
     names.dedup();
-    let call = |name: String| match name.parse::<i32>() {
+    let named = |name: String| match name.parse::<i32>() {
         Ok(number) if number.to_string() == name => Call::Numbered(number),
         _ => names.binary_search(&name).map_or(Call::None, |place| Call::Named(place as u32)),
     };
-    let calls = classes.iter().map(|class| name(class).map_or(Call::None, call)).collect();
-    (calls, names)
+    let class = |class: &BoundClass| {
+        let call = entered(class).map_or(Call::None, named);
+        let is_all = match class.roles.as_slice() {
+            [bound] if bound.role == Role::SyscallEntry => call != Call::None,
+            [bound] => bound.role == Role::SyscallExit,
+            _ => false,
+        };
+        CallClass { call, is_all }
+    };
+    (classes.iter().map(class).collect(), names)
+}
+
+/// The name of the call that events of a class are entries of.
+fn entered(class: &BoundClass) -> Option<String> {
+    let entry = class.roles.iter().find(|bound| bound.role == Role::SyscallEntry)?;
+    match &entry.slots[syscall_entry::ENTRY_NAME] {
+        Slot::Absent => None,
+        Slot::Text(name) => Some(String::from_utf8_lossy(name).into_owned()),
+        _ => Some(class.name.to_string()),
+    }
 }
 
 impl<'a> Lane<'a> {
-    pub(super) fn new(facts: &'a LaneFacts, calls: &'a [Call], cpu: u32) -> Self {
+    pub(super) fn new(facts: &'a LaneFacts, calls: &'a [CallClass], cpu: u32) -> Self {
         Self { facts, calls, cpu, cpus: Vec::new(), span: None }
     }
 
@@ -220,6 +238,11 @@ impl<'a> Lane<'a> {
         if self.facts.span_ns.is_none() {
             self.span = Some((self.span.map_or(event.time, |span| span.0), event.time));
         }
+        let CallClass { call, is_all } = self.calls[event.number];
+        if is_all {
+            self.cpu(self.number(event)).seen = Seen::Last(call);
+            return;
+        }
         for meaning in event.roles() {
             self.take(meaning, notes);
         }
@@ -246,7 +269,7 @@ impl<'a> Lane<'a> {
     }
 
     fn entered(&self, meaning: Meaning<'_>) -> Call {
-        match self.calls[meaning.event.number] {
+        match self.calls[meaning.event.number].call {
             Call::None => meaning.small(syscall_entry::ENTRY_NUMBER).map_or(Call::Numbered(-1), Call::Numbered),
             call => call,
         }
