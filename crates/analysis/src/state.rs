@@ -1,14 +1,22 @@
 //! States as bytes, for caches, other machines, and traces that still grow.
 //!
 //! ```text
-//! "kymo state"  name of the analysis  its version  state      all in postcard's form
+//! "kymo state"  name of the analysis  its version  what it was asked  checksum │ state      all in postcard's form
+//!                                                                              └── of these bytes
 //! ```
+//!
+//! A state is only understood by the analysis that made it, of the same lanes and classes of events, asked the same. What
+//! is damaged is refused before it is looked at, as numbers that no state has would be counted on with. The checksum is no
+//! signature: whoever wants to can make bytes that pass. Take states from those alone whom you trust with the answer.
+
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Analysis, Identity};
+use crate::{Analysis, Identity, Setup};
 
-const MAGIC: &str = "kymo state 1";
+const MAGIC: &str = "kymo state 2";
 
 /// Why bytes are no state of an analysis.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +36,22 @@ pub enum StateError {
         /// Its version.
         wanted_version: u32,
     },
+    /// They are of other traces, or of another question.
+    #[error("this state of `{name}` is of other traces, or was asked something else")]
+    OtherSetup {
+        /// The analysis.
+        name: &'static str,
+    },
+    /// Their checksum is not that of the state.
+    #[error("the state of `{name}` is damaged: its checksum is {found:#018x}, that of its bytes {expected:#018x}")]
+    Checksum {
+        /// The analysis.
+        name: &'static str,
+        /// What the bytes say.
+        found: u64,
+        /// What they should say.
+        expected: u64,
+    },
     /// They end too early, or hold what no state has.
     #[error("the state of `{name}` is damaged: {error}")]
     Damaged {
@@ -43,27 +67,35 @@ struct Head {
     magic: String,
     name: String,
     version: u32,
+    /// Of lanes, classes and wishes.
+    setup: u64,
+    /// Of the state.
+    checksum: u64,
 }
 
-/// A state as bytes.
+/// A state as bytes; `setup` is what the analysis was made with.
 ///
 /// # Errors
 ///
 /// Parts of it are on a disk that cannot be read.
-pub fn encode<A: Analysis>(analysis: &A, state: &A::State) -> Result<Vec<u8>, postcard::Error> {
+pub fn encode<A: Analysis>(analysis: &A, setup: &Setup<'_>, state: &A::State) -> Result<Vec<u8>, postcard::Error> {
     let Identity { name, version } = analysis.identity();
-    let head = Head { magic: MAGIC.to_owned(), name: name.to_owned(), version };
-    postcard::to_extend(state, postcard::to_allocvec(&head)?)
+    let state = postcard::to_allocvec(state)?;
+    let (setup, checksum) = (fingerprint(setup), checksum(&state));
+    let head = Head { magic: MAGIC.to_owned(), name: name.to_owned(), version, setup, checksum };
+    let mut bytes = postcard::to_allocvec(&head)?;
+    bytes.extend(state);
+    Ok(bytes)
 }
 
 /// A state from bytes that [`encode`] made, maybe elsewhere.
 ///
 /// # Errors
 ///
-/// The bytes are no state of this analysis and version.
-pub fn decode<A: Analysis>(analysis: &A, bytes: &[u8]) -> Result<A::State, StateError> {
+/// The bytes are no state of this analysis, version and setup, or not as they were.
+pub fn decode<A: Analysis>(analysis: &A, setup: &Setup<'_>, bytes: &[u8]) -> Result<A::State, StateError> {
     let Identity { name, version } = analysis.identity();
-    let (head, rest) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| StateError::NoState)?;
+    let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| StateError::NoState)?;
     if head.magic != MAGIC {
         return Err(StateError::NoState);
     }
@@ -75,9 +107,34 @@ pub fn decode<A: Analysis>(analysis: &A, bytes: &[u8]) -> Result<A::State, State
             wanted_version: version,
         });
     }
-    let (state, rest) = postcard::take_from_bytes(rest).map_err(|error| StateError::Damaged { name, error })?;
+    if head.setup != fingerprint(setup) {
+        return Err(StateError::OtherSetup { name });
+    }
+    let expected = checksum(state);
+    if head.checksum != expected {
+        return Err(StateError::Checksum { name, found: head.checksum, expected });
+    }
+    let (state, rest) = postcard::take_from_bytes(state).map_err(|error| StateError::Damaged { name, error })?;
     if !rest.is_empty() {
         return Err(StateError::Damaged { name, error: postcard::Error::DeserializeBadEncoding });
     }
     Ok(state)
+}
+
+/// Tells apart what states depend on: they name lanes and classes by their place, and have bins that were asked for.
+fn fingerprint(setup: &Setup<'_>) -> u64 {
+    let lane = |lane: &crate::LaneFacts| format!("{} {:?} {:?}", lane.host, lane.cpu, lane.streams);
+    let lanes: Vec<String> = setup.lanes.iter().map(lane).collect();
+    let classes: Vec<&str> = setup.classes.iter().map(|class| &*class.name).collect();
+    checksum(format!("{lanes:?} {classes:?} {:?}", setup.wishes).as_bytes())
+}
+
+/// FNV-1a over words, so that each bit counts: for any of them, all that follows leads from different sums to different ones.
+fn checksum(bytes: &[u8]) -> u64 {
+    let mut sum = 0xcbf2_9ce4_8422_2325 ^ bytes.len() as u64;
+    let mut add = |word: u64| sum = (sum ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+    let (words, rest) = bytes.as_chunks::<8>();
+    words.iter().for_each(|word| add(u64::from_le_bytes(*word)));
+    rest.iter().for_each(|byte| add(u64::from(*byte)));
+    sum ^ (sum >> 32)
 }

@@ -129,9 +129,11 @@ impl Script {
                 .map(|(lane, span)| self.part(analysis, false, |event| event.1 == lane && is_in(span, event.0)))
                 .collect(),
         };
+        let wishes = Wishes::default();
+        let setup = self.setup(&wishes);
         let through_bytes = |state: A::State| {
-            let bytes = encode(analysis, &state).expect("a state can be encoded");
-            decode(analysis, &bytes).expect("what was encoded can be decoded")
+            let bytes = encode(analysis, &setup, &state).expect("a state can be encoded");
+            decode(analysis, &setup, &bytes).expect("what was encoded can be decoded")
         };
         parts = parts.into_iter().map(through_bytes).collect();
         if analysis.shape() == Shape::Slice && merges(2) == 1 {
@@ -145,7 +147,12 @@ impl Script {
         parts.pop().expect("there is a part")
     }
 
-    fn part<A: Analysis>(&self, analysis: &A, is_first: bool, wants: impl Fn(&(i64, usize, usize)) -> bool) -> A::State {
+    fn part<A: Analysis>(
+        &self,
+        analysis: &A,
+        is_first: bool,
+        wants: impl Fn(&(i64, usize, usize)) -> bool,
+    ) -> A::State {
         let lanes = self.lanes.len();
         let mut part = if is_first { Part::first(analysis, lanes) } else { Part::new(analysis, lanes) };
         let mut rows = EventRows::default();

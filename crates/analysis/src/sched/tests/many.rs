@@ -32,8 +32,9 @@ fn short_lives(count: usize) -> String {
 fn lives_that_are_over_are_forgotten() {
     let script = Script::parse(&short_lives(20_000));
     let wishes = Wishes { top: Some(2), by: vec!["waker".to_owned(), "run".to_owned()], ..Wishes::default() };
-    let sched = Sched::new(&script.setup(&wishes));
-    let bytes = encode(&sched, &script.state(&sched)).unwrap().len();
+    let setup = script.setup(&wishes);
+    let sched = Sched::new(&setup);
+    let bytes = encode(&sched, &setup, &script.state(&sched)).unwrap().len();
     assert!(bytes < 200_000, "{bytes} bytes");
 }
 
