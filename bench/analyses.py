@@ -10,6 +10,7 @@ median over the rounds. It goes to bench/results/analyses-MACHINE-DATE.md.
     efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round
     k1400        wall time on two cores, and the memory that is resident beyond that of `kymo count`
     state        wall time of `kymo state` at an instant of k1400 with an empty cache, and at another one after that; MiB kept
+    many cores   simulated: what parts took that one thread read and merged, given to N workers (simulate.py)
     peer         babeltrace2 only reading k400: its sink.utils.dummy, once, because it takes so long
 """
 
@@ -26,6 +27,7 @@ import tempfile
 import time
 
 import run
+import simulate
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What is required and what is hoped for, in nanoseconds per event of k400 on one core.
@@ -36,6 +38,8 @@ EXTRA_MB = (128, 64)
 STATE_MS = 20
 # The engine's own count, not the command's.
 COMMANDS = {"count": ["analyse", "count"]}
+CORES = (1, 2, 4, 8, 16, 32)
+REHEARSALS = 3
 ANALYSES = ("count", "cpu", "syscalls", "io", "sched", "irq", "rates", "gaps")
 
 
@@ -92,6 +96,31 @@ def peer(trace, events):
     return (time.monotonic() - start) * 1e9 / events
 
 
+def simulated(kymo, analysis, trace):
+    """For each number of cores the parallel efficiency that one thread's times promise; medians."""
+    alone = statistics.median(run.measure(command(kymo, analysis, 1, trace))[1] for _ in range(REHEARSALS))
+    for cores in CORES:
+        efficiencies = []
+        for _ in range(REHEARSALS):
+            words = [*command(kymo, analysis, 1, trace), "--rehearse", str(cores)]
+            reads, merges, rest = simulate.rehearse(words)
+            efficiencies.append(alone / (rest + simulate.seconds(reads, merges, cores)) / cores)
+        yield statistics.median(efficiencies)
+
+
+def table_of_cores(kymo, analyses, trace, medians):
+    """What many cores would be worth, beside what two are."""
+    yield f"Parallel efficiency of N cores on {pathlib.Path(trace).name}, **simulated** from recorded times of parts and merges;"
+    yield "what cores have in common, as memory, is not simulated. Two cores are measured too, on k400."
+    yield ""
+    yield "| analysis | " + " | ".join(map(str, CORES)) + " | 2, measured |"
+    yield "|---" * (len(CORES) + 2) + "|"
+    for analysis in analyses:
+        measured = medians.get(f"{analysis}.efficiency")
+        cells = [f"{efficiency:.2f}" for efficiency in simulated(kymo, analysis, trace)]
+        yield f"| `{analysis}` | " + " | ".join([*cells, f"{measured:.2f}" if measured else "not measured"]) + " |"
+
+
 def table(medians, reading):
     def get(name, digits=1):
         return f"{medians[name]:.{digits}f}" if name in medians else "not measured"
@@ -136,7 +165,8 @@ def main():
         print(f"round {turn + 1} of {arguments.rounds} done", flush=True)
     medians = {name: statistics.median(values) for name, values in taken.items()}
     title = f"{run.machine()}, {os.cpu_count()} cores, {datetime.date.today()}, load {busy:.1f} before the first run"
-    lines = [f"# Analyses: {title}", "", *table(medians, reading), "",
+    cores = table_of_cores(kymo, [name for name in analyses if name in EFFICIENCY], k1400 or k400, medians)
+    lines = [f"# Analyses: {title}", "", *table(medians, reading), "", *cores, "",
              "| figure | median | lowest | highest | runs |", "|---|---|---|---|---|"]
     lines += [f"| {name} | {medians[name]:.2f} | {min(values):.2f} | {max(values):.2f} | {len(values)} |"
               for name, values in taken.items()]

@@ -9,7 +9,7 @@ use std::io;
 
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, Progress, Report,
-    Session, Zone,
+    Session, Took, Work, Zone,
 };
 
 use crate::Outcome;
@@ -144,9 +144,12 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     let selection = selection(session, &[], wanted.filter.as_deref(), zone);
     let top = face.is_for_people().then_some(TOP);
     let options = wanted.options(selection, between, top);
-    let progress = Progress::default();
+    let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
     let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
+    for Took { work, part, time } in progress.took() {
+        eprintln!("{} {part} {}", if work == Work::Read { "read" } else { "merge" }, time.as_nanos());
+    }
     match asked {
         Ok((answer, report)) => {
             let SpanArguments { clock_gmt, clock_seconds, .. } = *span;

@@ -7,15 +7,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use kymo_scan::{Batch, Content, Mark, Packet, Round};
 
 use crate::open::Session;
+use crate::rehearsal::{Rehearsal, Took};
 
 /// How far a job is; may be looked at from any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
+    rehearsal: Option<Rehearsal>,
 }
 
 impl Progress {
+    /// Of an analysis that one thread is to read in the parts that so many would get: see [`Progress::took`].
+    #[must_use]
+    pub fn rehearsing(threads: usize) -> Self {
+        Self { rehearsal: Some(Rehearsal::new(threads.max(1))), ..Self::default() }
+    }
+
+    /// What reading and merging took, part by part, if that is rehearsed.
+    #[must_use]
+    pub fn took(&self) -> Vec<Took> {
+        self.rehearsal.as_ref().map(Rehearsal::took).unwrap_or_default()
+    }
+
+    pub(crate) fn rehearsal(&self) -> Option<&Rehearsal> {
+        self.rehearsal.as_ref()
+    }
+
     /// Bytes that are behind, and all of them; 0 if that is not known.
     #[must_use]
     pub fn bytes(&self) -> (u64, u64) {

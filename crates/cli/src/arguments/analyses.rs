@@ -224,6 +224,9 @@ pub(crate) struct FaceArguments {
     /// Does not show how far it is
     #[arg(long)]
     pub(crate) no_progress: bool,
+    /// Reads on one thread the parts that so many would get, and says on standard error what each took, in nanoseconds
+    #[arg(long, value_name = "THREADS", hide = true)]
+    pub(crate) rehearse: Option<usize>,
 }
 
 impl FaceArguments {

@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
 
 use kymo_analysis::{Analysis, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
@@ -16,6 +17,7 @@ use super::part::{Fault, PartRead, Reader, Strays};
 use super::prepare::Prepared;
 use crate::open::{Doubts, Session};
 use crate::progress::Progress;
+use crate::rehearsal::{Rehearsal, Work};
 
 /// Bytes of a part at least, about: less is not worth a merge.
 const PART_BYTES_MIN: u64 = 4 << 20;
@@ -43,7 +45,8 @@ pub(super) fn read<A: Analysis>(
     can_cut: &mut bool,
     progress: &Progress,
 ) -> Read<A::State> {
-    if *can_cut && (session.threads > 1 || session.slice_bytes.is_some()) {
+    let is_cut = session.threads > 1 || session.slice_bytes.is_some() || progress.rehearsal().is_some();
+    if *can_cut && is_cut {
         if let Ok(read) = read_parts(session, prepared, analysis, progress) {
             return read;
         }
@@ -75,8 +78,12 @@ fn read_parts<A: Analysis>(
     analysis: &A,
     progress: &Progress,
 ) -> Result<Read<A::State>, Unsliceable> {
+    // Rehearsed are the parts of other threads than there are.
+    let rehearsal = progress.rehearsal();
+    let rehearsed = rehearsal.map(|rehearsal| rehearsal.threads);
+    let threads = if rehearsed.is_some() { 1 } else { session.threads };
     let desk = Mutex::new(Desk {
-        parts: Parts::new(session, prepared, analysis.shape())?,
+        parts: Parts::new(session, prepared, analysis.shape(), rehearsed.unwrap_or(threads))?,
         next: 0,
         done: BTreeMap::new(),
         merged: None,
@@ -88,8 +95,8 @@ fn read_parts<A: Analysis>(
     });
     prepared.expect(session, progress);
     std::thread::scope(|scope| {
-        let serve = || serve(&desk, Reader::new(session, prepared, analysis, progress), analysis);
-        for _ in 1..session.threads {
+        let serve = || serve(&desk, Reader::new(session, prepared, analysis, progress), analysis, rehearsal);
+        for _ in 1..threads {
             scope.spawn(serve);
         }
         serve();
@@ -126,13 +133,23 @@ fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
 }
 
 /// A thread's life.
-fn serve<A: Analysis>(desk: &Mutex<Desk<A::State>>, mut reader: Reader<'_, A>, analysis: &A) {
+fn serve<A: Analysis>(
+    desk: &Mutex<Desk<A::State>>,
+    mut reader: Reader<'_, A>,
+    analysis: &A,
+    rehearsal: Option<&Rehearsal>,
+) {
     loop {
         let Some((number, slice)) = lock(desk).give() else { break };
-        match reader.read(&slice, number == 0, true) {
+        let begun = Instant::now();
+        let read = reader.read(&slice, number == 0, true);
+        if let Some(rehearsal) = rehearsal {
+            rehearsal.add(Work::Read, number, begun);
+        }
+        match read {
             Ok(PartRead { state, .. }) => {
                 lock(desk).done.insert(number, state);
-                merge(desk, analysis);
+                merge(desk, analysis, rehearsal);
             }
             Err(Strays) => lock(desk).is_unsliceable = true,
         }
@@ -142,7 +159,7 @@ fn serve<A: Analysis>(desk: &Mutex<Desk<A::State>>, mut reader: Reader<'_, A>, a
 }
 
 /// Merges what can be merged, unless somebody does.
-fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A) {
+fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A, rehearsal: Option<&Rehearsal>) {
     let mut held = lock(desk);
     if held.is_merging {
         return;
@@ -153,6 +170,7 @@ fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A) {
         let Some(right) = held.done.remove(&number) else { break };
         let left = held.merged.take();
         drop(held);
+        let begun = Instant::now();
         let merged = match left {
             Some(mut left) => {
                 analysis.merge(&mut left, right);
@@ -160,6 +178,9 @@ fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A) {
             }
             None => right,
         };
+        if let Some(rehearsal) = rehearsal {
+            rehearsal.add(Work::Merge, number, begun);
+        }
         held = lock(desk);
         held.merged = Some(merged);
         held.merged_parts += 1;
@@ -201,7 +222,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(session: &Session, prepared: &Prepared, shape: Shape) -> Result<Self, Unsliceable> {
+    /// The parts that so many threads get.
+    fn new(session: &Session, prepared: &Prepared, shape: Shape, threads: usize) -> Result<Self, Unsliceable> {
         let streams = session.streams();
         let all: Vec<usize> = (0..streams.len()).collect();
         let groups: Vec<&[usize]> = match shape {
@@ -210,7 +232,7 @@ impl Parts {
         };
         let bytes = |stream: &usize| bytes(streams[*stream].1, &prepared.whole.wanted[*stream]);
         let total: u64 = all.iter().map(bytes).sum();
-        let readers = session.threads as u64;
+        let readers = threads as u64;
         let least = session.slice_bytes.unwrap_or(PART_BYTES_MIN);
         if session.slice_bytes.is_none() && total < 2 * readers * least {
             return Err(Unsliceable);

@@ -27,6 +27,7 @@ fn face() -> FaceArguments {
         no_plot: false,
         no_color: false,
         no_progress: false,
+        rehearse: None,
     }
 }
 
