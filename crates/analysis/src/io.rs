@@ -16,6 +16,7 @@
 //! A call that leaves its run looks up its file when it is entered; the answer waits with its thread.
 
 mod files;
+mod log;
 mod ops;
 mod over;
 mod report;
@@ -38,7 +39,9 @@ use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot,
 
 use files::Files;
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
-pub use rows::{Act, IoRows, IoRun, Logged, Totals};
+pub use log::Logged;
+use log::Packed;
+pub use rows::{Act, IoRows, IoRun, Totals};
 
 /// The analysis.
 #[derive(Debug)]
@@ -289,11 +292,17 @@ fn busy(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<No
 }
 
 impl State {
-    /// Replays what cannot change any more.
-    fn replay(&mut self, io: &Io, until: Option<Place>) {
-        let Self { totals, files: Some(files), .. } = self else { return };
-        let log = totals.take_log(until);
-        files.replay(&io.limits, &mut totals.over, log);
+    /// Replays what cannot change any more, with what a part that follows has packed; or packs it, if it is not known
+    /// what was before.
+    fn settle(&mut self, io: &Io, until: Option<Place>, packed: Packed<'_>) {
+        let Self { totals: Totals { log, over, .. }, files, .. } = self;
+        match files {
+            Some(files) => log.hand_over(until, packed, |logged| files.replay(&io.limits, over, logged)),
+            None => {
+                log.unpack(packed);
+                log.pack(until);
+            }
+        }
     }
 
     /// A note of calls and threads.
@@ -304,8 +313,9 @@ impl State {
             self.busy.retain(|busy| busy.0 != at);
         }
         self.calls.note(io, &mut self.totals, note);
-        if self.totals.is_long() {
-            self.replay(io, self.busy.iter().map(|busy| busy.1).min());
+        if self.totals.log.is_long() {
+            let until = self.busy.iter().map(|busy| busy.1).min();
+            self.settle(io, until, Packed::new(&[], &Bases::default()));
         }
     }
 }
@@ -373,20 +383,25 @@ impl Analysis for Io {
     }
 
     fn merge(&self, left: &mut State, right: State) {
+        let mut more = right.totals;
+        let packed = more.log.take_packed();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
-        left.totals.add(right.totals, &bases);
+        left.totals.add(more, &bases);
         self.block.merge(&mut left.block, right.block);
-        left.replay(self, left.calls.settled_until(self));
+        let until = left.calls.settled_until(self);
+        left.settle(self, until, Packed::new(&packed, &bases));
     }
 
     fn anchor(&self, state: &mut State) {
         self.block.anchor(&mut state.block);
         if state.files.is_none() {
-            let known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+            let mut known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
+            let packed = known.log.take_packed();
             let bases = state.calls.anchor(self, &mut state.totals);
             state.totals.add(known, &bases);
             state.files = Some(Files::new());
-            state.replay(self, state.calls.settled_until(self));
+            let until = state.calls.settled_until(self);
+            state.settle(self, until, Packed::new(&packed, &bases));
         }
     }
 

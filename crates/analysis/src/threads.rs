@@ -9,16 +9,26 @@
 //! What is known of one life is a row of the analysis' own. A part of a trace does not see the beginning of lives that
 //! are older; merging joins the two pieces.
 
+use std::hash::{Hash, Hasher};
+
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// A thread's number on its machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ThreadKey {
     /// See [`LaneFacts::host`](crate::LaneFacts::host).
     pub host: u16,
     /// The thread.
     pub tid: i32,
+}
+
+impl Hash for ThreadKey {
+    /// As one number: threads are looked up for every switch.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(u64::from(self.host) << 32 | u64::from(self.tid.cast_unsigned()));
+    }
 }
 
 /// One life of a thread.

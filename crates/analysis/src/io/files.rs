@@ -3,9 +3,10 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::log::Logged;
 use super::ops::Category;
 use super::over::{Over, SlowUse};
-use super::rows::{Act, Limits, Logged, Slow, Sums, Target, Use, Whole};
+use super::rows::{Act, Limits, Slow, Sums, Target, Use, Whole};
 use crate::calls::Place;
 use crate::names::{Interner, NameId};
 use crate::threads::ThreadKey;
@@ -110,25 +111,24 @@ impl Files {
     }
 
     /// Does again what was logged; in the order of places.
-    pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, log: impl IntoIterator<Item = Logged>) {
-        for Logged { key, place, act } in log {
-            let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
-            match act {
-                Act::Use(target, used) => {
-                    let (file, kind) = self.target(key, target);
-                    if is_wanted {
-                        self.rows.entry(file).or_default().add(&used.sums());
-                        self.count(key, place, kind, used);
-                    }
+    pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, logged: Logged) {
+        let Logged { key, place, act } = logged;
+        let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
+        match act {
+            Act::Use(target, used) => {
+                let (file, kind) = self.target(key, target);
+                if is_wanted {
+                    self.rows.entry(file).or_default().add(&used.sums());
+                    self.count(key, place, kind, used);
                 }
-                Act::Slow(target, slow) => {
-                    if is_wanted {
-                        self.slow(limits, key, place, target, *slow);
-                    }
-                }
-                Act::Over(whole) => self.take(&whole, place, over),
-                act => self.change(key, act, is_wanted),
             }
+            Act::Slow(target, slow) => {
+                if is_wanted {
+                    self.slow(limits, key, place, target, *slow);
+                }
+            }
+            Act::Over(whole) => self.take(&whole, place, over),
+            act => self.change(key, act, is_wanted),
         }
     }
 

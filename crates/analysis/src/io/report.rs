@@ -26,7 +26,7 @@ struct Found<'a> {
     latencies: [Histogram; 4],
     /// The slowest first.
     slow: Vec<(&'a SlowUse, Vec<Cell>)>,
-    last: HashMap<ThreadKey, Who>,
+    last: &'a HashMap<ThreadKey, Who>,
     files: Files,
 }
 
@@ -51,7 +51,7 @@ impl Numbers<'_> {
 impl Io {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
-        let mut more = Totals::new(&self.wishes);
+        let mut more = Totals::last(&self.wishes);
         let bases = state.calls.finish(self, &mut more);
         let files = self.files(state, &mut more, &bases);
         let found = self.found(state, &more, &bases, files);
@@ -78,8 +78,9 @@ impl Io {
     /// What fds were when the trace was over.
     fn files(&self, state: &State, more: &mut Totals, bases: &Bases) -> Files {
         let mut files = state.files.as_ref().map_or_else(Files::new, Files::clone);
-        let log = state.totals.sorted_log(more, bases);
-        files.replay(&self.limits, &mut more.over, log);
+        for logged in state.totals.log.sorted(&more.log, bases) {
+            files.replay(&self.limits, &mut more.over, logged);
+        }
         files
     }
 
@@ -88,7 +89,6 @@ impl Io {
         let both = [(&state.totals, true), (more, false)];
         let mut latencies: [Histogram; 4] = Default::default();
         let mut processes: BTreeMap<(u16, Option<i32>), (Sums, Kinds)> = BTreeMap::new();
-        let mut last = state.totals.over.last.clone();
         for (totals, _) in both {
             latencies.iter_mut().zip(&totals.latencies).for_each(|(all, more)| all.merge_from(more));
             for (process, (sums, kinds)) in &totals.over.processes {
@@ -97,16 +97,9 @@ impl Io {
                 all_kinds.add(kinds);
             }
         }
-        last.values_mut().for_each(|who| who.rebase(bases));
-        for (key, who) in &more.over.last {
-            let known = last.entry(*key).or_insert(*who);
-            if known.number <= who.number {
-                *known = *who;
-            }
-        }
         let (threads, dropped) = self.threads(both, &numbers);
         let slow = self.slow(both, &numbers);
-        Found { threads, dropped, processes, latencies, slow, last, files }
+        Found { threads, dropped, processes, latencies, slow, last: &more.over.last, files }
     }
 
     /// Rows of threads, and how many others there are.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use serde::{Deserialize, Serialize};
 
+use super::log::Log;
 use super::ops::{Category, Op};
 use super::over::{Over, Who};
 use super::{IoEntry, IoExit};
@@ -152,14 +153,6 @@ pub struct Slow {
     pub(super) path: Option<Box<[u8]>>,
 }
 
-/// An act of a thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Logged {
-    pub(super) place: Place,
-    pub(super) key: ThreadKey,
-    pub(super) act: Act,
-}
-
 /// Packets and bytes of an interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
@@ -172,10 +165,10 @@ pub struct Traffic {
 /// What is counted of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
-    log: Vec<Logged>,
-    /// How long the log may get before it is looked whether something can be done again.
+    pub(super) log: Log,
+    /// The trace is over: now comes the last life of each thread.
     #[serde(skip)]
-    patience: usize,
+    is_final: bool,
     pub(super) over: Over,
     /// Of each category.
     pub(super) latencies: [Histogram; 4],
@@ -279,23 +272,12 @@ impl IoRows {
     }
 }
 
-impl Logged {
-    fn rebase(&mut self, bases: &Bases) {
-        if let Act::Over(whole) = &mut self.act {
-            whole.who.rebase(bases);
-        }
-    }
-}
-
-/// Acts that are logged before it is worth to put them in order.
-const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
-
 impl Totals {
     /// Nothing is known yet.
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
-            log: Vec::new(),
-            patience: PATIENCE,
+            log: Log::default(),
+            is_final: false,
             over: Over::new(wishes, wishes.top.unwrap_or(SLOW)),
             latencies: Default::default(),
             interfaces: BTreeMap::new(),
@@ -303,33 +285,14 @@ impl Totals {
         }
     }
 
+    /// The trace is over.
+    pub(super) fn last(wishes: &Wishes) -> Self {
+        Self { is_final: true, ..Self::new(wishes) }
+    }
+
     /// Logs something.
     pub(super) fn log(&mut self, place: Place, key: ThreadKey, act: Act) {
-        self.log.push(Logged { place, key, act });
-    }
-
-    /// What is logged, in the order of time; lives of these here count from these numbers on.
-    pub(super) fn sorted_log(&self, more: &Self, bases: &Bases) -> Vec<Logged> {
-        let mut log: Vec<Logged> = self.log.clone();
-        log.iter_mut().for_each(|logged| logged.rebase(bases));
-        log.extend_from_slice(&more.log);
-        log.sort_by_key(|logged| logged.place);
-        log
-    }
-
-    /// Whether there is much in the log.
-    #[inline]
-    pub(super) fn is_long(&self) -> bool {
-        self.log.len() > self.patience
-    }
-
-    /// Takes what is logged before a place out of the log, in the order of time.
-    pub(super) fn take_log(&mut self, end: Option<Place>) -> Vec<Logged> {
-        self.log.sort_by_key(|logged| logged.place);
-        let behind = end.map_or(self.log.len(), |end| self.log.partition_point(|logged| logged.place < end));
-        let rest = self.log.split_off(behind);
-        self.patience = 2 * rest.len() + PATIENCE;
-        std::mem::replace(&mut self.log, rest)
+        self.log.push(place, key, act);
     }
 
     /// A life is over.
@@ -337,7 +300,9 @@ impl Totals {
         let LifeView { key, number, comm, pid, since, until, rows } = life;
         let who = Who { key, number, comm, pid };
         let IoRows { sums, latencies } = std::mem::take(rows);
-        self.over.known(who);
+        if self.is_final {
+            self.over.known(who);
+        }
         let is_wanted = wishes.wants_thread(key.tid, || comm.text());
         if let Some(latencies) = latencies.filter(|_| is_wanted) {
             self.latencies.iter_mut().zip(latencies.iter()).for_each(|(all, own)| all.merge_from(own));
@@ -361,10 +326,7 @@ impl Totals {
     /// Adds others, whose lives count from these numbers on.
     pub(super) fn add(&mut self, other: Self, bases: &Bases) {
         self.over.add(other.over, bases);
-        self.log.extend(other.log.into_iter().map(|mut logged| {
-            logged.rebase(bases);
-            logged
-        }));
+        self.log.add(other.log, bases);
         self.latencies.iter_mut().zip(&other.latencies).for_each(|(own, more)| own.merge_from(more));
         for (name, more) in other.interfaces {
             let interface = self.interfaces.entry(name).or_default();
@@ -399,7 +361,7 @@ impl Totals {
 #[inline]
 pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {
     rows.add(run.rows);
-    totals.log.extend(run.acts.into_iter().map(|(place, act)| Logged { place, key, act }));
+    totals.log.extend(key, run.acts);
 }
 
 /// Logs what a note says of threads and processes.
@@ -452,7 +414,7 @@ pub(super) fn settle(
     outcome: Outcome<IoEntry, IoExit>,
 ) {
     let mut log = std::mem::take(&mut totals.log);
-    let mut acts = |place, act| log.push(Logged { place, key, act });
+    let mut acts = |place, act| log.push(place, key, act);
     settle_any(limits, op_of, totals, (rows, false), outcome, &mut acts);
     totals.log = log;
 }

@@ -1,0 +1,154 @@
+//! What concerns files and comes in an order, until it can be done again in that order.
+//!
+//! ```text
+//! recent   as it was told, some of it too late ──in order of places──> done again, if nothing comes before this part
+//!                                               └──────────────────> packed: about 20 bytes each, until the part before
+//!                                                                    says what fds were
+//! ```
+//!
+//! A run tells what it did when it ends, so only what is before the begin of all runs that go on has its place for certain.
+
+use serde::{Deserialize, Serialize};
+
+use super::rows::Act;
+use crate::calls::{Bases, Place};
+use crate::threads::ThreadKey;
+
+/// An act of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Logged {
+    pub(super) place: Place,
+    pub(super) key: ThreadKey,
+    pub(super) act: Act,
+}
+
+/// Acts of threads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Log {
+    recent: Vec<Logged>,
+    /// In the order of places; each with the time since the one before.
+    packed: Vec<u8>,
+    /// The last time there.
+    last_ns: i64,
+    /// How many were left when it was tried last to put them in order.
+    #[serde(skip)]
+    left: usize,
+}
+
+/// Acts that are logged before it is worth to put them in order.
+const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
+
+impl Logged {
+    fn rebase(mut self, bases: &Bases) -> Self {
+        if let Act::Over(whole) = &mut self.act {
+            whole.who.rebase(bases);
+        }
+        self
+    }
+}
+
+impl Log {
+    /// Something happens.
+    #[inline]
+    pub(super) fn push(&mut self, place: Place, key: ThreadKey, act: Act) {
+        self.recent.push(Logged { place, key, act });
+    }
+
+    /// What a run did.
+    #[inline]
+    pub(super) fn extend(&mut self, key: ThreadKey, acts: Vec<(Place, Act)>) {
+        self.recent.extend(acts.into_iter().map(|(place, act)| Logged { place, key, act }));
+    }
+
+    /// Whether it is worth to put it in order.
+    #[inline]
+    pub(super) fn is_long(&self) -> bool {
+        self.recent.len() > 2 * self.left + PATIENCE
+    }
+
+    /// Takes what comes before a place, in order.
+    fn settled(&mut self, until: Option<Place>) -> Vec<Logged> {
+        self.recent.sort_by_key(|logged| logged.place);
+        let behind = until.map_or(self.recent.len(), |until| self.recent.partition_point(|known| known.place < until));
+        let rest = self.recent.split_off(behind);
+        self.left = rest.len();
+        std::mem::replace(&mut self.recent, rest)
+    }
+
+    /// Packs what comes before a place.
+    pub(super) fn pack(&mut self, until: Option<Place>) {
+        for Logged { place: Place { time, lane, nth }, key, act } in self.settled(until) {
+            let since_ns = time.wrapping_sub(self.last_ns);
+            self.last_ns = time;
+            let bytes = std::mem::take(&mut self.packed);
+            self.packed = postcard::to_extend(&(since_ns, lane, nth, key, act), bytes)
+                .expect("a vector takes all bytes, and acts have lengths");
+        }
+    }
+
+    /// Hands over what comes before a place, in order, together with what a part that follows had packed.
+    pub(super) fn hand_over(&mut self, until: Option<Place>, packed: Packed<'_>, mut each: impl FnMut(Logged)) {
+        let mut settled = self.settled(until).into_iter().peekable();
+        for behind in packed {
+            if until.is_some_and(|until| behind.place >= until) {
+                self.recent.push(behind);
+                continue;
+            }
+            while let Some(logged) = settled.next_if(|logged| logged.place <= behind.place) {
+                each(logged);
+            }
+            each(behind);
+        }
+        settled.for_each(each);
+    }
+
+    /// Adds another one, but for what it has packed: whose lives count from these numbers on.
+    pub(super) fn add(&mut self, other: Self, bases: &Bases) {
+        self.recent.extend(other.recent.into_iter().map(|logged| logged.rebase(bases)));
+    }
+
+    /// Takes what is packed.
+    pub(super) fn take_packed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.packed)
+    }
+
+    /// Adds what another one had packed.
+    pub(super) fn unpack(&mut self, packed: Packed<'_>) {
+        self.recent.extend(packed);
+    }
+
+    /// All of this and of another one, in order; lives of this one count from these numbers on.
+    pub(super) fn sorted(&self, more: &Self, bases: &Bases) -> Vec<Logged> {
+        let mut log: Vec<Logged> = Packed::new(&self.packed, bases).collect();
+        log.extend(self.recent.iter().map(|logged| logged.clone().rebase(bases)));
+        log.extend_from_slice(&more.recent);
+        log.sort_by_key(|logged| logged.place);
+        log
+    }
+}
+
+/// What was packed, one after the other; lives count from these numbers on.
+#[derive(Debug)]
+pub struct Packed<'a> {
+    bytes: &'a [u8],
+    last_ns: i64,
+    bases: &'a Bases,
+}
+
+impl<'a> Packed<'a> {
+    pub(super) fn new(bytes: &'a [u8], bases: &'a Bases) -> Self {
+        Self { bytes, last_ns: 0, bases }
+    }
+}
+
+impl Iterator for Packed<'_> {
+    type Item = Logged;
+
+    fn next(&mut self) -> Option<Logged> {
+        let (since_ns, lane, nth, key, act): (i64, u32, u32, ThreadKey, Act);
+        ((since_ns, lane, nth, key, act), self.bytes) = postcard::take_from_bytes(self.bytes).ok()?;
+        self.last_ns = self.last_ns.wrapping_add(since_ns);
+        let place = Place { time: self.last_ns, lane, nth };
+        Some(Logged { place, key, act }.rebase(self.bases))
+    }
+}
