@@ -104,9 +104,9 @@ pub struct Lives<A, B, C, R> {
     /// Lives that are over but for their heads.
     pub stuck: Vec<Stuck<A, B, C, R>>,
     /// The one before the last.
-    pub before: Option<Life<A, B, C, R>>,
+    pub before: Option<Box<Life<A, B, C, R>>>,
     /// The last one, behind the last border that is certain.
-    pub current: Option<Life<A, B, C, R>>,
+    pub current: Option<Box<Life<A, B, C, R>>>,
 }
 
 /// A life that is over but for its heads.
@@ -180,9 +180,12 @@ impl<A, B, C, R: Default> Life<A, B, C, R> {
     }
 
     /// Another life begins, in the memory of one that was given away.
+    #[inline]
     pub fn begin_anew(&mut self, border: Border) {
-        let (earlier, rows) = (std::mem::take(&mut self.earlier), std::mem::take(&mut self.rows));
-        *self = Self { earlier, rows, ..Self::new(Some(border)) };
+        (self.border, self.end) = (Some(border), None);
+        (self.comm, self.told, self.pid) = (None, None, None);
+        (self.is_forked, self.is_seen) = (false, false);
+        self.summary = Summary::default();
     }
 
     /// Adds a run of which the part before knows more.

@@ -126,15 +126,18 @@ impl<W: Watch> Sink<'_, W> {
             lives.begin = Some(border);
         }
         match &mut lives.current {
-            None => lives.current = Some(Life::new(Some(border))),
+            None => lives.current = Some(Box::new(Life::new(Some(border)))),
             // Death, then fork, is one step.
             Some(current) if !current.is_seen => current.border = Some(border),
             Some(current) => {
                 current.end = Some(border);
-                let next = self.end_before(lives).map_or_else(|| Life::new(Some(border)), |mut memory| {
-                    memory.begin_anew(border);
-                    memory
-                });
+                let next = match self.end_before(lives) {
+                    Some(mut memory) => {
+                        memory.begin_anew(border);
+                        memory
+                    }
+                    None => Box::new(Life::new(Some(border))),
+                };
                 lives.before = lives.current.replace(next);
                 lives.over += 1;
             }
@@ -142,7 +145,7 @@ impl<W: Watch> Sink<'_, W> {
     }
 
     /// The life before the last is over; leaves its memory.
-    pub(super) fn end_before(&mut self, lives: &mut LivesOf<W>) -> Option<LifeOf<W>> {
+    pub(super) fn end_before(&mut self, lives: &mut LivesOf<W>) -> Option<Box<LifeOf<W>>> {
         let mut life = lives.before.take()?;
         let next = lives.current.as_ref().and_then(|current| current.border);
         let until = next.map_or(Place::LAST, |border| border.place);
@@ -150,7 +153,7 @@ impl<W: Watch> Sink<'_, W> {
             self.over(lives.key, lives.over, &mut life, until);
             return Some(life);
         }
-        lives.stuck.push(Stuck { number: lives.over, until, life });
+        lives.stuck.push(Stuck { number: lives.over, until, life: *life });
         None
     }
 

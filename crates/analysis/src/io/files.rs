@@ -1,5 +1,7 @@
 //! What fds are, in the order of time; and so what was read from which file.
 
+use std::hash::{Hash, Hasher};
+
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
@@ -23,12 +25,24 @@ pub enum FileKey {
 }
 
 /// Whose fds are these?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Owner {
     /// A process, of a machine.
     Process(u16, i32),
     /// A thread whose process nobody knows.
     Thread(ThreadKey),
+}
+
+impl Hash for Owner {
+    /// As one number: tables are looked up for every act.
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (kind, host, number) = match *self {
+            Self::Process(host, pid) => (0_u64, host, pid),
+            Self::Thread(ThreadKey { host, tid }) => (1, host, tid),
+        };
+        state.write_u64(kind << 48 | u64::from(host) << 32 | u64::from(number.cast_unsigned()));
+    }
 }
 
 /// What it leads to.
