@@ -67,8 +67,6 @@ class Usage:
     def __init__(self, trace, replay):
         self.replay = replay
         self.tables = defaultdict(dict)
-        # By CPU: the fd of the operation before in this run, and what it was.
-        self.followed = {}
         self.entered = {}
         self.threads = defaultdict(lambda: defaultdict(int))
         self.files = defaultdict(lambda: defaultdict(int))
@@ -90,8 +88,6 @@ class Usage:
     def step(self, event, happenings):
         if event.name in WANTED:
             self._join()
-        if event.name in WANTED or event.name in OTHERS:
-            self.followed.pop(event.cpu, None)
         kind, name = call_of(event)
         if kind == "entry" and (is_named(name) or name == "close"):
             self._entry(event, name)
@@ -126,13 +122,6 @@ class Usage:
             fd = event.get(field)
             if fd is not None:
                 files[field] = table.get(fd) or (fd, process)
-        if name in READ | WRITE | SYNC:
-            before = self.followed.get(event.cpu)
-            if before and before[0] == event.get("fd"):
-                files["fd"] = before[1]
-            self.followed[event.cpu] = event.get("fd"), files.get("fd")
-        else:
-            self.followed.pop(event.cpu, None)
         self.entered[event] = files
         if name == "close":
             table.pop(event.get("fd"), None)

@@ -197,12 +197,7 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     fn settings(&self) -> &Settings;
 
     /// A call was settled within its run.
-    fn settle_in_run(
-        &self,
-        totals: &mut Self::Totals,
-        run: &mut Self::Run,
-        outcome: Outcome<Self::Entry, Self::Exit>,
-    );
+    fn settle_in_run(&self, totals: &mut Self::Totals, run: &mut Self::Run, outcome: Outcome<Self::Entry, Self::Exit>);
 
     /// Whether nothing was counted that waits for its thread.
     fn is_empty(&self, run: &Self::Run) -> bool;
@@ -267,4 +262,9 @@ impl Settings {
 /// Whether spans of time have a point in common.
 fn touches(holes: &Windows, begin: i64, end: i64) -> bool {
     !holes.is_empty() && holes.touch(begin, end)
+}
+
+/// Whether a hole begins or ends between two times.
+fn is_cut(holes: &Windows, begin: i64, end: i64) -> bool {
+    begin != end && touches(holes, begin, end) && holes.cover(begin, end) != begin.abs_diff(end)
 }

@@ -27,9 +27,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{self, Block};
-use crate::calls::{
-    self, Bases, CallLane, CallNames, CallState, Entry, LifeView, Outcome, Place, Settings, Watch,
-};
+use crate::calls::{self, Bases, CallLane, CallNames, CallState, Entry, LifeView, Outcome, Place, Settings, Watch};
 use crate::events::Meaning;
 use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
@@ -38,9 +36,9 @@ use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
 
 use files::Files;
-use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 pub use log::Logged;
 use log::Packed;
+use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 pub use rows::{Act, IoRows, IoRun, Totals};
 
 /// The analysis.

@@ -23,6 +23,35 @@ pub struct Run<A, B, C> {
     pub summary: Summary<A, B>,
     /// Calls that do not.
     pub counted: C,
+    /// When something that this tells of happened last.
+    pub last_ns: i64,
+    /// The same of what came before a hole.
+    pub earlier: Option<Box<Segments<A, B, C>>>,
+}
+
+/// What a run did before holes, or in one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Segments<A, B, C>(pub Vec<Segment<A, B, C>>);
+
+/// What a run did between two holes, or in one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Segment<A, B, C> {
+    /// Calls that cross its ends.
+    pub summary: Summary<A, B>,
+    /// Calls that do not.
+    pub counted: C,
+    /// When something happened in it.
+    pub last_ns: i64,
+}
+
+impl<A, B, C: Default> Run<A, B, C> {
+    /// What comes is behind a hole, or in one.
+    pub fn cut(&mut self) {
+        let Self { summary, counted, last_ns, .. } = self;
+        let (summary, counted) = (std::mem::take(summary), std::mem::take(counted));
+        let segments = self.earlier.get_or_insert_with(|| Box::new(Segments(Vec::new())));
+        segments.0.push(Segment { summary, counted, last_ns: *last_ns });
+    }
 }
 
 impl<A, B, C: Default> Default for Run<A, B, C> {
@@ -34,6 +63,8 @@ impl<A, B, C: Default> Default for Run<A, B, C> {
             said: None,
             summary: Summary::default(),
             counted: C::default(),
+            last_ns: 0,
+            earlier: None,
         }
     }
 }
@@ -171,6 +202,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
             return;
         }
         self.said(meaning, at);
+        self.hole(at);
         let Self { watch, totals, cpus, .. } = self;
         let run = &mut cpus[at].1;
         if let Some(lost) = run.summary.enter(entry) {
@@ -196,11 +228,27 @@ impl<'a, W: Watch> CallLane<'a, W> {
             return;
         }
         self.said(meaning, at);
+        self.hole(at);
         let Self { watch, totals, cpus, facts, .. } = self;
         let run = &mut cpus[at].1;
         let counted = &mut run.counted;
         let is_certain = |begin, end| !touches(&facts.holes, begin, end);
         run.summary.exit(exit, |met| watch.settle_in_run(totals, counted, met.outcome(is_certain)));
+    }
+
+    /// Looks whether a hole begins or ends between what is known of the run and what comes.
+    #[inline]
+    fn hole(&mut self, at: usize) {
+        let Self { facts, watch, now, cpus, .. } = self;
+        if facts.holes.is_empty() {
+            return;
+        }
+        let run = &mut cpus[at].1;
+        let waits = run.summary.is_touched || !watch.is_empty(&run.counted);
+        if waits && super::is_cut(&facts.holes, run.last_ns, now.time) {
+            run.cut();
+        }
+        run.last_ns = now.time;
     }
 
     /// Keeps what an event's context says of its thread's process.
@@ -225,7 +273,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
         let (cpu, at) = self.at(meaning);
         let run = &self.cpus[at].1;
-        (!run.summary.is_touched && self.watch.is_empty(&run.counted)).then_some((cpu, self.now))
+        let waits = run.summary.is_touched || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
+        (!waits).then_some((cpu, self.now))
     }
 
     /// Something else happens to the thread that runs.
@@ -242,6 +291,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
             self.single(meaning, cpu, Summary::default(), counted, notes);
         } else {
             self.said(meaning, at);
+            self.hole(at);
             act(self.now, &mut self.cpus[at].1.counted);
         }
     }
@@ -264,7 +314,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
         if let Some((tid, pid)) = said {
             self.watch.says(&mut counted, place, tid, pid);
         }
-        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, counted };
+        let last_ns = place.time;
+        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, counted, last_ns, earlier: None };
         notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }).into());
     }
 
@@ -279,7 +330,8 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
-        if run.summary.is_touched || is_dead || run.begin.is_none() || !self.watch.is_empty(&run.counted) {
+        let waits = run.summary.is_touched || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
+        if waits || is_dead || run.begin.is_none() {
             let mut run = std::mem::take(run);
             run.comm = meaning.comm(switch::PREV_COMM);
             let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };

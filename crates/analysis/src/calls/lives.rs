@@ -72,16 +72,10 @@ pub struct Head<A, B, C> {
     pub at: CpuAt,
     /// Its end.
     pub end: Place,
-    /// The thread's name.
-    pub comm: Comm,
-    /// Which thread is of which process, as an event says.
-    pub said: Option<(i32, i32)>,
     /// Something was about the thread.
     pub is_seen: bool,
-    /// What it means to others.
-    pub summary: Summary<A, B>,
-    /// What was counted of it.
-    pub counted: C,
+    /// What is known of it.
+    pub run: Run<A, B, C>,
 }
 
 /// All lives of a thread number.
@@ -156,9 +150,7 @@ pub enum Whose {
 impl<A, B, C> Head<A, B, C> {
     /// The end of the same run, as it was noted.
     pub fn end_of(self, key: ThreadKey) -> RunEnd<A, B, C> {
-        let Self { at, end, comm, said, summary, counted, .. } = self;
-        let run = Run { begin: None, next: 0, comm, said, summary, counted };
-        RunEnd { key, cpu: at.1, place: end, is_dead: false, run }
+        RunEnd { key, cpu: self.at.1, place: self.end, is_dead: false, run: self.run }
     }
 }
 

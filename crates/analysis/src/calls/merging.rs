@@ -12,9 +12,7 @@ use hashbrown::HashMap;
 
 use super::lane::{Run, unknown_key};
 use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Stuck, Whose};
-use super::state::{
-    Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf,
-};
+use super::state::{Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf};
 use super::{Place, Watch};
 use crate::threads::ThreadKey;
 
@@ -41,8 +39,11 @@ where
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut merging =
-            Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: self.is_anchored };
+        let mut merging = Merging {
+            sink: Sink { watch, totals, nobodys: Vec::new() },
+            tails: HashMap::default(),
+            is_anchored: self.is_anchored,
+        };
         merging.cpus(&mut self.cpus, right.cpus);
         let mut bases = Bases::default();
         for lives in right.lives {
@@ -53,6 +54,8 @@ where
                 bases.insert(key, base);
             }
         }
+        let mut sink = merging.sink;
+        self.nobodys(&mut sink);
         bases
     }
 
@@ -64,7 +67,8 @@ where
         if std::mem::replace(&mut self.is_anchored, true) {
             return Bases::default();
         }
-        let mut merging = Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: true };
+        let mut merging =
+            Merging { sink: Sink { watch, totals, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
         let mut bases = Bases::default();
         for lives in &mut self.lives {
             let known = std::mem::replace(lives, Lives::new(lives.key));
@@ -73,6 +77,8 @@ where
                 bases.insert(lives.key, base);
             }
         }
+        let mut sink = merging.sink;
+        self.nobodys(&mut sink);
         bases
     }
 
@@ -83,7 +89,8 @@ where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut bases = Bases::default();
-        let mut merging = Merging { sink: Sink { watch, totals }, tails: HashMap::default(), is_anchored: true };
+        let mut merging =
+            Merging { sink: Sink { watch, totals, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
         let mut tails = self.tails(watch);
         for lives in &self.lives {
             let mut all = Lives::new(lives.key);
@@ -96,22 +103,28 @@ where
         for (key, runs) in tails {
             merging.finish(Lives::new(key), runs);
         }
+        for (key, segment) in std::mem::take(&mut merging.sink.nobodys) {
+            let mut life = Life::new(None);
+            merging.sink.count_nobodys(key, &mut life, segment);
+            merging.sink.over(key, 0, &mut life, Place::LAST);
+        }
         bases
     }
 
     /// Runs that have not ended, by their threads.
-    fn tails<W>(&self, watch: &W) -> HashMap<ThreadKey, Vec<&Run<A, B, C>>>
+    fn tails<W>(&self, watch: &W) -> HashMap<ThreadKey, Vec<(CpuAt, &Run<A, B, C>)>>
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut tails: HashMap<ThreadKey, Vec<&Run<A, B, C>>> = HashMap::default();
+        let mut tails: HashMap<ThreadKey, Vec<(CpuAt, &Run<A, B, C>)>> = HashMap::default();
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = watch.settings().lanes[lane].host;
-            let waits = |run: &Run<A, B, C>| run.summary.is_touched || !watch.is_empty(&run.counted);
+            let waits =
+                |run: &Run<A, B, C>| run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted);
             for (cpu, run) in cpus.iter().filter(|cpu| waits(&cpu.1)) {
                 let is_known = run.begin.is_some() && run.next > 0;
                 let key = if is_known { ThreadKey { host, tid: run.next } } else { unknown_key(host, *cpu) };
-                tails.entry(key).or_default().push(run);
+                tails.entry(key).or_default().push(((lane as u32, *cpu), run));
             }
         }
         tails
@@ -134,8 +147,7 @@ impl<W: Watch> Merging<'_, W> {
                         self.tails.insert((lane as u32, cpu), std::mem::replace(known, run));
                     }
                     Some((_, known)) => {
-                        known.said = known.said.or(run.said);
-                        self.sink.extend(lane as u32, known, run.summary, run.counted);
+                        self.sink.go_on(lane as u32, known, run);
                     }
                 }
             }
@@ -253,8 +265,8 @@ impl<W: Watch> Merging<'_, W> {
         let mut tail = self.tails.remove(&at).unwrap_or_default();
         let begin = tail.begin;
         let head = std::mem::take(&mut end.run);
-        (tail.said, tail.comm) = (tail.said.or(head.said), head.comm);
-        self.sink.extend(at.0, &mut tail, head.summary, head.counted);
+        tail.comm = head.comm;
+        self.sink.go_on(at.0, &mut tail, head);
         end.run = tail;
         self.tails.insert(at, Run { begin, ..Run::default() });
     }
@@ -267,34 +279,25 @@ impl<W: Watch> Merging<'_, W> {
     }
 
     /// Adds a run that began before the part that follows to its life.
-    fn head_of(
-        &mut self,
-        key: ThreadKey,
-        life: &mut LifeOf<W>,
-        head: Head<W::Entry, W::Exit, W::Run>,
-    ) {
+    fn head_of(&mut self, key: ThreadKey, life: &mut LifeOf<W>, head: Head<W::Entry, W::Exit, W::Run>) {
         let mut tail = self.tails.remove(&head.at).unwrap_or_default();
         let begin = tail.begin;
-        let is_seen = head.is_seen || tail.summary.is_touched;
-        let said = tail.said.or(head.said);
-        self.sink.extend(head.at.0, &mut tail, head.summary, head.counted);
+        let is_seen = head.is_seen || tail.summary.is_touched || tail.earlier.is_some();
+        tail.comm = head.run.comm;
+        self.sink.go_on(head.at.0, &mut tail, head.run);
         if self.is_anchored || begin.is_some() {
-            life.ran(key.tid, head.end, head.comm, said, is_seen);
+            self.sink.keep_known(key, head.at, &mut tail, Some(head.end.time));
+            life.ran(key.tid, head.end, tail.comm, tail.said, is_seen);
             self.sink.append(key, life, tail.summary, tail.counted);
         } else {
-            life.push_head(Head { said, is_seen, summary: tail.summary, counted: tail.counted, ..head });
+            life.push_head(Head { at: head.at, end: head.end, is_seen, run: tail });
         }
         // Whether the thread's death counts is asked next.
         self.tails.insert(head.at, Run { begin, ..Run::default() });
     }
 
     /// Lives that were over but for their heads are over, if these are known now.
-    fn unstick(
-        &mut self,
-        left: &mut LivesOf<W>,
-        base: u32,
-        stuck: Vec<Stuck<W::Entry, W::Exit, W::Run, W::Rows>>,
-    ) {
+    fn unstick(&mut self, left: &mut LivesOf<W>, base: u32, stuck: Vec<Stuck<W::Entry, W::Exit, W::Run, W::Rows>>) {
         for Stuck { number, until, mut life } in stuck {
             self.resolve(left.key, &mut life);
             let number = base + number;
@@ -322,12 +325,14 @@ impl<W: Watch> Merging<'_, W> {
     }
 
     /// The trace ends: so do all lives.
-    fn finish(&mut self, mut lives: LivesOf<W>, tails: Vec<&RunOf<W>>) {
+    fn finish(&mut self, mut lives: LivesOf<W>, tails: Vec<(CpuAt, &RunOf<W>)>) {
         let key = lives.key;
-        for run in tails {
+        for (at, run) in tails {
+            let mut run = run.clone();
+            self.sink.keep_known(key, at, &mut run, None);
             let life = lives.life(lives.whose(run.begin));
             life.ran(key.tid, Place::LAST, run.comm, run.said, true);
-            self.sink.append(key, life, run.summary.clone(), run.counted.clone());
+            self.sink.append(key, life, run.summary, run.counted);
         }
         if let Some(late) = lives.late.take() {
             self.go_on(&mut lives, *late, |_| Whose::Early);

@@ -3,9 +3,9 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::lane::{CallLane, Note, Run, RunEnd, Told};
+use super::lane::{CallLane, Note, Run, RunEnd, Segment, Told, unknown_key};
 use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Stuck, Whose};
-use super::{Meeting, Outcome, Place, Settings, Summary, Watch, touches};
+use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
 use crate::Comm;
 use crate::threads::ThreadKey;
 
@@ -57,12 +57,15 @@ pub(super) type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Wa
 pub(super) type EndOf<W> = RunEnd<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 pub(super) type DeferredOf<W> =
     Deferred<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
+pub(super) type SegmentOf<W> = Segment<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 pub(super) type SummaryOf<W> = Summary<<W as Watch>::Entry, <W as Watch>::Exit>;
 
 /// Who counts, and into what.
 pub(super) struct Sink<'a, W: Watch> {
     pub(super) watch: &'a W,
     pub(super) totals: &'a mut W::Totals,
+    /// Calls of which nobody knows whose they are, because of holes; and what stands for the thread of their CPU.
+    pub(super) nobodys: Vec<(ThreadKey, SegmentOf<W>)>,
 }
 
 impl<W: Watch> Sink<'_, W> {
@@ -85,30 +88,81 @@ impl<W: Watch> Sink<'_, W> {
         });
     }
 
-    /// Adds what the same run did later, in the next part.
-    pub(super) fn extend(&mut self, lane: u32, run: &mut RunOf<W>, summary: SummaryOf<W>, counted: W::Run) {
+    /// Adds what the same run did later.
+    fn extend(&mut self, lane: u32, run: &mut RunOf<W>, later: SegmentOf<W>) {
         let Run { summary: known, counted: all, .. } = run;
         let holes = &self.watch.settings().lanes[lane as usize].holes;
-        known.then(summary, |met: Meeting<_, _>| {
+        known.then(later.summary, |met: Meeting<_, _>| {
             let outcome = met.outcome(|begin, end| !touches(holes, begin, end));
             self.watch.settle_in_run(self.totals, all, outcome);
         });
-        self.watch.extend(all, counted);
+        self.watch.extend(all, later.counted);
+        run.last_ns = later.last_ns;
+    }
+
+    /// Adds what the same run did in the next part.
+    pub(super) fn go_on(&mut self, lane: u32, run: &mut RunOf<W>, later: RunOf<W>) {
+        run.said = run.said.or(later.said);
+        for segment in segments(later) {
+            let holes = &self.watch.settings().lanes[lane as usize].holes;
+            let is_any = |summary: &SummaryOf<W>, counted| summary.is_touched || !self.watch.is_empty(counted);
+            if !is_any(&segment.summary, &segment.counted) {
+                continue;
+            }
+            if is_any(&run.summary, &run.counted) && is_cut(holes, run.last_ns, segment.last_ns) {
+                run.cut();
+            }
+            self.extend(lane, run, segment);
+        }
+    }
+
+    /// Leaves of a run what is its thread's for certain; it ended then, or the trace did.
+    ///
+    /// What comes before all holes is of the thread that the run began with; what comes behind them is of the one that it
+    /// ended with. If these are one, so is what lies in a hole. The rest is nobody's.
+    pub(super) fn keep_known(&mut self, key: ThreadKey, (lane, cpu): CpuAt, run: &mut RunOf<W>, end: Option<i64>) {
+        let settings = self.watch.settings();
+        let facts = &settings.lanes[lane as usize];
+        if facts.holes.is_empty() || settings.is_by_context || key.tid <= 0 {
+            return;
+        }
+        let begin = run.begin.map(|begin| begin.time);
+        let is_odd = begin.is_some() && run.next != key.tid;
+        let nobody = unknown_key(facts.host, cpu);
+        let known = Run { begin: run.begin, next: run.next, comm: run.comm, said: run.said, ..Run::default() };
+        for segment in segments(std::mem::replace(run, known)) {
+            let at = segment.last_ns;
+            let is_behind = end.is_some_and(|end| !facts.holes.touch(at, end));
+            let is_before = || begin.is_some_and(|begin| !facts.holes.touch(begin, at));
+            match is_behind || !is_odd && (is_before() || facts.holes.touch(at, at)) {
+                true => self.extend(lane, run, segment),
+                false => self.nobodys.push((nobody, segment)),
+            }
+        }
+    }
+
+    /// Counts calls that are nobody's: what crosses their ends is lost.
+    pub(super) fn count_nobodys(&mut self, key: ThreadKey, life: &mut LifeOf<W>, segment: SegmentOf<W>) {
+        let Segment { summary: Summary { asks, open, .. }, counted, .. } = segment;
+        life.is_seen = true;
+        self.watch.count(self.totals, key, &mut life.rows, counted);
+        let lost = asks.map(Outcome::LostExit).into_iter().chain(open.map(Outcome::LostEntry));
+        lost.for_each(|lost| self.watch.settle(self.totals, key, &mut life.rows, lost));
     }
 
     /// A run ends; at a CPU if it is a head.
     #[inline]
     pub(super) fn run(&mut self, lives: &mut LivesOf<W>, end: EndOf<W>, is_seen: bool, head: Option<CpuAt>) {
-        let RunEnd { key, place, is_dead, run, .. } = end;
-        let Run { begin, comm, said, summary, counted, .. } = run;
-        let whose = lives.whose(begin);
+        let RunEnd { key, cpu, place, is_dead, mut run } = end;
+        let whose = lives.whose(run.begin);
         let life = lives.life(whose);
-        let is_seen = summary.is_touched || is_seen;
+        let is_seen = is_seen || run.summary.is_touched || run.earlier.is_some();
         if let Some(at) = head {
-            life.push_head(Head { at, end: place, comm, said, is_seen, summary, counted });
+            life.push_head(Head { at, end: place, is_seen, run });
         } else {
-            life.ran(key.tid, place, comm, said, is_seen);
-            self.append(key, life, summary, counted);
+            self.keep_known(key, (place.lane, cpu), &mut run, Some(place.time));
+            life.ran(key.tid, place, run.comm, run.said, is_seen);
+            self.append(key, life, run.summary, run.counted);
         }
         match head {
             _ if !is_dead || !lives.is_last(whose) => {}
@@ -213,7 +267,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut sink = Sink { watch, totals };
+        let mut sink = Sink { watch, totals, nobodys: Vec::new() };
         match note {
             Note::Run(end) => self.run(&mut sink, end),
             Note::Fork { place, child, parent } => {
@@ -227,6 +281,20 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
                 }
             }
             Note::Known { place, told } => self.tell(place, &told),
+        }
+        if !sink.nobodys.is_empty() {
+            self.nobodys(&mut sink);
+        }
+    }
+
+    /// Counts what is nobody's.
+    pub(super) fn nobodys<W>(&mut self, sink: &mut Sink<'_, W>)
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        for (key, segment) in std::mem::take(&mut sink.nobodys) {
+            let slot = self.slot(key);
+            sink.count_nobodys(key, self.lives[slot].last(), segment);
         }
     }
 
@@ -267,9 +335,17 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let waits = |run: &Run<A, B, C>| run.summary.is_touched || !watch.is_empty(&run.counted);
+        let waits =
+            |run: &Run<A, B, C>| run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted);
         let begins = self.cpus.iter().flatten().filter(|(_, run)| waits(run));
         let first = Place { time: i64::MIN, lane: 0, nth: 0 };
         begins.map(|(_, run)| run.begin.unwrap_or(first)).min()
     }
+}
+
+/// What a run did, in its order.
+fn segments<A, B, C>(run: Run<A, B, C>) -> impl Iterator<Item = Segment<A, B, C>> {
+    let Run { summary, counted, last_ns, earlier, .. } = run;
+    let earlier = earlier.map(|earlier| earlier.0).unwrap_or_default();
+    earlier.into_iter().chain([Segment { summary, counted, last_ns }])
 }

@@ -486,14 +486,7 @@ impl Done {
     }
 
     /// How long it took.
-    fn time(
-        &self,
-        limits: &Limits,
-        category: Category,
-        totals: &mut Totals,
-        rows: &mut IoRows,
-        acts: &mut Acts<'_>,
-    ) {
+    fn time(&self, limits: &Limits, category: Category, totals: &mut Totals, rows: &mut IoRows, acts: &mut Acts<'_>) {
         let Some(entry) = self.entry.as_ref().filter(|_| self.is_completed) else { return };
         let ns = entry.place.time.abs_diff(self.exit.place.time);
         let bytes = self.bytes();

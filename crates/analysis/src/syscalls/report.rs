@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashSet;
 
 use super::rows::{CallRow, Others, Slow};
-use super::totals::{Totals, Whole, Who};
+use super::totals::{Totals, Who, Whole};
 use super::{State, Syscalls};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::report::{
@@ -96,7 +96,9 @@ impl Syscalls {
                 (rank(&thread.row), id, Some(&thread.who), &thread.row)
             }));
         }
-        let count = over.threads.count() + more.threads.count() + more.unknown.rows.iter().filter(|row| row.1.is_any()).count() as u64;
+        let count = over.threads.count()
+            + more.threads.count()
+            + more.unknown.rows.iter().filter(|row| row.1.is_any()).count() as u64;
         rows.sort_unstable_by_key(|row| (row.0, row.1));
         leave(&mut rows, self.wishes.top);
         let dropped = count - rows.len() as u64;

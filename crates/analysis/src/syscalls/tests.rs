@@ -168,6 +168,43 @@ fn holes_doubt_what_they_may_hold() {
     );
 }
 
+/// Who ran before a hole is known if that is who runs behind it: what lies in the hole is its too. Nobody knows who wrote before the
+/// first switch, nor who polled when 9 is found where 8 was; behind the hole it is 9.
+#[test]
+fn holes_cut_runs() {
+    check(
+        "lane cpu=0 span=0..1000
+         lane cpu=1 span=0..1000 hole=300..500 lost=1
+         lane cpu=2 span=0..1000 hole=300..500 lost=1
+         10 1 syscall_entry syscall=write
+         100 0 syscall_entry syscall=read
+         250 0 syscall_exit syscall=read ret=1
+         260 0 syscall_entry syscall=read
+         270 2 thread_switch prev_tid=0 next_tid=8
+         280 2 syscall_entry syscall=poll
+         290 2 syscall_exit syscall=poll ret=0
+         350 1 syscall_entry syscall=read
+         450 1 syscall_exit syscall=read ret=1
+         550 1 thread_switch prev_tid=6 prev_state=1 next_tid=0
+         560 2 syscall_entry syscall=open
+         570 2 syscall_exit syscall=open ret=3
+         580 2 thread_switch prev_tid=9 next_tid=8
+         590 2 syscall_entry syscall=close
+         600 0 syscall_exit syscall=read ret=1
+         610 0 thread_switch prev_tid=5 next_tid=7",
+        &["thread"],
+        &expect![[r#"
+            per-thread
+              thread=`? pid ? tid 5` incarnation=0 syscall=`read` count=2 errors=0 total=490 min=150 avg=245 max=340 stdev=134 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+              thread=? syscall=`poll` count=1 errors=0 total=10 min=10 avg=10 max=10 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+              thread=`? pid ? tid 9` incarnation=0 syscall=`open` count=1 errors=0 total=10 min=10 avg=10 max=10 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+              thread=? syscall=`write` count=0 errors=0 total=0 began_before=0 child_returns=0 never_ended=0 lost_inside=1
+              thread=`? pid ? tid 6` incarnation=0 syscall=`read` count=0 errors=0 total=0 began_before=0 child_returns=0 never_ended=0 lost_inside=1
+              thread=`? pid ? tid 8` incarnation=0 syscall=`close` count=0 errors=0 total=0 began_before=0 child_returns=0 never_ended=1 lost_inside=0
+        "#]],
+    );
+}
+
 /// The number of a dead thread, and of one that nobody saw die, belongs to another thread from then on.
 #[test]
 fn numbers_of_threads_are_used_again() {
