@@ -72,6 +72,17 @@ struct CpuSums {
     switches: u64,
     /// Busy nanoseconds in each bin.
     course: Vec<u64>,
+    /// The bin that was added to last.
+    #[serde(skip)]
+    last: LastBin,
+}
+
+/// Where a bin begins and ends, and which one it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct LastBin {
+    begin: i64,
+    end: i64,
+    bin: usize,
 }
 
 /// What is known of a thread's life.
@@ -153,6 +164,8 @@ pub struct Lane<'a> {
 pub enum Note {
     /// A CPU changes threads.
     Switch(Switch),
+    /// The same, where something was lost.
+    Odd(Box<Odd>),
     /// A thread is made.
     Fork(Fork),
     /// A thread is known by these: its number, process and name.
@@ -172,21 +185,49 @@ pub struct Fork {
 /// A CPU changes threads.
 #[derive(Debug)]
 pub struct Switch {
-    cpu: u32,
-    /// The thread that it ran, if its last switch was seen.
-    ran: Option<i32>,
-    /// For how long.
-    run: Run,
-    prev: i32,
-    next: i32,
-    is_preempted: bool,
-    is_dead: bool,
-    next_prio: Option<i32>,
-    prev_pid: Option<i32>,
     /// Names are empty if they are not known.
     prev_comm: Comm,
     next_comm: Comm,
+    /// For how long the thread ran that its last switch began.
+    run_ns: u64,
+    cpu: u32,
+    prev: i32,
+    next: i32,
+    next_prio: Small,
+    prev_pid: Small,
+    /// Its last switch was seen, and began the thread that this one ends.
+    is_known: bool,
+    is_preempted: bool,
+    is_dead: bool,
 }
+
+/// A switch that ends another thread than its CPU is known to have run, or a run that is in doubt.
+#[derive(Debug)]
+pub struct Odd {
+    switch: Switch,
+    /// The thread that it ran.
+    ran: i32,
+    run: Run,
+}
+
+/// A number, if there is one, in half the room of an option.
+#[derive(Clone, Copy, Debug)]
+struct Small(i32);
+
+impl Small {
+    /// No thread, process or priority is that.
+    const NONE: i32 = i32::MIN;
+
+    fn of(number: Option<i32>) -> Self {
+        Self(number.unwrap_or(Self::NONE))
+    }
+
+    fn get(self) -> Option<i32> {
+        (self.0 != Self::NONE).then_some(self.0)
+    }
+}
+
+const _: () = assert!(size_of::<Note>() <= 72, "notes are written and read again for each switch");
 
 /// How long a thread ran.
 #[derive(Clone, Copy, Debug, Default)]
@@ -231,10 +272,19 @@ const BINS_MAX: usize = 1 << 16;
 
 impl Bins {
     /// Adds a span of time to the bins that it covers.
-    fn add(&self, course: &mut Vec<u64>, begin: i64, end: i64) {
-        if self.count == 0 || end <= begin {
-            return;
+    #[inline]
+    fn add(&self, course: &mut Vec<u64>, known: &mut LastBin, begin: i64, end: i64) {
+        // Almost every run lies in the bin of the one before, which is known without a division.
+        if known.begin <= begin && begin < end && end <= known.end {
+            course[known.bin] += begin.abs_diff(end);
+        } else if self.count != 0 && begin < end {
+            *known = self.add_elsewhere(course, begin, end);
         }
+    }
+
+    /// The same for a span anywhere; the last bin that it touches.
+    #[cold]
+    fn add_elsewhere(&self, course: &mut Vec<u64>, begin: i64, end: i64) -> LastBin {
         let of = |time: i64| (time.saturating_sub(self.begin).max(0) as u64 / self.width).min(self.count as u64 - 1);
         let (first, last) = (of(begin) as usize, of(end - 1) as usize);
         if course.len() <= last {
@@ -247,6 +297,9 @@ impl Bins {
             from = to;
         }
         course[last] += from.abs_diff(end);
+        let border = |bin: usize| self.begin.saturating_add_unsigned(bin as u64 * self.width);
+        // What is before the first bin and behind the last one is theirs.
+        LastBin { begin: border(last), end: border(last + 1), bin: last }
     }
 }
 
@@ -274,7 +327,7 @@ impl CpuSums {
         } else {
             self.busy_ns += run.ns;
             self.doubt_ns += run.doubt_ns;
-            bins.add(&mut self.course, begin, end);
+            bins.add(&mut self.course, &mut self.last, begin, end);
         }
         run
     }
@@ -410,20 +463,25 @@ impl Lane<'_> {
         }
         cpu.tail = Some((time, next));
         let state = event.integer(switch::PREV_STATE);
+        let prev_pid = event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev));
         let switch = Switch {
-            cpu: number,
-            ran,
-            run,
-            prev,
-            next,
-            is_preempted: state.is_some_and(is_runnable),
-            is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
-            next_prio: event.small(switch::NEXT_PRIO),
-            prev_pid: event.event.small_context(PID).filter(|_| event.event.small_context(TID) == Some(prev)),
             prev_comm: event.comm(switch::PREV_COMM),
             next_comm: event.comm(switch::NEXT_COMM),
+            run_ns: run.ns,
+            cpu: number,
+            prev,
+            next,
+            next_prio: Small::of(event.small(switch::NEXT_PRIO)),
+            prev_pid: Small::of(prev_pid),
+            is_known: ran.is_some(),
+            is_preempted: state.is_some_and(is_runnable),
+            is_dead: state.is_some_and(|state| is_dead(state, facts.kernel)),
         };
-        notes.push(time, Note::Switch(switch));
+        let note = match ran.filter(|ran| *ran != prev || run.doubt_ns > 0) {
+            Some(ran) => Note::Odd(Box::new(Odd { switch, ran, run })),
+            None => Note::Switch(switch),
+        };
+        notes.push(time, note);
         Some(())
     }
 }
@@ -447,17 +505,24 @@ impl State {
         self.threads.stopped(id, |id, row| self.over.take(wishes, id, row));
     }
 
-    fn switch(&mut self, wishes: &Wishes, (lane, host): (usize, u16), time: i64, switch: &Switch) {
+    /// A CPU changes threads; it ran that one for so long, if its last switch was seen.
+    fn switch(
+        &mut self,
+        wishes: &Wishes,
+        (lane, host): (usize, u16),
+        time: i64,
+        (switch, ran): (&Switch, Option<(i32, Run)>),
+    ) {
         let key = |tid: i32| ThreadKey { host, tid };
         let began = *running(&mut self.running[lane], switch.cpu);
         if switch.prev != 0 {
-            let is_same = switch.ran.is_some() && began.tid == switch.prev;
+            let is_same = ran.is_some() && began.tid == switch.prev;
             let slot = if is_same { began.slot } else { self.threads.slot(key(switch.prev)) };
             let began = is_same.then_some(ThreadId { key: key(began.tid), since: began.since });
-            self.leaves(wishes, slot, began, time, switch);
+            self.leaves(wishes, (slot, began), time, (switch, ran));
         }
-        if let Some(tid) = switch.ran.filter(|tid| *tid != 0 && *tid != switch.prev) {
-            self.ran(wishes, ThreadId { key: key(tid), since: began.since }, switch.run);
+        if let Some((tid, run)) = ran.filter(|(tid, _)| *tid != 0 && *tid != switch.prev) {
+            self.ran(wishes, ThreadId { key: key(tid), since: began.since }, run);
         }
         let (mut slot, mut since) = (0, time);
         if switch.next != 0 {
@@ -467,13 +532,19 @@ impl State {
             let row = &mut living.row;
             row.begins_on(switch.cpu);
             row.comm = switch.next_comm.or(row.comm);
-            row.prio = switch.next_prio.or(row.prio);
+            row.prio = switch.next_prio.get().or(row.prio);
         }
         *running(&mut self.running[lane], switch.cpu) = Running { cpu: switch.cpu, tid: switch.next, since, slot };
     }
 
     /// A thread leaves a CPU, which began to run `began`.
-    fn leaves(&mut self, wishes: &Wishes, slot: Slot, began: Option<ThreadId>, time: i64, switch: &Switch) {
+    fn leaves(
+        &mut self,
+        wishes: &Wishes,
+        (slot, began): (Slot, Option<ThreadId>),
+        time: i64,
+        (switch, ran): (&Switch, Option<(i32, Run)>),
+    ) {
         let living = self.threads.living_in(slot, time);
         // The number may have been given away before the last switch of its old thread.
         let older = began.filter(|id| id.since != living.since);
@@ -483,11 +554,11 @@ impl State {
         };
         if let Some(row) = row {
             row.preemptions += u64::from(switch.is_preempted);
-            row.pid = switch.prev_pid.or(row.pid);
+            row.pid = switch.prev_pid.get().or(row.pid);
             row.comm = switch.prev_comm.or(row.comm);
-            if switch.ran == Some(switch.prev) {
-                row.run_ns += switch.run.ns;
-                row.doubt_ns += switch.run.doubt_ns;
+            if let Some((_, run)) = ran.filter(|(tid, _)| *tid == switch.prev) {
+                row.run_ns += run.ns;
+                row.doubt_ns += run.doubt_ns;
                 row.running_on -= 1;
             }
         }
@@ -559,7 +630,15 @@ impl Analysis for Cpu {
         let host = self.lanes[lane].host;
         let State { threads, over, .. } = state;
         match note {
-            Note::Switch(ref switch) => state.switch(&self.wishes, (lane, host), time, switch),
+            Note::Switch(ref switch) => {
+                let run = Run { ns: switch.run_ns, doubt_ns: 0 };
+                let ran = switch.is_known.then_some((switch.prev, run));
+                state.switch(&self.wishes, (lane, host), time, (switch, ran));
+            }
+            Note::Odd(odd) => {
+                let ran = Some((odd.ran, odd.run));
+                state.switch(&self.wishes, (lane, host), time, (&odd.switch, ran));
+            }
             Note::Known(0, ..) => {}
             Note::Fork(ref fork) => {
                 if let Some((parent, pid)) = fork.parent.filter(|parent| parent.0 != 0) {

@@ -146,7 +146,7 @@ impl<'a> Event<'a> {
 
     /// An integer, if the event has one there.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn integer(&self, slot: &Slot) -> Option<i64> {
         // Almost all slots are like that, and this is asked of every event several times.
         if let Slot::Column { column, kind: ColumnKind::Integer, is_optional: false } = slot {
@@ -155,6 +155,7 @@ impl<'a> Event<'a> {
         self.integer_elsewhere(slot)
     }
 
+    #[inline(never)]
     fn integer_elsewhere(&self, slot: &Slot) -> Option<i64> {
         match slot {
             Slot::Column { column, kind: ColumnKind::Integer, is_optional } => {
@@ -261,7 +262,7 @@ pub struct Meaning<'a> {
 impl<'a> Meaning<'a> {
     /// An integer field of the role, if the event has it.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn integer(&self, field: FieldIndex) -> Option<i64> {
         self.event.integer(&self.slots[field])
     }
