@@ -5,10 +5,10 @@
 //!           early                        over        before                     current
 //! ```
 //!
-//! Borders (deaths, forks) are seen in the part, so what is between two of them is known when the second one is there;
-//! but a thread whose number is given away may still be on a CPU. So a life is *over* one border later: it is given away and
-//! forgotten. What comes before the first border goes on in the part before (`early`, and `late` for what is known of it
-//! behind the border). Where it may have died with a run of which only the part before knows whether it was its own, all that
+//! Borders (deaths, forks) are seen in the part, so what is between two of them is known when the second one is there:
+//! the life is *over*, given away and forgotten. But a thread that nobody saw die may still be on a CPU when its number is
+//! given away, so it stays one border longer (`before`). What comes before the first border goes on in the part before
+//! (`early`, and `late` for runs of it that end behind the border). Where it may have died with a run of which only the part before knows whether it was its own, all that
 //! follows waits too, as it came (`deferred`). And a life with such a run waits until the part before says where that
 //! began (`stuck`).
 
@@ -84,21 +84,25 @@ pub struct Lives<A, B, C, R> {
     /// The thread.
     pub key: ThreadKey,
     /// The first one, which may have begun before the part.
-    pub early: Option<Life<A, B, C, R>>,
+    pub early: Option<Box<Life<A, B, C, R>>>,
     /// What came behind its death with a head, if that was its own.
     pub deferred: Vec<Deferred<A, B, C, R>>,
     /// The first border that is certain.
     pub first: Option<Border>,
     /// What the first life behind that begins with: the same, or a fork behind a death.
     pub begin: Option<Border>,
-    /// Runs that ended behind that, of the life before it.
-    pub late: Option<Box<Life<A, B, C, R>>>,
+    /// Runs that ended behind that, but began before it.
+    pub late: Vec<RunEnd<A, B, C>>,
+    /// Runs that ended behind the death of their life, and began before the part.
+    pub lost: Vec<RunEnd<A, B, C>>,
     /// How many lives behind that border are over, or are the one before the last.
     pub over: u32,
     /// Lives that are over but for their heads.
     pub stuck: Vec<Stuck<A, B, C, R>>,
-    /// The one before the last.
+    /// The one before the last, if it did not die.
     pub before: Option<Box<Life<A, B, C, R>>>,
+    /// The one before the last died.
+    pub is_before_dead: bool,
     /// The last one, behind the last border that is certain.
     pub current: Option<Box<Life<A, B, C, R>>>,
 }
@@ -141,6 +145,8 @@ pub enum Whose {
     Early,
     /// The one before the first border that is certain.
     Late,
+    /// One that was seen to die.
+    Nobody,
     /// The one before the last.
     Before,
     /// The last one.
@@ -216,10 +222,12 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
             deferred: Vec::new(),
             first: None,
             begin: None,
-            late: None,
+            late: Vec::new(),
+            lost: Vec::new(),
             over: 0,
             stuck: Vec::new(),
             before: None,
+            is_before_dead: false,
             current: None,
         }
     }
@@ -230,6 +238,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
         match &self.current {
             None => Whose::Early,
             Some(current) if begin >= current.border.map(|border| border.place) => Whose::Current,
+            Some(_) if self.is_before_dead => Whose::Nobody,
             Some(_) if self.before.is_some() => Whose::Before,
             Some(_) => Whose::Late,
         }
@@ -241,8 +250,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
         match (whose, &mut self.current, &mut self.before) {
             (Whose::Current, Some(current), _) => current,
             (Whose::Before, _, Some(before)) => before,
-            (Whose::Late, ..) => self.late.get_or_insert_with(|| Box::new(Life::new(None))),
-            _ => self.early.get_or_insert_with(|| Life::new(None)),
+            _ => self.early.get_or_insert_with(|| Box::new(Life::new(None))),
         }
     }
 

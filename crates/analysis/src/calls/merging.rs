@@ -10,7 +10,7 @@
 
 use hashbrown::HashMap;
 
-use super::lane::{Run, unknown_key};
+use super::lane::{Run, RunEnd, unknown_key};
 use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Stuck, Whose};
 use super::state::{Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf};
 use super::{Place, Watch};
@@ -40,7 +40,7 @@ where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut merging = Merging {
-            sink: Sink { watch, totals, nobodys: Vec::new() },
+            sink: Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new() },
             tails: HashMap::default(),
             is_anchored: self.is_anchored,
         };
@@ -68,7 +68,7 @@ where
             return Bases::default();
         }
         let mut merging =
-            Merging { sink: Sink { watch, totals, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
+            Merging { sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
         let mut bases = Bases::default();
         for lives in &mut self.lives {
             let known = std::mem::replace(lives, Lives::new(lives.key));
@@ -90,7 +90,7 @@ where
     {
         let mut bases = Bases::default();
         let mut merging =
-            Merging { sink: Sink { watch, totals, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
+            Merging { sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
         let mut tails = self.tails(watch);
         for lives in &self.lives {
             let mut all = Lives::new(lives.key);
@@ -158,17 +158,22 @@ impl<W: Watch> Merging<'_, W> {
     fn lives(&mut self, left: &mut LivesOf<W>, right: LivesOf<W>) -> u32 {
         if let Some(early) = right.early {
             match left.defers() {
-                true => self.defer(left, early),
+                true => self.defer(left, *early),
                 false => {
-                    self.go_on(left, early, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
+                    self.go_on(left, *early, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
                 }
             }
         }
         right.deferred.into_iter().for_each(|deferred| self.deferred(left, deferred));
         let (Some(first), Some(mut current)) = (right.first, right.current) else { return 0 };
         self.sink.border(left, first);
-        if let Some(late) = right.late {
-            self.go_on(left, *late, |left| if left.before.is_some() { Whose::Before } else { Whose::Late });
+        right.late.into_iter().for_each(|end| self.run(left, end));
+        for mut end in right.lost {
+            self.join_tail(&mut end);
+            match end.run.begin.is_none() && !self.is_anchored {
+                true => left.lost.push(end),
+                false => self.sink.lose(end),
+            }
         }
         if let Some(begin) = right.begin.filter(|begin| *begin != first) {
             self.sink.border(left, begin);
@@ -178,6 +183,7 @@ impl<W: Watch> Merging<'_, W> {
             self.sink.end_before(left);
             left.over += right.over;
             left.before = right.before;
+            left.is_before_dead = right.is_before_dead;
             left.before.iter_mut().for_each(|before| self.resolve(left.key, before));
         }
         self.resolve(left.key, &mut current);
@@ -243,9 +249,8 @@ impl<W: Watch> Merging<'_, W> {
                 self.go_on(left, *life, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
             }
             Deferred::Run(end, is_seen) => {
-                let is_head = end.run.begin.is_none() && !self.is_anchored;
-                let at = (end.place.lane, end.cpu);
-                self.sink.run(left, *end, is_seen, is_head.then_some(at));
+                let at = self.head_at(&end);
+                self.sink.run(left, *end, is_seen, at);
             }
             Deferred::Death { begin, place, .. } => {
                 let whose = left.whose(begin);
@@ -257,6 +262,20 @@ impl<W: Watch> Merging<'_, W> {
                 }
             }
         }
+    }
+
+    /// A run of the part that follows ends.
+    fn run(&mut self, left: &mut LivesOf<W>, mut end: EndOf<W>) {
+        if end.run.begin.is_none() {
+            self.join_tail(&mut end);
+        }
+        let (is_seen, at) = (end.is_dead, self.head_at(&end));
+        self.sink.run(left, end, is_seen, at);
+    }
+
+    /// The CPU of a run whose begin is still not known, and may be.
+    fn head_at(&self, end: &EndOf<W>) -> Option<CpuAt> {
+        (end.run.begin.is_none() && !self.is_anchored).then_some((end.place.lane, end.cpu))
     }
 
     /// Adds what the part before knows of a run that it did not end.
@@ -273,9 +292,11 @@ impl<W: Watch> Merging<'_, W> {
 
     /// Adds a run that began before the part that follows.
     fn head(&mut self, left: &mut LivesOf<W>, head: Head<W::Entry, W::Exit, W::Run>) {
-        let whose = left.whose(self.tails.get(&head.at).and_then(|tail| tail.begin));
-        let key = left.key;
-        self.head_of(key, left.life(whose), head);
+        let is_seen = head.is_seen;
+        let mut end = head.end_of(left.key);
+        self.join_tail(&mut end);
+        let at = self.head_at(&end);
+        self.sink.run(left, end, is_seen, at);
     }
 
     /// Adds a run that began before the part that follows to its life.
@@ -330,12 +351,15 @@ impl<W: Watch> Merging<'_, W> {
         for (at, run) in tails {
             let mut run = run.clone();
             self.sink.keep_known(key, at, &mut run, None);
-            let life = lives.life(lives.whose(run.begin));
+            let whose = lives.whose(run.begin);
+            if whose == Whose::Nobody {
+                let end = RunEnd { key, cpu: at.1, place: Place::LAST, is_dead: false, run };
+                self.sink.lose(end);
+                continue;
+            }
+            let life = lives.life(whose);
             life.ran(key.tid, Place::LAST, run.comm, run.said, true);
             self.sink.append(key, life, run.summary, run.counted);
-        }
-        if let Some(late) = lives.late.take() {
-            self.go_on(&mut lives, *late, |_| Whose::Early);
         }
         if let Some(early) = lives.early.as_mut().filter(|early| early.is_seen) {
             early.end = lives.first;

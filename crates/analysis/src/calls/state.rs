@@ -64,6 +64,8 @@ pub(super) type SummaryOf<W> = Summary<<W as Watch>::Entry, <W as Watch>::Exit>;
 pub(super) struct Sink<'a, W: Watch> {
     pub(super) watch: &'a W,
     pub(super) totals: &'a mut W::Totals,
+    /// Nothing comes before.
+    pub(super) is_anchored: bool,
     /// Calls of which nobody knows whose they are, because of holes; and what stands for the thread of their CPU.
     pub(super) nobodys: Vec<(ThreadKey, SegmentOf<W>)>,
 }
@@ -141,6 +143,12 @@ impl<W: Watch> Sink<'_, W> {
         }
     }
 
+    /// A run is nobody's.
+    pub(super) fn lose(&mut self, end: EndOf<W>) {
+        let nobody = unknown_key(end.key.host, end.cpu);
+        self.nobodys.extend(segments(end.run).map(|segment| (nobody, segment)));
+    }
+
     /// Counts calls that are nobody's: what crosses their ends is lost.
     pub(super) fn count_nobodys(&mut self, key: ThreadKey, life: &mut LifeOf<W>, segment: SegmentOf<W>) {
         let Segment { summary: Summary { asks, open, .. }, counted, .. } = segment;
@@ -153,8 +161,14 @@ impl<W: Watch> Sink<'_, W> {
     /// A run ends; at a CPU if it is a head.
     #[inline]
     pub(super) fn run(&mut self, lives: &mut LivesOf<W>, end: EndOf<W>, is_seen: bool, head: Option<CpuAt>) {
+        let whose = lives.whose(end.run.begin);
+        match whose {
+            Whose::Late if !self.is_anchored => return lives.late.push(end),
+            Whose::Nobody if head.is_some() => return lives.lost.push(end),
+            Whose::Nobody => return self.lose(end),
+            Whose::Early | Whose::Late | Whose::Before | Whose::Current => {}
+        }
         let RunEnd { key, cpu, place, is_dead, mut run } = end;
-        let whose = lives.whose(run.begin);
         let life = lives.life(whose);
         let is_seen = is_seen || run.summary.is_touched || run.earlier.is_some();
         if let Some(at) = head {
@@ -180,22 +194,31 @@ impl<W: Watch> Sink<'_, W> {
             lives.begin = Some(border);
         }
         match &mut lives.current {
-            None => lives.current = Some(Box::new(Life::new(Some(border)))),
+            None => {
+                lives.is_before_dead = border.is_death;
+                lives.current = Some(Box::new(Life::new(Some(border))));
+            }
             // Death, then fork, is one step.
             Some(current) if !current.is_seen => current.border = Some(border),
-            Some(current) => {
-                current.end = Some(border);
-                let next = match self.end_before(lives) {
-                    Some(mut memory) => {
-                        memory.begin_anew(border);
-                        memory
-                    }
-                    None => Box::new(Life::new(Some(border))),
-                };
-                lives.before = lives.current.replace(next);
-                lives.over += 1;
-            }
+            Some(_) => self.next(lives, border),
         }
+    }
+
+    /// A life was there, the next one begins.
+    fn next(&mut self, lives: &mut LivesOf<W>, border: Border) {
+        let memory = self.end_before(lives);
+        lives.over += 1;
+        lives.is_before_dead = border.is_death;
+        let Some(current) = &mut lives.current else { return };
+        current.end = Some(border);
+        if border.is_death && current.earlier.is_empty() {
+            self.over(lives.key, lives.over, current, border.place);
+            current.begin_anew(border);
+            return;
+        }
+        let mut next = memory.unwrap_or_else(|| Box::new(Life::new(None)));
+        next.begin_anew(border);
+        lives.before = lives.current.replace(next);
     }
 
     /// The life before the last is over; leaves its memory.
@@ -267,7 +290,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut sink = Sink { watch, totals, nobodys: Vec::new() };
+        let mut sink = Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new() };
         match note {
             Note::Run(end) => self.run(&mut sink, end),
             Note::Fork { place, child, parent } => {
