@@ -134,11 +134,13 @@ impl Watch for Syscalls {
     }
 
     fn settle(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, outcome: Outcome<(), ()>) {
+        totals.lend(rows);
         rows::settle(&self.limits, totals, rows, outcome);
     }
 
     #[inline]
-    fn count(&self, _: &mut Totals, _: ThreadKey, rows: &mut CallRows, run: CallRun) {
+    fn count(&self, totals: &mut Totals, _: ThreadKey, rows: &mut CallRows, run: CallRun) {
+        totals.lend(rows);
         rows.count_run(&self.limits, run);
     }
 

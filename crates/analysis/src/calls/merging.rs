@@ -67,8 +67,11 @@ where
         if std::mem::replace(&mut self.is_anchored, true) {
             return Bases::default();
         }
-        let mut merging =
-            Merging { sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
+        let mut merging = Merging {
+            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() },
+            tails: HashMap::default(),
+            is_anchored: true,
+        };
         let mut bases = Bases::default();
         for lives in &mut self.lives {
             let known = std::mem::replace(lives, Lives::new(lives.key));
@@ -89,8 +92,11 @@ where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut bases = Bases::default();
-        let mut merging =
-            Merging { sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() }, tails: HashMap::default(), is_anchored: true };
+        let mut merging = Merging {
+            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() },
+            tails: HashMap::default(),
+            is_anchored: true,
+        };
         let mut tails = self.tails(watch);
         for lives in &self.lives {
             let mut all = Lives::new(lives.key);
