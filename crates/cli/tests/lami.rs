@@ -204,20 +204,20 @@ fn faces() {
         "analyse count --top 3 demo",
         &expect![[r#"
             Classes of events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-            Event       Count (events)
-            jobs:chunk           1,200
-            jobs:begin             400
-            jobs:end               400
+            Event       Events
+            jobs:chunk   1,200
+            jobs:begin     400
+            jobs:end       400
             ... and 1 more row (--top all)
 
             Streams  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-            Stream  CPU  Count (events)  Lost (events)
-            0         0           1,723              0
-            1         1             677              0
+            Stream  CPU  Events  Lost
+            0         0   1,723     0
+            1         1     677     0
 
             All events  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
-            Count (events)  Lost (events)
-                     2,400              0
+            Events  Lost
+             2,400     0
         "#]],
     );
     check(

@@ -69,8 +69,6 @@ pub(crate) fn rest(omitted: u64, screen: Screen, out: &mut impl Write) -> io::Re
 #[derive(Clone, Debug)]
 struct Place {
     title: String,
-    /// What its numbers count, if the title does not say it.
-    unit: Option<&'static str>,
     /// Numbers stand right.
     is_right: bool,
     /// Whether it may be cut.
@@ -83,30 +81,29 @@ struct Place {
     bounds: usize,
 }
 
+/// What stands above a column: of a plain count what is counted, `Intervals`.
+fn title(column: &kymo_session::Column) -> String {
+    let mut letters = column.unit.filter(|_| column.title == "Count").unwrap_or(&column.title).chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 impl Place {
     fn of(column: &kymo_session::Column) -> Self {
         use Class::{Disk, Irq, Mixed, NetworkInterface, Path, Process, Syscall, Text, TimeRange};
-        let title = escaped(&column.title).into_owned();
-        // What is counted needs not be said twice.
-        let unit = column.unit.filter(|unit| !title.to_lowercase().contains(unit));
+        let title = escaped(&title(column)).into_owned();
         let is_name = matches!(column.class, Text | Syscall | Process | Path | Disk | NetworkInterface | Irq | Mixed);
         let is_right = !is_name && column.class != TimeRange;
-        Self { title, unit, is_right, is_name, cells: 0, value: 0, bounds: 0 }
+        Self { title, is_right, is_name, cells: 0, value: 0, bounds: 0 }
     }
 
     fn width(&self) -> usize {
         self.value + if self.bounds > 0 { 1 + self.bounds } else { 0 }
     }
 
-    /// The title with the unit, if that is said.
-    fn title(&self) -> String {
-        self.unit.map_or_else(|| self.title.clone(), |unit| format!("{} ({unit})", self.title))
-    }
-
     /// Makes room for the title, which may stand above the bounds too.
     fn make_room(&mut self) {
         let above = if self.bounds == 0 { 0 } else { 1 + self.bounds };
-        self.value = self.cells.max(columns(&self.title()).saturating_sub(above));
+        self.value = self.cells.max(columns(&self.title).saturating_sub(above));
     }
 
     /// Columns that only the title needs, beyond some.
@@ -147,7 +144,7 @@ impl Layout {
         };
         if let Some(width) = screen.width {
             let room = if wanted.is_some() { width.saturating_sub(BAR_MIN + 2) } else { width };
-            fit(&mut places, room);
+            cut_names(&mut places, room, NAME_MIN_BESIDE_NUMBERS);
             fit_titles(&mut places, width);
             cut_names(&mut places, width, NAME_MIN);
         }
@@ -166,8 +163,7 @@ impl Layout {
         }
         let mut line = String::new();
         for place in &self.places {
-            let title = place.title();
-            let title = self.screen.begun(&title, place.width());
+            let title = self.screen.begun(&place.title, place.width());
             let gap = " ".repeat(place.width() - columns(&title));
             // A short title stands above the values, not above their bounds.
             let before = if place.is_right { place.value.saturating_sub(columns(&title)) } else { 0 };
@@ -229,17 +225,6 @@ impl Layout {
 /// Columns of all places and the gaps between them.
 fn total(places: &[Place]) -> usize {
     places.iter().map(|place| place.width() + 2).sum::<usize>().saturating_sub(2)
-}
-
-/// Says no units, and cuts long names, if there is no room.
-fn fit(places: &mut [Place], room: usize) {
-    if total(places) > room {
-        for place in places.iter_mut() {
-            place.unit = None;
-            place.make_room();
-        }
-    }
-    cut_names(places, room, NAME_MIN_BESIDE_NUMBERS);
 }
 
 /// Cuts titles that are wider than what stands below them, the widest first.

@@ -156,7 +156,7 @@ fn a_table_without_unicode() {
     );
 }
 
-/// Where there is no room units go first, then the ends of titles.
+/// Where there is no room the ends of titles go.
 #[test]
 fn titles_that_are_wider_than_numbers() {
     let count = |name, title| Column::of(name, title, "things that are counted");
@@ -279,8 +279,8 @@ fn a_very_long_name() {
         NARROW,
         &expect![[r#"
             Names
-            Name                               Count
-            abcdefghijabcdef…efghijabcdefghij      1
+            Name                              Events
+            abcdefghijabcdef…fghijabcdefghij       1
         "#]],
     );
 }
@@ -427,29 +427,29 @@ fn a_histogram() {
         std::slice::from_ref(&table),
         TERMINAL,
         &expect![[r#"
-        Wakeup to run, p50 4.70 us, p99 14.0 us
-           From       To  Count (waits)
-        1.00 us  2.00 us             12  ▎
-        2.00 us  4.00 us            340  ████████▌
-        4.00 us  8.00 us          1,204  ██████████████████████████████
-        8.00 us  16.0 us             77  █▉
-        16.0 us  32.0 us              0
-        32.0 us  64.0 us              1
-    "#]],
+            Wakeup to run, p50 4.70 us, p99 14.0 us
+               From       To  Waits
+            1.00 us  2.00 us     12  ▎
+            2.00 us  4.00 us    340  ████████▌
+            4.00 us  8.00 us  1,204  ██████████████████████████████
+            8.00 us  16.0 us     77  █▉
+            16.0 us  32.0 us      0
+            32.0 us  64.0 us      1
+        "#]],
     );
     check(
         &[table],
         PLAIN,
         &expect![[r#"
-        Wakeup to run, p50 4.70 us, p99 14.0 us
-           From       To  Count (waits)
-        1.00 us  2.00 us             12
-        2.00 us  4.00 us            340  #########
-        4.00 us  8.00 us          1,204  ##############################
-        8.00 us  16.0 us             77  ##
-        16.0 us  32.0 us              0
-        32.0 us  64.0 us              1
-    "#]],
+            Wakeup to run, p50 4.70 us, p99 14.0 us
+               From       To  Waits
+            1.00 us  2.00 us     12
+            2.00 us  4.00 us    340  #########
+            4.00 us  8.00 us  1,204  ##############################
+            8.00 us  16.0 us     77  ##
+            16.0 us  32.0 us      0
+            32.0 us  64.0 us      1
+        "#]],
     );
 }
 
