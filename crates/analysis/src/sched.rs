@@ -10,6 +10,7 @@
 //! piece of a thread's life in a part of the trace does not know, it keeps until it is joined with the piece before
 //! (`row`).
 
+mod beginning;
 mod doing;
 mod lane;
 mod lives;
@@ -173,6 +174,11 @@ impl Analysis for Sched {
 
     fn merge(&self, left: &mut State, right: State) {
         self.merge_states(left, right);
+    }
+
+    fn anchor(&self, state: &mut State) {
+        state.is_anchored = true;
+        state.begin(self);
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

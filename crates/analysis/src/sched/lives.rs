@@ -73,6 +73,8 @@ pub(super) enum Opening {
     /// The next one may, if none is living.
     #[default]
     Open,
+    /// None was seen, and nothing comes before the part: the first one is there since then.
+    Since(i64),
     /// No more: one of them has died for certain.
     Died,
     /// No more: a new thread was made then.
@@ -85,6 +87,8 @@ pub(super) struct Lives {
     slots: Slots,
     pub(super) threads: Vec<Thread>,
     pub(super) places: Vec<Life>,
+    /// Since when threads are there that were not seen yet, if that is known.
+    pub(super) begin: Option<i64>,
     free: Vec<Place>,
 }
 
@@ -119,7 +123,7 @@ impl Life {
 impl Thread {
     /// A number is that of a new thread: no life that follows began before the part.
     pub(super) fn close(&mut self, now: i64) {
-        if self.opening == Opening::Open {
+        if matches!(self.opening, Opening::Open | Opening::Since(_)) {
             self.opening = Opening::Made(now);
         }
     }
@@ -129,9 +133,9 @@ impl Lives {
     /// Where a thread is kept.
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> Slot {
-        let threads = &mut self.threads;
+        let (threads, opening) = (&mut self.threads, self.begin.map_or(Opening::Open, Opening::Since));
         self.slots.entry(key, || {
-            threads.push(Thread { key, ended: 0, living: None, first: None, opening: Opening::Open });
+            threads.push(Thread { key, ended: 0, living: None, first: None, opening });
             (threads.len() - 1) as Slot
         })
     }
@@ -152,14 +156,18 @@ impl Lives {
 
     /// A thread is there of which nobody knows since when.
     fn appear(&mut self, slot: Slot, now: i64) -> Place {
-        let is_open = self.threads[slot as usize].opening == Opening::Open;
-        let at = self.add(slot, now, is_open);
+        let Thread { opening, first, .. } = self.threads[slot as usize];
+        let at = self.add(slot, now, opening == Opening::Open);
         let row = &mut self.places[at as usize].row;
-        if !is_open {
-            row.begin_unknown(now);
-        } else if self.threads[slot as usize].first.is_some() {
+        match opening {
+            Opening::Open if first.is_none() => {}
             // The one before has died, so this one is in no call.
-            row.call = Call::None;
+            Opening::Open => row.call = Call::None,
+            Opening::Died | Opening::Made(_) => row.begin_unknown(now),
+            Opening::Since(begin) => {
+                row.begin_unknown(begin);
+                self.threads[slot as usize].opening = Opening::Died;
+            }
         }
         at
     }
@@ -208,7 +216,7 @@ impl Lives {
 
     /// Whether the life of what the thread does next may be the one that began before the part.
     pub(super) fn is_first(&self, key: ThreadKey) -> bool {
-        self.thread(key).is_none_or(|thread| match thread.living {
+        self.thread(key).map_or(self.begin.is_none(), |thread| match thread.living {
             Some(at) => self.places[at as usize].is_open && thread.first.is_none(),
             None => thread.opening == Opening::Open && thread.first.is_none(),
         })

@@ -41,6 +41,10 @@ impl Sched {
         }
         let State { lives, settled, .. } = left;
         settled.merge(right.settled, |key| lives.ended(key).saturating_sub(right.lives.ended(key)), who);
+        if left.lives.begin.is_none() {
+            left.firsts.extend(right.firsts);
+            left.begin(self);
+        }
         left.tidy();
         left.span = union(left.span, right.span);
     }

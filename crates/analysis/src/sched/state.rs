@@ -1,5 +1,6 @@
 //! What is known behind a part of the trace, and what each note adds to it.
 
+use hashbrown::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Sched;
@@ -8,6 +9,7 @@ use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
 use super::lives::{Lives, Place, Stage};
 use super::settled::{Name, Settled};
 use super::slots::Slot;
+use crate::threads::ThreadKey;
 
 /// The thread that a CPU runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -30,6 +32,10 @@ pub struct State {
     pub(super) running: Vec<Vec<Running>>,
     pub(super) lives: Lives,
     pub(super) settled: Settled,
+    /// Nothing comes before.
+    pub(super) is_anchored: bool,
+    /// Threads that CPUs ran when they began to record.
+    pub(super) firsts: HashSet<ThreadKey>,
     /// It was put together: who was woken by a life is not known any more.
     pub(super) is_merging: bool,
     /// When the first and the last event were.
@@ -44,6 +50,8 @@ impl State {
             running: vec![Vec::new(); lanes],
             lives: Lives::default(),
             settled: Settled::new(sched),
+            is_anchored: false,
+            firsts: HashSet::default(),
             is_merging: false,
             span: None,
         }
@@ -178,6 +186,10 @@ impl State {
             }
         }
         self.set_running(lane, running);
+        if run.is_none() {
+            self.firsts.insert(sched.key(lane, switch.prev));
+            self.begin(sched);
+        }
     }
 
     /// A thread leaves a CPU; whether the run that ends was its.

@@ -38,6 +38,25 @@ fn lives_that_are_over_are_forgotten() {
     assert!(bytes < 200_000, "{bytes} bytes");
 }
 
+/// Where nobody says that threads are made, all of them may have been there before the trace: they are forgotten as well.
+#[test]
+fn lives_that_were_there_before_are_forgotten() {
+    let mut script = "lane cpu=0 span=0..10000000\n".to_owned();
+    for tid in 1..20_000 {
+        let time = tid * 100;
+        script += &format!("{time} 0 thread_wakeup woken_tid={tid} target_cpu=0\n");
+        script += &format!("{} 0 thread_switch prev_tid=0 next_tid={tid} next_comm=n{tid}\n", time + 5);
+        script += &format!("{} 0 thread_switch prev_tid={tid} prev_state=32 next_tid=0\n", time + 9);
+    }
+    let script = Script::parse(&script);
+    let wishes = Wishes { top: Some(2), ..Wishes::default() };
+    let setup = script.setup(&wishes);
+    let sched = Sched::new(&setup);
+    let bytes = |is_first| encode(&sched, &setup, &script.cut_state(&sched, &[], |_| is_first)).unwrap().len();
+    let (first, other) = (bytes(1), bytes(0));
+    assert!(first < 400_000 && first * 5 < other, "{first} bytes, else {other}");
+}
+
 #[test]
 fn short_lives_cut_anywhere() {
     let script = Script::parse(&short_lives(40));
