@@ -30,9 +30,7 @@ import tiny_trace  # noqa: E402
 PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py"}
 # What kymo is known to answer wrongly in random schedules where events are lost: it is not asked. What it is known to
 # answer wrongly in odd traces, these say.
-OPEN_ON_SCHEDULES = {
-    "syscalls": "a run that a loss cuts in two, so that its switches name two threads, is one thread's to it",
-}
+OPEN_ON_SCHEDULES = {}
 KERNEL = (
     "ctf/tracecompass/many-threads",
     "ctf/tracecompass/bug446190",

@@ -50,8 +50,7 @@ pub struct Over {
     /// What somebody did of whom nobody knows who it is.
     pub(super) unknown: (Sums, Kinds),
     pub(super) slow: Ranking<SlowUse>,
-    /// The last life of each thread, when the trace is over.
-    #[serde(skip)]
+    /// The last life of each thread.
     pub(super) last: HashMap<ThreadKey, Who>,
     /// Threads that were there before anything else was known of them, when the trace is over.
     #[serde(skip)]
@@ -114,5 +113,9 @@ impl Over {
         }
         self.unknown.0.add(&other.unknown.0);
         self.unknown.1.add(&other.unknown.1);
+        for mut who in other.last.into_values() {
+            who.rebase(bases);
+            self.known(who);
+        }
     }
 }

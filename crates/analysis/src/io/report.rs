@@ -26,7 +26,7 @@ struct Found<'a> {
     latencies: [Histogram; 4],
     /// The slowest first.
     slow: Vec<(&'a SlowUse, Vec<Cell>)>,
-    last: &'a HashMap<ThreadKey, Who>,
+    last: HashMap<ThreadKey, Who>,
     files: Files,
 }
 
@@ -51,7 +51,7 @@ impl Numbers<'_> {
 impl Io {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
-        let mut more = Totals::last(&self.wishes);
+        let mut more = Totals::new(&self.wishes);
         let bases = state.calls.finish(self, &mut more);
         let files = self.files(state, &mut more, &bases);
         let found = self.found(state, &more, &bases, files);
@@ -97,9 +97,17 @@ impl Io {
                 all_kinds.add(kinds);
             }
         }
+        let mut last = state.totals.over.last.clone();
+        last.values_mut().for_each(|who| who.rebase(bases));
+        for (key, who) in &more.over.last {
+            let known = last.entry(*key).or_insert(*who);
+            if known.number <= who.number {
+                *known = *who;
+            }
+        }
         let (threads, dropped) = self.threads(both, &numbers);
         let slow = self.slow(both, &numbers);
-        Found { threads, dropped, processes, latencies, slow, last: &more.over.last, files }
+        Found { threads, dropped, processes, latencies, slow, last, files }
     }
 
     /// Rows of threads, and how many others there are.

@@ -166,9 +166,6 @@ pub struct Traffic {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Totals {
     pub(super) log: Log,
-    /// The trace is over: now comes the last life of each thread.
-    #[serde(skip)]
-    is_final: bool,
     pub(super) over: Over,
     /// Of each category.
     pub(super) latencies: [Histogram; 4],
@@ -277,17 +274,11 @@ impl Totals {
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
             log: Log::default(),
-            is_final: false,
             over: Over::new(wishes, wishes.top.unwrap_or(SLOW)),
             latencies: Default::default(),
             interfaces: BTreeMap::new(),
             longest_ns: BinaryHeap::new(),
         }
-    }
-
-    /// The trace is over.
-    pub(super) fn last(wishes: &Wishes) -> Self {
-        Self { is_final: true, ..Self::new(wishes) }
     }
 
     /// Logs something.
@@ -300,9 +291,7 @@ impl Totals {
         let LifeView { key, number, comm, pid, since, until, rows } = life;
         let who = Who { key, number, comm, pid };
         let IoRows { sums, latencies } = std::mem::take(rows);
-        if self.is_final {
-            self.over.known(who);
-        }
+        self.over.known(who);
         let is_wanted = wishes.wants_thread(key.tid, || comm.text());
         if let Some(latencies) = latencies.filter(|_| is_wanted) {
             self.latencies.iter_mut().zip(latencies.iter()).for_each(|(all, own)| all.merge_from(own));

@@ -210,6 +210,36 @@ fn the_slowest_are_named() {
     );
 }
 
+/// Processes that are over have names, and so have lives before the last one of a number.
+#[test]
+fn who_died_has_a_name() {
+    check(
+        "lane cpu=0 span=0..1000
+         5 0 thread_fork child_tid=7 child_pid=7 child_comm=one parent_tid=1 parent_pid=1
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=one
+         20 0 syscall_entry syscall=write fd=1
+         30 0 syscall_exit syscall=write ret=3
+         40 0 thread_switch prev_tid=7 prev_comm=one prev_state=16 next_tid=0
+         50 0 thread_fork child_tid=7 child_pid=8 child_comm=two parent_tid=1 parent_pid=1
+         60 0 thread_switch prev_tid=0 next_tid=7 next_comm=two
+         70 0 syscall_entry syscall=write fd=1
+         80 0 syscall_exit syscall=write ret=4
+         90 0 thread_switch prev_tid=7 prev_comm=two prev_state=16 next_tid=0",
+        &["thread", "process", "slowest"],
+        &expect![[r#"
+            per-thread
+              thread=`two pid 8 tid 7` incarnation=1 read=0 write=4 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=4 reads=0 writes=1 opens=0 syncs=0 errors=0
+              thread=`one pid 7 tid 7` incarnation=0 read=0 write=3 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=3 reads=0 writes=1 opens=0 syncs=0 errors=0
+            per-process
+              process=`? pid 8` read=0 write=4 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=4 reads=0 writes=1 opens=0 syncs=0 errors=0
+              process=`two pid 7` read=0 write=3 read_disk=0 read_net=0 read_unknown=0 write_disk=0 write_net=0 write_unknown=3 reads=0 writes=1 opens=0 syncs=0 errors=0
+            slowest
+              time=20..30 duration=10 thread=`one pid 7 tid 7` incarnation=0 syscall=`write` fd=1 process=`two pid 7` ret=3
+              time=70..80 duration=10 thread=`two pid 8 tid 7` incarnation=1 syscall=`write` fd=1 process=`? pid 8` ret=4
+        "#]],
+    );
+}
+
 /// Calls that are no operations are not read where exits say which call they are.
 #[test]
 fn only_some_calls_are_wanted() {
