@@ -19,6 +19,11 @@ use crate::threads::ThreadKey;
 /// The run of each CPU that the left part leaves.
 type Tails<W> = HashMap<CpuAt, RunOf<W>>;
 
+type StuckOf<W> = Stuck<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
+
+/// Runs that have not ended, by thread.
+type LastRuns<'a, A, B, C> = HashMap<ThreadKey, Vec<(CpuAt, &'a Run<A, B, C>)>>;
+
 /// Two parts become one.
 struct Merging<'a, W: Watch> {
     sink: Sink<'a, W>,
@@ -118,11 +123,11 @@ where
     }
 
     /// Runs that have not ended, by their threads.
-    fn tails<W>(&self, watch: &W) -> HashMap<ThreadKey, Vec<(CpuAt, &Run<A, B, C>)>>
+    fn tails<W>(&self, watch: &W) -> LastRuns<'_, A, B, C>
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut tails: HashMap<ThreadKey, Vec<(CpuAt, &Run<A, B, C>)>> = HashMap::default();
+        let mut tails: LastRuns<'_, A, B, C> = HashMap::default();
         for (lane, cpus) in self.cpus.iter().enumerate() {
             let host = watch.settings().lanes[lane].host;
             let waits =
@@ -324,7 +329,7 @@ impl<W: Watch> Merging<'_, W> {
     }
 
     /// Lives that were over but for their heads are over, if these are known now.
-    fn unstick(&mut self, left: &mut LivesOf<W>, base: u32, stuck: Vec<Stuck<W::Entry, W::Exit, W::Run, W::Rows>>) {
+    fn unstick(&mut self, left: &mut LivesOf<W>, base: u32, stuck: Vec<StuckOf<W>>) {
         for Stuck { number, until, mut life } in stuck {
             self.resolve(left.key, &mut life);
             let number = base + number;

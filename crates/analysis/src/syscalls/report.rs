@@ -17,11 +17,14 @@ use crate::statistics::leave;
 use crate::threads::ThreadKey;
 use crate::{Bins, Histogram, Merge};
 
+/// A thread's cells, and its calls of a name.
+type ThreadRow<'a> = (Vec<Cell>, CallId, &'a CallRow);
+
 /// Everything that is known.
 struct Found<'a> {
     calls: BTreeMap<CallId, Whole>,
     /// Calls of threads, the most time first: the thread, the call, and what is known.
-    threads: Vec<(Vec<Cell>, CallId, &'a CallRow)>,
+    threads: Vec<ThreadRow<'a>>,
     /// Rows of threads that others rank above.
     dropped: u64,
     slow: Vec<(Slow, Vec<Cell>)>,
@@ -75,18 +78,13 @@ impl Syscalls {
             let slowest = totals.slowest(&self.limits).into_iter();
             slow.extend(slowest.map(|(slow, who)| (slow, numbers.cells(&who, is_early))));
         }
-        slow.sort_by(|one, other| other.0.cmp(&one.0));
+        slow.sort_by_key(|row| Reverse(row.0));
         slow.truncate(self.limits.slow);
         Found { calls, threads, dropped, slow }
     }
 
     /// Rows of threads, and how many others there are.
-    fn thread_rows<'a>(
-        &self,
-        over: &'a Totals,
-        more: &'a Totals,
-        numbers: &Numbers<'_>,
-    ) -> (Vec<(Vec<Cell>, CallId, &'a CallRow)>, u64) {
+    fn thread_rows<'a>(&self, over: &'a Totals, more: &'a Totals, numbers: &Numbers<'_>) -> (Vec<ThreadRow<'a>>, u64) {
         let unknown = more.unknown.rows.iter().filter(|row| row.1.is_any());
         let mut rows: Vec<_> = unknown.map(|(call, row)| (rank(row), (None, 0, *call), None, row)).collect();
         for (totals, is_early) in [(over, true), (more, false)] {

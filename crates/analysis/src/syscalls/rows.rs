@@ -23,6 +23,7 @@ pub struct CallRun {
     /// The others.
     many: Option<Box<CallRows>>,
     /// Candidates for the slowest ones; most calls are none.
+    #[allow(clippy::box_collection, reason = "notes are moved several times, and almost none has any")]
     slow: Option<Box<Vec<Slow>>>,
 }
 
