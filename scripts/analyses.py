@@ -28,9 +28,6 @@ sys.path.insert(0, str(ORACLES))
 import tiny_trace  # noqa: E402
 
 PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py"}
-# What kymo is known to answer wrongly in random schedules where events are lost: it is not asked. What it is known to
-# answer wrongly in odd traces, these say.
-OPEN_ON_SCHEDULES = {}
 KERNEL = (
     "ctf/tracecompass/many-threads",
     "ctf/tracecompass/bug446190",
@@ -626,8 +623,7 @@ def breaches(answerer, whole, lossy, only):
     if answerer.knows("cpu") and only in (None, "cpu"):
         yield from broken_bounds(answerer.answer("cpu", [], whole)[0], answerer.answer("cpu", [], lossy)[0])
     for analysis, names in MEASURED.items():
-        is_open = answerer.name == "kymo" and analysis in OPEN_ON_SCHEDULES
-        if answerer.knows(analysis) and only in (None, analysis) and not is_open:
+        if answerer.knows(analysis) and only in (None, analysis):
             answers = [answerer.answer(analysis, [], trace)[0] for trace in (whole, lossy)]
             for name in names:
                 yield from untrue_measures(*answers, name)
@@ -666,8 +662,6 @@ def main():
     answerers = [answerer for answerer in (oracle, kymo) if answerer]
     if oracle is None:
         print("PEER ABSENT: Python has no module bt2 (Debian: python3-bt2); analyses were not compared with the oracles")
-    for analysis, problem in OPEN_ON_SCHEDULES.items() if kymo else ():
-        print(f"open: kymo {analysis}: {problem}")
     corpus = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus"))
     failures = 0
     if arguments.no_corpus:
