@@ -7,7 +7,7 @@ Every round does each job once, in turn, so that a slow minute of the machine hi
 median over the rounds. It goes to bench/results/analyses-MACHINE-DATE.md.
 
     one core     nanoseconds of processor time per event of k400, process start included
-    efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round
+    efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round, k400 and k1400
     k1400        wall time on two cores, and the memory that is resident beyond that of `kymo count`
     state        wall time of `kymo state` at an instant of k1400 with an empty cache, and at another one after that; MiB kept
     many cores   simulated: what parts took that one thread read and merged, given to N workers (simulate.py)
@@ -66,7 +66,9 @@ def samples(kymo, analyses, k400, k1400, events):
     if k1400:
         plain = run.measure([kymo, "count", "--threads", "2", k1400])[2]
         for analysis in analyses:
+            alone = run.measure(command(kymo, analysis, 1, k1400))[1]
             _, wall, resident = run.measure(command(kymo, analysis, 2, k1400))
+            yield f"{analysis}.efficiency.k1400", alone / wall / 2
             yield f"{analysis}.k1400", wall
             yield f"{analysis}.extra", resident - plain
         yield from states(kymo, k1400)
@@ -133,7 +135,8 @@ def table(medians, reading):
     for analysis, (required, aim) in CORE.items():
         yield f"| `{analysis}`, one core, ns per event | {required} | {aim} | {get(f'{analysis}.core')} |"
     for analysis, (required, aim) in EFFICIENCY.items():
-        yield f"| parallel efficiency of `{analysis}`, 2 cores | {required} | {aim} | {get(f'{analysis}.efficiency', 2)} |"
+        both = " / ".join(get(f"{analysis}.{name}", 2) for name in ("efficiency", "efficiency.k1400"))
+        yield f"| parallel efficiency of `{analysis}`, 2 cores, k400 / k1400 | {required} | {aim} | {both} |"
     yield f"| `cpu` on k1400, two cores, wall s | {WALL_S[0]} | {WALL_S[1]} | {get('cpu.k1400', 2)} |"
     yield f"| `state` of an instant of k1400, what was found out before being kept, ms | {STATE_MS} | | {get_ms('state.again')} |"
     extra = [medians[name] for name in medians if name.endswith(".extra")]
