@@ -51,7 +51,11 @@ pub(crate) fn head(table: &Table, words: &Words, screen: Screen, out: &mut impl 
         let day = words.times.day(begin).map_or_else(String::new, |day| format!("{day} "));
         let (from, to) = (words.times.word(begin), words.times.word(end));
         let length = duration(i128::from(end) - i128::from(begin));
-        write!(out, "  {}", screen.toned(Tone::Faint, &format!("{day}{from} to {to} ({length})")))?;
+        let span = match begin == end {
+            true => format!("{day}{from}"),
+            false => format!("{day}{from} to {to} ({length})"),
+        };
+        write!(out, "  {}", screen.toned(Tone::Faint, &span))?;
     }
     writeln!(out)
 }
