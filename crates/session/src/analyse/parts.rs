@@ -53,18 +53,19 @@ pub(super) fn read<A: Analysis>(
         *can_cut = false;
     }
     prepared.expect(session, progress);
-    read_whole(session, prepared, analysis, progress)
+    read_whole(session, prepared, analysis, true, progress)
 }
 
-/// Reads everything as one part, on this thread.
+/// Reads everything as one part, on this thread; whether it is the first one, before which nothing is known.
 pub(super) fn read_whole<A: Analysis>(
     session: &Session,
     prepared: &Prepared,
     analysis: &A,
+    is_first: bool,
     progress: &Progress,
 ) -> Read<A::State> {
     let mut reader = Reader::new(session, prepared, analysis, progress);
-    let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, true, false) else {
+    let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, is_first, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());

@@ -26,11 +26,12 @@ const PERIODS_MAX: u64 = 100_000;
 /// From when to when; the end is not in it.
 type Span = (i64, i64);
 
-/// A period that was read.
-struct Period<S> {
+/// A period to be read.
+struct Period {
     span: Span,
+    /// Nothing goes on from the one before.
+    is_first: bool,
     prepared: Prepared,
-    read: Read<S>,
 }
 
 impl Session {
@@ -46,10 +47,13 @@ impl Session {
         let make = |prepared: &Prepared| (question.make)(&prepared.setup(&options.wishes, room));
         let span = span_ns(&prepared.lanes);
         let spans = spans(span, period_ns)?;
+        let first = spans[0];
         prepared.expect(self, progress);
-        let mut answer = Answer { tables: make(&prepared).finish(&make(&prepared).init())?.tables };
+        let whole = make(&prepared);
+        let mut answer = whole.finish(&whole.init())?;
+        let goes_on = whole.forget(&mut whole.init(), 0);
         answer.tables.iter_mut().for_each(|table| with_period(table, span));
-        let (mut report, mut known) = (self.opening_report().clone(), None);
+        let (mut report, mut known) = (self.opening_report().clone(), None::<A::State>);
         let mut lanes = prepared.lanes.clone();
         // Holes of one period count in those that follow, not in those before.
         lanes.iter_mut().for_each(|lane| lane.holes = Windows::default());
@@ -57,16 +61,22 @@ impl Session {
             let within = |span: &Span| {
                 let period = prepared.within(self, *span, &lanes);
                 lanes.clone_from(&period.lanes);
-                (*span, period)
+                Period { span: *span, is_first: !goes_on || *span == first, prepared: period }
             };
             let batch = spans.iter().map(within).collect();
-            for Period { span, prepared, read } in self.read_batch(&make, batch, progress) {
+            for (Period { span, prepared, .. }, read) in self.read_batch(&make, batch, progress) {
                 add_report(&mut report, prepared.report(self, &read));
                 for (lane, known) in lanes.iter_mut().zip(&prepared.lanes) {
                     lane.holes.extend(&known.holes);
                 }
                 let analysis = make(&prepared);
-                let mut state = after(&analysis, known.take(), read.state);
+                let mut state = match known.take() {
+                    Some(mut before) => {
+                        analysis.merge(&mut before, read.state);
+                        before
+                    }
+                    None => read.state,
+                };
                 add(&mut answer, analysis.finish(&state)?, span);
                 known = analysis.forget(&mut state, span.1).then_some(state);
             }
@@ -78,11 +88,11 @@ impl Session {
     fn read_batch<A: Analysis>(
         &self,
         make: &(dyn Fn(&Prepared) -> A + Sync),
-        periods: Vec<(Span, Prepared)>,
+        periods: Vec<Period>,
         progress: &Progress,
-    ) -> Vec<Period<A::State>> {
+    ) -> Vec<(Period, Read<A::State>)> {
         std::thread::scope(|scope| {
-            let read = |(span, prepared)| scope.spawn(move || self.read_period(make, span, prepared, progress));
+            let read = |period| scope.spawn(move || self.read_period(make, period, progress));
             let threads: Vec<_> = periods.into_iter().map(read).collect();
             threads.into_iter().map(|thread| thread.join().expect("reading does not panic")).collect()
         })
@@ -91,16 +101,16 @@ impl Session {
     fn read_period<A: Analysis>(
         &self,
         make: &(dyn Fn(&Prepared) -> A + Sync),
-        span: Span,
-        mut prepared: Prepared,
+        mut period: Period,
         progress: &Progress,
-    ) -> Period<A::State> {
+    ) -> (Period, Read<A::State>) {
         let mut reads = 0;
         loop {
-            let read = read_whole(self, &prepared, &make(&prepared), progress);
+            let Period { is_first, prepared, .. } = &mut period;
+            let read = read_whole(self, prepared, &make(prepared), *is_first, progress);
             reads += 1;
             if !prepared.add_holes(&read.faults) || reads == READS_MAX {
-                return Period { span, prepared, read };
+                return (period, read);
             }
         }
     }
@@ -117,20 +127,6 @@ fn spans(span: Option<Span>, period_ns: u64) -> Result<Vec<Span>, AnalyseFailure
     }
     let at = |number: u64| begin.saturating_add_unsigned(number.saturating_mul(period_ns)).min(end + 1);
     Ok((0..count).map(|number| (at(number), at(number + 1))).collect())
-}
-
-/// What is known behind a period.
-fn after<A: Analysis>(analysis: &A, before: Option<A::State>, mut state: A::State) -> A::State {
-    match before {
-        Some(mut before) => {
-            analysis.merge(&mut before, state);
-            before
-        }
-        None => {
-            analysis.anchor(&mut state);
-            state
-        }
-    }
 }
 
 /// Rows say of which period they are.

@@ -7,7 +7,7 @@ use kymo_analysis::{Bounded, Cell, Wishes};
 
 use super::*;
 use crate::analyse::states::tests::write_trace;
-use crate::{AnalysisKind, OpenOptions};
+use crate::{AnalysisKind, OpenOptions, PairsQuestion};
 
 /// Sums of a column, by the cells of another one.
 fn sums(answer: &Answer, class: &str, key: &str, column: &str) -> BTreeMap<String, u64> {
@@ -76,6 +76,32 @@ fn periods_add_up() {
     assert!(check(&trace, &[9_973, 40_000, 1_000_000]) > 50);
     let none = asked(&trace, &AnalysisKind::Cpu, 1, Some(1));
     assert!(none.is_none(), "that would be too many");
+}
+
+/// What begins in one period and ends in another is measured, in that in which it ends.
+#[test]
+fn pairs_go_on_from_period_to_period() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    write_trace(&trace, 4, 3000);
+    let names = |name: &str| vec![name.to_owned()];
+    let (start, stop) = (names("syscall_entry_read"), names("syscall_exit_read"));
+    let kind =
+        PairsQuestion::parse(&start, &stop, &names("packet.cpu_id"), None, false).map(AnalysisKind::Pairs).unwrap();
+    let sum = |period_ns, column: &str| {
+        let answer = asked(&trace, &kind, 2, period_ns).unwrap();
+        let table = answer.tables.iter().find(|table| table.class == "total").unwrap();
+        let place = table.columns.iter().position(|known| known.name == column).unwrap();
+        let number = |row: &Vec<Cell>| match row[place] {
+            Cell::Count(Bounded { value, .. }) | Cell::Duration(Bounded { value, .. }) => value,
+            _ => 0,
+        };
+        table.rows.iter().map(number).sum::<u64>()
+    };
+    assert!(sum(None, "count") > 300);
+    for column in ["count", "total", "began_before"] {
+        assert_eq!(sum(Some(997), column), sum(None, column), "{column}");
+    }
 }
 
 #[test]
