@@ -141,8 +141,7 @@ impl Block {
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
         let lanes = setup.lanes.to_vec();
-        let mut holes = Windows::default();
-        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         let has_several_hosts = lanes.iter().any(|lane| lane.host != lanes[0].host);
         Self { lanes, has_several_hosts, holes, wishes: setup.wishes.clone() }
     }

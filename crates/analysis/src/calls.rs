@@ -27,6 +27,7 @@ mod merging;
 mod names;
 pub(crate) mod report;
 mod state;
+mod who;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,7 @@ pub use figures::Figures;
 pub use lane::{CallLane, Note};
 pub use names::{CallId, CallNames};
 pub use state::{Bases, CallState, LifeView};
+pub use who::{Numbers, Who};
 
 /// Where an event is in the order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -245,8 +247,7 @@ impl Settings {
     /// Those of a trace.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
-        let mut holes = Windows::default();
-        setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         let is = |wanted: Role| setup.classes.iter().any(|class| class.roles.iter().any(|role| role.role == wanted));
         let says_thread = setup.classes.iter().any(|class| class.context[TID] != Slot::Absent);
         Self { lanes: setup.lanes.to_vec(), holes, is_by_context: !is(Role::Switch) && says_thread }

@@ -76,8 +76,7 @@ impl Gaps {
     /// The analysis of these lanes.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
-        let mut holes = Windows::default();
-        setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         let busy = Busy::new(setup.span_ns());
         Self { lanes: setup.lanes.to_vec(), holes, busy, wishes: setup.wishes.clone() }
     }

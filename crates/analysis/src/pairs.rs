@@ -206,8 +206,7 @@ impl Pairs {
     #[must_use]
     pub fn new(setup: &Setup<'_>, options: &PairsOptions) -> Self {
         let lanes = setup.lanes.to_vec();
-        let mut holes = Windows::default();
-        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         Self {
             places: Places::new(options),
             is_nested: options.is_nested,

@@ -96,8 +96,7 @@ impl Sched {
     /// The analysis of these lanes.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
-        let mut holes = Windows::default();
-        setup.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         let (calls, names) = lane::calls(setup.classes);
         let tables = Tables::new(&setup.wishes.by);
         Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), tables, holes, calls, names }

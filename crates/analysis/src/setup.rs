@@ -1,6 +1,7 @@
 //! What an analysis is told before it begins.
 
 use crate::roles::{COMM, CPU, FieldIndex, TID};
+use crate::windows::Windows;
 use crate::{BoundClass, Event, LaneFacts, Room, glob};
 
 /// What an analysis is about.
@@ -116,6 +117,14 @@ impl Wishes {
 }
 
 impl Setup<'_> {
+    /// Where events of any lane may be missing.
+    #[must_use]
+    pub fn holes(&self) -> Windows {
+        let mut holes = Windows::default();
+        self.lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        holes
+    }
+
     /// When the first lane begins and the last one ends.
     #[must_use]
     pub fn span_ns(&self) -> Option<(i64, i64)> {

@@ -232,13 +232,18 @@ fn calls(classes: &[BoundClass]) -> (Vec<Option<u64>>, Vec<String>) {
     (calls, names)
 }
 
+/// What is known of a CPU; the place is made if there is none.
+fn at(cpus: &mut Vec<LaneCpu>, cpu: u32) -> &mut LaneCpu {
+    let at = cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
+        cpus.push(LaneCpu { cpu, ..LaneCpu::default() });
+        cpus.len() - 1
+    });
+    &mut cpus[at]
+}
+
 impl Lane<'_> {
     fn at(&mut self, cpu: u32) -> &mut LaneCpu {
-        let at = self.cpus.iter().position(|known| known.cpu == cpu).unwrap_or_else(|| {
-            self.cpus.push(LaneCpu { cpu, ..LaneCpu::default() });
-            self.cpus.len() - 1
-        });
-        &mut self.cpus[at]
+        at(&mut self.cpus, cpu)
     }
 
     fn call(&self, meaning: &Meaning<'_>, number: usize) -> Option<u64> {
@@ -281,16 +286,16 @@ impl Lane<'_> {
         let away = away(state, cpu, self.facts.kernel);
         let names = [meaning.comm(switch::PREV_COMM), meaning.comm(switch::NEXT_COMM)];
         let host = self.facts.host;
-        let at = self.at(cpu);
+        let Self { cpus, runs, .. } = self;
+        let at = at(cpus, cpu);
         let Sequence { first, done, open } = &mut at.calls;
         let (first, open) = (first.take(), open.take());
         at.head = at.head.or(at.now.is_none().then_some(prev));
         at.now = Some(next);
-        let done = std::mem::take(done);
         if prev != 0 {
-            tell(&mut self.runs, Entity::new(EntityKind::Thread, host, prev).key(thread_track::CALL), &done);
+            tell(runs, Entity::new(EntityKind::Thread, host, prev).key(thread_track::CALL), done);
         }
-        self.at(cpu).calls.done = emptied(done);
+        done.clear();
         notes.push(meaning.event.time, Note::Switch(Switch { cpu, prev, next, away, names, first, open }));
         let event = meaning.event;
         if let Some(pid) = event.small_context(PID).filter(|_| event.small_context(TID) == Some(prev)) {
@@ -333,12 +338,6 @@ fn other(meaning: &Meaning<'_>) -> Option<Note> {
         }
         _ => return None,
     })
-}
-
-/// A list without content, for the next.
-fn emptied<T>(mut list: Vec<T>) -> Vec<T> {
-    list.clear();
-    list
 }
 
 /// Writes what began and ended.

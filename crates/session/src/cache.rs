@@ -195,21 +195,6 @@ impl PacketCache {
         }
         Ok(if grew { rows.range(0..rows.len() - 1).collect() } else { rows })
     }
-
-    /// Removes the files that were written longest ago, until the rest is small enough.
-    fn tidy(&self) {
-        let mut files: Vec<_> = list(&self.folder);
-        files.sort();
-        let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
-        for (_, size, path) in files {
-            if total <= self.bytes_max {
-                return;
-            }
-            if fs::remove_file(path).is_ok() {
-                total -= size;
-            }
-        }
-    }
 }
 
 impl KnownPackets for PacketCache {
@@ -240,15 +225,30 @@ fn same_file(then: &FileIdentity, now: &FileIdentity) -> Result<bool, Stale> {
 impl Drop for PacketCache {
     fn drop(&mut self) {
         if self.wrote.load(Ordering::Relaxed) {
-            self.tidy();
+            tidy(&self.folder, EXTENSION, self.bytes_max, None);
         }
     }
 }
 
-/// Our files in a folder: when they were written, size, path.
-fn list(folder: &Path) -> Vec<(SystemTime, u64, PathBuf)> {
+/// Removes the files of a kind that were written longest ago, until the rest is small enough; not the one in use.
+pub(crate) fn tidy(folder: &Path, extension: &str, bytes_max: u64, used: Option<&Path>) {
+    let mut files = list(folder, extension);
+    files.sort();
+    let mut total: u64 = files.iter().map(|(_, size, _)| size).sum();
+    for (_, size, path) in files {
+        if total <= bytes_max {
+            return;
+        }
+        if used != Some(&path) && fs::remove_file(path).is_ok() {
+            total -= size;
+        }
+    }
+}
+
+/// Files of a kind in a folder: when they were written, size, path.
+fn list(folder: &Path, extension: &str) -> Vec<(SystemTime, u64, PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let ours = entries.filter(|entry| entry.path().extension().is_some_and(|found| found == EXTENSION));
+    let ours = entries.filter(|entry| entry.path().extension().is_some_and(|found| found == extension));
     let facts = ours.filter_map(|entry| {
         let facts = entry.metadata().ok()?;
         Some((facts.modified().ok()?, facts.len(), entry.path()))
@@ -421,7 +421,7 @@ mod tests {
         }
 
         fn cache_file(&self) -> PathBuf {
-            list(&self.root.path().join("cache")).remove(0).2
+            list(&self.root.path().join("cache"), EXTENSION).remove(0).2
         }
     }
 

@@ -84,8 +84,7 @@ impl Declared {
     #[must_use]
     pub fn new(setup: &Setup<'_>, declaration: &Declaration) -> Self {
         let lanes = setup.lanes.to_vec();
-        let mut holes = Windows::default();
-        lanes.iter().for_each(|lane| holes.extend(&lane.holes));
+        let holes = setup.holes();
         let kind = |kind: ItemKind| match kind {
             ItemKind::Pairs { is_nested } => {
                 Kind::Pairs(Box::new(Pairs::new(setup, &PairsOptions { is_nested, ..PairsOptions::default() })))

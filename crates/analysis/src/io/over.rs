@@ -7,20 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::files::{FileKey, Kinds};
 use super::rows::{Slow, Sums, Whole};
-use crate::calls::Bases;
+use crate::Wishes;
+use crate::calls::{Bases, Who};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
-use crate::{Comm, Wishes};
-
-/// A life of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Who {
-    pub(super) key: ThreadKey,
-    /// See [`crate::calls::LifeView::number`].
-    pub(super) number: u32,
-    pub(super) comm: Comm,
-    pub(super) pid: Option<i32>,
-}
 
 /// What a life did.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,13 +45,6 @@ pub struct Over {
     /// Threads that were there before anything else was known of them, when the trace is over.
     #[serde(skip)]
     pub(super) firsts: HashSet<ThreadKey>,
-}
-
-impl Who {
-    /// Counts its number on from others.
-    pub(super) fn rebase(&mut self, bases: &Bases) {
-        self.number += bases.get(&self.key).copied().unwrap_or(0);
-    }
 }
 
 impl Over {

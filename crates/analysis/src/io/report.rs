@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::files::{FileKey, Files, Kinds, Owner};
 use super::ops::Category;
-use super::over::{SlowUse, Who};
+use super::over::SlowUse;
 use super::rows::{Sums, Totals};
 use super::{Io, State};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::calls::Bases;
 use crate::calls::report::{life_cells, thread_columns};
+use crate::calls::{Bases, Numbers, Who};
 use crate::statistics::{cells, columns, distribution, leave, percentile_cells, percentile_columns};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge};
@@ -28,24 +28,6 @@ struct Found<'a> {
     slow: Vec<(&'a SlowUse, Vec<Cell>)>,
     last: HashMap<ThreadKey, Who>,
     files: Files,
-}
-
-/// What the numbers of lives mean.
-struct Numbers<'a> {
-    bases: &'a Bases,
-    firsts: &'a HashSet<ThreadKey>,
-}
-
-impl Numbers<'_> {
-    /// Which life of its thread somebody is, numbered before the trace was over, or when it was.
-    fn incarnation(&self, who: &Who, is_early: bool) -> u64 {
-        let base = if is_early { self.bases.get(&who.key).copied().unwrap_or(0) } else { 0 };
-        u64::from(base + who.number).saturating_sub(u64::from(!self.firsts.contains(&who.key)))
-    }
-
-    fn cells(&self, who: &Who, is_early: bool) -> Vec<Cell> {
-        life_cells(who.key, self.incarnation(who, is_early), who.comm, who.pid)
-    }
 }
 
 impl Io {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::log::Log;
 use super::ops::{Category, Op};
-use super::over::{Over, Who};
+use super::over::Over;
 use super::{IoEntry, IoExit};
-use crate::calls::{self, Bases, CallId, Entry, Exit, LifeView, Outcome, Place};
+use crate::calls::{self, Bases, CallId, Entry, Exit, LifeView, Outcome, Place, Who};
 use crate::syscalls::errno;
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge, Wishes};

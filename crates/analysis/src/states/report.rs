@@ -49,13 +49,6 @@ impl Texts {
     fn name(&self, value: u64) -> Option<String> {
         self.names.get(&value).and_then(|name| name.text())
     }
-
-    fn hosts(&self) -> Vec<&LaneText> {
-        let mut hosts: Vec<&LaneText> = self.lanes.iter().collect();
-        hosts.sort_by_key(|lane| lane.host);
-        hosts.dedup_by_key(|lane| lane.host);
-        hosts
-    }
 }
 
 fn state_name(doing: Doing) -> &'static str {
@@ -153,7 +146,9 @@ impl Moment<'_> {
             let things = if kind == EntityKind::Cpu { &mut cpus } else { &mut threads };
             // Where events were lost, a later run says more than an earlier one that nobody saw end.
             let known = &mut things.entry((host, number)).or_default()[track];
-            *known = (*known).max_by_begin(*run);
+            if known.is_none_or(|known| (known.begin, known.end) < (run.begin, run.end)) {
+                *known = Some(*run);
+            }
         }
         let mut tables = vec![self.cpus(&cpus, &threads), self.threads(&threads, &cpus)];
         tables.iter_mut().for_each(|table| table.span_ns = Some((self.at, self.at)));
@@ -165,7 +160,8 @@ impl Moment<'_> {
     }
 
     fn several_hosts(&self) -> bool {
-        self.texts.hosts().len() > 1
+        let lanes = &self.texts.lanes;
+        lanes.iter().any(|lane| lane.host != lanes[0].host)
     }
 
     fn host(&self, host: u16) -> Vec<Cell> {
@@ -287,15 +283,5 @@ impl Moment<'_> {
         row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT)));
         row.extend(self.times(&state, is_doubtful));
         Some(((doing, state.begin, host, tid), row))
-    }
-}
-
-trait Later {
-    fn max_by_begin(self, run: Run) -> Self;
-}
-
-impl Later for Option<Run> {
-    fn max_by_begin(self, run: Run) -> Self {
-        Some(self.filter(|known| (known.begin, known.end) >= (run.begin, run.end)).unwrap_or(run))
     }
 }

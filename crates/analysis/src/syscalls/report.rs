@@ -3,18 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use hashbrown::HashSet;
-
 use super::rows::{CallRow, Others, Slow};
-use super::totals::{Totals, Who, Whole};
+use super::totals::{Totals, Whole};
 use super::{State, Syscalls};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::calls::report::{
     count, figure_cells, figure_columns, life_cells, percentile_cells, percentile_columns, thread_columns,
 };
-use crate::calls::{Bases, CallId};
+use crate::calls::{Bases, CallId, Numbers, Who};
 use crate::statistics::leave;
-use crate::threads::ThreadKey;
 use crate::{Bins, Histogram, Merge};
 
 /// A thread's cells, and its calls of a name.
@@ -28,24 +25,6 @@ struct Found<'a> {
     /// Rows of threads that others rank above.
     dropped: u64,
     slow: Vec<(Slow, Vec<Cell>)>,
-}
-
-/// What the numbers of lives mean.
-struct Numbers<'a> {
-    bases: &'a Bases,
-    firsts: &'a HashSet<ThreadKey>,
-}
-
-impl Numbers<'_> {
-    /// Which life of its thread somebody is, numbered before the trace was over, or when it was.
-    fn incarnation(&self, who: &Who, is_early: bool) -> u64 {
-        let base = if is_early { self.bases.get(&who.key).copied().unwrap_or(0) } else { 0 };
-        u64::from(base + who.number).saturating_sub(u64::from(!self.firsts.contains(&who.key)))
-    }
-
-    fn cells(&self, who: &Who, is_early: bool) -> Vec<Cell> {
-        life_cells(who.key, self.incarnation(who, is_early), who.comm, who.pid)
-    }
 }
 
 impl Syscalls {

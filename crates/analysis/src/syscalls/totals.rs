@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Limits;
 use super::rows::{CANDIDATES, CallRow, CallRows, Detail, Others, Slow, shorten};
-use crate::calls::{Bases, CallId, Figures, LifeView};
+use crate::Wishes;
+use crate::calls::{Bases, CallId, Figures, LifeView, Who};
 use crate::ranking::Ranking;
 use crate::threads::ThreadKey;
-use crate::{Comm, Wishes};
 
 /// What is counted of all threads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -45,16 +45,6 @@ pub struct Whole {
     pub(super) errors: u64,
     pub(super) others: Others,
     pub(super) detail: Detail,
-}
-
-/// A life of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Who {
-    pub(super) key: ThreadKey,
-    /// See [`LifeView::number`].
-    pub(super) number: u32,
-    pub(super) comm: Comm,
-    pub(super) pid: Option<i32>,
 }
 
 /// A life's calls of a name.
@@ -91,13 +81,6 @@ impl PartialOrd for ThreadCall {
 impl Ord for ThreadCall {
     fn cmp(&self, other: &Self) -> Ordering {
         self.id().cmp(&other.id())
-    }
-}
-
-impl Who {
-    /// Counts its number on from others.
-    fn rebase(&mut self, bases: &Bases) {
-        self.number += bases.get(&self.key).copied().unwrap_or(0);
     }
 }
 

@@ -22,7 +22,7 @@ use tempfile::NamedTempFile;
 
 use super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
 use crate::analysis_options::AnalysisOptions;
-use crate::cache::hash;
+use crate::cache::{hash, tidy};
 use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -141,7 +141,7 @@ impl Session {
         if let Some((named, path)) = named.zip(path).filter(|_| belongs.is_some()) {
             // A cache that cannot be written only costs time.
             let _ = named.persist(path);
-            tidy(path);
+            path.parent().into_iter().for_each(|folder| tidy(folder, EXTENSION, BYTES_MAX, Some(path)));
         }
         Ok(Kept { file, index })
     }
@@ -159,25 +159,6 @@ fn new_file(folder: Option<&Path>) -> io::Result<(RunFile, Option<NamedTempFile>
     };
     let folder = folder.filter(|_| named.is_some()).map_or_else(std::env::temp_dir, Path::to_owned);
     Ok((RunFile { file, folder, end: AtomicU64::new(0) }, named))
-}
-
-/// Removes the files that were written longest ago, until the rest is small enough; not this one.
-fn tidy(used: &Path) {
-    let entries = used.parent().and_then(|folder| fs::read_dir(folder).ok());
-    let ours = entries.into_iter().flatten().flatten();
-    let ours = ours.filter(|entry| entry.path().extension().is_some_and(|found| found == EXTENSION));
-    let facts = ours.filter_map(|entry| {
-        let facts = entry.metadata().ok()?;
-        Some((facts.modified().ok()?, facts.len(), entry.path()))
-    });
-    let mut files: Vec<_> = facts.collect();
-    files.sort();
-    let mut total: u64 = files.iter().map(|file| file.1).sum();
-    for (_, size, path) in files {
-        if total > BYTES_MAX && path != used && fs::remove_file(path).is_ok() {
-            total -= size;
-        }
-    }
 }
 
 impl RunFile {

@@ -8,6 +8,7 @@ mod tiny_trace;
 use std::path::{Path, PathBuf};
 
 use kymo_analysis::Answer;
+use kymo_analysis::testing::Random;
 
 use super::{AnalysisKind, PairsQuestion};
 use crate::{AnalysisOptions, OpenOptions, Progress, Session};
@@ -18,23 +19,12 @@ fn kinds() -> Vec<AnalysisKind> {
     vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
 }
 
-/// Numbers that look random and are the same each time.
-struct Random(u64);
-
-impl Random {
-    /// A number below this one.
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end.max(1)
-    }
-}
-
 /// All traces of the corpus; none where it is absent.
-fn corpus() -> Vec<PathBuf> {
+pub(super) fn corpus() -> Vec<PathBuf> {
     let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
     let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
     if !corpus.is_dir() {
-        println!("CORPUS ABSENT: cuts of its traces not run");
+        println!("CORPUS ABSENT: tests of its traces not run");
     }
     let (mut folders, mut traces) = (vec![corpus], Vec::new());
     while let Some(folder) = folders.pop() {

@@ -4,6 +4,7 @@ use kymo_analysis::testing::Random;
 
 use super::*;
 use crate::OpenOptions;
+use crate::analyse::tests::corpus;
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
@@ -131,24 +132,14 @@ fn a_cache_that_cannot_be_written_does_no_harm() {
 /// Every kernel trace that there is, cut and whole.
 #[test]
 fn the_corpus_says_the_same_however_it_is_cut() {
-    let corpus = std::env::var_os("KYMO_CORPUS").map(PathBuf::from);
-    let corpus = corpus.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"));
-    if !corpus.is_dir() {
-        println!("CORPUS ABSENT: states of its traces not run");
-        return;
-    }
-    let cache = tempfile::tempdir().unwrap();
-    let (mut folders, mut asked) = (vec![corpus], 0);
-    while let Some(folder) = folders.pop() {
-        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-        folders.extend(entries.map(|entry| entry.path()).filter(|path| path.is_dir()));
-        if !folder.join("metadata").is_file()
-            || Session::open(std::slice::from_ref(&folder), &OpenOptions::default()).is_err()
-        {
+    let (traces, cache) = (corpus(), tempfile::tempdir().unwrap());
+    let mut asked = 0;
+    for folder in &traces {
+        if Session::open(std::slice::from_ref(folder), &OpenOptions::default()).is_err() {
             continue;
         }
-        let whole = session(&folder, Some(&cache.path().join("whole")), (1, None));
-        let cut = session(&folder, Some(&cache.path().join("cut")), (3, Some(20_000)));
+        let whole = session(folder, Some(&cache.path().join("whole")), (1, None));
+        let cut = session(folder, Some(&cache.path().join("cut")), (3, Some(20_000)));
         let Some(first) = whole.first_ns() else { continue };
         for step in 0..20 {
             let at_ns = first + step * step * 10_000_000;
@@ -157,5 +148,5 @@ fn the_corpus_says_the_same_however_it_is_cut() {
             asked += usize::from(one.is_some());
         }
     }
-    assert!(asked > 40, "{asked}");
+    assert!(traces.is_empty() || asked > 40, "{asked}");
 }
