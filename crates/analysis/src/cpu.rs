@@ -685,7 +685,8 @@ impl Analysis for Cpu {
     fn forget(&self, state: &mut State, at: i64) -> bool {
         for (_, cpu) in state.cpus.iter_mut().flatten() {
             let tail = cpu.tail.map(|(_, tid)| (at, tid));
-            let head = tail.map(|(time, prev)| Head { time, prev });
+            // Whose run goes on is known: no edge belongs to anybody.
+            let head = tail.map(|(time, _)| Head { time, prev: 0 });
             *cpu = CpuState { head, tail, ..CpuState::default() };
         }
         state.threads.forget(ThreadRow::forget);

@@ -32,6 +32,8 @@ const SUMS: &[(AnalysisKind, &str, &str, &str)] = &[
     (AnalysisKind::Cpu, "per-cpu", "cpu", "idle"),
     (AnalysisKind::Cpu, "per-cpu", "cpu", "switches"),
     (AnalysisKind::Cpu, "per-thread", "thread", "run_time"),
+    (AnalysisKind::Cpu, "per-thread", "thread", "runs"),
+    (AnalysisKind::Cpu, "per-thread", "thread", "migrations"),
     (AnalysisKind::Irq, "hard", "irq", "count"),
     (AnalysisKind::Irq, "hard", "irq", "total"),
     (AnalysisKind::Irq, "soft", "irq", "count"),
