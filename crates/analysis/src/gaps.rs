@@ -139,7 +139,7 @@ impl Analysis for Gaps {
     type Note = ();
 
     fn identity(&self) -> Identity {
-        Identity { name: "gaps", version: 1 }
+        Identity { name: "gaps", version: 2 }
     }
 
     fn shape(&self) -> Shape {
@@ -188,6 +188,12 @@ impl Analysis for Gaps {
             edges.merge(later, |gaps, begin, end| self.gap(gaps, begin, end));
         }
         left.busy.merge(&right.busy);
+    }
+
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        state.lanes.iter_mut().for_each(|edges| edges.gaps = self.none());
+        state.busy.forget();
+        true
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

@@ -15,6 +15,7 @@ mod doing;
 mod lane;
 mod lives;
 mod merging;
+mod periods;
 mod report;
 mod row;
 mod settled;
@@ -118,7 +119,7 @@ impl Analysis for Sched {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "sched", version: 1 }
+        Identity { name: "sched", version: 2 }
     }
 
     fn shape(&self) -> Shape {
@@ -178,6 +179,11 @@ impl Analysis for Sched {
     fn anchor(&self, state: &mut State) {
         state.is_anchored = true;
         state.begin(self);
+    }
+
+    fn forget(&self, state: &mut State, at: i64) -> bool {
+        self.forget_period(state, at);
+        true
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

@@ -9,6 +9,10 @@
 //! 14 0 end+begin name=phase                                        an event of two roles
 //! ```
 
+mod periods;
+
+pub use periods::Sum;
+
 use std::sync::Arc;
 
 use crate::events::EventRows;

@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::Block;
-use crate::testing::{Random, Script, text};
+use crate::testing::{Random, Script, Sum, text};
 use crate::{Analysis, Wishes};
 
 fn check(script: &str, expect: &Expect) {
@@ -81,5 +81,9 @@ fn cuts_change_nothing() {
         let wishes = Wishes::default();
         let block = Block::new(&script.setup(&wishes));
         script.check_cuts(&block, 20);
+        let columns =
+            ["reads", "writes", "sectors", "errors", "count", "total", "queue_count", "queue_total", "began_before"];
+        let sums = columns.map(|column| Sum { class: "per-device", keys: &["device"], column });
+        script.check_periods(20, &wishes, Block::new, &sums);
     }
 }

@@ -16,12 +16,14 @@ pub(super) struct Busy {
     shift: u32,
     /// First and last event of each span that has some, in the order of time.
     spans: Vec<(i64, i64)>,
+    /// The last event of periods before.
+    before: Option<i64>,
 }
 
 impl Busy {
     /// Nothing happened, in a trace from one time to another.
     pub(super) fn new(span_ns: Option<(i64, i64)>) -> Self {
-        let mut busy = Self { shift: 0, spans: Vec::new() };
+        let mut busy = Self { shift: 0, spans: Vec::new(), before: None };
         if let Some((begin, end)) = span_ns {
             while busy.is_too_fine(begin, end) {
                 busy.shift += 1;
@@ -86,9 +88,16 @@ impl Busy {
         }
     }
 
+    /// A period ends: of its events only the last one matters from now on. How long spans are, the next one says.
+    pub(super) fn forget(&mut self) {
+        let before = self.spans.last().map(|span| span.1).or(self.before);
+        *self = Self { shift: 0, spans: Vec::new(), before };
+    }
+
     /// Times without an event that are not shorter than a span.
     pub(super) fn gaps(&self) -> impl Iterator<Item = (i64, i64)> {
+        let first = self.before.zip(self.spans.first().map(|span| span.0));
         let between = self.spans.windows(2).map(|pair| (pair[0].1, pair[1].0));
-        between.filter(|(begin, end)| begin.abs_diff(*end) >= 1 << self.shift)
+        first.into_iter().chain(between).filter(|(begin, end)| begin.abs_diff(*end) >= 1 << self.shift)
     }
 }

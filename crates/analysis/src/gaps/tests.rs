@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{Busy, Gaps, SPANS_MAX};
-use crate::testing::{Random, Script, text};
+use crate::testing::{Random, Script, Sum, text};
 use crate::{Analysis, Wishes};
 
 #[test]
@@ -73,4 +73,49 @@ fn cuts_change_nothing() {
         let gaps = Gaps::new(&script.setup(&wishes));
         script.check_cuts(&gaps, 20);
     }
+}
+
+/// A gap belongs to the period in which it ends.
+#[test]
+fn periods_add_up() {
+    for seed in 0..40 {
+        let mut random = Random(seed);
+        let mut script = String::from("lane cpu=0 span=0..9000\nlane cpu=1 span=0..9000\nlane cpu=2 span=0..9000\n");
+        let mut time = 0;
+        for _ in 0..120 {
+            time += if random.below(4) == 0 { random.below(200) } else { random.below(5) };
+            script += &format!("{time} {} 'n'\n", random.below(3));
+        }
+        let script = Script::parse(&script);
+        let wishes = Wishes { top: Some(1000), ..Wishes::default() };
+        let sum = |keys| Sum { class: "gaps", keys, column: "length" };
+        script.check_periods(20, &wishes, Gaps::new, &[sum(&["cpu", "begin", "end", "kind"])]);
+    }
+}
+
+/// Written by hand: a gap over a whole period, and one over a border.
+#[test]
+fn a_gap_belongs_to_the_period_in_which_it_ends() {
+    let script = Script::parse(
+        "lane cpu=0 span=0..400 streams=0
+         lane cpu=1 span=0..400 streams=1
+         10 0 'a'
+         90 1 'a'
+         350 0 'a'
+         360 1 'a'",
+    );
+    let wishes = Wishes::default();
+    let answers = script.periods(&[100, 200, 300], &wishes, Gaps::new);
+    expect![[r#"
+        gaps
+          begin=10 end=90 length=80 kind=`quiet`
+        gaps
+        gaps
+        gaps
+          begin=90 end=350 length=260 kind=`quiet`
+          begin=350 end=360 length=10 kind=`quiet`
+          stream=`0` cpu=0 begin=10 end=350 length=340 kind=`quiet`
+          stream=`1` cpu=1 begin=90 end=360 length=270 kind=`quiet`
+    "#]]
+    .assert_eq(&answers.iter().map(text).collect::<String>());
 }

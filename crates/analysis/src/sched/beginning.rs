@@ -30,7 +30,7 @@ impl State {
             let thread = self.lives.threads[slot];
             let is_known = thread.living.is_some_and(|at| !self.lives.at(at).is_open);
             if thread.ended == 0 && !is_known && !self.firsts.contains(&thread.key) {
-                self.begin_thread(sched, slot as Slot, begin);
+                self.begin_thread(sched, slot as Slot, Row::unknown(begin));
             }
         }
         for run in self.running.iter_mut().flatten().filter(|run| run.call == Call::BeforeRow) {
@@ -40,20 +40,20 @@ impl State {
         }
     }
 
-    /// Open lives of a thread are there since the trace began.
-    fn begin_thread(&mut self, sched: &Sched, slot: Slot, begin: i64) {
+    /// Open lives of a thread are there since the trace began; what the first one did then.
+    pub(super) fn begin_thread(&mut self, sched: &Sched, slot: Slot, mut begin: Row) {
         let thread = self.lives.threads[slot as usize];
-        let (mut next, mut since) = (self.lives.first_of(&thread), begin);
+        let (mut next, mut number) = (self.lives.first_of(&thread), 0);
         while let Some(at) = next {
             next = self.lives.next_of(&thread, at);
-            let number = self.lives.threads[slot as usize].ended;
+            let since = next.map_or(0, |at| self.lives.places[at as usize].id.since);
             let life = self.lives.at(at);
-            let mut piece = std::mem::replace(&mut life.row, Row::unknown(since));
+            let mut piece = std::mem::replace(&mut life.row, std::mem::replace(&mut begin, Row::unknown(since)));
             piece.resolve(|call| if call == Call::BeforeRow { Call::None } else { call });
             let waited = life.row.join(piece);
             (life.is_open, life.number, life.next) = (false, number, None);
             self.begun(sched, at, waited, thread.opening);
-            since = next.map_or(begin, |at| self.lives.at(at).id.since);
+            number += 1;
         }
         let thread = &mut self.lives.threads[slot as usize];
         thread.first = None;

@@ -63,6 +63,8 @@ pub(super) struct CpuTail {
     pub(super) time: i64,
     pub(super) next: i32,
     pub(super) comm: Comm,
+    /// Nobody saw it: it runs that thread since then at least.
+    pub(super) is_assumed: bool,
 }
 
 /// What was seen of calls in a run.
@@ -290,7 +292,7 @@ impl<'a> Lane<'a> {
         let cpu = self.cpu(number);
         let (prev_comm, next_comm) = (event.comm(switch::PREV_COMM), event.comm(switch::NEXT_COMM));
         let seen = std::mem::take(&mut cpu.seen);
-        let tail = cpu.known.tail.replace(CpuTail { time, next, comm: next_comm });
+        let tail = cpu.known.tail.replace(CpuTail { time, next, comm: next_comm, is_assumed: false });
         match tail {
             None => (cpu.known.head, cpu.known.seen) = (Some(CpuHead { time, prev, comm: prev_comm }), seen),
             Some(tail) if tail.is_renamed(prev, prev_comm) => {

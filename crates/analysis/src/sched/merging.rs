@@ -23,6 +23,9 @@ impl Sched {
         // Lives that were woken are not put together yet when those who did it end.
         left.is_merging = true;
         left.lives.places.iter_mut().for_each(|life| life.woken.clear());
+        if left.is_later {
+            self.begin_cpus(left, &right);
+        }
         for run in left.running.iter().flatten().filter(|run| run.tid != 0) {
             left.lives.places[run.at as usize].row.is_referred = true;
         }
@@ -173,7 +176,7 @@ impl Sched {
             row.lose(cpu, head.time);
         }
         if self.wants_cpu(cpu) {
-            let is_cut = is_odd || lane::is_doubtful(&self.lanes[lane], tail.time, head.time);
+            let is_cut = is_odd || tail.is_assumed || lane::is_doubtful(&self.lanes[lane], tail.time, head.time);
             row.ran(tail.time.abs_diff(head.time), is_cut);
         }
         life.running_on -= 1;
@@ -235,7 +238,7 @@ impl Sched {
 }
 
 /// Whether an instant is before everything that says what a thread does.
-fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
+pub(super) fn is_before(right: &Lives, key: ThreadKey, time: i64) -> bool {
     let Some(thread) = right.thread(key) else { return true };
     let first = right.first_of(thread).and_then(|at| right.places[at as usize].row.first_switch());
     let made = if let Opening::Made(made) = thread.opening { Some(made) } else { None };

@@ -72,6 +72,8 @@ pub struct Row {
     pub(super) migrations: u64,
     first_cpu: Option<u32>,
     last_cpu: Option<u32>,
+    /// When the period began, if others were before: what was before that is counted.
+    period: Option<i64>,
 }
 
 impl Row {
@@ -111,7 +113,26 @@ impl Row {
         self.lengths.clear();
         (self.lost_inside, self.unseen, self.cut) = (0, 0, 0);
         (self.preemptions, self.migrations) = (0, 0);
-        (self.first_cpu, self.last_cpu) = (None, None);
+        (self.first_cpu, self.last_cpu, self.period) = (None, None, None);
+    }
+
+    /// A period begins: what was counted is forgotten, what it does goes on.
+    pub(super) fn forget(&mut self, at: i64) {
+        self.period = Some(at);
+        self.times_ns = [0; STATES.len()];
+        self.blocked.clear();
+        self.wakers.clear();
+        self.latencies.clear();
+        self.lengths.clear();
+        self.never_ended = false;
+        (self.lost_inside, self.unseen, self.cut) = (0, 0, 0);
+        (self.preemptions, self.migrations) = (0, 0);
+        self.first_cpu = self.last_cpu;
+    }
+
+    /// Whether what began then was counted in a period before.
+    pub(super) fn has_counted(&self, since: i64) -> bool {
+        self.period.is_some_and(|period| since < period)
     }
 
     /// It is made.
@@ -233,10 +254,12 @@ impl Row {
             // It was over before its CPU was found to run something else.
             self.times_ns[0] = self.times_ns[0].saturating_sub(time.abs_diff(self.since));
         }
-        let ns = time.max(self.since).abs_diff(self.since);
+        let since = self.period.map_or(self.since, |period| period.max(self.since));
+        let ns = time.max(since).abs_diff(since);
         self.times_ns[place] += ns;
         if let Now::Blocked(call) = self.now {
-            self.blocked.of(call).add(Times { count: 1, total_ns: ns });
+            let count = u64::from(!self.has_counted(self.since));
+            self.blocked.of(call).add(Times { count, total_ns: ns });
         }
     }
 
@@ -248,7 +271,7 @@ impl Row {
         if let Now::Waiting(wait) = self.now {
             self.never_ended = is_whole(self.since, time);
             self.lost_inside += u64::from(!self.never_ended);
-            self.wakers.of(wait.waker).count += 1;
+            self.wakers.of(wait.waker).count += u64::from(!self.has_counted(self.since));
         }
         self.close(time);
         self.now = Now::Dead;

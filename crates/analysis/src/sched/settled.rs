@@ -192,7 +192,7 @@ impl Settled {
             return true;
         }
         let mut is_kept = false;
-        for (who, times) in wakers.iter() {
+        for (who, times) in wakers.some() {
             if self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns }) {
                 self.ask(who);
                 is_kept = true;
@@ -229,7 +229,7 @@ impl Settled {
 
     /// One who is over will not wake a life any more that is not.
     pub(super) fn forget(&mut self, sched: &Sched, id: ThreadId, row: &mut Row, who: Who) {
-        if let Some(times) = row.wakers.remove(who)
+        if let Some(times) = row.wakers.remove(who).filter(|times| *times != Times::default())
             && sched.tables.waker
             && sched.wishes.wants_thread(id.key.tid, || None)
             && self.wakers.push(times.count, || Keyed { key: (id, who), value: times.total_ns })

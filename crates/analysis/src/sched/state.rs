@@ -38,6 +38,8 @@ pub struct State {
     pub(super) firsts: HashSet<ThreadKey>,
     /// It was put together: who was woken by a life is not known any more.
     pub(super) is_merging: bool,
+    /// A period was before: who ran then on CPUs that had not switched yet will never be known.
+    pub(super) is_later: bool,
     /// When the first and the last event were.
     pub(super) span: Option<(i64, i64)>,
 }
@@ -53,6 +55,7 @@ impl State {
             is_anchored: false,
             firsts: HashSet::default(),
             is_merging: false,
+            is_later: false,
             span: None,
         }
     }
@@ -77,7 +80,23 @@ impl State {
     /// First switches of CPUs.
     pub(super) fn heads(&self) -> impl Iterator<Item = (usize, u32, CpuHead)> {
         let cpus = self.cpus.iter().enumerate();
-        cpus.flat_map(|(lane, cpus)| cpus.iter().filter_map(move |cpu| Some((lane, cpu.cpu, cpu.head?))))
+        let heads = cpus.flat_map(|(lane, cpus)| cpus.iter().filter_map(move |cpu| Some((lane, cpu.cpu, cpu.head?))));
+        heads.filter(|_| !self.is_later)
+    }
+
+    /// The call that was seen in the first run of a CPU.
+    pub(super) fn first_call(&self, lane: usize, cpu: u32) -> Call {
+        let known = self.cpus[lane].iter().find(|known| known.cpu == cpu);
+        known.map_or(Call::None, |known| known.seen.or(Call::None))
+    }
+
+    /// A call, if nothing is known of what was before.
+    pub(super) fn known_call(&self, call: Call) -> Call {
+        match call {
+            Call::BeforeRow => Call::None,
+            Call::BeforeCpu(lane, cpu) => self.first_call(lane as usize, cpu),
+            call => call,
+        }
     }
 
     /// Who is on a CPU, as its run says.

@@ -33,6 +33,11 @@ impl<K> Default for Sums<K> {
 }
 
 impl<K: Copy + Ord> Sums<K> {
+    /// Keys with times; those that were counted in another period have none.
+    pub(super) fn some(&self) -> impl Iterator<Item = (K, Times)> {
+        self.iter().filter(|(_, times)| *times != Times::default())
+    }
+
     /// The times of a key.
     pub(super) fn of(&mut self, key: K) -> &mut Times {
         let place = self.sums.partition_point(|known| known.0 < key);

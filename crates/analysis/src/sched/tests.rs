@@ -428,3 +428,72 @@ fn processes_come_from_contexts() {
         "#]],
     );
 }
+
+/// A wait, a run and a call go over the end of a period; CPU 1 switches for the first time in the second one.
+#[test]
+fn threads_go_on_from_period_to_period() {
+    let script = Script::parse(
+        "lane cpu=0 span=0..400
+         lane cpu=1 span=0..400
+         10 0 thread_switch prev_tid=0 next_tid=7 next_comm=a next_prio=20
+         20 0 syscall_entry syscall=read
+         30 0 thread_switch prev_tid=7 prev_comm=a prev_state=1 next_tid=8 next_comm=b next_prio=20
+         150 0 thread_wakeup woken_tid=7 target_cpu=1
+         230 1 thread_switch prev_tid=9 prev_comm=c prev_state=0 next_tid=7 next_comm=a next_prio=20
+         250 0 thread_switch prev_tid=8 prev_comm=b prev_state=1 next_tid=0",
+    );
+    let wishes = Wishes { by: ["thread", "waker", "run", "state"].map(str::to_owned).to_vec(), ..Wishes::default() };
+    let answers = script.periods(&[100, 200], &wishes, Sched::new);
+    let text = answers.iter().map(|answer| format!("--\n{}", text(answer))).collect::<String>();
+    expect![[r#"
+        --
+        total
+          count=0 total=0 never_ended=0 lost_inside=0 unseen=0 wrong_cpu=0
+        per-thread
+        wakers
+        runs
+          thread=`a pid ? tid 7` incarnation=0 count=1 total=20 min=20 avg=20 max=20 cut=0 preemptions=0 migrations=0
+          thread=`b pid ? tid 8` incarnation=0 count=0 total=0 cut=1 preemptions=0 migrations=0
+        states
+          thread=`b pid ? tid 8` incarnation=0 running=70 preempted=0 waiting=0 blocked=0 new=0 unknown=30
+          thread=`a pid ? tid 7` incarnation=0 running=20 preempted=0 waiting=0 blocked=70 new=0 unknown=10
+        blocked
+          thread=`a pid ? tid 7` incarnation=0 syscall=`read` count=1 total=70
+        --
+        total
+          count=0 total=0 never_ended=1 lost_inside=0 unseen=0 wrong_cpu=0
+        per-thread
+          thread=`a pid ? tid 7` incarnation=0 count=0 total=0 never_ended=1 lost_inside=0 unseen=0
+        wakers
+          waker=`b pid ? tid 8` waker_incarnation=0 thread=`a pid ? tid 7` incarnation=0 count=1 total=0
+        runs
+          thread=`b pid ? tid 8` incarnation=0 count=0 total=0 cut=1 preemptions=0 migrations=0
+        states
+          thread=`b pid ? tid 8` incarnation=0 running=100 preempted=0 waiting=0 blocked=0 new=0 unknown=0
+          thread=`a pid ? tid 7` incarnation=0 running=0 preempted=0 waiting=50 blocked=50 new=0 unknown=0
+        blocked
+          thread=`a pid ? tid 7` incarnation=0 syscall=`read` count=0 total=50
+        --
+        total
+          count=1 total=80 min=80 avg=80 max=80 p50=80 p90=80 p99=80 p999=80 never_ended=0 lost_inside=0 unseen=0 wrong_cpu=0
+        per-thread
+          thread=`a pid ? tid 7` incarnation=0 count=1 total=80 min=80 avg=80 max=80 p50=80 p90=80 p99=80 p999=80 never_ended=0 lost_inside=0 unseen=0
+        wakers
+          waker=`b pid ? tid 8` waker_incarnation=0 thread=`a pid ? tid 7` incarnation=0 count=0 total=80
+        runs
+          thread=`b pid ? tid 8` incarnation=0 count=1 total=220 min=220 avg=220 max=220 cut=0 preemptions=0 migrations=0
+          thread=`a pid ? tid 7` incarnation=0 count=0 total=0 cut=1 preemptions=0 migrations=1
+          thread=`c pid ? tid 9` incarnation=0 count=0 total=0 cut=1 preemptions=1 migrations=0
+        states
+          thread=`a pid ? tid 7` incarnation=0 running=170 preempted=0 waiting=30 blocked=0 new=0 unknown=0
+          thread=`c pid ? tid 9` incarnation=0 running=30 preempted=170 waiting=0 blocked=0 new=0 unknown=0
+          thread=`b pid ? tid 8` incarnation=0 running=50 preempted=0 waiting=0 blocked=150 new=0 unknown=0
+        blocked
+          thread=`b pid ? tid 8` incarnation=0 count=1 total=150
+        distribution
+          low=80 high=81 count=1
+        thread-distribution
+          low=80 high=81 count=1
+    "#]]
+    .assert_eq(&text);
+}

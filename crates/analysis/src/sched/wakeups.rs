@@ -71,8 +71,9 @@ impl Wakeups {
     /// A thread has waited for a CPU; whether that may be shown.
     pub(super) fn count(&mut self, sched: &Sched, thread: ThreadId, row: &mut Row, waited: Waited) -> bool {
         let ns = waited.begin.abs_diff(waited.end);
+        let is_counted = row.has_counted(waited.begin);
         let known = row.wakers.of(waited.wait.waker);
-        known.count += 1;
+        known.count += u64::from(!is_counted);
         let Some(start) = waited.start else {
             row.lost_inside += 1;
             return false;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::Sched;
-use super::doing::{Call, Who};
+use super::doing::Who;
 use super::lane::CpuHead;
 use super::lives::{Life, Opening, Place, Thread};
 use super::row::Row;
@@ -34,10 +34,10 @@ pub(super) struct Whole<'a> {
 }
 
 /// The run that a CPU was in when it began to record.
-struct First {
+pub(super) struct First {
     begin: i64,
     cpu: u32,
-    head: CpuHead,
+    pub(super) head: CpuHead,
 }
 
 impl Sched {
@@ -67,7 +67,7 @@ impl Sched {
     }
 
     /// Runs that CPUs were in when they began to record, by thread, the earliest first.
-    fn firsts(&self, state: &State) -> HashMap<ThreadKey, Vec<First>> {
+    pub(super) fn firsts(&self, state: &State) -> HashMap<ThreadKey, Vec<First>> {
         let mut firsts: HashMap<ThreadKey, Vec<First>> = HashMap::default();
         for (lane, cpu, head) in state.heads().filter(|(_, _, head)| head.prev != 0) {
             let begin = self.lanes[lane].span_ns.map_or(head.time, |span| span.0.min(head.time));
@@ -76,13 +76,34 @@ impl Sched {
         firsts.values_mut().for_each(|runs| runs.sort_by_key(|first| (first.begin, first.cpu)));
         firsts
     }
-}
 
-impl State {
-    /// The call that was seen in the first run of a CPU.
-    fn first_call(&self, lane: u32, cpu: u32) -> Call {
-        let known = self.cpus[lane as usize].iter().find(|known| known.cpu == cpu);
-        known.map_or(Call::None, |known| known.seen.or(Call::None))
+    /// What a thread did from the trace's begin to what was seen of it first.
+    pub(super) fn first_row(&self, life: Option<&Life>, firsts: &[First], begin: i64) -> Row {
+        let switch = life.and_then(|life| life.row.first_switch());
+        let mut row = Row::unknown(begin);
+        for first in firsts {
+            if switch.is_none_or(|switch| first.begin <= switch) {
+                row.was_on(first.cpu, first.begin);
+            }
+            row.name_it(first.head.comm, first.head.time);
+            row.cut += u64::from(self.wants_cpu(first.cpu));
+        }
+        row
+    }
+
+    /// Who somebody is, as far as a state tells that nothing comes before.
+    pub(super) fn identified(&self, state: &State, who: Who) -> Who {
+        let Who::Before(lane, cpu) = who else { return who };
+        let head = state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
+        match head.map(|head| head.2.prev) {
+            None => Who::Unknown,
+            Some(0) => Who::Idle,
+            Some(tid) => {
+                let (key, lives) = (self.key(lane as usize, tid), &state.lives);
+                let first = lives.thread(key).and_then(|thread| lives.first_of(thread));
+                Who::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
+            }
+        }
     }
 }
 
@@ -92,7 +113,7 @@ impl Whole<'_> {
         let (state, lives) = (self.state, &self.state.lives);
         let end = if let Opening::Made(time) = thread.opening { time } else { self.span.1 };
         let mut next = lives.first_of(thread);
-        let mut row = self.first_row(next.map(|at| &lives.places[at as usize]), firsts);
+        let mut row = self.sched.first_row(next.map(|at| &lives.places[at as usize]), firsts, self.span.0);
         let mut number = 0;
         if next.is_none() && !firsts.is_empty() {
             // Nothing is known of it but that it ran.
@@ -102,11 +123,7 @@ impl Whole<'_> {
         while let Some(at) = next {
             let life = &lives.places[at as usize];
             let mut piece = life.row.clone();
-            piece.resolve(|call| match call {
-                Call::BeforeRow => Call::None,
-                Call::BeforeCpu(lane, cpu) => state.first_call(lane, cpu),
-                call => call,
-            });
+            piece.resolve(|call| state.known_call(call));
             if let Some(waited) = row.join(piece) {
                 self.last.count(self.sched, life.id, &mut row, waited);
             }
@@ -121,20 +138,6 @@ impl Whole<'_> {
         }
     }
 
-    /// What a thread did from the trace's begin to what was seen of it first.
-    fn first_row(&self, life: Option<&Life>, firsts: &[First]) -> Row {
-        let switch = life.and_then(|life| life.row.first_switch());
-        let mut row = Row::unknown(self.span.0);
-        for first in firsts {
-            if switch.is_none_or(|switch| first.begin <= switch) {
-                row.was_on(first.cpu, first.begin);
-            }
-            row.name_it(first.head.comm, first.head.time);
-            row.cut += u64::from(self.sched.wants_cpu(first.cpu));
-        }
-        row
-    }
-
     /// A life ends.
     fn end(&mut self, id: ThreadId, number: u32, mut row: Row, time: i64) {
         row.identify(|who| self.identified(who));
@@ -145,17 +148,7 @@ impl Whole<'_> {
 
     /// Who somebody is.
     pub(super) fn identified(&self, who: Who) -> Who {
-        let Who::Before(lane, cpu) = who else { return who };
-        let head = self.state.heads().find(|head| (head.0, head.1) == (lane as usize, cpu));
-        match head.map(|head| head.2.prev) {
-            None => Who::Unknown,
-            Some(0) => Who::Idle,
-            Some(tid) => {
-                let (key, lives) = (self.sched.key(lane as usize, tid), &self.state.lives);
-                let first = lives.thread(key).and_then(|thread| lives.first_of(thread));
-                Who::Thread(first.map_or(ThreadId { key, since: i64::MIN }, |at| lives.places[at as usize].id))
-            }
-        }
+        self.sched.identified(self.state, who)
     }
 
     /// How many lives of a thread there are before those that began in the trace.

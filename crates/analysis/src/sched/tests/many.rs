@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::super::Sched;
-use crate::testing::{Random, Script, text};
+use crate::testing::{Random, Script, Sum, text};
 use crate::{Analysis, Wishes, encode};
 
 /// A machine on which threads are made, wake one who lives long, and die.
@@ -104,6 +104,45 @@ fn anything_cut_anywhere() {
         let wishes = Wishes { bins: 3, top: (seed % 4 == 0).then_some(3), ..Wishes::default() };
         let sched = Sched::new(&script.setup(&wishes));
         script.check_cuts(&sched, 12);
+    }
+}
+
+/// What adds up: latencies where they end, times where they pass, all else where it begins.
+const SUMS: &[(&str, &[&str], &[&str])] = &[
+    ("total", &[], &["count", "total", "unseen", "wrong_cpu"]),
+    ("per-thread", &["thread", "incarnation"], &["count", "total", "unseen"]),
+    ("per-priority", &["priority"], &["count", "total"]),
+    ("wakers", &["waker", "waker_incarnation", "thread", "incarnation"], &["count", "total"]),
+    ("runs", &["thread", "incarnation"], &["count", "total", "preemptions", "migrations"]),
+    ("states", &["thread", "incarnation"], &["running", "preempted", "waiting", "blocked", "new"]),
+    ("blocked", &["thread", "incarnation", "syscall"], &["count", "total"]),
+];
+
+fn check_periods(script: &str, wants: impl Fn(&Sum) -> bool) {
+    let script = Script::parse(script);
+    let columns =
+        SUMS.iter().flat_map(|&(class, keys, columns)| columns.iter().map(move |&column| Sum { class, keys, column }));
+    let columns: Vec<Sum> = columns.filter(wants).collect();
+    script.check_periods(20, &Wishes::default(), Sched::new, &columns);
+}
+
+/// Every CPU switches before the first period ends, so that everything is known then.
+fn begun(script: &str) -> String {
+    let lanes = script.lines().filter(|line| line.starts_with("lane")).count();
+    let first = |lane| format!("1 {lane} thread_switch prev_tid=0 next_tid=0\n");
+    script.to_owned() + &(0..lanes).map(first).collect::<String>()
+}
+
+#[test]
+fn periods_add_up() {
+    check_periods(&begun(&short_lives(40)), |_| true);
+    for seed in 0..150_u64 {
+        let script = plausible(&mut Random(seed));
+        check_periods(&begun(&script), |_| true);
+        // Who runs before a CPU's first switch is known late: that changes nothing of what threads wait.
+        check_periods(&script, |sum| sum.keys.is_empty() || sum.class == "per-priority");
+        let script = anything(&mut Random(seed.wrapping_mul(77_777)), 20 + (seed as usize % 5) * 20);
+        check_periods(&begun(&script), |_| true);
     }
 }
 

@@ -1,0 +1,145 @@
+//! Between two periods: what was counted is forgotten, what threads do goes on.
+//!
+//! ```text
+//! period 0                │ period 1                     thread 7 waits since 10 and runs at 30
+//!      10 ├── waiting ────┼─────────┤ 30                 waiting: 10 ns in period 0, 10 ns in period 1
+//!                        20         └ latency 20         wakeups: none in period 0, one of 20 ns in period 1
+//! ```
+//!
+//! What threads did before a period began is known, or will never be: no life is open any more. A CPU that has not
+//! switched yet tells in a later period whom it runs; there it has run that thread since the period began.
+
+use hashbrown::HashMap;
+
+use super::Sched;
+use super::doing::Who;
+use super::lane::{CpuState, CpuTail, Seen};
+use super::lives::{Lives, Opening, Thread};
+use super::merging::is_before;
+use super::settled::{Name, Settled};
+use super::slots::Slot;
+use super::state::{Running, State};
+use super::whole::First;
+use crate::threads::{ThreadId, ThreadKey};
+
+impl Sched {
+    /// A period ends, and another one begins.
+    pub(super) fn forget_period(&self, state: &mut State, at: i64) {
+        self.close_lives(state);
+        let State { lives, settled, .. } = state;
+        lives.places.iter_mut().for_each(|life| life.row.forget(at));
+        let names = std::mem::take(&mut settled.names);
+        *settled = Settled::new(self);
+        settled.names = names;
+        settled.sweep(lives.iter().flat_map(|life| life.row.who()));
+        lives.begin = Some(at);
+        for thread in &mut lives.threads {
+            if let Opening::Open | Opening::Since(_) = thread.opening {
+                thread.opening = Opening::Since(at);
+            }
+        }
+        for cpu in state.cpus.iter_mut().flatten() {
+            // What was seen in a run that nobody saw begin is of use to whoever learns whose it was.
+            let seen = if cpu.tail.is_none() { cpu.seen } else { Seen::Nothing };
+            *cpu = CpuState { head: None, seen, ..*cpu };
+        }
+        state.firsts.clear();
+        state.is_later = true;
+    }
+
+    /// Nothing will be known of what was before: open lives are from now on what they are shown as.
+    fn close_lives(&self, state: &mut State) {
+        let firsts = self.firsts(state);
+        self.close_rows(state);
+        let (begin, _) = crate::setup::span_ns(&self.lanes).or(state.span).unwrap_or((0, 0));
+        let opened: HashMap<ThreadKey, u32> = state.lives.opened(&firsts);
+        state.count_before(&opened);
+        for slot in 0..state.lives.threads.len() {
+            let thread = state.lives.threads[slot];
+            if !opened.contains_key(&thread.key) {
+                continue;
+            }
+            let runs = firsts.get(&thread.key).map_or(&[][..], Vec::as_slice);
+            let first = state.lives.first_of(&thread);
+            let row = self.first_row(first.map(|at| &state.lives.places[at as usize]), runs, begin);
+            if first.is_some() {
+                state.begin_thread(self, slot as Slot, row);
+            } else {
+                // Nothing is known of it but that it ran.
+                let name = Name { number: 0, comm: row.comm(), pid: None };
+                state.settled.name(ThreadId { key: thread.key, since: i64::MIN }, name, true);
+                state.lives.threads[slot].ended += 1;
+            }
+        }
+    }
+
+    /// Calls and threads that CPUs had before they switched are what their first switch says.
+    fn close_rows(&self, state: &mut State) {
+        let cpus: Vec<Who> = state.lives.iter().flat_map(|life| life.row.who()).collect();
+        let is_before = |who: &Who| matches!(who, Who::Before(..));
+        let known: Vec<(Who, Who)> =
+            cpus.into_iter().filter(is_before).map(|who| (who, self.identified(state, who))).collect();
+        for place in 0..state.lives.places.len() {
+            let mut row = std::mem::take(&mut state.lives.places[place].row);
+            row.identify(|who| known.iter().find(|known| known.0 == who).map_or(who, |known| known.1));
+            row.resolve(|call| state.known_call(call));
+            state.lives.places[place].row = row;
+        }
+        let mut running = std::mem::take(&mut state.running);
+        running.iter_mut().flatten().for_each(|run| run.call = state.known_call(run.call));
+        state.running = running;
+    }
+
+    /// CPUs that switch for the first time in a period behind the first one: since it began, they ran what that says.
+    pub(super) fn begin_cpus(&self, left: &mut State, right: &State) {
+        let is_new = |(lane, cpu, _): &(usize, u32, _)| left.running(*lane, *cpu).is_none();
+        let begin = |lane: usize, time: i64| self.lanes[lane].span_ns.map_or(time, |span| span.0.min(time));
+        let mut firsts: Vec<_> = right.heads().filter(is_new).collect();
+        firsts.sort_by_key(|(lane, cpu, head)| (begin(*lane, head.time), *cpu));
+        for (lane, cpu, head) in firsts {
+            let (time, tid) = (begin(lane, head.time), head.prev);
+            let mut running = Running { cpu, tid, at: 0, call: left.first_call(lane, cpu) };
+            if tid != 0 {
+                let key = self.key(lane, tid);
+                running.at = left.lives.living(key, time);
+                let life = left.lives.at(running.at);
+                life.running_on += 1;
+                if is_before(&right.lives, key, time) {
+                    life.row.was_on(cpu, time);
+                }
+                life.row.name_it(head.comm, head.time);
+            }
+            left.set_running(lane, running);
+            let tail = Some(CpuTail { time, next: tid, comm: head.comm, is_assumed: true });
+            match left.cpus[lane].iter_mut().find(|known| known.cpu == cpu) {
+                Some(known) => known.tail = tail,
+                None => left.cpus[lane].push(CpuState { cpu, tail, ..CpuState::default() }),
+            }
+        }
+    }
+}
+
+impl Lives {
+    /// How many lives of threads are open, where there are any; those that nothing is known of but that they ran too.
+    fn opened(&self, firsts: &HashMap<ThreadKey, Vec<First>>) -> HashMap<ThreadKey, u32> {
+        let count = |thread: &Thread| {
+            let open = std::iter::successors(self.first_of(thread), |at| self.next_of(thread, *at));
+            (open.count() as u32).max(u32::from(firsts.contains_key(&thread.key)))
+        };
+        let opened = self.threads.iter().map(|thread| (thread.key, count(thread)));
+        opened.filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl State {
+    /// So many lives of threads turn out to be before those that were seen to begin.
+    fn count_before(&mut self, opened: &HashMap<ThreadKey, u32>) {
+        let before = |key: &ThreadKey| opened.get(key).copied().unwrap_or(0);
+        for life in self.lives.places.iter_mut().filter(|life| life.is_known()) {
+            life.number += before(&life.id.key);
+        }
+        for (id, name) in &mut self.settled.names {
+            name.iter_mut().for_each(|name| name.number += before(&id.key));
+        }
+    }
+}
