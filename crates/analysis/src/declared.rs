@@ -28,12 +28,14 @@
 
 mod analysis;
 mod counters;
+mod history;
 mod read;
 mod states;
 #[cfg(test)]
 mod tests;
 
 pub use analysis::{Declared, Lane, Note, State};
+pub use history::{History, HistoryTexts};
 pub use read::KEY_FIELDS_MAX;
 
 use kymo_filter::Filter;

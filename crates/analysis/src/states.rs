@@ -33,6 +33,7 @@ use crate::{
 
 pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind};
 pub use lane::{Edge, Note, Sequence};
+pub(crate) use report::times;
 pub use report::{LaneText, Moment, Texts};
 
 use attributes::Before::{Not, Unknown, Was};

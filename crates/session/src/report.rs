@@ -50,6 +50,25 @@ impl Report {
         self.packets_lost = self.packets_lost.saturating_add(part.packets_lost);
     }
 
+    /// Adds what another part of the job could not read or had to assume, as far as it is new.
+    pub(crate) fn add_problems(&mut self, part: &Self) {
+        for (known, new) in [(&mut self.unreadable, &part.unreadable), (&mut self.assumptions, &part.assumptions)] {
+            for problem in new {
+                if !known.contains(problem) {
+                    known.push(problem.clone());
+                }
+            }
+        }
+    }
+
+    /// What another job lost that read some of the same streams: at least as much as the one that lost more.
+    pub(crate) fn raise_losses(&mut self, other: &Self) {
+        let is_same = self.events_discarded == other.events_discarded;
+        self.discarded_is_lower_bound |= other.discarded_is_lower_bound || !is_same;
+        self.events_discarded = self.events_discarded.max(other.events_discarded);
+        self.packets_lost = self.packets_lost.max(other.packets_lost);
+    }
+
     /// Adds what the streams say they lost.
     pub(crate) fn count_losses(&mut self, round: &Round<Batch>) {
         for part in &round.parts {

@@ -61,18 +61,18 @@ enum ItemState {
 pub struct Lane<'a> {
     facts: &'a LaneFacts,
     /// For each item the events that lack a field.
-    lacking: Vec<u64>,
+    pub(super) lacking: Vec<u64>,
 }
 
 /// What a lane tells: of an item.
 #[derive(Debug)]
 pub struct Note {
-    item: usize,
-    change: Change,
+    pub(super) item: usize,
+    pub(super) change: Change,
 }
 
 #[derive(Debug)]
-enum Change {
+pub(super) enum Change {
     Pair(pairs::Note),
     Set(Key, Option<Label>),
     Add(Key, i64),
@@ -146,7 +146,7 @@ impl Declared {
     }
 
     /// What an item leaves out, if anything.
-    fn left_out(name: &str, lacking: u64, given_up: u64) -> Option<Table> {
+    pub(super) fn left_out(name: &str, lacking: u64, given_up: u64) -> Option<Table> {
         let columns =
             vec![Column::of("without_field", "Without a field", "events"), Column::of("given_up", "Given up", "keys")];
         let mut table = Table::new("left-out", format!("{name}: left out"), columns);

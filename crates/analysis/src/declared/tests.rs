@@ -3,7 +3,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{Declaration, Declared};
+use super::{Declaration, Declared, History};
 use crate::mapping::FieldSource;
 use crate::roles::{Role, rule};
 use crate::testing::{Random, Script, text};
@@ -249,5 +249,82 @@ fn examples_are_right() {
         let whole =
             if example.starts_with("name") { example.to_owned() } else { format!("name = 'example'\n{example}") };
         Declaration::parse(&whole).unwrap_or_else(|problems| panic!("{problems}\n{whole}"));
+    }
+}
+
+/// Written by hand: what a worker is at any instant, whatever is unknown, and whatever events are lost.
+#[test]
+fn states_are_asked_at_an_instant() {
+    let declaration = Declaration::parse(SERVER).unwrap().states();
+    assert_eq!(declaration.items.len(), 1);
+    let script = script(
+        "lane cpu=0 span=0..1000 hole=340..345
+         lane cpu=1 span=0..1000
+         100 0 begin request_id=1 tid=5
+         150 0 quit tid=6
+         200 1 end id=1 tid=5 then=idle
+         250 1 end id=1 then=idle
+         400 0 begin request_id=3 tid=5
+         500 0 begin request_id=4 tid=6",
+        &declaration,
+    );
+    let wishes = Wishes::default();
+    let history = History::new(&script.setup(&wishes), &declaration);
+    script.check_cuts(&history, 100);
+    let (runs, texts) = history.into_runs(script.state(&history));
+    let at = |at: i64| {
+        let mut found = Vec::new();
+        runs.each(|run| found.extend((run.begin <= at && at < run.end).then_some(run))).unwrap();
+        format!("at {at}\n{}", text(&texts.at(at, &wishes, &found)))
+    };
+    let told: String = [50, 170, 300, 400, 999].map(at).concat();
+    expect![[r#"
+        at 50
+        own-states
+          key=`worker, 5` state=? since=? for=? until=100 uncertain=false
+          key=`worker, 6` state=? since=? for=? until=150 uncertain=false
+        left-out
+          without_field=1 given_up=0
+        at 170
+        own-states
+          key=`worker, 5` state=`busy` since=100 for=70 until=200 uncertain=false
+        left-out
+          without_field=1 given_up=0
+        at 300
+        own-states
+          key=`worker, 5` state=`idle` since=200 for=100 until=400 uncertain=true
+        left-out
+          without_field=1 given_up=0
+        at 400
+        own-states
+          key=`worker, 5` state=`busy` since=400 for=0 uncertain=false
+        left-out
+          without_field=1 given_up=0
+        at 999
+        own-states
+          key=`worker, 5` state=`busy` since=400 for=599 uncertain=false
+          key=`worker, 6` state=`busy` since=500 for=499 uncertain=false
+        left-out
+          without_field=1 given_up=0
+    "#]]
+    .assert_eq(&told);
+}
+
+/// Random states of random things, cut anywhere.
+#[test]
+fn histories_cut_anywhere() {
+    let declaration = Declaration::parse(SERVER).unwrap().states();
+    for seed in 0..100 {
+        let mut random = Random(seed);
+        let mut events = "lane cpu=0 span=0..3000\nlane cpu=1 span=0..3000 hole=700..800\n".to_owned();
+        for step in 1..120 {
+            let (lane, tid) = (random.below(2), random.below(4));
+            let what = ["begin", "end then=idle", "end then=3", "quit", "end"][random.below(5)];
+            let (name, fields) = what.split_once(' ').unwrap_or((what, ""));
+            events += &format!("{} {lane} {name} tid={tid} {fields}\n", step * 20);
+        }
+        let script = script(&events, &declaration);
+        let wishes = Wishes::default();
+        script.check_cuts(&History::new(&script.setup(&wishes), &declaration), 20);
     }
 }

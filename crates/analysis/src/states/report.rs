@@ -116,6 +116,15 @@ fn irq(texts: &Texts, host: u16, is_hard: bool, value: u64) -> Cell {
     Cell::Irq { is_hard, number: value.cast_signed(), name }
 }
 
+/// Since when and until when a run is, seen at an instant, and whether that is certain.
+pub(crate) fn times(at: i64, run: &Run, is_doubtful: bool) -> [Cell; 4] {
+    let is_known = run.begin != i64::MIN;
+    let since = if is_known { Cell::Timestamp(run.begin) } else { Cell::Unknown };
+    let length = if is_known { Cell::Duration(Bounded::exact(at.abs_diff(run.begin))) } else { Cell::Unknown };
+    let until = if run.end == i64::MAX { Cell::Empty } else { Cell::Timestamp(run.end) };
+    [since, length, until, Cell::Flag(is_doubtful)]
+}
+
 /// What CPUs and threads do at an instant.
 #[derive(Debug)]
 pub struct Moment<'a> {
@@ -180,14 +189,8 @@ impl Moment<'_> {
         host.into_iter().chain(columns).chain(times).collect()
     }
 
-    /// Since when and until when, and whether that is certain.
     fn times(&self, run: &Run, is_doubtful: bool) -> [Cell; 4] {
-        let is_known = run.begin != i64::MIN;
-        let since = if is_known { Cell::Timestamp(run.begin) } else { Cell::Unknown };
-        let length = self.at.abs_diff(run.begin);
-        let length = if is_known { Cell::Duration(Bounded::exact(length)) } else { Cell::Unknown };
-        let until = if run.end == i64::MAX { Cell::Empty } else { Cell::Timestamp(run.end) };
-        [since, length, until, Cell::Flag(is_doubtful || run.value & DOUBT != 0)]
+        times(self.at, run, is_doubtful || run.value & DOUBT != 0)
     }
 
     /// Whether events of a machine, or of one of its CPUs, are missing in a run: then it may have been something else.

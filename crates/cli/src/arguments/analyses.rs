@@ -86,6 +86,9 @@ pub(crate) struct StateArguments {
     /// Only threads with such a name; `*` is any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
+    /// Shows too in which states things are that an own analysis declares (`kymo analyse`): `[[states]]` of this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) own: Option<PathBuf>,
     /// A mapping from events to roles that goes before those that are built in
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
@@ -98,9 +101,11 @@ Examples:
   kymo state --at 17:46:23.5 my-trace
   kymo state --at 17:46:23.5 --comm 'nginx*' --top all my-trace
   kymo state --at 17:46:23.5 --cpu 0-3 --json my-trace | jq '.tables[0].rows'
+  kymo state --at 17:46:23.5 --own server.toml --table own-states my-trace
 
-The first time, the trace is read as a whole; what CPUs and threads did is kept in the cache, so that any
-other instant is answered at once.";
+The first time, the trace is read as a whole; what CPUs and threads did is kept in the cache, so
+that any other instant is answered at once. So are states of an own analysis, as long as its file
+stays as it is.";
 
 impl StateArguments {
     /// As plain values; `top` counts where nothing was said.

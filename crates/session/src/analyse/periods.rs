@@ -18,7 +18,6 @@ use super::{AnalyseFailure, Analysed, Question, READS_MAX};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
-use crate::report::Report;
 
 /// More than anybody looks at.
 const PERIODS_MAX: u64 = 100_000;
@@ -65,7 +64,9 @@ impl Session {
             };
             let batch = spans.iter().map(within).collect();
             for (Period { span, prepared, .. }, read) in self.read_batch(&make, batch, progress) {
-                add_report(&mut report, prepared.report(self, &read));
+                let of_period = prepared.report(self, &read);
+                report.add_losses(&of_period);
+                report.add_problems(&of_period);
                 for (lane, known) in lanes.iter_mut().zip(&prepared.lanes) {
                     lane.holes.extend(&known.holes);
                 }
@@ -162,19 +163,6 @@ fn add(answer: &mut Answer, of_period: Answer, (begin, end): Span) {
         for row in table.rows {
             let period = Cell::TimeRange(Some(begin), Some(end));
             known.rows.push([period].into_iter().chain(row).collect());
-        }
-    }
-}
-
-fn add_report(report: &mut Report, of_period: Report) {
-    report.add_losses(&of_period);
-    for (known, new) in
-        [(&mut report.unreadable, of_period.unreadable), (&mut report.assumptions, of_period.assumptions)]
-    {
-        for problem in new {
-            if !known.contains(&problem) {
-                known.push(problem);
-            }
         }
     }
 }

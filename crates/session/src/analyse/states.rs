@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The file belongs to the traces as they were: their streams, their metadata, the mapping of roles. Where one of them
-//! changed, everything is found out again. Without a cache, a file without a name does for one answer.
+//! changed, everything is found out again. Without a cache, a file without a name does for one answer. The states of an own
+//! analysis are another such file (`own`), which belongs to the text of the analysis too.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use kymo_analysis::runs::{RunBlock, runs_between};
+use kymo_analysis::runs::{Run, RunBlock, RunWriter, runs_between};
 use kymo_analysis::states::{Moment, States, Texts};
-use kymo_analysis::{Answer, Block, Role, Room, Setup, Spool, SpoolError, SpoolErrorKind, Wishes};
+use kymo_analysis::{Analysis, Answer, Block, Role, Room, Setup, Spool, SpoolError, SpoolErrorKind, Wishes};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
@@ -47,28 +49,56 @@ struct RunFile {
 
 /// What there is to know of the blocks of a file.
 #[derive(Debug, Serialize, Deserialize)]
-struct Index {
+struct Index<T> {
     blocks: Vec<RunBlock>,
-    texts: Texts,
+    texts: T,
     /// From when to when lanes are.
     span_ns: Option<(i64, i64)>,
     report: Report,
 }
 
 /// Runs that can be asked.
-struct Kept {
+struct Kept<T> {
     file: RunFile,
-    index: Index,
+    index: Index<T>,
+}
+
+/// What numbers of runs mean.
+trait Meanings: Serialize + DeserializeOwned {
+    /// What is so at an instant; `runs`: all those of the instant.
+    fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer;
+}
+
+impl Meanings for Texts {
+    fn at(&self, at: i64, wishes: &Wishes, runs: &[Run]) -> Answer {
+        Moment { at, texts: self, wishes }.answer(runs)
+    }
+}
+
+/// What a state has found out: all runs, and what their numbers mean.
+type IntoRuns<A, T> = dyn Fn(&A, <A as Analysis>::State) -> (RunWriter, T);
+
+/// Runs that somebody asks for.
+struct Wanted<'a, A: Analysis, T> {
+    question: &'a Question<'a, A>,
+    into_runs: &'a IntoRuns<A, T>,
+    /// Whose they are, where there are others of the same traces.
+    name: &'a [u8],
+    /// What they are made of, beside the traces and the mapping of roles.
+    text: &'a [u8],
 }
 
 impl Session {
     /// The tables that [`Session::state_at`] answers with, without rows.
     #[must_use]
-    pub fn state_tables() -> Answer {
-        Moment { at: 0, texts: &Texts::default(), wishes: &Wishes::default() }.answer(&[])
+    pub fn state_tables(own: Option<&OwnStates>) -> Answer {
+        let mut answer = Texts::default().at(0, &Wishes::default(), &[]);
+        answer.tables.extend(own.into_iter().flat_map(OwnStates::tables));
+        answer
     }
 
-    /// What CPUs and threads do at an instant, in nanoseconds since the clock's origin.
+    /// What CPUs and threads do at an instant, in nanoseconds since the clock's origin; and in which states of an own analysis
+    /// things are. With one, no event needs to say which thread runs.
     ///
     /// The first time, everything is read; the file that is left in the cache answers afterwards.
     ///
@@ -78,31 +108,52 @@ impl Session {
     pub fn state_at(
         &self,
         at_ns: i64,
+        own: Option<&OwnStates>,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let belongs = self.fingerprint(options);
-        let path = self.cache.as_ref().map(|folder| self.runs_path(folder));
-        let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::open(path, belongs));
+        let make = |setup: &Setup<'_>| States::new(setup);
+        let question = Question::new(States::needs(), &[Role::Switch], &make);
+        let into_runs = |states: &States, state| states.into_runs(state);
+        let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
+        let all = self.runs_at(at_ns, &wanted, options, progress);
+        match own {
+            None => all,
+            Some(own) => own::both(all, self.own_states_at(at_ns, own, options, progress)),
+        }
+    }
+
+    /// What runs say of an instant.
+    fn runs_at<A: Analysis, T: Meanings>(
+        &self,
+        at_ns: i64,
+        wanted: &Wanted<'_, A, T>,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let belongs = self.fingerprint(options, wanted.text);
+        let path = self.cache.as_ref().map(|folder| self.runs_path(folder, wanted.name));
+        let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::<T>::open(path, belongs));
         if let Some(known) = known {
             // What cannot be read is found out again.
             if let Ok(analysed) = known.at(at_ns, &options.wishes) {
                 return analysed;
             }
         }
-        let kept = self.find_runs(options, path.as_deref(), belongs, progress)?;
+        let kept = self.find_runs(wanted, options, (path.as_deref(), belongs), progress)?;
         kept.at(at_ns, &options.wishes)?
     }
 
-    fn runs_path(&self, folder: &Path) -> PathBuf {
+    fn runs_path(&self, folder: &Path, name: &[u8]) -> PathBuf {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let paths: Vec<_> = self.traces.iter().map(|trace| absolute(trace.folder.path())).collect();
-        let names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
+        let mut names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
+        names.extend((!name.is_empty()).then_some(name));
         folder.join(format!("{:016x}.{EXTENSION}", hash(&names.join(&0))))
     }
 
     /// A number that is another one when anything is that the runs are made of; `None`: something cannot be looked at.
-    fn fingerprint(&self, options: &AnalysisOptions) -> Option<u64> {
+    fn fingerprint(&self, options: &AnalysisOptions, text: &[u8]) -> Option<u64> {
         let mut facts = Vec::new();
         for trace in &self.traces {
             facts.push(hash(&trace.folder.metadata().ok()?));
@@ -113,26 +164,24 @@ impl Session {
         }
         let roles = options.roles.as_ref().map(fs::read).transpose().ok()?;
         facts.extend([hash(&roles.unwrap_or_default()), self.clock_shift_ns.cast_unsigned()]);
-        facts.push(hash(env!("CARGO_PKG_VERSION").as_bytes()));
+        facts.extend([hash(env!("CARGO_PKG_VERSION").as_bytes()), hash(text)]);
         Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
     }
 
-    fn find_runs(
+    fn find_runs<A: Analysis, T: Meanings>(
         &self,
+        wanted: &Wanted<'_, A, T>,
         options: &AnalysisOptions,
-        path: Option<&Path>,
-        belongs: Option<u64>,
+        (path, belongs): (Option<&Path>, Option<u64>),
         progress: &Progress,
-    ) -> Result<Kept, AnalyseFailure> {
+    ) -> Result<Kept<T>, AnalyseFailure> {
         let unwritable = |error: io::Error| AnalyseFailure::Written(Arc::new(error));
         let (file, named) = new_file(path.and_then(Path::parent)).map_err(unwritable)?;
         let file = Arc::new(file);
         let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
         let room = Room { spool, budget_bytes: TABLE_BYTES };
-        let make = |setup: &Setup<'_>| States::new(setup);
-        let question = Question::new(States::needs(), &[Role::Switch], &make);
-        let Found { analysis, state, report, span_ns } = self.find(&question, options, &room, progress)?;
-        let (runs, texts) = analysis.into_runs(state);
+        let Found { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
+        let (runs, texts) = (wanted.into_runs)(&analysis, state);
         drop((analysis, room));
         let blocks = runs.finish().map_err(|error| AnalyseFailure::Written(error))?;
         let index = Index { blocks, texts, span_ns, report };
@@ -163,7 +212,7 @@ fn new_file(folder: Option<&Path>) -> io::Result<(RunFile, Option<NamedTempFile>
 
 impl RunFile {
     /// Writes what there is to know behind all blocks.
-    fn finish(&self, index: &Index, belongs: u64) -> io::Result<()> {
+    fn finish<T: Serialize>(&self, index: &Index<T>, belongs: u64) -> io::Result<()> {
         let mut bytes = postcard::to_allocvec(index).map_err(io::Error::other)?;
         let (at, size) = (self.end.load(Ordering::Relaxed), bytes.len() as u64);
         let trailer = [at, size, hash(&bytes), belongs, MAGIC];
@@ -202,7 +251,7 @@ impl Spool for RunFile {
     fn release(&self, _block: Block) {}
 }
 
-impl Kept {
+impl<T: Meanings> Kept<T> {
     /// A file that belongs to these traces; `None`: there is none, or it is broken.
     fn open(path: &Path, belongs: u64) -> Option<Self> {
         let file = File::open(path).ok()?;
@@ -233,10 +282,13 @@ impl Kept {
         }
         let mut runs = Vec::new();
         runs_between(&self.file, blocks, (at, at), |run| runs.push(run))?;
-        let answer = Moment { at, texts, wishes }.answer(&runs);
+        let answer = texts.at(at, wishes, &runs);
         Ok(Ok(Analysed { answer, report: report.clone() }))
     }
 }
 
+mod own;
 #[cfg(test)]
 pub(super) mod tests;
+
+pub use own::OwnStates;

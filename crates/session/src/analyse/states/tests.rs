@@ -1,5 +1,6 @@
 //! What is kept of a trace answers as if it were found out anew, and only for the trace that it was found in.
 
+use kymo_analysis::Cell;
 use kymo_analysis::testing::Random;
 
 use super::*;
@@ -66,7 +67,7 @@ fn session(trace: &Path, cache: Option<&Path>, (threads, slice_bytes): (usize, O
 }
 
 fn at(session: &Session, at_ns: i64) -> Option<Answer> {
-    let found = session.state_at(at_ns, &AnalysisOptions::default(), &Progress::default());
+    let found = session.state_at(at_ns, None, &AnalysisOptions::default(), &Progress::default());
     found.ok().map(|analysed| analysed.answer)
 }
 
@@ -88,7 +89,7 @@ fn what_is_kept_answers_as_what_is_found() {
         assert!(found.is_some_and(|answer| answer.tables.iter().any(|table| !table.rows.is_empty())));
     }
     assert_eq!(files(&cache).len(), 1);
-    let outside = kept.state_at(999, &AnalysisOptions::default(), &Progress::default());
+    let outside = kept.state_at(999, None, &AnalysisOptions::default(), &Progress::default());
     assert!(matches!(outside, Err(AnalyseFailure::Outside { begin_ns: 1000, .. })));
 }
 
@@ -127,6 +128,97 @@ fn a_cache_that_cannot_be_written_does_no_harm() {
     fs::write(folder.path().join("file"), "").unwrap();
     let cache = folder.path().join("file").join("inside");
     assert!(at(&session(&trace, Some(&cache), (1, None)), 2000).is_some());
+}
+
+const OWN: &str = r#"
+name = "calls"
+[[states]]
+name = "read"
+key = "$packet.cpu_id"
+set = [{ event = "syscall_entry_read", to = { field = "fd" } }, { event = "syscall_exit_read", to = "out" }]
+"#;
+
+fn own(text: &str) -> OwnStates {
+    OwnStates::parse(Path::new("own.toml"), text).unwrap()
+}
+
+fn own_at(session: &Session, at_ns: i64, text: &str) -> Answer {
+    session.state_at(at_ns, Some(&own(text)), &AnalysisOptions::default(), &Progress::default()).unwrap().answer
+}
+
+/// The first calls of each CPU, and when they are entered or left, found without any analysis.
+fn calls(folder: &Path, cpu: u32) -> Vec<(i64, bool)> {
+    let stream = fs::read(folder.join(format!("channel_{cpu}"))).unwrap();
+    let (mut calls, mut at) = (Vec::new(), 0);
+    let number =
+        |at: usize, size: usize| stream[at..at + size].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+    while at < stream.len() {
+        let end = at + number(at + 16, 8) as usize / 8;
+        at += 36;
+        while at < end {
+            let (id, time) = (number(at, 4), number(at + 4, 8) as i64);
+            calls.extend((id != 0).then_some((time, id == 1)));
+            at += 12 + [12, 4, 8][id as usize];
+        }
+    }
+    calls
+}
+
+/// Own states stand beside those of CPUs and threads, and are what the events say, read here byte by byte.
+#[test]
+fn own_states_are_what_events_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, cache) = (folder.path().join("trace"), folder.path().join("cache"));
+    write_trace(&trace, 1, 3000);
+    let kept = session(&trace, Some(&cache), (3, Some(3000)));
+    let calls: Vec<_> = (0..2).map(|cpu| calls(&trace, cpu)).collect();
+    for at_ns in (1000..100_000).step_by(777) {
+        let answer = own_at(&kept, at_ns, OWN);
+        assert_eq!(answer, own_at(&session(&trace, None, (1, None)), at_ns, OWN), "at {at_ns}");
+        assert_eq!(answer.tables[..2], at(&kept, at_ns).unwrap().tables);
+        let mut rows: Vec<_> = answer.tables[2].rows.iter().map(|row| row[..3].to_vec()).collect();
+        rows.sort_by_key(|row| format!("{:?}", row[0]));
+        let expected = calls.iter().enumerate().map(|(cpu, calls)| {
+            let now = calls.iter().rev().find(|(time, _)| *time <= at_ns);
+            let state = now
+                .map_or(Cell::Unknown, |(_, is_in)| if *is_in { Cell::Integer(3) } else { Cell::Text("out".into()) });
+            vec![Cell::Integer(cpu as i64), state, now.map_or(Cell::Unknown, |(time, _)| Cell::Timestamp(*time))]
+        });
+        assert!(rows.iter().cloned().eq(expected), "at {at_ns}: {rows:?}");
+    }
+    assert_eq!(files(&cache).len(), 2);
+}
+
+/// Another text of the own analysis, another trace, or a damaged file: own states are found out again.
+#[test]
+fn own_states_that_are_stale_are_not_believed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (trace, cache) = (folder.path().join("trace"), folder.path().join("cache"));
+    let truth = |text: &str| own_at(&session(&trace, None, (1, None)), 50_000, text);
+    let kept = |text: &str| own_at(&session(&trace, Some(&cache), (2, Some(3000))), 50_000, text);
+    write_trace(&trace, 1, 3000);
+    let other = OWN.replace("\"out\"", "\"outside\"").replace("{ field = \"fd\" }", "\"inside\"");
+    assert_eq!(kept(OWN), truth(OWN));
+    assert_eq!(kept(&other), truth(&other));
+    assert_ne!(kept(&other), kept(OWN));
+    assert_eq!(files(&cache).len(), 2, "a file that was changed has no other place");
+    let before = kept(OWN);
+    write_trace(&trace, 2, 3000);
+    assert_eq!(kept(OWN), truth(OWN));
+    assert_ne!(kept(OWN), before);
+    let mut random = Random(5);
+    for path in files(&cache) {
+        let bytes = fs::read(&path).unwrap();
+        for _ in 0..30 {
+            let mut damaged = bytes.clone();
+            match random.below(3) {
+                0 => damaged.truncate(random.below(bytes.len())),
+                _ => damaged[random.below(bytes.len())] ^= 1 << random.below(8),
+            }
+            fs::write(&path, damaged).unwrap();
+            assert_eq!(kept(OWN), truth(OWN));
+        }
+    }
 }
 
 /// Every kernel trace that there is, cut and whole.
