@@ -40,6 +40,7 @@ SERVICE = "lib.eal.service.run"
 # The analysis, options of the oracle, those of kymo (None: the same), and traces.
 QUESTIONS = (
     *((analysis, "", "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
+    ("memory", "", "", ("ctf/tracecompass/bug446190",)),
     ("rates", "--rates 100000000", "--period 100ms", KERNEL[1:]),
     ("gaps", "--gaps 5", "--top 5", KERNEL),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile"), None, ("ctf/tracecompass/context-switches/context-switches-ust",)),
@@ -248,6 +249,9 @@ def contradictions(analysis, tables):
         "sched": [("per-thread", column, "total", column) for column in ("count", "total", "never_ended", "unseen")]
         + [("per-priority", "total", "total", "total"), ("wakers", "total", "total", "total")],
         "irq": (("hard", "count", "hard-per-cpu", "count"), ("hard", "total", "hard-per-cpu", "total")),
+        "memory": [("total", column, table, column)
+            for column in ("allocations", "allocated", "frees", "freed")
+            for table in ("per-thread", "per-process", "per-cpu")],
         "pairs": [("per-group", column, "total", column) for column in ("count", "total", "never_ended")],
         "count": (("per-class", "count", "total", "count"), ("per-stream", "count", "total", "count")),
     }
@@ -494,7 +498,7 @@ class Machine:
         """Something happens on some CPU."""
         self.now += self.chance.randrange(1, 30)
         cpu = self.chance.randrange(len(self.running))
-        actions = [self._interrupt, self._wake, self._switch]
+        actions = [self._interrupt, self._wake, self._switch, self._page]
         actions += [self._call, self._call] if self.running[cpu] and self.serving[cpu] is None else []
         self.chance.choice(actions)(cpu)
 
@@ -516,6 +520,9 @@ class Machine:
             self._tell(cpu, "sched_waking", tid=tid)
             self._tell(cpu, "sched_wakeup", tid=tid)
             self.states[tid] = "ready"
+
+    def _page(self, cpu):
+        self._tell(cpu, self.chance.choice(("mm_page_alloc", "mm_page_free")), order=self.chance.randrange(3))
 
     def _call(self, cpu):
         tid = self.running[cpu]
@@ -562,7 +569,11 @@ def packets_of(chance, events, end, is_lossy):
     return packets
 
 
-BOUNDED = {"per-cpu": ("busy", "idle", "switches"), "per-thread": ("run_time", "runs", "migrations", "preemptions")}
+PAGES = ("allocations", "allocated", "frees", "freed")
+BOUNDED = {
+    "cpu": {"per-cpu": ("busy", "idle", "switches"), "per-thread": ("run_time", "runs", "migrations", "preemptions")},
+    "memory": {"total": PAGES, "per-cpu": PAGES, "per-thread": PAGES},
+}
 MEASURED = {
     "syscalls": ("per-syscall", "per-thread"),
     "sched": ("per-thread", "runs"),
@@ -583,9 +594,9 @@ def pairs_of_rows(whole, lossy, name):
             yield " ".join((name, *key(row))), row, others[key(row)]
 
 
-def broken_bounds(whole, lossy):
+def broken_bounds(whole, lossy, tables):
     """Bounds of the lossy answer that do not contain what the whole one says."""
-    for name, columns in BOUNDED.items():
+    for name, columns in tables.items():
         for what, row, other in pairs_of_rows(whole, lossy, name):
             for column in columns:
                 truth, (_, low, high) = bounded(row[column])[0], bounded(other[column])
@@ -620,8 +631,9 @@ def untrue_states(kymo, whole, lossy, end):
 
 def breaches(answerer, whole, lossy, only):
     """What an answerer says of a trace with losses that is not true."""
-    if answerer.knows("cpu") and only in (None, "cpu"):
-        yield from broken_bounds(answerer.answer("cpu", [], whole)[0], answerer.answer("cpu", [], lossy)[0])
+    for analysis, tables in BOUNDED.items():
+        if answerer.knows(analysis) and only in (None, analysis):
+            yield from broken_bounds(*(answerer.answer(analysis, [], trace)[0] for trace in (whole, lossy)), tables)
     for analysis, names in MEASURED.items():
         if answerer.knows(analysis) and only in (None, analysis):
             answers = [answerer.answer(analysis, [], trace)[0] for trace in (whole, lossy)]

@@ -32,6 +32,7 @@ pub mod irq;
 pub mod key;
 mod keyed;
 pub mod mapping;
+pub mod memory;
 mod merge;
 mod names;
 pub mod pairs;

@@ -218,6 +218,49 @@ impl Random {
     }
 }
 
+/// A script in which threads do anything on one to three CPUs, mostly in a wrong order: it contradicts itself.
+#[must_use]
+pub fn nonsense(random: &mut Random) -> String {
+    let lanes = 1 + random.below(3);
+    let mut script = String::new();
+    for lane in 0..lanes {
+        script += &format!("lane cpu={lane} span=0..3000");
+        for hole in 0..random.below(3) {
+            let begin = 900 * hole + random.below(800);
+            script += &format!(" hole={begin}..{}", begin + 1 + random.below(90));
+        }
+        script += " lost=?\n";
+    }
+    let mut time = 0;
+    for _ in 0..20 + random.below(80) {
+        time += random.below(4) * random.below(30);
+        let (lane, tid, other) = (random.below(lanes), random.below(5), random.below(5));
+        let (name, pid) = (["a", "b", "c"][random.below(3)], random.below(4));
+        let event = match random.below(16) {
+            0 => {
+                format!("thread_fork child_tid={tid} child_pid={pid} child_comm={name} parent_tid={other} parent_pid=1")
+            }
+            1 => format!("thread_state known_tid={tid} known_pid={pid} known_comm={name}"),
+            2 => format!("thread_rename changed_tid={tid} new_comm={name}"),
+            3 => format!("thread_wakeup woken_tid={tid} woken_comm={name} target_cpu={other}"),
+            4 => format!("thread_waking woken_tid={tid}"),
+            5 => format!("thread_exit exited_tid={tid}"),
+            6 => format!("syscall_entry syscall={name} fd={pid}"),
+            7 => format!("syscall_exit syscall={name} ret={pid}"),
+            8 => format!("page_alloc order={pid}"),
+            9 => format!("page_free order={pid} @tid={tid}"),
+            _ => {
+                let state = [0, 1, 2, 0x10, 0x20, 0x40][random.below(6)];
+                format!(
+                    "thread_switch prev_tid={tid} prev_state={state} prev_comm={name} next_tid={other} next_comm={name}"
+                )
+            }
+        };
+        script += &format!("{time} {lane} {event}\n");
+    }
+    script
+}
+
 fn number(word: &str) -> i64 {
     word.parse().unwrap_or_else(|_| panic!("`{word}` is no number"))
 }

@@ -36,7 +36,8 @@ impl Hash for ThreadKey {
 pub struct ThreadId {
     /// Its number.
     pub key: ThreadKey,
-    /// Tells lives with the same number apart: when it was made, or was seen first.
+    /// Tells lives with the same number apart: when it was made, or was seen first; of those of one time, the later ones
+    /// are a nanosecond later.
     pub since: i64,
 }
 
@@ -76,6 +77,8 @@ struct Lives<R> {
     key: ThreadKey,
     /// How many are over.
     ended: u32,
+    /// The next one is known since then at least.
+    next_since: i64,
     living: Option<Living<R>>,
 }
 
@@ -100,7 +103,8 @@ impl<R> Default for Threads<R> {
 impl<R: Life> Lives<R> {
     fn living(&mut self, now: i64) -> &mut Living<R> {
         let is_left = self.ended == 0;
-        self.living.get_or_insert_with(|| Living { since: now, is_left, row: R::default() })
+        let since = now.max(self.next_since);
+        self.living.get_or_insert_with(|| Living { since, is_left, row: R::default() })
     }
 }
 
@@ -110,7 +114,7 @@ impl<R: Life> Threads<R> {
     pub fn slot(&mut self, key: ThreadKey) -> Slot {
         let lives = &mut self.lives;
         *self.slots.entry(key).or_insert_with(|| {
-            lives.push(Lives { key, ended: 0, living: None });
+            lives.push(Lives { key, ended: 0, next_since: i64::MIN, living: None });
             (lives.len() - 1) as Slot
         })
     }
@@ -180,7 +184,8 @@ impl<R: Life> Threads<R> {
         let slot = self.slot(key);
         self.end_in(slot, over);
         let lives = &mut self.lives[slot as usize];
-        &mut lives.living.insert(Living { since: now, is_left: false, row: R::default() }).row
+        let since = now.max(lives.next_since);
+        &mut lives.living.insert(Living { since, is_left: false, row: R::default() }).row
     }
 
     /// A thread's life is over; `over` takes it, unless it may have begun before this part or a CPU is thought to run it.
@@ -189,6 +194,7 @@ impl<R: Life> Threads<R> {
         let Some(mut living) = lives.living.take() else { return };
         let (key, number) = (lives.key, lives.ended);
         lives.ended += 1;
+        lives.next_since = living.since.saturating_add(1);
         let id = ThreadId { key, since: living.since };
         if living.is_left {
             self.left.insert(key, living);
@@ -231,6 +237,8 @@ impl<R: Life> Threads<R> {
                 }
                 None => {}
             }
+            let known = &mut self.lives[slot as usize];
+            known.next_since = known.next_since.max(lives.next_since);
             if let Some(living) = lives.living {
                 self.append(slot, living);
             }

@@ -38,6 +38,12 @@ impl Windows {
         self.0.get(from).is_some_and(|&(other_begin, _)| other_begin <= end)
     }
 
+    /// How many of them have begun at a time.
+    #[must_use]
+    pub fn begun(&self, time: i64) -> usize {
+        self.0.partition_point(|&(begin, _)| begin <= time)
+    }
+
     /// How much of a span of time they cover, in nanoseconds.
     #[must_use]
     pub fn cover(&self, begin: i64, end: i64) -> u64 {
@@ -65,6 +71,7 @@ mod tests {
         assert_eq!(windows, Windows(vec![(5, 7), (10, 50)]));
         assert!(windows.touch(7, 8) && windows.touch(9, 10) && windows.touch(20, 20) && windows.touch(0, 100));
         assert!(!windows.touch(8, 9) && !windows.touch(51, 60) && !windows.touch(0, 4));
+        assert_eq!([4, 5, 9, 10, 60].map(|time| windows.begun(time)), [0, 1, 1, 2, 2]);
         assert_eq!(windows.cover(0, 100), 42);
         assert_eq!(windows.cover(6, 12), 3);
         assert_eq!(windows.cover(7, 10), 0);

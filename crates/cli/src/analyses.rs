@@ -82,6 +82,12 @@ pub(crate) const ALL: &[Analysis] = &[
         kind: AnalysisKind::Block,
     },
     Analysis {
+        name: "memory",
+        title: "Pages of memory",
+        description: "Who takes pages of memory from the kernel, and who gives them back.",
+        kind: AnalysisKind::Memory,
+    },
+    Analysis {
         name: "pairs",
         title: "Pairs of events",
         description: "How long lasts what begins with one event and ends with another.",

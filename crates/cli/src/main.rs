@@ -123,6 +123,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
         Command::Sched(arguments) => analyse("sched", arguments),
         Command::Irq(arguments) => analyse("irq", arguments),
         Command::Block(arguments) => analyse("block", arguments),
+        Command::Memory(arguments) => analyse("memory", arguments),
         Command::Rates(arguments) => analyse("rates", arguments),
         Command::Gaps(arguments) => analyse("gaps", arguments),
         Command::Pairs(arguments) => match open(&arguments.told.common, 0) {

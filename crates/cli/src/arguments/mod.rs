@@ -82,6 +82,10 @@ pub(crate) enum Command {
     /// Says how long requests to block devices took
     #[command(after_help = "Examples:\n  kymo block my-trace\n  kymo block --min 10ms my-trace")]
     Block(AnalysisArguments),
+    /// Says who takes pages of memory from the kernel, and who gives them back
+    #[command(after_help = "Examples:\n  kymo memory my-trace\n  kymo memory --by process --top 20 my-trace\n  \
+                            kymo memory --period 100ms --csv --table course my-trace")]
+    Memory(AnalysisArguments),
     /// Says how long lasts what begins with one event and ends with another
     Pairs(PairsArguments),
     /// Says how many events there are over time

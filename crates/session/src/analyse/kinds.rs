@@ -7,6 +7,7 @@ use kymo_analysis::declared::{Declaration, Declared};
 use kymo_analysis::gaps::Gaps;
 use kymo_analysis::io::Io;
 use kymo_analysis::irq::Irq;
+use kymo_analysis::memory::Memory;
 use kymo_analysis::pairs::Pairs;
 use kymo_analysis::rates::Rates;
 use kymo_analysis::sched::Sched;
@@ -36,6 +37,8 @@ pub enum AnalysisKind {
     Irq,
     /// How long requests to block devices took.
     Block,
+    /// Who takes pages of memory, and who gives them back.
+    Memory,
     /// How many events there are over time.
     Rates,
     /// When nothing was recorded.
@@ -78,6 +81,10 @@ impl AnalysisKind {
                 visit.visit(&Question::new(Irq::needs(), &roles, &|setup| Irq::new(setup)))
             }
             Self::Block => visit.visit(&Question::new(Block::needs(), &[Role::BlockIssue], &|setup| Block::new(setup))),
+            Self::Memory => {
+                let roles = [Role::PageAlloc, Role::PageFree];
+                visit.visit(&Question::new(Memory::needs(), &roles, &|setup| Memory::new(setup)))
+            }
             Self::Rates => {
                 let make = |setup: &Setup<'_>| Rates::new(setup);
                 visit.visit(&Question { has_periods: true, ..Question::new(Rates::needs(), &[], &make) })

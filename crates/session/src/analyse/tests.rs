@@ -16,7 +16,7 @@ use crate::{AnalysisOptions, OpenOptions, Progress, Session};
 /// Every analysis that needs no more than a trace.
 fn kinds() -> Vec<AnalysisKind> {
     use AnalysisKind::*;
-    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Memory, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
 }
 
 /// All traces of the corpus; none where it is absent.

@@ -178,13 +178,15 @@ impl Machine {
         let (number, sector) = (random.below(3), 8 * random.below(4));
         let request: [(&str, &dyn ToString); 4] =
             [("dev", &8), ("sector", &sector), ("nr_sector", &8), ("rwbs", &(1 + 3 * (sector % 2)))];
-        match random.below(7) {
+        match random.below(9) {
             0 => self.tell(cpu, "block_rq_insert", &request),
             1 => self.tell(cpu, "block_rq_issue", &request),
             2 => self.tell(cpu, "block_rq_complete", &request),
             3 => self.tell(cpu, "irq_softirq_entry", &[("vec", &number)]),
             4 => self.tell(cpu, "irq_softirq_exit", &[("vec", &number)]),
-            5 => self.tell(cpu, "work_begin", &[("key", &number), ("name", &"job")]),
+            5 => self.tell(cpu, "mm_page_alloc", &[("order", &number)]),
+            6 => self.tell(cpu, "mm_page_free", &[("order", &number)]),
+            7 => self.tell(cpu, "work_begin", &[("key", &number), ("name", &"job")]),
             _ => self.tell(cpu, "work_end", &[("key", &number)]),
         }
     }

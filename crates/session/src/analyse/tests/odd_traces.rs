@@ -202,6 +202,7 @@ fn kind(name: &str, options: &[&str]) -> AnalysisKind {
         "sched" => AnalysisKind::Sched,
         "irq" => AnalysisKind::Irq,
         "block" => AnalysisKind::Block,
+        "memory" => AnalysisKind::Memory,
         "pairs" => AnalysisKind::Pairs(pairs(options)),
         _ => panic!("there is no analysis `{name}`"),
     }

@@ -1,0 +1,288 @@
+//! The tables of `memory`: what was counted, with what is not known put in.
+
+use hashbrown::HashMap;
+
+use super::usage::{Pages, Share, Usage};
+use super::{Memory, Over, Process, State, TAKEN, ThreadRow};
+use crate::LaneFacts;
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
+use crate::count::at_least;
+use crate::statistics::leave;
+use crate::threads::{ThreadId, ThreadKey};
+
+/// Everything that is known.
+struct Whole {
+    threads: Over,
+    idle: Share,
+    unknown: Usage,
+    /// What may have been of others than it seems, or is of nobody.
+    doubt: Usage,
+    /// Events that are lost, if that is known.
+    lost: Option<u64>,
+}
+
+/// Periods of a course at most, if none is left out.
+const PERIODS_MAX: i64 = 1 << 16;
+
+impl Memory {
+    /// The answer so far.
+    pub(super) fn report(&self, state: &State) -> Answer {
+        let whole = self.whole(state);
+        let by = &self.wishes.by;
+        let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
+        let mut tables = vec![self.total(state)];
+        tables.extend(wants("thread").then(|| self.per_thread(&whole)));
+        tables.extend(wants("process").then(|| self.per_process(&whole)));
+        tables.extend(wants("cpu").then(|| self.per_cpu(state)));
+        tables.push(self.course(state));
+        let span_ns = crate::setup::span_ns(&self.lanes);
+        tables.iter_mut().for_each(|table| table.span_ns = span_ns);
+        Answer { tables }
+    }
+
+    /// Gives what was used in the first and last runs of CPUs to their threads.
+    fn whole(&self, state: &State) -> Whole {
+        let numbered =
+            |(id, number, row): (ThreadId, u32, &ThreadRow)| (id, ThreadRow { lives_before: number, ..row.clone() });
+        let mut threads: HashMap<ThreadId, ThreadRow> = state.threads.numbered().map(numbered).collect();
+        let (mut idle, mut unknown) = (state.idle, state.unknown);
+        for (lane, cpus) in state.cpus.iter().enumerate() {
+            let host = self.lanes[lane].host;
+            for (_, cpu) in cpus {
+                let Some(head) = cpu.head else {
+                    unknown.add(&cpu.before.all());
+                    continue;
+                };
+                let key = ThreadKey { host, tid: head.prev };
+                let first = state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN });
+                let mut ends = vec![(first, self.share(lane, &cpu.before, None, Some((head.time, head.prev))))];
+                if let Some(run) = cpu.run {
+                    let id = ThreadId { key: ThreadKey { host, tid: run.tid }, since: run.since };
+                    ends.push((id, self.share(lane, &cpu.since, Some((run.begin, run.tid)), None)));
+                }
+                for (id, share) in ends.into_iter().filter(|(_, share)| !share.all.is_empty()) {
+                    let whose = if id.key.tid == 0 { &mut idle } else { &mut threads.entry(id).or_default().share };
+                    whose.add(&share);
+                }
+            }
+        }
+        let mut over = state.over.clone();
+        threads.into_iter().for_each(|(id, row)| over.take(&self.wishes, id, row));
+        let mut doubt = unknown;
+        over.processes.values().map(|process| process.share).chain([idle]).for_each(|share| doubt.add(&share.doubt));
+        Whole { threads: over, idle, unknown, doubt, lost: self.lost() }
+    }
+
+    /// Those whose CPUs are asked for.
+    fn lanes_asked(&self) -> impl Iterator<Item = &LaneFacts> {
+        self.lanes.iter().filter(|lane| lane.cpu.is_none_or(|cpu| self.wants_cpu(cpu)))
+    }
+
+    /// How many of their events are lost, if that is known.
+    fn lost(&self) -> Option<u64> {
+        self.lanes_asked().try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
+    }
+
+    fn total(&self, state: &State) -> Table {
+        let mut columns = columns();
+        columns.push(Column::of("lowest", "Lowest", "pages"));
+        columns.push(Column::of("highest", "Highest", "pages"));
+        let mut table = Table::new("total", "Pages of memory", columns);
+        let mut all = Usage::default();
+        state.cpus.iter().flatten().for_each(|(_, cpu)| all.add(&cpu.sums));
+        let mut row = seen(&all, self.lost());
+        row.extend([state.depth.lowest, state.depth.highest].map(Cell::Integer));
+        table.rows.push(row);
+        table
+    }
+
+    fn per_thread(&self, whole: &Whole) -> Table {
+        let mut table = Table::new(
+            "per-thread",
+            "Threads",
+            vec![Column::new("thread", "Thread", Class::Process), Column::of("incarnation", "Life", "lives")],
+        );
+        table.columns.extend(columns());
+        table.plot = Some(Plot::Bars { value: 3 });
+        let rows = whole.threads.rows.sorted();
+        table.omitted = whole.threads.rows.count() - rows.len() as u64;
+        for (_, (id, row)) in rows {
+            let (pid, tid) = (row.pid.map(i64::from), Some(i64::from(id.key.tid)));
+            let mut cells = vec![Cell::Process { name: row.comm.text(), pid, tid }, count(row.lives_before.into())];
+            cells.extend(whole.cells(&row.share));
+            table.rows.push(cells);
+        }
+        if !whole.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
+            let mut cells = vec![idle(Some(0)), count(0)];
+            cells.extend(whole.cells(&whole.idle));
+            table.rows.push(cells);
+        }
+        if !whole.unknown.is_empty() {
+            let mut cells = vec![Cell::Unknown, Cell::Empty];
+            cells.extend(seen(&whole.unknown, Some(0)));
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    fn per_process(&self, whole: &Whole) -> Table {
+        let mut table = Table::new(
+            "per-process",
+            "Processes",
+            vec![Column::new("process", "Process", Class::Process), Column::of("threads", "Threads", "threads")],
+        );
+        table.columns.extend(columns());
+        table.plot = Some(Plot::Bars { value: 3 });
+        let processes = whole.threads.processes.iter().map(|(key, process)| (*key, process.clone()));
+        let mut rows: Vec<((u16, Option<i32>), Process)> = processes.collect();
+        let name = |process: &Process| process.name.and_then(|(_, comm)| comm.text());
+        rows.retain(|(key, process)| {
+            key.1.is_some() && process.threads > 0 && self.wishes.wants_name(name(process).as_deref())
+        });
+        let rank = |process: &Process| std::cmp::Reverse(process.share.all.rank());
+        rows.sort_by_key(|(key, process)| (rank(process), *key));
+        table.omitted = leave(&mut rows, self.wishes.top);
+        for ((_, pid), process) in rows {
+            let name = name(&process);
+            let mut cells = vec![Cell::Process { name, pid: pid.map(i64::from), tid: None }, count(process.threads)];
+            cells.extend(whole.cells(&process.share));
+            table.rows.push(cells);
+        }
+        if !whole.idle.all.is_empty() && self.wishes.comms.is_empty() {
+            let mut cells = vec![idle(None), count(0)];
+            cells.extend(whole.cells(&whole.idle));
+            table.rows.push(cells);
+        }
+        let (threads, unknown) = whole.of_no_process();
+        if !unknown.is_empty() {
+            let mut cells = vec![Cell::Unknown, count(threads)];
+            cells.extend(seen(&unknown, Some(0)));
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    fn per_cpu(&self, state: &State) -> Table {
+        let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", Class::Cpu)]);
+        table.columns.extend(columns());
+        table.plot = Some(Plot::Bars { value: 2 });
+        for (facts, cpus) in self.lanes.iter().zip(&state.cpus) {
+            let mut cpus: Vec<_> = cpus.iter().filter(|(_, cpu)| !cpu.sums.is_empty()).collect();
+            cpus.sort_by_key(|(number, _)| *number);
+            for (number, cpu) in cpus {
+                let mut cells = vec![Cell::Cpu(*number)];
+                cells.extend(seen(&cpu.sums, facts.lost));
+                table.rows.push(cells);
+            }
+        }
+        table
+    }
+
+    /// Pages over time.
+    fn course(&self, state: &State) -> Table {
+        let mut table = Table::new(
+            "course",
+            "Pages over time",
+            vec![
+                Column::new("time", "Time", Class::TimeRange),
+                Column::of("allocated", "Allocated", "pages"),
+                Column::of("freed", "Freed", "pages"),
+                Column::of("relative", "Relative", "pages"),
+                Column::of("held", "Held at least", "pages"),
+            ],
+        );
+        table.plot = Some(Plot::Course { time: 0, series: None, value: 4 });
+        let mut counts = state.course.counts().peekable();
+        let is_sound = self.lanes_asked().all(|lane| lane.holes.is_empty());
+        let mut depth = 0;
+        for period in self.shown(state) {
+            let mut pages = [0; 2];
+            while let Some(((_, series), count)) = counts.next_if(|((known, _), _)| *known <= period) {
+                pages[usize::from(series != TAKEN)] += count;
+            }
+            let [taken, given] = pages;
+            depth += taken.cast_signed() - given.cast_signed();
+            let (from, to) = self.periods.at(&state.course, period);
+            let is_whole = !self.lanes_asked().any(|lane| lane.holes.touch(from, to));
+            let held = (depth - state.depth.lowest).max(0).cast_unsigned();
+            let held = if is_sound { Bounded::exact(held) } else { Bounded { value: held, low: 0, high: u64::MAX } };
+            let mut cells = vec![Cell::TimeRange(Some(from), Some(to))];
+            cells.extend([taken, given].map(|pages| Cell::Count(at_least(pages, is_whole.then_some(0)))));
+            cells.push(Cell::Integer(depth));
+            cells.push(Cell::Count(held));
+            table.rows.push(cells);
+        }
+        table
+    }
+
+    /// All periods of the trace; where these are too many, those from the first to the last in which something was used.
+    fn shown(&self, state: &State) -> std::ops::Range<i64> {
+        let mut used = state.course.counts().map(|((period, _), _)| period);
+        let Some(first) = used.next() else { return 0..0 };
+        let behind = used.last().unwrap_or(first) + 1;
+        let Some((begin, end)) = crate::setup::span_ns(&self.lanes) else { return first..behind };
+        let width = self.periods.width(&state.course);
+        let whole = i64::try_from(begin.abs_diff(end).div_ceil(width)).unwrap_or(i64::MAX);
+        if whole <= PERIODS_MAX { first.min(0)..behind.max(whole) } else { first..behind }
+    }
+}
+
+impl Whole {
+    /// Threads of unknown processes and what they used, and what nobody is known to have used.
+    fn of_no_process(&self) -> (u64, Usage) {
+        let (mut threads, mut unknown) = (0, self.unknown);
+        for (_, process) in self.threads.processes.iter().filter(|(key, _)| key.1.is_none()) {
+            threads += process.threads;
+            unknown.add(&process.share.all);
+        }
+        (threads, unknown)
+    }
+
+    /// What somebody used: not what is in doubt of it, maybe what is in doubt of others.
+    fn cells(&self, share: &Share) -> Vec<Cell> {
+        let of = |all: &Pages, doubt: &Pages, others: &Pages| {
+            let low = all.count - doubt.count;
+            let high = self.lost.map_or(u64::MAX, |lost| low.saturating_add(others.count).saturating_add(lost));
+            let calls = Bounded { value: all.count, low, high };
+            let is_bounded = self.lost == Some(0) && all.unsized_count + others.unsized_count == 0;
+            let low = all.pages.saturating_sub(doubt.pages);
+            let high = if is_bounded { low.saturating_add(others.pages) } else { u64::MAX };
+            [Cell::Count(calls), Cell::Count(Bounded { value: all.pages, low, high })]
+        };
+        let mut cells = of(&share.all.taken, &share.doubt.taken, &self.doubt.taken).to_vec();
+        cells.extend(of(&share.all.given, &share.doubt.given, &self.doubt.given));
+        cells.push(Cell::Integer(share.all.change()));
+        cells
+    }
+}
+
+/// Columns of [`seen`].
+fn columns() -> Vec<Column> {
+    vec![
+        Column::of("allocations", "Allocations", "times"),
+        Column::of("allocated", "Allocated", "pages"),
+        Column::of("frees", "Frees", "times"),
+        Column::of("freed", "Freed", "pages"),
+        Column::of("relative", "Relative", "pages"),
+    ]
+}
+
+/// What was used, of which so many events are lost.
+fn seen(usage: &Usage, lost: Option<u64>) -> Vec<Cell> {
+    let of = |pages: &Pages| {
+        let missing = (lost == Some(0) && pages.unsized_count == 0).then_some(0);
+        [Cell::Count(at_least(pages.count, lost)), Cell::Count(at_least(pages.pages, missing))]
+    };
+    let mut cells = of(&usage.taken).to_vec();
+    cells.extend(of(&usage.given));
+    cells.push(Cell::Integer(usage.change()));
+    cells
+}
+
+fn idle(tid: Option<i64>) -> Cell {
+    Cell::Process { name: Some("idle".to_owned()), pid: Some(0), tid }
+}
+
+fn count(count: u64) -> Cell {
+    Cell::Count(Bounded::exact(count))
+}
