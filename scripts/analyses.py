@@ -27,6 +27,7 @@ sys.path.insert(0, str(ORACLES))
 
 import tiny_trace  # noqa: E402
 
+COMMANDS = {"periods": ["analyse", "count"]}
 PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py"}
 KERNEL = (
     "ctf/tracecompass/many-threads",
@@ -37,12 +38,19 @@ KERNEL = (
 )
 FUNCTIONS = "--begin {0}:func_entry --end {0}:func_exit --key vtid --nested --by addr"
 SERVICE = "lib.eal.service.run"
+INTERRUPTS = (
+    "--begin irq_handler_entry --end irq_handler_exit --key cpu --key irq --capture irq --capture cpu",
+    "--period 'i : irq_handler_entry : irq_handler_exit if irq == $begin.irq && packet.cpu_id == $begin.packet.cpu_id'"
+    " --period-captures 'i : number=irq, cpu=packet.cpu_id'",
+)
 # The analysis, options of the oracle, those of kymo (None: the same), and traces.
 QUESTIONS = (
     *((analysis, "", "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
     ("memory", "", "", ("ctf/tracecompass/bug446190",)),
     ("rates", "--rates 100000000", "--period 100ms", KERNEL[1:]),
     ("gaps", "--gaps 5", "--top 5", KERNEL),
+    ("periods", "--begin sched_switch", "--period ': sched_switch'", KERNEL[1:2]),
+    ("periods", *INTERRUPTS, KERNEL[:2]),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile"), None, ("ctf/tracecompass/context-switches/context-switches-ust",)),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile_fast"), None, ("ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",)),
     ("pairs", f"--begin {SERVICE}.begin --end {SERVICE}.end --key lcore_id", None, ("ctf/tracecompass/dpdk_service_cores",)),
@@ -53,7 +61,7 @@ OPEN_ON_TRACES = {}
 # Columns that make a row's key; all others are compared.
 KEYS = {
     "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",
-    "waker", "waker_incarnation", "priority", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
+    "capture_1", "capture_2", "waker", "waker_incarnation", "priority", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
 }
 PERCENTILES = {"p50", "p90", "p99", "p999"}
 PERCENTILE_ERROR = 0.001
@@ -170,11 +178,12 @@ class Kymo:
         self.commands = subprocess.run([path, "--help"], capture_output=True, text=True).stdout
 
     def knows(self, analysis):
-        return re.search(rf"^\s+{analysis}\b", self.commands, re.MULTILINE) is not None
+        command = COMMANDS.get(analysis, [analysis])[0]
+        return re.search(rf"^\s+{command}\b", self.commands, re.MULTILINE) is not None
 
     def answer(self, analysis, options, trace):
         options = [KYMO_WORDS.get(word, word) for word in options]
-        done, seconds = asked([self.path, analysis, trace, "--json", *options])
+        done, seconds = asked([self.path, *COMMANDS.get(analysis, [analysis]), trace, "--json", *options])
         if "no event of these traces means" in done.stderr:
             return {}, set(), seconds
         if done.returncode:

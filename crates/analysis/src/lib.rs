@@ -37,6 +37,7 @@ mod merge;
 mod names;
 pub mod pairs;
 pub mod part;
+pub mod periods;
 pub mod project;
 pub mod ranking;
 pub mod rates;

@@ -143,7 +143,7 @@ pub(crate) const TOP: usize = 10;
 pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
     let (span, wanted, face) = (&arguments.span, &arguments.wanted, &arguments.face);
     if let Some(contradiction) = wanted.contradiction() {
-        refuse(contradiction);
+        refuse(&contradiction);
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
     let between = span.between.nanos(session, zone);

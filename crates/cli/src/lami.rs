@@ -145,7 +145,7 @@ fn named(arguments: &LamiArguments) -> Result<&'static Analysis, Refusal> {
 /// The selection, or what is wrong with it.
 fn selection(session: &Session, arguments: &LamiArguments) -> Result<Selection, String> {
     if let Some(contradiction) = arguments.wanted.contradiction() {
-        return Err(contradiction.to_owned());
+        return Err(contradiction);
     }
     if arguments.begin.zip(arguments.end).is_some_and(|(begin, end)| begin > end) {
         return Err("--begin is after --end".to_owned());

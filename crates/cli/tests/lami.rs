@@ -280,11 +280,47 @@ fn wrong_usage() {
     check(
         "analyse count --period 0 demo",
         &expect![[r#"
-            stderr: error: invalid value '0' for '--period <DURATION>': a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`
+            stderr: error: invalid value '0' for '--period <DURATION|EVENTS>': it is a length of time such as `1.5ms`, or events: `NAME : BEGIN [: END]`
             stderr: 
             stderr: For more information, try '--help'.
             exit status 2
         "#]],
+    );
+    check(
+        "analyse count --period 1s --period :a demo",
+        &expect![[r#"
+        stderr: error: --period with a length of time stands alone
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "analyse count --period 1s --period-captures :a=b demo",
+        &expect![[r#"
+        stderr: error: --period-captures tells of periods that begin and end with events
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "analyse count --period :nothing demo",
+        &expect![[r#"
+        stderr: error: no event begins or ends a period
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
     );
     check(
         "analyse count --json --csv demo",

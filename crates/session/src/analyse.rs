@@ -137,8 +137,9 @@ impl Session {
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
         let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
-        if let Some(period_ns) = options.wishes.period_ns.filter(|_| !question.has_periods) {
-            return self.analyse_periods(question, options, period_ns, (&room, progress));
+        let has_length = options.wishes.period_ns.is_some() && !question.has_periods;
+        if options.periods.is_some() || has_length {
+            return self.analyse_periods(question, options, &room, progress);
         }
         let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
         Ok(Analysed { answer: analysis.finish(&state)?, report })

@@ -11,6 +11,7 @@
 use std::path::PathBuf;
 
 use kymo_analysis::Wishes;
+use kymo_analysis::periods::Definitions;
 
 use crate::Selection;
 
@@ -25,6 +26,8 @@ pub struct AnalysisOptions {
     pub end_ns: Option<i64>,
     /// Which results, and how they are laid out.
     pub wishes: Wishes,
+    /// Results apart for each period that begins and ends with events; goes before a length of periods.
+    pub periods: Option<Definitions>,
     /// A mapping from events to roles that goes before those that are built in.
     pub roles: Option<PathBuf>,
 }

@@ -38,6 +38,7 @@ pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
 pub use kymo_analysis::mapping::MappingErrors;
+pub use kymo_analysis::periods::{Definitions, PeriodProblem};
 pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table, Wishes};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Selection, When, Wishes};
+use kymo_session::{AnalysisOptions, BINS, Definitions, PeriodProblem, Selection, When, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -181,9 +181,13 @@ pub(crate) struct WantedArguments {
     /// Only of threads with such a name; `*` is any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
-    /// Results apart for each span of time of this length; a bare number is in seconds
-    #[arg(long, visible_alias = "refresh", value_name = "DURATION", value_parser = seconds)]
-    pub(crate) period: Option<u64>,
+    /// Results apart for each span of time of this length (a bare number is in seconds), or from event to event:
+    /// `NAME : BEGIN [: END]`, both `EVENT` or `EVENT if CONDITION`; may be repeated. See `kymo cpu --help`
+    #[arg(long, visible_alias = "refresh", value_name = "DURATION|EVENTS")]
+    pub(crate) period: Vec<PeriodArgument>,
+    /// What is told of such periods: `NAME : WORD=FIELD, ... [: WORD=FIELD, ...]`, of the events that begin and end them
+    #[arg(long, value_name = "FIELDS", requires = "period")]
+    pub(crate) period_captures: Vec<String>,
     /// Into how many bins distributions are divided
     #[arg(long, visible_alias = "freq-resolution", value_name = "BINS", default_value_t = BINS,
           value_parser = RangedU64ValueParser::<usize>::new().range(1..=100_000))]
@@ -238,6 +242,37 @@ impl FaceArguments {
     /// Whether no program reads it.
     pub(crate) fn is_for_people(&self) -> bool {
         !(self.csv || self.json || self.lami)
+    }
+}
+
+/// How long periods are, or which events begin and end them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PeriodArgument {
+    /// In nanoseconds.
+    Length(u64),
+    /// As it is said.
+    Events(String),
+}
+
+impl FromStr for PeriodArgument {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match seconds(text) {
+            Ok(length) => Ok(Self::Length(length)),
+            Err(_) if text.contains(" : ") || text.trim_start().starts_with(':') => Ok(Self::Events(text.to_owned())),
+            Err(_) => Err("it is a length of time such as `1.5ms`, or events: `NAME : BEGIN [: END]`"),
+        }
+    }
+}
+
+impl PeriodArgument {
+    fn length(&self) -> Option<u64> {
+        if let Self::Length(length) = self { Some(*length) } else { None }
+    }
+
+    fn events(&self) -> Option<String> {
+        if let Self::Events(text) = self { Some(text.clone()) } else { None }
     }
 }
 
@@ -304,24 +339,35 @@ impl WantedArguments {
             cpus: cpus(&self.cpu),
             tids: self.tid.clone(),
             comms: self.procname.clone(),
-            period_ns: self.period,
+            period_ns: self.period.iter().find_map(PeriodArgument::length),
             bins: self.bins,
             // Distributions in one table have the same bins.
             uniform_bins: self.freq_uniform || self.freq_series,
             series: self.freq_series,
         };
-        AnalysisOptions { selection, begin_ns, end_ns, wishes, roles: self.roles.clone() }
+        let periods = self.periods().ok().flatten();
+        AnalysisOptions { selection, begin_ns, end_ns, wishes, periods, roles: self.roles.clone() }
+    }
+
+    /// Periods that begin and end with events, if there are any.
+    fn periods(&self) -> Result<Option<Definitions>, PeriodProblem> {
+        let texts: Vec<String> = self.period.iter().filter_map(PeriodArgument::events).collect();
+        (!texts.is_empty()).then(|| Definitions::parse(&texts, &self.period_captures)).transpose()
     }
 
     /// What cannot be, in a sentence.
-    pub(crate) fn contradiction(&self) -> Option<&'static str> {
+    pub(crate) fn contradiction(&self) -> Option<String> {
         let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
         if is_more(self.min, self.max) {
-            Some("--min is longer than --max")
+            Some("--min is longer than --max".to_owned())
         } else if is_more(self.min_size, self.max_size) {
-            Some("--min-size is larger than --max-size")
+            Some("--min-size is larger than --max-size".to_owned())
+        } else if self.period.len() > 1 && self.period.iter().any(|period| period.length().is_some()) {
+            Some("--period with a length of time stands alone".to_owned())
+        } else if !self.period_captures.is_empty() && self.period.iter().all(|period| period.length().is_some()) {
+            Some("--period-captures tells of periods that begin and end with events".to_owned())
         } else {
-            None
+            self.periods().err().map(|problem| format!("--period: {problem}"))
         }
     }
 }

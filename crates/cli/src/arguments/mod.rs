@@ -63,7 +63,13 @@ pub(crate) enum Command {
     /// Says how long CPUs were busy, and with which threads and processes
     #[command(after_help = "Examples:\n  kymo cpu my-trace\n  kymo cpu --by process --top 20 my-trace\n  \
                             kymo cpu --by thread --comm 'kworker*' --begin 17:46:23 my-trace\n  \
-                            kymo cpu --period 100ms --csv --table course my-trace")]
+                            kymo cpu --period 100ms --csv --table course my-trace\n  \
+                            kymo cpu --period 'frame : app:vsync' my-trace\n  \
+                            kymo cpu --period 'call : rpc:begin : rpc:end if id == $begin.id' \\\n    \
+                            --period-captures 'call : peer=peer : status=status' my-trace\n\n\
+                            Periods from event to event are possible with every analysis. `$begin` is the event that\n\
+                            began the period; 'NAME(OTHER) : ...' only begins while OTHER is open, whose first event is\n\
+                            `$parent`. Colons have spaces around them.")]
     Cpu(AnalysisArguments),
     /// Says how long system calls took, and which failed
     #[command(after_help = "Examples:\n  kymo syscalls my-trace\n  kymo syscalls --comm nginx --min 1ms my-trace\n  \

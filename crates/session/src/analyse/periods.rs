@@ -6,7 +6,8 @@
 //! ```
 //!
 //! What began in one period and ends in a later one belongs to that in which it ends: the state goes on from period to
-//! period, and only what was counted is forgotten between them. See [`Analysis::forget`].
+//! period, and only what was counted is forgotten between them. See [`Analysis::forget`]. Periods that begin and end with
+//! events (`events`) may overlap: those that do not are a layer, and each layer is read by itself.
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::windows::Windows;
@@ -18,6 +19,7 @@ use super::{AnalyseFailure, Analysed, Question, READS_MAX};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
+use crate::report::{Problem, Report};
 
 /// More than anybody looks at.
 const PERIODS_MAX: u64 = 100_000;
@@ -25,9 +27,29 @@ const PERIODS_MAX: u64 = 100_000;
 /// From when to when; the end is not in it.
 type Span = (i64, i64);
 
+/// Which periods are asked for.
+struct Plan {
+    /// From when to when all of them are.
+    span: Option<Span>,
+    /// What is told of a period, before all else.
+    columns: Vec<Column>,
+    /// Periods that do not overlap, in the order of time.
+    layers: Vec<Vec<Segment>>,
+    /// What is to be said of them.
+    notes: Vec<Problem>,
+}
+
+/// A period, or the time between two of them.
+#[derive(Clone)]
+struct Segment {
+    span: Span,
+    /// What is told of it; nothing, if nobody asks for it: but something may begin there.
+    label: Option<Vec<Cell>>,
+}
+
 /// A period to be read.
 struct Period {
-    span: Span,
+    segment: Segment,
     /// Nothing goes on from the one before.
     is_first: bool,
     prepared: Prepared,
@@ -39,52 +61,96 @@ impl Session {
         &self,
         question: &Question<'_, A>,
         options: &AnalysisOptions,
-        period_ns: u64,
-        (room, progress): (&Room, &Progress),
+        room: &Room,
+        progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
         let prepared = self.prepare(question, options)?;
         let make = |prepared: &Prepared| (question.make)(&prepared.setup(&options.wishes, room));
-        let span = span_ns(&prepared.lanes);
-        let spans = spans(span, period_ns)?;
-        let first = spans[0];
-        prepared.expect(self, progress);
+        let plan = match (&options.periods, options.wishes.period_ns) {
+            (Some(definitions), _) => self.event_plan(definitions, options, room, progress)?,
+            (None, period_ns) => length_plan(span_ns(&prepared.lanes), period_ns.unwrap_or(u64::MAX))?,
+        };
         let whole = make(&prepared);
         let mut answer = whole.finish(&whole.init())?;
         let goes_on = whole.forget(&mut whole.init(), 0);
-        answer.tables.iter_mut().for_each(|table| with_period(table, span));
-        let (mut report, mut known) = (self.opening_report().clone(), None::<A::State>);
-        let mut lanes = prepared.lanes.clone();
+        answer.tables.iter_mut().for_each(|table| with_period(table, &plan));
+        let mut report = prepared.losses(self);
+        report.assumptions.extend(plan.notes.iter().cloned());
+        for layer in &plan.layers {
+            prepared.expect(self, progress);
+            let layer: Vec<Segment> =
+                layer.iter().filter(|segment| goes_on || segment.label.is_some()).cloned().collect();
+            let mut periods = Periods { prepared: &prepared, make: &make, goes_on, progress, known: None::<A::State> };
+            periods.layer(self, &layer, &mut report, |segment, of_period| {
+                if let Some(label) = &segment.label {
+                    add(&mut answer, of_period, label, &plan);
+                }
+            })?;
+        }
+        if plan.layers.len() > 1 {
+            let order = |row: &Vec<Cell>| match row[0] {
+                Cell::TimeRange(begin, end) => (begin, end),
+                _ => (None, None),
+            };
+            answer.tables.iter_mut().for_each(|table| table.rows.sort_by_key(order));
+        }
+        Ok(Analysed { answer, report })
+    }
+}
+
+/// Periods one after the other.
+struct Periods<'a, A: Analysis> {
+    /// All of them together.
+    prepared: &'a Prepared,
+    make: &'a (dyn Fn(&Prepared) -> A + Sync),
+    goes_on: bool,
+    progress: &'a Progress,
+    /// What goes on from the one before.
+    known: Option<A::State>,
+}
+
+impl<A: Analysis> Periods<'_, A> {
+    fn layer(
+        &mut self,
+        session: &Session,
+        layer: &[Segment],
+        report: &mut Report,
+        mut tell: impl FnMut(&Segment, Answer),
+    ) -> Result<(), AnalyseFailure> {
+        let Some(first) = layer.first().map(|segment| segment.span) else { return Ok(()) };
+        let mut lanes = self.prepared.lanes.clone();
         // Holes of one period count in those that follow, not in those before.
         lanes.iter_mut().for_each(|lane| lane.holes = Windows::default());
-        for spans in spans.chunks(self.threads.max(1)) {
-            let within = |span: &Span| {
-                let period = prepared.within(self, *span, &lanes);
+        for segments in layer.chunks(session.threads.max(1)) {
+            let within = |segment: &Segment| {
+                let period = self.prepared.within(session, segment.span, &lanes);
                 lanes.clone_from(&period.lanes);
-                Period { span: *span, is_first: !goes_on || *span == first, prepared: period }
+                let is_first = !self.goes_on || segment.span == first;
+                Period { segment: segment.clone(), is_first, prepared: period }
             };
-            let batch = spans.iter().map(within).collect();
-            for (Period { span, prepared, .. }, read) in self.read_batch(&make, batch, progress) {
-                let of_period = prepared.report(self, &read);
-                report.add_losses(&of_period);
-                report.add_problems(&of_period);
+            let batch = segments.iter().map(within).collect();
+            for (Period { segment, prepared, .. }, read) in session.read_batch(self.make, batch, self.progress) {
+                report.add_problems(&prepared.report(session, &read));
                 for (lane, known) in lanes.iter_mut().zip(&prepared.lanes) {
                     lane.holes.extend(&known.holes);
                 }
-                let analysis = make(&prepared);
-                let mut state = match known.take() {
+                let analysis = (self.make)(&prepared);
+                let mut state = match self.known.take() {
                     Some(mut before) => {
                         analysis.merge(&mut before, read.state);
                         before
                     }
                     None => read.state,
                 };
-                add(&mut answer, analysis.finish(&state)?, span);
-                known = analysis.forget(&mut state, span.1).then_some(state);
+                tell(&segment, analysis.finish(&state)?);
+                self.known = analysis.forget(&mut state, segment.span.1).then_some(state);
             }
         }
-        Ok(Analysed { answer, report })
+        Ok(())
     }
+}
 
+impl Session {
     /// Reads some periods, each on a thread.
     fn read_batch<A: Analysis>(
         &self,
@@ -118,7 +184,7 @@ impl Session {
 }
 
 /// Periods from the beginning to the end; the last one may be shorter.
-fn spans(span: Option<Span>, period_ns: u64) -> Result<Vec<Span>, AnalyseFailure> {
+fn length_plan(span: Option<Span>, period_ns: u64) -> Result<Plan, AnalyseFailure> {
     let failure = |message: &str| AnalyseFailure::Periods(message.to_owned());
     let (begin, end) = span.ok_or_else(|| failure("packets do not say when they are: there are no periods"))?;
     let count = (begin.abs_diff(end) + 1).div_ceil(period_ns.max(1));
@@ -127,16 +193,21 @@ fn spans(span: Option<Span>, period_ns: u64) -> Result<Vec<Span>, AnalyseFailure
         return Err(AnalyseFailure::Periods(message));
     }
     let at = |number: u64| begin.saturating_add_unsigned(number.saturating_mul(period_ns)).min(end + 1);
-    Ok((0..count).map(|number| (at(number), at(number + 1))).collect())
+    let segment = |number| {
+        let span: Span = (at(number), at(number + 1));
+        Segment { span, label: Some(vec![Cell::TimeRange(Some(span.0), Some(span.1))]) }
+    };
+    let columns = vec![Column::new("period", "Period", Class::TimeRange)];
+    Ok(Plan { span, columns, layers: vec![(0..count).map(segment).collect()], notes: Vec::new() })
 }
 
 /// Rows say of which period they are.
-fn with_period(table: &mut Table, span: Option<Span>) {
-    table.columns.insert(0, Column::new("period", "Period", Class::TimeRange));
+fn with_period(table: &mut Table, plan: &Plan) {
+    table.columns.splice(0..0, plan.columns.iter().cloned());
     table.rows.clear();
     table.omitted = 0;
-    table.span_ns = span;
-    let moved = |column: usize| column + 1;
+    table.span_ns = plan.span;
+    let moved = |column: usize| column + plan.columns.len();
     table.plot = match table.plot.take() {
         // Bins of one period have nothing to do with those of another.
         Some(Plot::Histogram { .. }) | None => None,
@@ -148,12 +219,12 @@ fn with_period(table: &mut Table, span: Option<Span>) {
 }
 
 /// Adds the rows of a period.
-fn add(answer: &mut Answer, of_period: Answer, (begin, end): Span) {
+fn add(answer: &mut Answer, of_period: Answer, label: &[Cell], plan: &Plan) {
     for (number, table) in of_period.tables.into_iter().enumerate() {
         let at = answer.tables.iter().position(|known| known.class == table.class && known.title == table.title);
         let at = at.unwrap_or_else(|| {
             let mut empty = table.clone();
-            with_period(&mut empty, answer.tables.first().and_then(|first| first.span_ns));
+            with_period(&mut empty, plan);
             let at = number.min(answer.tables.len());
             answer.tables.insert(at, empty);
             at
@@ -161,11 +232,11 @@ fn add(answer: &mut Answer, of_period: Answer, (begin, end): Span) {
         let known = &mut answer.tables[at];
         known.omitted += table.omitted;
         for row in table.rows {
-            let period = Cell::TimeRange(Some(begin), Some(end));
-            known.rows.push([period].into_iter().chain(row).collect());
+            known.rows.push(label.iter().cloned().chain(row).collect());
         }
     }
 }
 
+mod events;
 #[cfg(test)]
 mod tests;

@@ -97,10 +97,7 @@ impl Prepared {
 
     /// What stands between the answer and the whole truth.
     pub(super) fn report<S>(&self, session: &Session, read: &Read<S>) -> Report {
-        let mut report = session.opening_report().clone();
-        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
-            losses(stream, wanted.clone(), &mut report);
-        }
+        let mut report = self.losses(session);
         let notes = read.doubts.iter().flat_map(|(stream, doubts)| session.assumptions_of(*stream, *doubts));
         report.assumptions.extend(notes);
         report.unreadable.extend(read.faults.iter().map(|fault| session.problem(&fault.fault)));
@@ -108,6 +105,15 @@ impl Prepared {
             let place = session.place(stream);
             let message = format!("{count} events have fields that cannot be read: they are left out");
             report.unreadable.push(Problem { place, message });
+        }
+        report
+    }
+
+    /// What is known to be lost before anything is read.
+    pub(super) fn losses(&self, session: &Session) -> Report {
+        let mut report = session.opening_report().clone();
+        for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
+            losses(stream, wanted.clone(), &mut report);
         }
         report
     }

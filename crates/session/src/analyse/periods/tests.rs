@@ -7,9 +7,9 @@ use std::path::Path;
 use kymo_analysis::{Bounded, Cell, Wishes};
 
 use super::*;
-use crate::analyse::states::tests::write_trace;
+use crate::analyse::states::tests::{raw_events, write_trace};
 use crate::analyse::tests::corpus;
-use crate::{AnalysisKind, OpenOptions, PairsQuestion};
+use crate::{AnalysisKind, Definitions, OpenOptions, PairsQuestion};
 
 /// Sums of a column, by the cells of another one.
 fn sums(answer: &Answer, class: &str, key: &str, column: &str) -> BTreeMap<String, u64> {
@@ -139,6 +139,91 @@ fn pairs_go_on_from_period_to_period() {
     assert!(sum(None, "count") > 300);
     for column in ["count", "total", "began_before"] {
         assert_eq!(sum(Some(997), column), sum(None, column), "{column}");
+    }
+}
+
+/// Asks for periods that begin and end with events.
+fn by_events(path: &Path, kind: &AnalysisKind, definitions: &[&str], captures: &[&str]) -> Analysed {
+    let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let definitions = Definitions::parse(&owned(definitions), &owned(captures)).unwrap();
+    let options = OpenOptions { threads: 2, ..OpenOptions::default() };
+    let session = Session::open(&[path.to_path_buf()], &options).unwrap();
+    let options = AnalysisOptions { periods: Some(definitions), ..AnalysisOptions::default() };
+    session.ask(kind, &options, &Progress::default()).unwrap()
+}
+
+/// Calls of two CPUs, which overlap: each with its own events, counted here byte by byte.
+#[test]
+fn periods_from_event_to_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    write_trace(&trace, 4, 1000);
+    let definition = "read : syscall_entry_read : syscall_exit_read if $begin.packet.cpu_id == packet.cpu_id";
+    let found = by_events(&trace, &AnalysisKind::Count, &[definition], &["read : cpu=packet.cpu_id, fd=fd : ret=ret"]);
+    let events: Vec<Vec<(i64, u64)>> = (0..2).map(|cpu| raw_events(&trace, cpu)).collect();
+    let (mut wanted, mut never_ended) = (Vec::new(), 0);
+    for (cpu, of_cpu) in events.iter().enumerate() {
+        let mut open = Vec::new();
+        for (time, id) in of_cpu {
+            match id {
+                1 => open.push(*time),
+                2 => wanted.extend(open.drain(..).map(|begin| (begin, *time, cpu))),
+                _ => {}
+            }
+        }
+        never_ended += open.len();
+    }
+    wanted.sort_unstable();
+    let within = |(begin, end, cpu): &(i64, i64, usize)| {
+        let is_in = |(time, _): &&(i64, u64)| begin <= time && time < end;
+        let count = events.iter().flatten().filter(is_in).count() as u64;
+        (*begin, *end, *cpu as i64, count)
+    };
+    let table = found.answer.tables.iter().find(|table| table.class == "total").unwrap();
+    let names: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
+    assert_eq!(names[..6], ["period", "period_name", "capture_1", "capture_2", "capture_3", "period_uncertain"]);
+    let count = names.iter().position(|name| *name == "count").unwrap();
+    let row = |row: &Vec<Cell>| match (&row[0], &row[2], &row[count]) {
+        (Cell::TimeRange(Some(begin), Some(end)), Cell::Integer(cpu), Cell::Count(count)) => {
+            assert_eq!(row[3..6], [Cell::Integer(3), Cell::Integer(5), Cell::Flag(false)]);
+            (*begin, *end, *cpu, count.value)
+        }
+        row => panic!("{row:?}"),
+    };
+    let mut rows: Vec<_> = table.rows.iter().map(row).collect();
+    rows.sort_unstable();
+    let mut wanted: Vec<_> = wanted.iter().map(within).collect();
+    wanted.sort_unstable();
+    assert!(wanted.len() > 100);
+    assert_eq!(rows, wanted);
+    let notes: Vec<&str> = found.report.assumptions.iter().map(|note| note.message.as_str()).collect();
+    assert!(never_ended == 0 || notes.iter().any(|note| note.starts_with(&format!("{never_ended} never ended"))));
+}
+
+/// Periods that follow each other add up to the time from the first to the last, also where something goes on in between.
+#[test]
+fn periods_between_equal_events_add_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace");
+    write_trace(&trace, 5, 3000);
+    let definition = "turn : sched_switch if next_tid == 101";
+    let ends = |answer: &Answer| {
+        let rows = answer.tables.iter().flat_map(|table| &table.rows);
+        let spans = rows.filter_map(|row| if let Cell::TimeRange(begin, end) = row[0] { begin.zip(end) } else { None });
+        spans.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))).unwrap()
+    };
+    for (kind, class, key, column) in
+        [(AnalysisKind::Cpu, "per-cpu", "cpu", "busy"), (AnalysisKind::Cpu, "per-thread", "thread", "run_time")]
+    {
+        let answer = by_events(&trace, &kind, &[definition], &[]).answer;
+        let (begin, end) = ends(&answer);
+        let session = Session::open(std::slice::from_ref(&trace), &OpenOptions::default()).unwrap();
+        let options = AnalysisOptions { begin_ns: Some(begin), end_ns: Some(end - 1), ..AnalysisOptions::default() };
+        let whole = session.ask(&kind, &options, &Progress::default()).unwrap().answer;
+        let (found, wanted) = (sums(&answer, class, key, column), sums(&whole, class, key, column));
+        // The last nanosecond is in no span that has a last event.
+        let is_near = |key: &String, wanted: &u64| found.get(key).unwrap_or(&0).abs_diff(*wanted) <= 1;
+        assert!(!wanted.is_empty() && wanted.iter().all(|(key, wanted)| is_near(key, wanted)), "{wanted:?} {found:?}");
     }
 }
 

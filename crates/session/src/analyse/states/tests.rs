@@ -146,10 +146,10 @@ fn own_at(session: &Session, at_ns: i64, text: &str) -> Answer {
     session.state_at(at_ns, Some(&own(text)), &AnalysisOptions::default(), &Progress::default()).unwrap().answer
 }
 
-/// The first calls of each CPU, and when they are entered or left, found without any analysis.
-fn calls(folder: &Path, cpu: u32) -> Vec<(i64, bool)> {
+/// Times and numbers of the classes of the events of a CPU, found without any analysis.
+pub(in crate::analyse) fn raw_events(folder: &Path, cpu: u32) -> Vec<(i64, u64)> {
     let stream = fs::read(folder.join(format!("channel_{cpu}"))).unwrap();
-    let (mut calls, mut at) = (Vec::new(), 0);
+    let (mut events, mut at) = (Vec::new(), 0);
     let number =
         |at: usize, size: usize| stream[at..at + size].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
     while at < stream.len() {
@@ -157,11 +157,11 @@ fn calls(folder: &Path, cpu: u32) -> Vec<(i64, bool)> {
         at += 36;
         while at < end {
             let (id, time) = (number(at, 4), number(at + 4, 8) as i64);
-            calls.extend((id != 0).then_some((time, id == 1)));
+            events.push((time, id));
             at += 12 + [12, 4, 8][id as usize];
         }
     }
-    calls
+    events
 }
 
 /// Own states stand beside those of CPUs and threads, and are what the events say, read here byte by byte.
@@ -171,7 +171,7 @@ fn own_states_are_what_events_say() {
     let (trace, cache) = (folder.path().join("trace"), folder.path().join("cache"));
     write_trace(&trace, 1, 3000);
     let kept = session(&trace, Some(&cache), (3, Some(3000)));
-    let calls: Vec<_> = (0..2).map(|cpu| calls(&trace, cpu)).collect();
+    let calls: Vec<_> = (0..2).map(|cpu| raw_events(&trace, cpu)).collect();
     for at_ns in (1000..100_000).step_by(777) {
         let answer = own_at(&kept, at_ns, OWN);
         assert_eq!(answer, own_at(&session(&trace, None, (1, None)), at_ns, OWN), "at {at_ns}");
@@ -179,9 +179,9 @@ fn own_states_are_what_events_say() {
         let mut rows: Vec<_> = answer.tables[2].rows.iter().map(|row| row[..3].to_vec()).collect();
         rows.sort_by_key(|row| format!("{:?}", row[0]));
         let expected = calls.iter().enumerate().map(|(cpu, calls)| {
-            let now = calls.iter().rev().find(|(time, _)| *time <= at_ns);
-            let state = now
-                .map_or(Cell::Unknown, |(_, is_in)| if *is_in { Cell::Integer(3) } else { Cell::Text("out".into()) });
+            let now = calls.iter().rev().find(|(time, id)| *id != 0 && *time <= at_ns);
+            let state =
+                now.map_or(Cell::Unknown, |(_, id)| if *id == 1 { Cell::Integer(3) } else { Cell::Text("out".into()) });
             vec![Cell::Integer(cpu as i64), state, now.map_or(Cell::Unknown, |(time, _)| Cell::Timestamp(*time))]
         });
         assert!(rows.iter().cloned().eq(expected), "at {at_ns}: {rows:?}");

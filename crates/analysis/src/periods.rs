@@ -1,0 +1,331 @@
+//! Periods that begin and end with events: requests, frames, phases, whatever somebody names so.
+//!
+//! ```text
+//! --period 'frame : vsync'                                                   from each vsync to the next one
+//! --period 'draw(frame) : draw_begin : draw_end if id == $begin.id'          only while a frame is open
+//!
+//! frame    ├──────────── 0 ───────────┤├──────────── 1 ────────────┤
+//! draw 7        ├──────────┤              ├───── (ends with its frame: dropped)
+//! draw 8            ├──────────┤
+//! ```
+//!
+//! The meaning is that of lttng-analyses, the language is ours: conditions on one event are expressions of the filter language,
+//! and become part of the decoder; those that compare with the event that began a period, or its parent, are asked here.
+//! [`Borders`] finds the events that begin or end anything, on all cores; then [`Definitions::periods`] goes through them once.
+
+mod borders;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+
+use kymo_filter::{Filter, Path};
+
+use crate::Needs;
+use crate::key::Label;
+use crate::mapping::{FieldSource, Mapping, Pattern, Section};
+use crate::roles::{Role, rule};
+
+pub use borders::{BORDERS_MAX, Border, Borders};
+pub use read::PeriodProblem;
+
+/// What periods there are.
+#[derive(Clone, Debug)]
+pub struct Definitions {
+    definitions: Vec<Definition>,
+    /// Which definition begins or ends by a rule: ends before begins, children before parents.
+    rules: Vec<(usize, bool)>,
+}
+
+/// When periods of a name begin and end.
+#[derive(Clone, Debug)]
+struct Definition {
+    name: String,
+    /// Without a period of this definition, none begins.
+    parent: Option<usize>,
+    begin: Side,
+    end: Side,
+    captures: Vec<Capture>,
+}
+
+/// Which events begin or end a period.
+#[derive(Clone, Debug)]
+struct Side {
+    events: Pattern,
+    when: Option<Filter>,
+    /// What is asked of them.
+    fields: Vec<Path>,
+    /// What must be true of these fields, and of those of an event that was before.
+    comparisons: Vec<Comparison>,
+}
+
+/// A field of an event, compared with one of the event that began the period, or its parent.
+#[derive(Clone, Debug)]
+struct Comparison {
+    field: usize,
+    is: Is,
+    /// Of the parent's first event.
+    of_parent: bool,
+    other: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Is {
+    Equal,
+    Unequal,
+    Less,
+    NotMore,
+    More,
+    NotLess,
+}
+
+/// What is told of a period: a field of the event that begins or ends it.
+#[derive(Clone, Debug)]
+struct Capture {
+    name: String,
+    of_end: bool,
+    field: usize,
+}
+
+/// A period that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Its definition, counted from 0.
+    pub definition: usize,
+    /// When it began: that belongs to it.
+    pub begin: i64,
+    /// When it ended: that does not.
+    pub end: i64,
+    /// Of [`Definitions::captures`].
+    pub captures: Vec<Option<Label>>,
+}
+
+/// Periods, and what became of the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Those that have ended, in the order in which they began.
+    pub periods: Vec<Period>,
+    /// Those that never ended, or whose parent ended first.
+    pub never_ended: u64,
+    /// Too many were open at a time: these did not begin.
+    pub given_up: u64,
+}
+
+/// A period that is open.
+#[derive(Debug)]
+struct Open {
+    definition: usize,
+    begin: i64,
+    values: Vec<Option<Label>>,
+    id: u64,
+    parent: Option<u64>,
+}
+
+/// Words that may be told of periods, of all definitions together.
+pub const CAPTURES_MAX: usize = 8;
+
+/// Periods that may be open at a time.
+pub const OPEN_PERIODS_MAX: usize = 1024;
+
+impl Is {
+    fn holds(self, one: &Label, other: &Label) -> bool {
+        let number = |label: &Label| match label {
+            Label::Integer(integer) => Some(*integer as f64),
+            Label::Real(bits) => Some(f64::from_bits(*bits)),
+            Label::Text(_) => None,
+        };
+        let order = match (one, other) {
+            (Label::Integer(one), Label::Integer(other)) => Some(one.cmp(other)),
+            (Label::Text(one), Label::Text(other)) => Some(one.cmp(other)),
+            _ => number(one).zip(number(other)).and_then(|(one, other)| one.partial_cmp(&other)),
+        };
+        order.is_some_and(|order| match self {
+            Self::Equal => order == Ordering::Equal,
+            Self::Unequal => order != Ordering::Equal,
+            Self::Less => order == Ordering::Less,
+            Self::NotMore => order != Ordering::Greater,
+            Self::More => order == Ordering::Greater,
+            Self::NotLess => order != Ordering::Less,
+        })
+    }
+
+    /// The same with both sides swapped.
+    fn swapped(self) -> Self {
+        match self {
+            Self::Equal | Self::Unequal => self,
+            Self::Less => Self::More,
+            Self::More => Self::Less,
+            Self::NotMore => Self::NotLess,
+            Self::NotLess => Self::NotMore,
+        }
+    }
+}
+
+impl Side {
+    /// The place of a field.
+    fn place(&mut self, path: Path) -> usize {
+        self.fields.iter().position(|known| *known == path).unwrap_or_else(|| {
+            self.fields.push(path);
+            self.fields.len() - 1
+        })
+    }
+
+    /// Whether comparisons hold for an event with these values. What is missing is like nothing.
+    fn fits(&self, values: &[Option<Label>], begin: Option<&Open>, parent: Option<&Open>) -> bool {
+        self.comparisons.iter().all(|comparison| {
+            let other = if comparison.of_parent { parent } else { begin };
+            let one = values.get(comparison.field).and_then(Option::as_ref);
+            let other = other.and_then(|open| open.values.get(comparison.other)?.as_ref());
+            one.zip(other).is_some_and(|(one, other)| comparison.is.holds(one, other))
+        })
+    }
+}
+
+impl Definitions {
+    /// Reads what somebody says: `NAME : EVENT [if CONDITION] [: EVENT [if CONDITION]]`, and what is to be told of them:
+    /// `NAME : WORD=FIELD, WORD=FIELD [: WORD=FIELD]`, of the event that begins, then of the one that ends.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong.
+    ///
+    /// ```
+    /// use kymo_analysis::periods::Definitions;
+    /// let text = ["call : rpc_begin : rpc_end if id == $begin.id".to_owned()];
+    /// assert!(Definitions::parse(&text, &["call : peer=peer".to_owned()]).is_ok());
+    /// assert!(Definitions::parse(&["call(x) : rpc_begin".to_owned()], &[]).is_err());
+    /// ```
+    pub fn parse(definitions: &[String], captures: &[String]) -> Result<Self, PeriodProblem> {
+        read::definitions(definitions, captures)
+    }
+
+    fn new(definitions: Vec<Definition>) -> Self {
+        let mut order: Vec<usize> = (0..definitions.len()).collect();
+        let depth = |place: usize| std::iter::successors(Some(place), |at: &usize| definitions[*at].parent).count();
+        order.sort_by_key(|place| std::cmp::Reverse(depth(*place)));
+        let rules = order.iter().map(|place| (*place, false)).chain(order.iter().map(|place| (*place, true))).collect();
+        Self { definitions, rules }
+    }
+
+    /// Names of definitions.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.definitions.iter().map(|definition| definition.name.as_str())
+    }
+
+    /// What is told of periods, of whatever definition.
+    #[must_use]
+    pub fn captures(&self) -> Vec<&str> {
+        let mut names = Vec::new();
+        for capture in self.definitions.iter().flat_map(|definition| &definition.captures) {
+            if !names.contains(&capture.name.as_str()) {
+                names.push(capture.name.as_str());
+            }
+        }
+        names
+    }
+
+    /// Which events begin and end periods, for [`crate::bind::Bindings`].
+    #[must_use]
+    pub fn mapping(&self) -> Mapping {
+        let mut mapping = Mapping::new("periods");
+        let sections = self.rules.iter().enumerate().map(|(number, &(definition, is_begin))| {
+            let side = self.side(definition, is_begin);
+            let mut section = Section::new(Role::Rule, vec![side.events.clone()]);
+            section.when = side.when.clone();
+            section.fields[rule::NUMBER] = vec![FieldSource::Integer(number as i64)];
+            for (place, path) in side.fields.iter().enumerate() {
+                section.fields[rule::KEY_1 + place] = vec![FieldSource::Path(path.clone())];
+            }
+            section
+        });
+        mapping.sections = sections.collect();
+        mapping
+    }
+
+    fn side(&self, definition: usize, is_begin: bool) -> &Side {
+        let Definition { begin, end, .. } = &self.definitions[definition];
+        if is_begin { begin } else { end }
+    }
+
+    /// How many fields each rule asks for.
+    fn fields(&self) -> Vec<usize> {
+        self.rules.iter().map(|&(definition, is_begin)| self.side(definition, is_begin).fields.len()).collect()
+    }
+
+    /// What [`Borders`] asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        let fields = (0..Role::Rule.facts().fields.len()).collect();
+        Needs { roles: vec![(Role::Rule, fields)], ..Needs::default() }
+    }
+
+    /// All periods; `borders`: in the order of events.
+    #[must_use]
+    pub fn periods(&self, borders: &[Border]) -> Found {
+        let mut found = Found::default();
+        let (mut open, mut ids): (Vec<Open>, u64) = (Vec::new(), 0);
+        for border in borders {
+            let Some(&(definition, is_begin)) = self.rules.get(border.rule as usize) else { continue };
+            if is_begin {
+                self.begin(definition, border, (&mut open, &mut ids), &mut found);
+            } else {
+                self.end(definition, border, &mut open, &mut found);
+            }
+        }
+        found.never_ended += open.len() as u64;
+        found.periods.sort_by_key(|period| (period.begin, period.definition, period.end));
+        found
+    }
+
+    /// An event begins a period; a child one in each of the parents that are open.
+    fn begin(&self, definition: usize, border: &Border, (open, ids): (&mut Vec<Open>, &mut u64), found: &mut Found) {
+        let Definition { begin, parent, .. } = &self.definitions[definition];
+        let parents: Vec<Option<u64>> = match parent {
+            None if begin.fits(&border.values, None, None) => vec![None],
+            None => Vec::new(),
+            Some(parent) => {
+                let of_parent = open.iter().filter(|known| known.definition == *parent);
+                of_parent
+                    .filter(|known| begin.fits(&border.values, None, Some(known)))
+                    .map(|known| Some(known.id))
+                    .collect()
+            }
+        };
+        for parent in parents {
+            if open.len() >= OPEN_PERIODS_MAX {
+                found.given_up += 1;
+                continue;
+            }
+            *ids += 1;
+            open.push(Open { definition, begin: border.time, values: border.values.clone(), id: *ids, parent });
+        }
+    }
+
+    /// An event ends periods, and with them what is open within.
+    fn end(&self, definition: usize, border: &Border, open: &mut Vec<Open>, found: &mut Found) {
+        let Definition { end, captures, .. } = &self.definitions[definition];
+        let parent = |known: &Open| open.iter().find(|other| Some(other.id) == known.parent);
+        let ends =
+            |known: &&Open| known.definition == definition && end.fits(&border.values, Some(known), parent(known));
+        let mut ended: Vec<u64> = open.iter().filter(ends).map(|known| known.id).collect();
+        for known in open.iter().filter(|known| ended.contains(&known.id)) {
+            let value = |capture: &Capture| {
+                let values = if capture.of_end { &border.values } else { &known.values };
+                values.get(capture.field).cloned().flatten()
+            };
+            let told = |name: &&str| captures.iter().find(|capture| capture.name == **name).and_then(value);
+            let captures = self.captures().iter().map(told).collect();
+            found.periods.push(Period { definition, begin: known.begin, end: border.time, captures });
+        }
+        let mut next = 0;
+        while next < ended.len() {
+            let children = open.iter().filter(|known| known.parent == Some(ended[next])).map(|known| known.id);
+            let children: Vec<u64> = children.filter(|id| !ended.contains(id)).collect();
+            found.never_ended += children.len() as u64;
+            ended.extend(children);
+            next += 1;
+        }
+        open.retain(|known| !ended.contains(&known.id));
+    }
+}

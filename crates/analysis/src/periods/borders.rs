@@ -1,0 +1,122 @@
+//! Events that begin or end periods, found in parts of the trace on all cores; few, or there would be no sense in periods.
+
+use serde::{Deserialize, Serialize};
+
+use super::Definitions;
+use crate::key::Label;
+use crate::roles::{Role, rule};
+use crate::windows::Windows;
+use crate::{Analysis, Answer, Event, Identity, Notes, Setup, Shape, SpoolError};
+
+/// An event that may begin or end a period.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Border {
+    /// When.
+    pub time: i64,
+    /// By which rule.
+    pub rule: u32,
+    /// Of the rule's fields.
+    pub values: Vec<Option<Label>>,
+}
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Borders {
+    /// How many fields each rule asks for.
+    fields: Vec<usize>,
+    holes: Windows,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct State {
+    borders: Vec<Border>,
+    is_too_much: bool,
+}
+
+/// Events that begin or end periods at most: they are kept in memory.
+pub const BORDERS_MAX: usize = 1 << 20;
+
+impl Borders {
+    /// The analysis of these lanes; its classes are bound by [`Definitions::mapping`].
+    #[must_use]
+    pub fn new(setup: &Setup<'_>, definitions: &Definitions) -> Self {
+        Self { fields: definitions.fields(), holes: setup.holes() }
+    }
+
+    /// What was found, in the order of events; `None`: more than [`BORDERS_MAX`].
+    #[must_use]
+    pub fn into_borders(state: State) -> Option<Vec<Border>> {
+        (!state.is_too_much).then_some(state.borders)
+    }
+
+    /// Where events may be missing.
+    #[must_use]
+    pub fn holes(&self) -> &Windows {
+        &self.holes
+    }
+}
+
+impl State {
+    fn tidy(&mut self) {
+        if self.borders.len() > BORDERS_MAX {
+            *self = Self { borders: Vec::new(), is_too_much: true };
+        }
+    }
+}
+
+impl Analysis for Borders {
+    type State = State;
+    type Lane<'a> = ();
+    type Note = (u32, Vec<Option<Label>>);
+
+    fn identity(&self) -> Identity {
+        Identity { name: "borders", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        State::default()
+    }
+
+    fn enter(&self, _: usize) {}
+
+    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Self::Note>) {
+        if event.time == i64::MIN {
+            return;
+        }
+        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+            let number = meaning.integer(rule::NUMBER).and_then(|number| u32::try_from(number).ok());
+            let fields = number.and_then(|number| self.fields.get(number as usize));
+            if let Some((number, fields)) = number.zip(fields) {
+                let values = (0..*fields).map(|place| meaning.value(rule::KEY_1 + place).map(Label::from)).collect();
+                notes.push(event.time, (number, values));
+            }
+        }
+    }
+
+    fn note(&self, state: &mut State, _: usize, time: i64, (rule, values): Self::Note) {
+        if !state.is_too_much {
+            state.borders.push(Border { time, rule, values });
+            state.tidy();
+        }
+    }
+
+    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.is_too_much |= right.is_too_much;
+        left.borders.extend(right.borders);
+        if left.is_too_much {
+            left.borders.clear();
+        }
+        left.tidy();
+    }
+
+    fn finish(&self, _: &State) -> Result<Answer, SpoolError> {
+        Ok(Answer::default())
+    }
+}

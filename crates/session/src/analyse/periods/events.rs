@@ -1,0 +1,125 @@
+//! Periods that begin and end with events.
+//!
+//! ```text
+//! trace     ──────────────────────────────────────────>
+//! layer 0     (before) ├─ 0 ─┤ (between) ├─ 2 ─┤          what began between two periods may end in one
+//! layer 1     (before)    ├─ 1 ──┤                        overlaps others
+//! ```
+
+use kymo_analysis::key::Label;
+use kymo_analysis::periods::{BORDERS_MAX, Borders, CAPTURES_MAX, Definitions, OPEN_PERIODS_MAX, Period};
+use kymo_analysis::windows::Windows;
+use kymo_analysis::{Cell, Class, Column, Room, Setup, Wishes};
+
+use super::super::{AnalyseFailure, Found, Question};
+use super::{PERIODS_MAX, Plan, Segment};
+use crate::Selection;
+use crate::analysis_options::AnalysisOptions;
+use crate::open::Session;
+use crate::progress::Progress;
+use crate::report::Problem;
+
+/// Each layer is read by itself.
+const LAYERS_MAX: usize = 64;
+
+impl Session {
+    /// Finds periods that begin and end with events.
+    pub(super) fn event_plan(
+        &self,
+        definitions: &Definitions,
+        options: &AnalysisOptions,
+        room: &Room,
+        progress: &Progress,
+    ) -> Result<Plan, AnalyseFailure> {
+        let make = |setup: &Setup<'_>| Borders::new(setup, definitions);
+        let question =
+            Question { mapping: Some(definitions.mapping()), ..Question::new(Definitions::needs(), &[], &make) };
+        // Which events an analysis is about says nothing of what begins and ends periods.
+        let all = AnalysisOptions {
+            selection: Selection { zone: options.selection.zone, ..Selection::default() },
+            wishes: Wishes::default(),
+            ..options.clone()
+        };
+        let Found { analysis, state, span_ns, .. } = self.find(&question, &all, room, progress)?;
+        let failure = |message: String| AnalyseFailure::Periods(message);
+        let borders = Borders::into_borders(state);
+        let borders = borders.ok_or_else(|| failure(format!("more than {BORDERS_MAX} events begin or end periods")))?;
+        let found = definitions.periods(&borders);
+        if found.periods.is_empty() {
+            let what = match (borders.len(), found.never_ended) {
+                (0, _) => "no event begins or ends a period".to_owned(),
+                (_, never_ended) => format!("no period has begun and ended; {never_ended} never ended"),
+            };
+            return Err(failure(what));
+        }
+        let count = found.periods.len();
+        if count as u64 > PERIODS_MAX {
+            return Err(failure(format!("that would be {count} periods; {PERIODS_MAX} are possible")));
+        }
+        let note = |count: u64, message: &str| {
+            (count > 0).then(|| Problem { place: "--period".to_owned(), message: format!("{count} {message}") })
+        };
+        let open = format!("began while {OPEN_PERIODS_MAX} were open: these periods are left out");
+        let notes = [
+            note(found.never_ended, "never ended, or not before their parent: these periods are left out"),
+            note(found.given_up, &open),
+        ];
+        let begin = span_ns.map_or(i64::MIN, |span| span.0);
+        let layers = layers(definitions, &found.periods, begin, analysis.holes())?;
+        Ok(Plan { span: span_ns, columns: columns(definitions), layers, notes: notes.into_iter().flatten().collect() })
+    }
+}
+
+/// Columns of what is told of periods; their titles are the words that somebody chose.
+const CAPTURES: [&str; CAPTURES_MAX] =
+    ["capture_1", "capture_2", "capture_3", "capture_4", "capture_5", "capture_6", "capture_7", "capture_8"];
+
+/// Whether periods are told apart by name.
+fn are_named(definitions: &Definitions) -> bool {
+    definitions.names().any(|name| !name.is_empty())
+}
+
+fn columns(definitions: &Definitions) -> Vec<Column> {
+    let mut columns = vec![Column::new("period", "Period", Class::TimeRange)];
+    if are_named(definitions) {
+        columns.push(Column::new("period_name", "Name", Class::Text));
+    }
+    let captures = CAPTURES.into_iter().zip(definitions.captures());
+    columns.extend(captures.map(|(name, title)| Column::new(name, title, Class::Mixed)));
+    columns.push(Column::new("period_uncertain", "Uncertain", Class::Flag));
+    columns
+}
+
+/// Periods that do not overlap, with the time before and between them.
+fn layers(
+    definitions: &Definitions,
+    periods: &[Period],
+    begin: i64,
+    holes: &Windows,
+) -> Result<Vec<Vec<Segment>>, AnalyseFailure> {
+    let names: Vec<&str> = definitions.names().collect();
+    let mut layers: Vec<Vec<Segment>> = Vec::new();
+    // In one nanosecond, nothing lasts.
+    for period in periods.iter().filter(|period| period.begin < period.end) {
+        let is_free = |layer: &Vec<Segment>| layer.last().is_none_or(|last| last.span.1 <= period.begin);
+        let at = layers.iter().position(is_free).unwrap_or_else(|| {
+            layers.push(Vec::new());
+            layers.len() - 1
+        });
+        if layers.len() > LAYERS_MAX {
+            let message = format!("more than {LAYERS_MAX} periods overlap");
+            return Err(AnalyseFailure::Periods(message));
+        }
+        let layer = &mut layers[at];
+        let before = layer.last().map_or(begin, |last| last.span.1);
+        if before < period.begin {
+            layer.push(Segment { span: (before, period.begin), label: None });
+        }
+        let mut label = vec![Cell::TimeRange(Some(period.begin), Some(period.end))];
+        label.extend(are_named(definitions).then(|| Cell::Text(names[period.definition].to_owned())));
+        label.extend(period.captures.iter().map(|value| value.as_ref().map_or(Cell::Empty, Label::cell)));
+        label.push(Cell::Flag(holes.touch(period.begin, period.end)));
+        layer.push(Segment { span: (period.begin, period.end), label: Some(label) });
+    }
+    Ok(layers)
+}
