@@ -145,7 +145,11 @@ impl Scope<'_> {
     }
 
     fn wants(&self, source: Source, ns: u64) -> bool {
-        self.wishes.wants_duration(ns) && self.wants_cpu(source.cpu)
+        self.wishes.wants_duration(ns) && self.wants_source(source)
+    }
+
+    fn wants_source(&self, source: Source) -> bool {
+        self.wants_cpu(source.cpu) && self.wishes.wants_irq(source.is_hard, source.number)
     }
 
     fn long(&self, source: Source, begin: i64) -> Long {

@@ -40,6 +40,10 @@ pub struct Wishes {
     pub cpus: Vec<u32>,
     /// Only of these threads, if any are named.
     pub tids: Vec<i64>,
+    /// Only these interrupts, by number; where softirqs are named and no interrupts, none.
+    pub irqs: Vec<i64>,
+    /// Only these softirqs, by vector; where interrupts are named and no softirqs, none.
+    pub softirqs: Vec<i64>,
     /// Only of threads whose name matches one of these patterns, if there are any; `*` is any text and `?` any
     /// character.
     pub comms: Vec<String>,
@@ -64,6 +68,8 @@ impl Default for Wishes {
             max_bytes: None,
             cpus: Vec::new(),
             tids: Vec::new(),
+            irqs: Vec::new(),
+            softirqs: Vec::new(),
             comms: Vec::new(),
             period_ns: None,
             bins: BINS,
@@ -96,6 +102,13 @@ impl Wishes {
     pub fn wants_thread(&self, tid: i32, name: impl FnOnce() -> Option<String>) -> bool {
         let is_numbered = self.tids.is_empty() || self.tids.contains(&i64::from(tid));
         is_numbered && (self.comms.is_empty() || self.wants_name(name().as_deref()))
+    }
+
+    /// Whether somebody wants to know of an interrupt, or a softirq.
+    #[must_use]
+    pub fn wants_irq(&self, is_hard: bool, number: i64) -> bool {
+        let of_kind = if is_hard { &self.irqs } else { &self.softirqs };
+        self.irqs.is_empty() && self.softirqs.is_empty() || of_kind.contains(&number)
     }
 
     /// Whether somebody wants to know of something that takes so long.

@@ -243,40 +243,7 @@ fn faces() {
 }
 
 #[test]
-fn wrong_usage() {
-    check(
-        "analyse count --table per-cpu demo",
-        &expect![[r#"
-            stderr: error: there is no table `per-cpu`; there are: per-class, per-stream, total
-            stderr: 
-            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-            stderr:        kymo <COMMAND>
-            stderr: 
-            stderr: For more information, try '--help'.
-            exit status 2
-        "#]],
-    );
-    check(
-        "analyse count --min 3 --max 2us demo",
-        &expect![[r#"
-        stderr: error: --min is longer than --max
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
-    );
-    check(
-        "analyse count --bins 0 --cpu 3-1 demo",
-        &expect![[r#"
-        stderr: error: invalid value '0' for '--bins <BINS>': 0 is not in 1..=100000
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
-    );
+fn wrong_periods() {
     check(
         "analyse count --period 0 demo",
         &expect![[r#"
@@ -317,6 +284,43 @@ fn wrong_usage() {
         stderr: 
         stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
         stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+}
+
+#[test]
+fn wrong_usage() {
+    check(
+        "analyse count --table per-cpu demo",
+        &expect![[r#"
+            stderr: error: there is no table `per-cpu`; there are: per-class, per-stream, total
+            stderr: 
+            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+            stderr:        kymo <COMMAND>
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
+    );
+    check(
+        "analyse count --min 3 --max 2us demo",
+        &expect![[r#"
+        stderr: error: --min is longer than --max
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "analyse count --bins 0 --cpu 3-1 demo",
+        &expect![[r#"
+        stderr: error: invalid value '0' for '--bins <BINS>': 0 is not in 1..=100000
         stderr: 
         stderr: For more information, try '--help'.
         exit status 2

@@ -97,7 +97,7 @@ impl Irq {
             let scope = self.scope(lane);
             let mut services: Vec<(&Source, &Service)> = known.services.iter().collect();
             services.sort_unstable_by_key(|service| service.0);
-            for (source, service) in services.into_iter().filter(|service| scope.wants_cpu(service.0.cpu)) {
+            for (source, service) in services.into_iter().filter(|service| scope.wants_source(*service.0)) {
                 // The first raise is known to be that only now.
                 let mut service = service.clone();
                 if let Some((raise, entry)) = service.first_raise.zip(service.first_entry) {

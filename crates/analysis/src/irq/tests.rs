@@ -191,3 +191,60 @@ fn anything_cut_anywhere() {
         script.check_cuts(&irq, 10);
     }
 }
+
+/// Whoever names interrupts wants no softirqs, and the other way round.
+#[test]
+fn interrupts_are_chosen_by_number() {
+    let script = "lane cpu=0 span=0..1000
+         100 0 irq_entry irq=17 irq_name=disk
+         120 0 irq_exit irq=17
+         130 0 irq_entry irq=18 irq_name=net
+         170 0 irq_exit irq=18
+         180 0 softirq_raise vec=17
+         190 0 softirq_entry vec=17
+         200 0 softirq_exit vec=17
+         210 0 softirq_entry vec=3
+         240 0 softirq_exit vec=3";
+    let check = |by: &[&str], irqs: &[i64], softirqs: &[i64], expect: &Expect| {
+        let by = by.iter().map(|&by| by.to_owned()).collect();
+        let (irqs, softirqs) = (irqs.to_vec(), softirqs.to_vec());
+        check_with(script, &Wishes { by, bins: 1, irqs, softirqs, ..Wishes::default() }, expect);
+    };
+    check(
+        &["hard", "soft"],
+        &[17],
+        &[],
+        &expect![[r#"
+        hard
+          irq=`irq 17 disk` count=1 total=20 min=20 avg=20 max=20 p50=20 p90=20 p99=20 p999=20 began_before=0 never_ended=0 lost_inside=0
+        hard-per-cpu
+          cpu=0 irq=`irq 17 disk` count=1 total=20 min=20 max=20
+        hard-distribution
+          low=20 high=21 count=1
+        soft
+        soft-per-cpu
+    "#]],
+    );
+    check(
+        &["top"],
+        &[],
+        &[17, 5],
+        &expect![[r#"
+        top
+          begin=190 duration=10 cpu=0 irq=`softirq 17 ?`
+        top-raised
+          begin=180 duration=10 cpu=0 irq=`softirq 17 ?`
+    "#]],
+    );
+    check(
+        &["top"],
+        &[18],
+        &[3],
+        &expect![[r#"
+        top
+          begin=130 duration=40 cpu=0 irq=`irq 18 net`
+          begin=210 duration=30 cpu=0 irq=`softirq 3 ?`
+        top-raised
+    "#]],
+    );
+}

@@ -181,6 +181,21 @@ pub(crate) struct WantedArguments {
     /// Only of threads with such a name; `*` is any text, `?` any character
     #[arg(long, visible_alias = "comm", value_name = "GLOBS", value_delimiter = ',')]
     pub(crate) procname: Vec<String>,
+    /// Only these interrupts, by number; no softirqs but those that --softirq names
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) irq: Vec<i64>,
+    /// Only these softirqs, by number; no interrupts but those that --irq names
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub(crate) softirq: Vec<i64>,
+    /// Of `sched`, the total alone
+    #[arg(long, hide = true)]
+    pub(crate) total: bool,
+    /// As `--by thread`
+    #[arg(long, hide = true)]
+    pub(crate) per_tid: bool,
+    /// As `--by priority`
+    #[arg(long, hide = true)]
+    pub(crate) per_prio: bool,
     /// Results apart for each span of time of this length (a bare number is in seconds), or from event to event:
     /// `NAME : BEGIN [: END]`, both `EVENT` or `EVENT if CONDITION`; may be repeated. See `kymo cpu --help`
     #[arg(long, visible_alias = "refresh", value_name = "DURATION|EVENTS")]
@@ -330,7 +345,7 @@ impl WantedArguments {
         top: Option<usize>,
     ) -> AnalysisOptions {
         let wishes = Wishes {
-            by: self.by.clone(),
+            by: self.by(),
             top: self.top.map_or(top, |top| top.0),
             min_ns: self.min,
             max_ns: self.max,
@@ -338,6 +353,8 @@ impl WantedArguments {
             max_bytes: self.max_size,
             cpus: cpus(&self.cpu),
             tids: self.tid.clone(),
+            irqs: self.irq.clone(),
+            softirqs: self.softirq.clone(),
             comms: self.procname.clone(),
             period_ns: self.period.iter().find_map(PeriodArgument::length),
             bins: self.bins,
@@ -347,6 +364,13 @@ impl WantedArguments {
         };
         let periods = self.periods().ok().flatten();
         AnalysisOptions { selection, begin_ns, end_ns, wishes, periods, roles: self.roles.clone() }
+    }
+
+    /// What is told apart, also in the words of `lttng-schedstats`.
+    fn by(&self) -> Vec<String> {
+        let words = [(self.total, "total"), (self.per_tid, "thread"), (self.per_prio, "priority")];
+        let said = words.into_iter().filter(|word| word.0).map(|word| word.1.to_owned());
+        self.by.iter().cloned().chain(said).collect()
     }
 
     /// Periods that begin and end with events, if there are any.
