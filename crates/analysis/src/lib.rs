@@ -72,6 +72,7 @@ pub use roles::{FieldIndex, Role};
 pub use setup::{BINS, Setup, Wishes};
 pub use spool::{Block, MemorySpool, Room, Spool, SpoolError, SpoolErrorKind};
 pub use state::{StateError, decode, encode};
+pub use statistics::in_series;
 pub use windows::Windows;
 
 /// How a trace may be cut for an analysis.

@@ -1,7 +1,7 @@
 //! Columns and cells that tables of durations have in common: count, total, min, avg, max, stdev, percentiles; and the
 //! table of a distribution.
 
-use crate::answer::{Bounded, Cell, Class, Column, Plot, Table};
+use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::{Bins, Histogram, Wishes};
 
 /// Columns of [`cells`].
@@ -11,9 +11,9 @@ pub fn columns() -> Vec<Column> {
         Column::of("count", "Count", "intervals"),
         Column::new("total", "Total", Class::Duration),
         Column::new("min", "Min", Class::Duration),
-        Column::new("avg", "Avg", Class::Duration),
+        Column::new("avg", "Average", Class::Duration),
         Column::new("max", "Max", Class::Duration),
-        Column::new("stdev", "Stdev", Class::Duration),
+        Column::new("stdev", "Deviation", Class::Duration),
     ]
 }
 
@@ -92,6 +92,38 @@ pub fn distribution_of(
     Table { class, ..distribution(title, durations, &wishes) }
 }
 
+/// Where that is wished, distributions of one kind as one table, with a column for each; their bins are alike then.
+#[must_use]
+pub fn in_series(answer: Answer, wishes: &Wishes) -> Answer {
+    if !wishes.series {
+        return answer;
+    }
+    let mut tables: Vec<Table> = Vec::new();
+    for mut table in answer.tables {
+        let whose = |title: &str| title.split_once(", ").map(|(kind, whose)| (kind.to_owned(), whose.to_owned()));
+        let (Some(Plot::Histogram { count, .. }), Some((kind, whose))) = (&table.plot, whose(&table.title)) else {
+            tables.push(table);
+            continue;
+        };
+        table.columns[*count].title = whose;
+        let is_alike = |known: &&mut Table| known.class == table.class && have_the_same_bins(known, &table);
+        let Some(known) = tables.last_mut().filter(is_alike) else {
+            tables.push(Table { title: kind, ..table });
+            continue;
+        };
+        known.columns.push(table.columns.swap_remove(*count));
+        for (row, other) in known.rows.iter_mut().zip(&mut table.rows) {
+            row.push(other.swap_remove(*count));
+        }
+    }
+    Answer { tables }
+}
+
+fn have_the_same_bins(one: &Table, other: &Table) -> bool {
+    let bins = |table: &Table| -> Vec<Vec<Cell>> { table.rows.iter().map(|row| row[..2].to_vec()).collect() };
+    bins(one) == bins(other)
+}
+
 /// Leaves the first rows of a table, and says how many there are beyond.
 pub fn shorten(table: &mut Table, top: Option<usize>) {
     table.omitted += leave(&mut table.rows, top);
@@ -109,4 +141,44 @@ pub fn leave<T>(rows: &mut Vec<T>, top: Option<usize>) -> u64 {
 #[must_use]
 pub fn saturated(sum: u128) -> u64 {
     u64::try_from(sum).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn distributions(wishes: &Wishes) -> Answer {
+        let values = |all: &[u64]| {
+            let mut histogram = Histogram::default();
+            all.iter().for_each(|&value| histogram.record(value));
+            histogram
+        };
+        let (one, other, all) = (values(&[1, 2]), values(&[2, 100]), values(&[1, 2, 2, 100]));
+        let of = |title: &str, some| distribution_of("distribution-of", title, (some, &all), wishes);
+        let total = distribution_of("distribution", "Waits", (&all, &all), wishes);
+        Answer { tables: vec![total, of("Waits, priority 1", &one), of("Waits, priority 2", &other)] }
+    }
+
+    /// `--freq-series`: a column for each, over the same bins.
+    #[test]
+    fn distributions_of_one_kind_are_one_table() {
+        let wishes = Wishes { bins: 2, uniform_bins: true, series: true, ..Wishes::default() };
+        let Answer { tables } = in_series(distributions(&wishes), &wishes);
+        assert_eq!(tables.iter().map(|table| &*table.title).collect::<Vec<_>>(), ["Waits", "Waits"]);
+        let titles: Vec<&str> = tables[1].columns.iter().map(|column| &*column.title).collect();
+        assert_eq!(titles, ["From", "Below", "priority 1", "priority 2"]);
+        let counts = |row: &Vec<Cell>| row[2..].to_vec();
+        let count = |count| Cell::Count(Bounded::exact(count));
+        assert_eq!(tables[1].rows.iter().map(counts).collect::<Vec<_>>(), [[count(2), count(1)], [count(0), count(1)]]);
+    }
+
+    /// `--freq-uniform` alone gives them the same bins; without it each has its own.
+    #[test]
+    fn bins_are_alike_if_that_is_wished() {
+        let last = |wishes: &Wishes| distributions(wishes).tables[1].rows.last().map(|row| row[1].clone());
+        let below = |end| Some(Cell::Duration(Bounded::exact(end)));
+        assert_eq!(last(&Wishes { bins: 2, ..Wishes::default() }), below(3));
+        assert_eq!(last(&Wishes { bins: 2, uniform_bins: true, ..Wishes::default() }), below(101));
+        assert_eq!(in_series(distributions(&Wishes::default()), &Wishes::default()).tables.len(), 3);
+    }
 }

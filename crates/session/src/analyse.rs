@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use kymo_analysis::mapping::{Mapping, MappingErrors};
 use kymo_analysis::setup::span_ns;
-use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, SpoolError, Wishes};
+use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, SpoolError, Wishes, in_series};
 
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
@@ -33,7 +33,7 @@ use crate::report::Report;
 use crate::roles::RolesFailure;
 use crate::spool::FileSpool;
 
-pub use self::kinds::AnalysisKind;
+pub use self::kinds::{AnalysisKind, Understood};
 pub use self::pairs::{PairsProblem, PairsQuestion};
 pub use self::states::OwnStates;
 
@@ -142,7 +142,7 @@ impl Session {
             return self.analyse_periods(question, options, &room, progress);
         }
         let Found { analysis, state, report, .. } = self.find(question, options, &room, progress)?;
-        Ok(Analysed { answer: analysis.finish(&state)?, report })
+        Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
     }
 
     /// What an analysis knows in the end.

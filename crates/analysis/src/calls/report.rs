@@ -3,7 +3,7 @@
 use super::Figures;
 use crate::answer::{Bounded, Cell, Class, Column};
 use crate::threads::ThreadKey;
-use crate::{Comm, Histogram};
+use crate::{Comm, statistics};
 
 /// Columns of a thread.
 #[must_use]
@@ -25,8 +25,8 @@ pub fn life_cells(key: ThreadKey, incarnation: u64, comm: Comm, pid: Option<i32>
 /// Columns of figures of durations.
 #[must_use]
 pub fn figure_columns() -> Vec<Column> {
-    let titles = [("total", "Total"), ("min", "Min"), ("avg", "Average"), ("max", "Max"), ("stdev", "Deviation")];
-    titles.into_iter().map(|(name, title)| Column::new(name, title, Class::Duration)).collect()
+    // How many there are has a column of its own.
+    statistics::columns().split_off(1)
 }
 
 /// Cells of figures of durations.
@@ -35,21 +35,6 @@ pub fn figure_cells(figures: &Figures) -> Vec<Cell> {
     let duration = |value: Option<u64>| value.map_or(Cell::Empty, |value| Cell::Duration(Bounded::exact(value)));
     let cells = [Some(figures.total), figures.min(), figures.mean(), figures.max(), figures.deviation()];
     cells.map(duration).into()
-}
-
-/// Columns of percentiles.
-#[must_use]
-pub fn percentile_columns() -> Vec<Column> {
-    let titles = [("p50", "50 %"), ("p90", "90 %"), ("p99", "99 %"), ("p999", "99.9 %")];
-    titles.into_iter().map(|(name, title)| Column::new(name, title, Class::Duration)).collect()
-}
-
-/// Cells of percentiles: the estimates alone, as their error is known.
-#[must_use]
-pub fn percentile_cells(histogram: &Histogram) -> Vec<Cell> {
-    let cell =
-        |value: Option<Bounded<u64>>| value.map_or(Cell::Empty, |found| Cell::Duration(Bounded::exact(found.value)));
-    histogram.quantiles([0.5, 0.9, 0.99, 0.999]).map(cell).into()
 }
 
 /// A count that is certain.

@@ -7,11 +7,9 @@ use super::rows::{CallRow, Others, Slow};
 use super::totals::{Totals, Whole};
 use super::{State, Syscalls};
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::calls::report::{
-    count, figure_cells, figure_columns, life_cells, percentile_cells, percentile_columns, thread_columns,
-};
+use crate::calls::report::{count, figure_cells, figure_columns, life_cells, thread_columns};
 use crate::calls::{Bases, CallId, Numbers, Who};
-use crate::statistics::leave;
+use crate::statistics::{leave, percentile_cells, percentile_columns};
 use crate::{Bins, Histogram, Merge};
 
 /// A thread's cells, and its calls of a name.

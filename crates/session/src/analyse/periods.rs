@@ -11,7 +11,7 @@
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::windows::Windows;
-use kymo_analysis::{Analysis, Answer, Cell, Class, Column, Plot, Room, Table};
+use kymo_analysis::{Analysis, Answer, Cell, Class, Column, Plot, Room, Table, in_series};
 
 use super::parts::{Read, read_whole};
 use super::prepare::Prepared;
@@ -83,7 +83,7 @@ impl Session {
             let mut periods = Periods { prepared: &prepared, make: &make, goes_on, progress, known: None::<A::State> };
             periods.layer(self, &layer, &mut report, |segment, of_period| {
                 if let Some(label) = &segment.label {
-                    add(&mut answer, of_period, label, &plan);
+                    add(&mut answer, in_series(of_period, &options.wishes), label, &plan);
                 }
             })?;
         }
