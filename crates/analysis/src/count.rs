@@ -92,8 +92,8 @@ fn lost_count(lost: Option<u64>) -> Bounded<u64> {
 }
 
 /// How many events all lanes lost, if all say it.
-pub(crate) fn lost_of(lanes: &[LaneFacts]) -> Option<u64> {
-    lanes.iter().try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
+pub(crate) fn lost_of<'a>(lanes: impl IntoIterator<Item = &'a LaneFacts>) -> Option<u64> {
+    lanes.into_iter().try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
 }
 
 impl LaneFacts {

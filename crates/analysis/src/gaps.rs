@@ -56,6 +56,7 @@ struct Edges {
 /// A lane while it is read.
 #[derive(Debug)]
 pub struct Lane {
+    cpu: Option<u32>,
     edges: Edges,
     busy: Busy,
     /// From when to when the span of time is that it is in, and its first and last event there.
@@ -76,7 +77,8 @@ impl Gaps {
     /// The analysis of these lanes.
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
-        let holes = setup.holes();
+        let mut holes = Windows::default();
+        setup.lanes.iter().filter(|lane| setup.wishes.wants_lane(lane)).for_each(|lane| holes.extend(&lane.holes));
         let busy = Busy::new(setup.span_ns());
         Self { lanes: setup.lanes.to_vec(), holes, busy, wishes: setup.wishes.clone() }
     }
@@ -150,14 +152,14 @@ impl Analysis for Gaps {
         State { lanes: vec![self.edges(); self.lanes.len()], busy: self.busy.clone() }
     }
 
-    fn enter(&self, _: usize) -> Lane {
-        Lane { edges: self.edges(), busy: self.busy.clone(), span: (0, 0), inside: (0, 0) }
+    fn enter(&self, lane: usize) -> Lane {
+        Lane { cpu: self.lanes[lane].cpu, edges: self.edges(), busy: self.busy.clone(), span: (0, 0), inside: (0, 0) }
     }
 
     #[inline]
     fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
         let time = event.time;
-        if time == i64::MIN {
+        if time == i64::MIN || !self.wishes.wants_cpu(event.cpu().or(lane.cpu)) {
             return;
         }
         match &mut lane.edges.ends {
@@ -218,7 +220,8 @@ impl Analysis for Gaps {
             }
         };
         rows([Cell::Empty, Cell::Empty], &self.overall(&state.busy), &self.holes);
-        for (facts, edges) in self.lanes.iter().zip(&state.lanes) {
+        let lanes = self.lanes.iter().zip(&state.lanes).filter(|(facts, _)| self.wishes.wants_lane(facts));
+        for (facts, edges) in lanes {
             let name = [Cell::Text(facts.stream_names()), facts.cpu.map_or(Cell::Empty, Cell::Cpu)];
             rows(name, &edges.gaps, &facts.holes);
         }

@@ -171,17 +171,13 @@ impl Memory {
         Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), periods: Periods::new(setup) }
     }
 
-    fn wants_cpu(&self, cpu: u32) -> bool {
-        self.wishes.cpus.is_empty() || self.wishes.cpus.contains(&cpu)
-    }
-
     /// What an event tells in one of its roles.
     fn told(&self, lane: &LaneFacts, cpu: u32, meaning: Meaning<'_>) -> Option<What> {
         let event = meaning.event;
         match meaning.role {
             Role::PageAlloc | Role::PageFree => {
                 let usage = Usage::of(meaning.role == Role::PageAlloc, meaning.integer(page::ORDER));
-                self.wants_cpu(cpu).then(|| What::Used(usage, event.small_context(TID)))
+                self.wishes.wants_cpu(Some(cpu)).then(|| What::Used(usage, event.small_context(TID)))
             }
             Role::Switch => {
                 let (prev, next) = (meaning.small(switch::PREV_TID)?, meaning.small(switch::NEXT_TID)?);

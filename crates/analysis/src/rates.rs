@@ -45,6 +45,7 @@ pub struct State {
 /// A lane while it is read.
 #[derive(Debug)]
 pub struct Lane {
+    cpu: Option<u32>,
     /// What its series begin with.
     series: u64,
     /// The period that it is in, and from when to when that is.
@@ -122,7 +123,7 @@ impl Rates {
 
     /// How many events may be missing in a span of time, if that is known.
     fn lost(&self, series: u64, begin: i64, end: i64) -> Option<u64> {
-        let touched = |lane: &LaneFacts| lane.holes.touch(begin, end);
+        let touched = |lane: &LaneFacts| self.wishes.wants_lane(lane) && lane.holes.touch(begin, end);
         match self.series(series).0 {
             Some(lane) if touched(&self.lanes[lane]) => self.lanes[lane].lost,
             Some(_) => Some(0),
@@ -138,7 +139,7 @@ impl Rates {
         let mut columns = self.columns();
         columns.push(Column::of("count", "Count", "events"));
         columns.push(Column::of("min", "Min", "events in a period"));
-        columns.push(Column::of("avg", "Avg", "events in a period"));
+        columns.push(Column::of("avg", "Average", "events in a period"));
         columns.push(Column::of("max", "Max", "events in a period"));
         let mut table = Table::new("rates", "Events in a period", columns);
         let Some((begin, end)) = self.periods.span(course) else { return table };
@@ -147,7 +148,11 @@ impl Rates {
         // A last period that is shorter would have less than it should.
         let whole_periods = length / width;
         for (series, sum) in series {
-            let lost = if self.is_by_lane { self.lanes[self.lane(*series)].lost } else { lost_of(&self.lanes) };
+            let lost = if self.is_by_lane {
+                self.lanes[self.lane(*series)].lost
+            } else {
+                lost_of(self.lanes.iter().filter(|lane| self.wishes.wants_lane(lane)))
+            };
             let mut row = self.cells(*series);
             let max = if whole_periods > 0 { sum.max } else { sum.count };
             let min = if sum.periods < whole_periods { 0 } else { sum.min.unwrap_or(max) };
@@ -224,8 +229,10 @@ impl Analysis for Rates {
     }
 
     fn enter(&self, lane: usize) -> Lane {
+        let cpu = self.lanes[lane].cpu;
         let lane = if self.is_by_lane { lane as u64 } else { 0 };
         Lane {
+            cpu,
             series: lane * self.names.len() as u64,
             period: 0,
             span: (0, 0),
@@ -237,6 +244,9 @@ impl Analysis for Rates {
 
     #[inline]
     fn step(&self, lane: &mut Lane, event: &Event<'_>, _: &mut Notes<()>) {
+        if !self.wishes.wants_cpu(event.cpu().or(lane.cpu)) {
+            return;
+        }
         if event.time < lane.span.0 || event.time >= lane.span.1 {
             lane.flush();
             if event.time == i64::MIN {

@@ -118,6 +118,19 @@ impl Wishes {
         self.min_ns.is_none_or(|min| min <= duration_ns) && self.max_ns.is_none_or(|max| duration_ns <= max)
     }
 
+    /// Whether somebody wants to know of a CPU.
+    #[must_use]
+    #[inline]
+    pub fn wants_cpu(&self, cpu: Option<u32>) -> bool {
+        self.cpus.is_empty() || cpu.is_some_and(|cpu| self.cpus.contains(&cpu))
+    }
+
+    /// Whether somebody wants to know of CPUs that a lane may have events of.
+    #[must_use]
+    pub fn wants_lane(&self, lane: &LaneFacts) -> bool {
+        lane.cpu.is_none() || self.wants_cpu(lane.cpu)
+    }
+
     /// Whether an event is of a CPU, a thread, and a name that are wanted, as far as its own context tells.
     #[must_use]
     pub fn wants(&self, lane: &LaneFacts, event: &Event<'_>) -> bool {

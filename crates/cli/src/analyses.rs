@@ -142,7 +142,8 @@ pub(crate) const TOP: usize = 10;
 /// Asks an analysis and shows its answer: what `kymo cpu TRACE` does.
 pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
     let (span, wanted, face) = (&arguments.span, &arguments.wanted, &arguments.face);
-    if let Some(contradiction) = wanted.contradiction() {
+    let misunderstanding = || wanted.misunderstanding(analysis.name, &analysis.kind.understood());
+    if let Some(contradiction) = wanted.contradiction().or_else(misunderstanding) {
         refuse(&contradiction);
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };

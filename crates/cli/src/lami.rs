@@ -110,7 +110,7 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
         let description = Description { name: analysis.name, title: analysis.title, description: analysis.description };
         return writeln!(out, "{}", metadata(description, &analysis.kind.tables())).map(Ok);
     }
-    match opened(arguments) {
+    match opened(analysis, arguments) {
         Err(refusal) => Ok(Err(refusal)),
         Ok((session, options)) if arguments.test_compatibility => {
             Ok(analysis.refusal(&session, &options).map_or(Ok(()), Err))
@@ -120,9 +120,12 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
 }
 
 /// The traces, and what is asked of them.
-fn opened(arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), Refusal> {
+fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, AnalysisOptions), Refusal> {
     if arguments.traces.is_empty() {
         return Err(Refusal::Question("which trace?".to_owned()));
+    }
+    if let Some(misunderstanding) = arguments.wanted.misunderstanding(analysis.name, &analysis.kind.understood()) {
+        return Err(Refusal::Question(misunderstanding));
     }
     let session = crate::session(&arguments.traces, arguments.threads, 0);
     let session = session.map_err(|failure| Refusal::Traces(failure.render()))?;

@@ -242,6 +242,54 @@ fn faces() {
     assert_eq!(lami.stdout, kymo("lami count demo").stdout);
 }
 
+/// Options that would change nothing are a misunderstanding.
+#[test]
+fn what_an_analysis_would_not_look_at_is_refused() {
+    check(
+        "analyse rates --by cpu,priority demo",
+        &expect![[r#"
+        stderr: error: `rates` does not tell `priority` apart; it knows class, name, cpu, stream
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "gaps --by cpu demo",
+        &expect![[r#"
+        stderr: error: `gaps` tells nothing apart: --by has no words for it
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "rates --tid 3 demo",
+        &expect![[r#"
+        stderr: error: `rates` has nothing that --tid could choose
+        stderr: 
+        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+        stderr:        kymo <COMMAND>
+        stderr: 
+        stderr: For more information, try '--help'.
+        exit status 2
+    "#]],
+    );
+    check(
+        "lami block --procname x demo",
+        &expect![[r#"
+        {"error-message":"`block` has nothing that --procname could choose","error-code":2}
+        exit status 1
+    "#]],
+    );
+}
+
 #[test]
 fn wrong_periods() {
     check(

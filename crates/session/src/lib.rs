@@ -25,7 +25,7 @@ mod select;
 mod spool;
 mod when;
 
-pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion};
+pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, Understood};
 pub use analysis_options::AnalysisOptions;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};

@@ -119,3 +119,25 @@ fn a_gap_belongs_to_the_period_in_which_it_ends() {
     "#]]
     .assert_eq(&answers.iter().map(text).collect::<String>());
 }
+
+/// Only some CPUs.
+#[test]
+fn only_some_cpus() {
+    let script = Script::parse(
+        "lane cpu=0 span=0..1000 hole=20..30 lost=?
+         lane cpu=1 span=0..1000
+         10 0 'a'
+         300 0 'a'
+         400 1 'a'
+         450 1 'a'",
+    );
+    let wishes = Wishes { cpus: vec![1], ..Wishes::default() };
+    let gaps = Gaps::new(&script.setup(&wishes));
+    expect![[r#"
+        gaps
+          begin=400 end=450 length=50 kind=`quiet`
+          stream=`` cpu=1 begin=400 end=450 length=50 kind=`quiet`
+    "#]]
+    .assert_eq(&text(&gaps.finish(&script.state(&gaps)).unwrap()));
+    script.check_cuts(&gaps, 100);
+}

@@ -72,7 +72,10 @@ impl Irq {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
         let whole = self.whole(state);
-        let wants = |name: &str| self.wishes.by.is_empty() || self.wishes.by.iter().any(|wanted| wanted == name);
+        let is_named = |name: &str| self.wishes.by.iter().any(|wanted| wanted == name);
+        // Who wants each interrupt apart and says nothing else wants them all.
+        let is_any = !["hard", "soft", "top"].into_iter().any(is_named);
+        let wants = |name: &str| is_any || is_named(name);
         let mut tables = Vec::new();
         for (name, is_hard) in [("hard", true), ("soft", false)] {
             if wants(name) {
@@ -254,7 +257,7 @@ fn raise_columns() -> Vec<Column> {
         Column::of("raise_count", "Served", "times"),
         Column::new("raise_total", "Waiting", Class::Duration),
         Column::new("raise_min", "Min", Class::Duration),
-        Column::new("raise_avg", "Mean", Class::Duration),
+        Column::new("raise_avg", "Average", Class::Duration),
         Column::new("raise_max", "Max", Class::Duration),
         Column::new("raise_stdev", "Deviation", Class::Duration),
         Column::of("raise_never_ended", "Not served", "times"),

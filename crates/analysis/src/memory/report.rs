@@ -6,7 +6,7 @@ use super::usage::{Pages, Share, Usage};
 use super::{Memory, Over, Process, State, TAKEN, ThreadRow};
 use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
-use crate::count::at_least;
+use crate::count::{at_least, lost_of};
 use crate::statistics::leave;
 use crate::threads::{ThreadId, ThreadKey};
 
@@ -75,12 +75,12 @@ impl Memory {
 
     /// Those whose CPUs are asked for.
     fn lanes_asked(&self) -> impl Iterator<Item = &LaneFacts> {
-        self.lanes.iter().filter(|lane| lane.cpu.is_none_or(|cpu| self.wants_cpu(cpu)))
+        self.lanes.iter().filter(|lane| self.wishes.wants_lane(lane))
     }
 
     /// How many of their events are lost, if that is known.
     fn lost(&self) -> Option<u64> {
-        self.lanes_asked().try_fold(0_u64, |sum, lane| Some(sum.saturating_add(lane.lost?)))
+        lost_of(self.lanes_asked())
     }
 
     fn total(&self, state: &State) -> Table {

@@ -99,3 +99,19 @@ fn cuts_change_nothing() {
         script.check_cuts(&rates, 20);
     }
 }
+
+/// Only some CPUs: what others lost does not matter then.
+#[test]
+fn only_some_cpus() {
+    check(
+        SCRIPT,
+        &Wishes { period_ns: Some(125), cpus: vec![1], ..Wishes::default() },
+        &expect![[r#"
+        rates
+          name=`close` count=2 min=1 avg=1 max=1
+        course
+          period=0..125 name=`close` count=1
+          period=125..250 name=`close` count=1
+    "#]],
+    );
+}

@@ -298,8 +298,11 @@ fn integer(number: i64) -> String {
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
-/// `bash (123)`; of a thread that is not the first one `java (124 of 123)`.
+/// `bash (123)`; of a thread that is not the first one `java (124 of 123)`; thread 0 is what a CPU is without any.
 fn process(name: Option<&str>, pid: Option<i64>, tid: Option<i64>) -> String {
+    if name.is_none() && tid == Some(0) {
+        return "idle".to_owned();
+    }
     let ids = match (pid, tid) {
         (Some(pid), Some(tid)) if pid != tid => format!("({tid} of {pid})"),
         (_, Some(id)) | (Some(id), None) => format!("({id})"),

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Definitions, PeriodProblem, Selection, When, Wishes};
+use kymo_session::{AnalysisOptions, BINS, Definitions, PeriodProblem, Selection, Understood, When, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -154,7 +154,7 @@ pub(crate) struct WantedArguments {
     /// `kymo filter --help`
     #[arg(short = 'F', long, value_name = "EXPR")]
     pub(crate) filter: Option<String>,
-    /// What to tell apart
+    /// What to tell apart, in the words of the analysis; one that it does not know lists them
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
     /// Rows of each table at most; `all` or 0: every one; 10 where people read them
@@ -393,5 +393,28 @@ impl WantedArguments {
         } else {
             self.periods().err().map(|problem| format!("--period: {problem}"))
         }
+    }
+
+    /// What an analysis would not look at, in a sentence.
+    pub(crate) fn misunderstanding(&self, name: &str, understood: &Understood) -> Option<String> {
+        let asked = [
+            ("--min", self.min.is_some(), understood.durations),
+            ("--max", self.max.is_some(), understood.durations),
+            ("--min-size", self.min_size.is_some(), understood.sizes),
+            ("--max-size", self.max_size.is_some(), understood.sizes),
+            ("--cpu", !self.cpu.is_empty(), understood.cpus),
+            ("--tid", !self.tid.is_empty(), understood.threads),
+            ("--procname", !self.procname.is_empty(), understood.threads),
+            ("--irq", !self.irq.is_empty(), understood.interrupts),
+            ("--softirq", !self.softirq.is_empty(), understood.interrupts),
+        ];
+        if let Some((option, ..)) = asked.into_iter().find(|&(_, is_asked, is_understood)| is_asked && !is_understood) {
+            return Some(format!("`{name}` has nothing that {option} could choose"));
+        }
+        let word = self.by().into_iter().find(|word| !understood.by.contains(&word.as_str()))?;
+        Some(match understood.by {
+            [] => format!("`{name}` tells nothing apart: --by has no words for it"),
+            words => format!("`{name}` does not tell `{word}` apart; it knows {}", words.join(", ")),
+        })
     }
 }

@@ -183,6 +183,7 @@ Examples:
   kymo count --by stream --sizes my-trace
   kymo count --filter 'ret < 0' my-trace
   kymo count --sizes --json my-trace | jq '.groups[0]'
+  kymo analyse count --period 1s --csv my-trace    as an analysis, with the options of analyses
 
 Rates are events over the time from the first packet to the end of the last, of all traces.
 The size of an event is that of its whole record: header, contexts, payload, and the

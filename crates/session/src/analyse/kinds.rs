@@ -49,6 +49,23 @@ pub enum AnalysisKind {
     Own(Declaration),
 }
 
+/// What of wishes an analysis understands; the rest would change nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Understood {
+    /// Words that say what to tell apart.
+    pub by: &'static [&'static str],
+    /// How long something lasts at least and at most.
+    pub durations: bool,
+    /// How large something is.
+    pub sizes: bool,
+    /// Which CPUs.
+    pub cpus: bool,
+    /// Which threads, by number and by name.
+    pub threads: bool,
+    /// Which interrupts.
+    pub interrupts: bool,
+}
+
 /// What is done with an analysis, whichever it is.
 trait Visit {
     type Output;
@@ -60,6 +77,29 @@ impl AnalysisKind {
     #[must_use]
     pub fn tables(&self) -> Answer {
         self.visit(&Wishes::default(), Tables)
+    }
+
+    /// What of wishes it understands.
+    #[must_use]
+    pub fn understood(&self) -> Understood {
+        const CALLS: &[&str] = &["syscall", "thread", "error", "slowest", "distribution"];
+        const IO: &[&str] = &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"];
+        const SCHED: &[&str] = &["total", "thread", "priority", "top", "waker", "run", "state"];
+        let all = Understood { by: &[], durations: true, sizes: false, cpus: true, threads: true, interrupts: false };
+        match self {
+            Self::Count => Understood::default(),
+            Self::Cpu => Understood { by: &["cpu", "thread", "process"], ..all },
+            Self::Syscalls => Understood { by: CALLS, ..all },
+            Self::Io => Understood { by: IO, sizes: true, ..all },
+            Self::Sched => Understood { by: SCHED, ..all },
+            Self::Irq => Understood { by: &["hard", "soft", "top", "irq"], threads: false, interrupts: true, ..all },
+            Self::Block => Understood { durations: true, ..Understood::default() },
+            Self::Memory => Understood { by: &["thread", "process", "cpu"], durations: false, ..all },
+            Self::Rates => Understood { by: &["class", "name", "cpu", "stream"], cpus: true, ..Understood::default() },
+            Self::Gaps => Understood { threads: false, ..all },
+            Self::Pairs(_) => Understood { by: &["key"], ..all },
+            Self::Own(_) => Understood { by: &["key", "value"], ..all },
+        }
     }
 
     fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
