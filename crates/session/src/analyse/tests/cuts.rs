@@ -13,7 +13,7 @@ use kymo_analysis::declared::Declaration;
 use kymo_analysis::{Answer, Cell, Wishes};
 
 use super::{Random, corpus, difference, kinds, made, tiny_trace};
-use crate::{AnalysisKind, AnalysisOptions, OpenOptions, PairsQuestion, Progress, Session};
+use crate::{AnalysisKind, AnalysisOptions, Definitions, OpenOptions, PairsQuestion, Progress, Session};
 
 /// Something of everything that can be declared.
 const DECLARATION: &str = r#"
@@ -99,7 +99,15 @@ impl<'a> Cutter<'a> {
         wishes.period_ns = sometimes(3).then_some(span_ns / 7 + 1);
         wishes.min_ns = sometimes(5).then_some(20);
         let is_between = sometimes(4);
-        let mut options = AnalysisOptions { wishes, ..AnalysisOptions::default() };
+        let periods = sometimes(6).then(|| {
+            let definitions = [
+                "turn : sched_switch if next_tid % 16 == 3",
+                "served(turn) : irq_handler_entry : irq_handler_exit if irq == $begin.irq",
+            ];
+            let captures = ["served : irq=irq, name=name : ret=ret".to_owned()];
+            Definitions::parse(&definitions.map(str::to_owned), &captures).expect("the definitions are right")
+        });
+        let mut options = AnalysisOptions { wishes, periods, ..AnalysisOptions::default() };
         if is_between {
             let (one, other) = (self.time(random), self.time(random));
             (options.begin_ns, options.end_ns) = (Some(one.min(other)), Some(one.max(other)));
