@@ -116,8 +116,9 @@ pub(crate) const ALL: &[Analysis] = &[
 impl Analysis {
     /// Why it has no answer for these traces, whatever the options ask; found without reading events.
     pub(crate) fn refusal(&self, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
-        // No event is that late.
-        let nothing = AnalysisOptions { begin_ns: Some(i64::MAX), end_ns: Some(i64::MAX), ..options.clone() };
+        // No event is that late; so none begins a period.
+        let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
+        let nothing = AnalysisOptions { begin_ns, end_ns, periods: None, ..options.clone() };
         self.ask(session, &nothing, &Progress::default()).err()
     }
 

@@ -74,6 +74,7 @@ fn the_metadata() {
 #[test]
 fn the_compatibility() {
     check("lami count --test-compatibility demo", &expect![[r#""#]]);
+    check("lami count --test-compatibility --period :jobs:begin demo", &expect![[r#""#]]);
     let error = object("lami count --test-compatibility no-such-trace", "error");
     assert_eq!(error["error-code"], 1);
     // There are no threads of a kernel in it.
