@@ -28,6 +28,13 @@ impl Comm {
         Self::of_number(if length < BYTES { all & !(u128::MAX << (8 * length)) } else { all })
     }
 
+    /// The name that stands in a span (first byte, length) of bytes with slack behind them.
+    #[inline]
+    pub(crate) fn of_span(bytes: &[u8], (first, length): (usize, usize)) -> Self {
+        let bytes = bytes.get(first..).and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(Self::default(), |bytes| Self::of_padded(*bytes, length))
+    }
+
     #[inline]
     fn of_number(number: u128) -> Self {
         Self([number as u64, (number >> 64) as u64])

@@ -194,10 +194,7 @@ impl<'a> Event<'a> {
     #[inline]
     pub fn comm(&self, slot: &Slot) -> Comm {
         if let Slot::Column { column, kind: ColumnKind::Text, is_optional: false } = slot {
-            let (first, length) = self.cells.span(*column, self.row);
-            // There is slack behind the bytes.
-            let bytes = self.bytes.get(first..).and_then(|bytes| bytes.first_chunk());
-            return bytes.map_or(Comm::default(), |bytes| Comm::of_padded(*bytes, length));
+            return Comm::of_span(self.bytes, self.cells.span(*column, self.row));
         }
         self.text(slot).map_or(Comm::default(), Comm::new)
     }

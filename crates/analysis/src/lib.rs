@@ -189,6 +189,19 @@ pub trait Analysis: Sync {
     /// An event of the lane; events of a lane come in the order of time.
     fn step(&self, lane: &mut Self::Lane<'_>, event: &Event<'_>, notes: &mut Notes<Self::Note>);
 
+    /// The events of a batch of the lane, with the classes that they are of and the bytes of the window that they were read
+    /// from: the same as [`Analysis::step`] with one after the other, for whoever can do that faster.
+    fn steps(
+        &self,
+        lane: &mut Self::Lane<'_>,
+        (rows, classes, bytes): (&EventRows, &[BoundClass], &[u8]),
+        notes: &mut Notes<Self::Note>,
+    ) {
+        for row in 0..rows.times.len() {
+            self.step(lane, &rows.event(row, classes, bytes), notes);
+        }
+    }
+
     /// A note of lane number `lane`; notes come in the order of time, those of one time in the order of lanes.
     fn note(&self, state: &mut Self::State, lane: usize, time: i64, note: Self::Note);
 

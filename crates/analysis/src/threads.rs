@@ -9,10 +9,16 @@
 //! What is known of one life is a row of the analysis' own. A part of a trace does not see the beginning of lives that
 //! are older; merging joins the two pieces.
 
+mod slots;
+
 use std::hash::{Hash, Hasher};
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
+
+use self::slots::Slots;
+
+pub use self::slots::Slot;
 
 /// A thread's number on its machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -58,7 +64,7 @@ pub trait Life: Default {
 }
 
 /// A life that is not over.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Living<R> {
     /// When it was made, or was seen first in this part.
     pub since: i64,
@@ -68,9 +74,6 @@ pub struct Living<R> {
     pub row: R,
 }
 
-/// Where the lives of a number are kept, for whoever asks again soon.
-pub type Slot = u32;
-
 /// The lives of one number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Lives<R> {
@@ -79,24 +82,29 @@ struct Lives<R> {
     ended: u32,
     /// The next one is known since then at least.
     next_since: i64,
+    /// Which of [`Threads::left`] is the first of them; [`NONE`] if it began in this part, or is not over.
+    left: u32,
     living: Option<Living<R>>,
 }
+
+const NONE: u32 = u32::MAX;
 
 /// Lives in a part of a trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "R: Serialize + serde::de::DeserializeOwned")]
 pub struct Threads<R> {
-    slots: HashMap<ThreadKey, Slot>,
+    slots: Slots,
     lives: Vec<Lives<R>>,
-    /// The first lives of threads, which may have begun before the part and ended in it.
-    left: HashMap<ThreadKey, Living<R>>,
+    /// The first lives of threads, which may have begun before the part and ended in it. Nothing is looked up here: a
+    /// part has one of each number that is used again.
+    left: Vec<Living<R>>,
     /// Lives that are over while a CPU is still thought to run them, with how many were before.
     lingering: HashMap<ThreadId, (u32, R)>,
 }
 
 impl<R> Default for Threads<R> {
     fn default() -> Self {
-        Self { slots: HashMap::default(), lives: Vec::new(), left: HashMap::default(), lingering: HashMap::default() }
+        Self::with_room(0)
     }
 }
 
@@ -108,19 +116,38 @@ impl<R: Life> Lives<R> {
     }
 }
 
+impl<R> Threads<R> {
+    /// Nothing, with room for so many numbers: tables that grow are written several times.
+    #[must_use]
+    pub fn with_room(numbers: usize) -> Self {
+        Self {
+            slots: Slots::default(),
+            lives: Vec::with_capacity(numbers),
+            left: Vec::new(),
+            lingering: HashMap::default(),
+        }
+    }
+
+    /// How many numbers are known.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.lives.len()
+    }
+}
+
 impl<R: Life> Threads<R> {
     /// Where the lives of a number are kept in this part.
     #[inline]
     pub fn slot(&mut self, key: ThreadKey) -> Slot {
         let lives = &mut self.lives;
-        *self.slots.entry(key).or_insert_with(|| {
-            lives.push(Lives { key, ended: 0, next_since: i64::MIN, living: None });
+        self.slots.of(key, || {
+            lives.push(Lives { key, ended: 0, next_since: i64::MIN, left: NONE, living: None });
             (lives.len() - 1) as Slot
         })
     }
 
     fn lives(&self, key: ThreadKey) -> Option<&Lives<R>> {
-        self.slots.get(&key).map(|&slot| &self.lives[slot as usize])
+        self.slots.get(key).map(|slot| &self.lives[slot as usize])
     }
 
     /// The life of a thread that does something now.
@@ -145,7 +172,10 @@ impl<R: Life> Threads<R> {
     /// Lives that are over are forgotten, and what was counted of the others.
     pub fn forget(&mut self, mut forget: impl FnMut(&mut R)) {
         self.left.clear();
-        let living = self.lives.iter_mut().filter_map(|lives| lives.living.as_mut());
+        let living = self.lives.iter_mut().filter_map(|lives| {
+            lives.left = NONE;
+            lives.living.as_mut()
+        });
         let rows = living.map(|living| &mut living.row);
         rows.chain(self.lingering.values_mut().map(|(_, row)| row)).for_each(&mut forget);
     }
@@ -153,10 +183,12 @@ impl<R: Life> Threads<R> {
     /// A life that may be over meanwhile; `None`: it is over, and complete.
     pub fn life(&mut self, id: ThreadId) -> Option<&mut R> {
         let is_it = |living: &&mut Living<R>| living.since == id.since;
-        let lives = self.slots.get(&id.key).map(|&slot| &mut self.lives[slot as usize]);
-        let living = lives.and_then(|lives| lives.living.as_mut()).filter(is_it);
-        if let Some(living) = living.or_else(|| self.left.get_mut(&id.key).filter(is_it)) {
-            return Some(&mut living.row);
+        if let Some(slot) = self.slots.get(id.key) {
+            let lives = &mut self.lives[slot as usize];
+            let left = self.left.get_mut(lives.left as usize).filter(is_it);
+            if let Some(living) = lives.living.as_mut().filter(is_it).or(left) {
+                return Some(&mut living.row);
+            }
         }
         self.lingering.get_mut(&id).map(|(_, row)| row)
     }
@@ -174,8 +206,9 @@ impl<R: Life> Threads<R> {
     /// The first life of a thread, if that may have begun before this part.
     #[must_use]
     pub fn first(&self, key: ThreadKey) -> Option<ThreadId> {
-        let live = || self.lives(key)?.living.as_ref().filter(|living| living.is_left);
-        let first = self.left.get(&key).or_else(live)?;
+        let lives = self.lives(key)?;
+        let live = || lives.living.as_ref().filter(|living| living.is_left);
+        let first = self.left.get(lives.left as usize).or_else(live)?;
         Some(ThreadId { key, since: first.since })
     }
 
@@ -197,7 +230,8 @@ impl<R: Life> Threads<R> {
         lives.next_since = living.since.saturating_add(1);
         let id = ThreadId { key, since: living.since };
         if living.is_left {
-            self.left.insert(key, living);
+            lives.left = self.left.len() as u32;
+            self.left.push(living);
         } else if living.row.is_running() {
             self.lingering.insert(id, (number, living.row));
         } else {
@@ -218,16 +252,16 @@ impl<R: Life> Threads<R> {
         for (id, (number, row)) in right.lingering {
             // Numbers are those of the right part.
             let before = self.lives(id.key).map_or(0, |lives| {
-                let begins = !right.left.contains_key(&id.key);
+                let begins = right.slots.get(id.key).is_none_or(|slot| right.lives[slot as usize].left == NONE);
                 lives.ended + u32::from(begins && lives.living.is_some())
             });
             self.lingering.insert(id, (before + number, row));
         }
         for lives in right.lives {
             let slot = self.slot(lives.key);
-            match right.left.remove(&lives.key) {
+            match right.left.get_mut(lives.left as usize) {
                 Some(piece) => {
-                    self.append(slot, piece);
+                    self.append(slot, std::mem::take(piece));
                     self.end_in(slot, &mut over);
                     self.lives[slot as usize].ended += lives.ended - 1;
                 }
@@ -257,7 +291,10 @@ impl<R: Life> Threads<R> {
     /// All lives that `over` did not take, with how many of the same number were before.
     pub fn numbered(&self) -> impl Iterator<Item = (ThreadId, u32, &R)> {
         let of = |key: &ThreadKey, living: &Living<R>| ThreadId { key: *key, since: living.since };
-        let left = self.left.iter().map(move |(key, living)| (of(key, living), 0, &living.row));
+        let left = self.lives.iter().filter_map(move |lives| {
+            let living = self.left.get(lives.left as usize)?;
+            Some((of(&lives.key, living), 0, &living.row))
+        });
         let live = self.lives.iter().filter_map(move |lives| {
             let living = lives.living.as_ref()?;
             Some((of(&lives.key, living), lives.ended, &living.row))

@@ -198,11 +198,31 @@ impl Cells {
         u64::from_ne_bytes(*cell.expect("rows of the column have 8 bytes each"))
     }
 
+    /// The cells of a column of 8 bytes each, for whoever wants many: those of all rows, and of further ones that mean
+    /// nothing.
+    ///
+    /// # Panics
+    ///
+    /// If the column's cells are narrower.
+    #[must_use]
+    #[inline]
+    pub fn words(&self, column: u16) -> &[[u8; 8]] {
+        let memory = &self.columns[usize::from(column)];
+        assert_eq!(memory.width, 8, "rows of the column have 8 bytes each");
+        memory.bytes.as_chunks().0
+    }
+
     /// A span cell: first and count.
     #[must_use]
     #[inline]
     pub fn span(&self, column: u16, row: usize) -> (usize, usize) {
-        let cell = self.word(column, row).to_ne_bytes();
+        Self::span_of(self.word(column, row).to_ne_bytes())
+    }
+
+    /// What a span cell says: first and count.
+    #[must_use]
+    #[inline]
+    pub fn span_of(cell: [u8; 8]) -> (usize, usize) {
         let half = |at: usize| u32::from_ne_bytes(cell[at..at + 4].try_into().expect("four bytes of eight"));
         (half(0) as usize, half(4) as usize)
     }

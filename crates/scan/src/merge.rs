@@ -63,6 +63,8 @@ pub struct Merger<B> {
     streams: Vec<Queue<B>>,
     /// Rows that an unfinished stream should have queued before a round.
     rows_wanted: usize,
+    /// Rows of a round at most, about.
+    round_rows: usize,
     scratch: Scratch,
 }
 
@@ -98,10 +100,17 @@ impl<B: Keyed> Merger<B> {
     /// A merger of `streams` streams, in the order of their rank.
     #[must_use]
     pub fn new(streams: usize) -> Self {
+        Self::of_rounds(streams, ROUND_ROWS)
+    }
+
+    /// The same with rounds of so many rows at most, about.
+    #[must_use]
+    pub fn of_rounds(streams: usize, round_rows: usize) -> Self {
         let queue = || Queue { batches: VecDeque::new(), next: 0, rows: 0, finished: false };
         Self {
             streams: std::iter::repeat_with(queue).take(streams).collect(),
             rows_wanted: (FIRST_ROUND_ROWS / streams.max(1)).max(1),
+            round_rows,
             scratch: Scratch::default(),
         }
     }
@@ -161,7 +170,7 @@ impl<B: Keyed> Merger<B> {
     /// If an unfinished stream has nothing queued.
     pub fn round(&mut self) -> Option<Round<B>> {
         let horizon = self.horizon();
-        self.rows_wanted = (self.rows_wanted * GROWTH).min((ROUND_ROWS / self.streams.len().max(1)).max(1));
+        self.rows_wanted = (self.rows_wanted * GROWTH).min((self.round_rows / self.streams.len().max(1)).max(1));
         let mut parts = Vec::new();
         for (stream, queue) in self.streams.iter_mut().enumerate() {
             queue.take(stream, horizon, &mut parts);

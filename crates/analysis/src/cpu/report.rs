@@ -2,7 +2,9 @@
 
 use hashbrown::HashMap;
 
-use super::{Cpu, CpuState, Over, Process, Run, State, ThreadRow};
+use super::rows::{Over, Process, ThreadRow};
+use super::sums::{CpuState, Run};
+use super::{Cpu, State};
 use crate::Wishes;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::count::at_least;
@@ -233,14 +235,14 @@ impl Cpu {
             let low = row.run_ns - row.doubt_ns;
             let run = Bounded { value: row.run_ns, low, high: low + whole.holes_ns };
             table.rows.push(vec![
-                Cell::Process { name: row.name(), pid: row.pid.map(i64::from), tid: Some(i64::from(id.key.tid)) },
+                Cell::Process { name: row.name(), pid: row.pid.get().map(i64::from), tid: Some(i64::from(id.key.tid)) },
                 Cell::Count(Bounded::exact(u64::from(row.lives_before))),
                 Cell::Duration(run),
                 Cell::Ratio(share(run, span)),
-                Cell::Count(at_least(row.runs, whole.lost)),
-                Cell::Count(at_least(row.migrations, whole.lost.map(|lost| lost.saturating_mul(2)))),
-                Cell::Count(at_least(row.preemptions, whole.lost)),
-                row.prio.map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))),
+                Cell::Count(at_least(u64::from(row.runs), whole.lost)),
+                Cell::Count(at_least(u64::from(row.migrations), whole.lost.map(|lost| lost.saturating_mul(2)))),
+                Cell::Count(at_least(u64::from(row.preemptions), whole.lost)),
+                row.prio.get().map_or(Cell::Empty, |prio| Cell::Integer(i64::from(prio))),
             ]);
         }
         table

@@ -133,9 +133,7 @@ impl<'a, A: Analysis> Reader<'a, A> {
         let Some(Projected { batch, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
         if let Content::Events(events) = &batch.content {
             let (classes, window) = (&self.prepared.bindings.classes, events.window());
-            for row in 0..rows.times.len() {
-                part.step(lane, &rows.event(row, classes, window.bytes()));
-            }
+            part.steps(lane, (&rows, classes, window.bytes()));
             part.flush(lane);
         }
         self.rows.push(rows);

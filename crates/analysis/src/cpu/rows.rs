@@ -1,0 +1,188 @@
+//! What is known of threads: one life, and all those that are over.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::ranking::Ranking;
+use crate::threads::{Life, ThreadId, ThreadKey};
+use crate::{Comm, Wishes};
+
+/// A number, if there is one, in half the room of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Small(i32);
+
+impl Small {
+    /// No thread, process, priority or CPU is that.
+    const NONE: i32 = i32::MIN;
+
+    #[inline]
+    pub(super) fn of(number: Option<i32>) -> Self {
+        Self(number.unwrap_or(Self::NONE))
+    }
+
+    #[inline]
+    fn of_cpu(cpu: u32) -> Self {
+        Self(cpu.cast_signed())
+    }
+
+    #[inline]
+    pub(super) fn get(self) -> Option<i32> {
+        (self.0 != Self::NONE).then_some(self.0)
+    }
+
+    /// This number, or another one if there is none.
+    #[inline]
+    pub(super) fn or(self, other: Self) -> Self {
+        if self.0 == Self::NONE { other } else { self }
+    }
+
+    /// Both are there, and differ.
+    #[inline]
+    fn differs(self, other: Self) -> bool {
+        self != other && self.0 != Self::NONE && other.0 != Self::NONE
+    }
+}
+
+impl Default for Small {
+    fn default() -> Self {
+        Self(Self::NONE)
+    }
+}
+
+/// What is known of a thread's life. Threads are wherever they are in memory, and are looked at for each switch: half of
+/// the lines is half of what there is to wait for. No trace has four billion runs of one life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ThreadRow {
+    /// How many lives of the same number were before.
+    pub(super) lives_before: u32,
+    /// How many CPUs began to run it, less those that stopped.
+    pub(super) running_on: i32,
+    pub(super) comm: Comm,
+    pub(super) run_ns: u64,
+    /// Of that, in holes.
+    pub(super) doubt_ns: u64,
+    pub(super) runs: u32,
+    pub(super) preemptions: u32,
+    /// Among runs whose beginning was seen.
+    pub(super) migrations: u32,
+    pub(super) pid: Small,
+    pub(super) prio: Small,
+    /// Where the first of these was.
+    pub(super) first_cpu: Small,
+    pub(super) last_cpu: Small,
+}
+
+const _: () = assert!(size_of::<ThreadRow>() <= 72, "switches wait for these");
+
+impl ThreadRow {
+    /// It begins to run on a CPU.
+    #[inline]
+    pub(super) fn begins_on(&mut self, cpu: u32) {
+        let cpu = Small::of_cpu(cpu);
+        self.runs += 1;
+        self.running_on += 1;
+        self.migrations += u32::from(self.last_cpu.differs(cpu));
+        self.first_cpu = self.first_cpu.or(cpu);
+        self.last_cpu = cpu;
+    }
+
+    /// What was counted is forgotten; who it is, and where it runs, is not.
+    pub(super) fn forget(&mut self) {
+        let Self { lives_before, running_on, comm, pid, last_cpu, prio, .. } = *self;
+        *self = Self { lives_before, running_on, comm, pid, last_cpu, prio, first_cpu: last_cpu, ..Self::default() };
+    }
+
+    /// Before anything else that is known of it, it ran on a CPU whose switch to it nobody saw.
+    pub(super) fn was_on(&mut self, cpu: u32) {
+        let cpu = Small::of_cpu(cpu);
+        self.migrations += u32::from(self.first_cpu.differs(cpu));
+        self.first_cpu = cpu;
+    }
+}
+
+impl Life for ThreadRow {
+    fn join(&mut self, later: Self) {
+        self.comm = later.comm.or(self.comm);
+        self.pid = later.pid.or(self.pid);
+        self.run_ns += later.run_ns;
+        self.doubt_ns += later.doubt_ns;
+        self.runs += later.runs;
+        self.preemptions += later.preemptions;
+        self.migrations += later.migrations + u32::from(self.last_cpu.differs(later.first_cpu));
+        self.first_cpu = self.first_cpu.or(later.first_cpu);
+        self.last_cpu = later.last_cpu.or(self.last_cpu);
+        self.prio = later.prio.or(self.prio);
+        self.running_on += later.running_on;
+    }
+
+    fn is_running(&self) -> bool {
+        self.running_on > 0
+    }
+
+    fn number(&mut self, lives_before: u32) {
+        self.lives_before = lives_before;
+    }
+}
+
+/// Lives that are over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Over {
+    /// Those that may be shown.
+    pub(super) rows: Ranking<(ThreadId, ThreadRow)>,
+    /// All of them, by machine and process.
+    pub(super) processes: HashMap<(u16, Option<i32>), Process>,
+}
+
+/// Lives of one process.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Process {
+    pub(super) threads: u64,
+    pub(super) runs: u64,
+    pub(super) run_ns: u64,
+    pub(super) doubt_ns: u64,
+    /// Its first thread's: since when that lived, and its name.
+    pub(super) name: Option<(i64, Comm)>,
+}
+
+impl Over {
+    pub(super) fn new(wishes: &Wishes) -> Self {
+        Self { rows: Ranking::new(wishes.top), processes: HashMap::default() }
+    }
+
+    /// Takes a life that is over.
+    pub(super) fn take(&mut self, wishes: &Wishes, id: ThreadId, row: ThreadRow) {
+        let has_run = row.runs > 0 || row.run_ns > 0;
+        if has_run || row.pid.get() == Some(id.key.tid) {
+            self.processes.entry((id.key.host, row.pid.get())).or_default().add(id, &row, has_run);
+        }
+        if has_run && row.is_wanted(wishes, id) {
+            self.rows.push(row.run_ns, || (id, row));
+        }
+    }
+
+    /// Adds what follows; `lives_before` says how many lives of a thread were before.
+    pub(super) fn merge(&mut self, right: Self, lives_before: impl Fn(ThreadKey) -> u32) {
+        self.rows.merge_changed(right.rows, |(id, row)| row.lives_before += lives_before(id.key));
+        for (key, process) in right.processes {
+            self.processes.entry(key).or_default().join(&process);
+        }
+    }
+}
+
+impl Process {
+    /// Adds a life, or only its name if it has not run.
+    fn add(&mut self, id: ThreadId, row: &ThreadRow, has_run: bool) {
+        let is_first = row.pid.get() == Some(id.key.tid) && !row.comm.is_empty();
+        let name = is_first.then_some((id.since, row.comm));
+        let (runs, run_ns, doubt_ns) = (u64::from(row.runs), row.run_ns, row.doubt_ns);
+        self.join(&Self { threads: u64::from(has_run), runs, run_ns, doubt_ns, name });
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.threads += other.threads;
+        self.runs += other.runs;
+        self.run_ns += other.run_ns;
+        self.doubt_ns += other.doubt_ns;
+        self.name = self.name.max(other.name);
+    }
+}
