@@ -10,7 +10,7 @@ median over the rounds. It goes to bench/results/analyses-MACHINE-DATE.md.
     efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round, k400 and k1400
     k1400        wall time on two cores, and the memory that is resident beyond that of `kymo count`
     state        wall time of `kymo state` at an instant of k1400 with an empty cache, and at another one after that; MiB kept
-    many cores   simulated: what parts took that one thread read and merged, given to N workers (simulate.py)
+    many cores   simulated: one thread does what N would do, in their order (simulate.py)
     peer         babeltrace2 only reading k400: its sink.utils.dummy, once, because it takes so long
 """
 
@@ -105,14 +105,13 @@ def simulated(kymo, analysis, trace):
         efficiencies = []
         for _ in range(REHEARSALS):
             words = [*command(kymo, analysis, 1, trace), "--rehearse", str(cores)]
-            reads, merges, rest = simulate.rehearse(words)
-            efficiencies.append(alone / (rest + simulate.seconds(reads, merges, cores)) / cores)
+            efficiencies.append(alone / sum(simulate.rehearse(words)) / cores)
         yield statistics.median(efficiencies)
 
 
 def table_of_cores(kymo, analyses, trace, medians):
     """What many cores would be worth, beside what two are."""
-    yield f"Parallel efficiency of N cores on {pathlib.Path(trace).name}, **simulated** from recorded times of parts and merges;"
+    yield f"Parallel efficiency of N cores on {pathlib.Path(trace).name}, **simulated**: one thread did what they would;"
     yield "what cores have in common, as memory, is not simulated. Two cores are measured too, on k400."
     yield ""
     yield "| analysis | " + " | ".join(map(str, CORES)) + " | 2, measured |"

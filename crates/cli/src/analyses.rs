@@ -155,8 +155,9 @@ pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisAr
     let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
     let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
-    for Took { work, part, time } in progress.took() {
-        eprintln!("{} {part} {}", if work == Work::Read { "read" } else { "merge" }, time.as_nanos());
+    for Took { work, thread, begin, time } in progress.took() {
+        let work = if work == Work::Read { "read" } else { "merge" };
+        eprintln!("{work} {thread} {} {}", begin.as_nanos(), time.as_nanos());
     }
     match asked {
         Ok((answer, report)) => {

@@ -18,13 +18,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of an analysis that one thread is to read in the parts that so many would get: see [`Progress::took`].
+    /// Of an analysis of which one thread is to do what so many would: see [`Progress::took`].
     #[must_use]
     pub fn rehearsing(threads: usize) -> Self {
         Self { rehearsal: Some(Rehearsal::new(threads.max(1))), ..Self::default() }
     }
 
-    /// What reading and merging took, part by part, if that is rehearsed.
+    /// What each thread would have done, in the order of time, if that is rehearsed.
     #[must_use]
     pub fn took(&self) -> Vec<Took> {
         self.rehearsal.as_ref().map(Rehearsal::took).unwrap_or_default()

@@ -1,21 +1,22 @@
-//! What the parts of an analysis cost, read on one thread as several would get them: whoever has few cores works out from it
-//! how long many would take.
+//! What several threads would do for an analysis, done by one: whoever has few cores learns how long many would take.
 //!
 //! ```text
-//! parts as for 16 threads   ├─ read 0 ─┤├ merge 0 ┤├─ read 1 ─┤├ merge 1 ┤ ...      on one thread: nothing waits
+//! thread 0   ├─ read ─┤ merge ├─ read ─┤          what each piece of work takes is measured; when it would begin follows
+//! thread 1   ├─── read ───┤├─ read ─┤ merge       from that, and so does what is there to be done next
+//! done by one, in the order of the beginnings
 //! ```
 //!
-//! Working it out is somebody else's duty: `bench/simulate.py`.
+//! That threads wait for each other at the desk, and share caches and memory, is not rehearsed.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// What was done with a part.
+/// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// It was read.
+    /// A part was read.
     Read,
-    /// Its state was merged with those before.
+    /// States of neighbours were merged.
     Merge,
 }
 
@@ -24,13 +25,15 @@ pub enum Work {
 pub struct Took {
     /// What was done.
     pub work: Work,
-    /// The number of the part.
-    pub part: u64,
-    /// How long that took.
+    /// Which thread would have done it.
+    pub thread: usize,
+    /// When it would have begun, since all threads began.
+    pub begin: Duration,
+    /// How long it took.
     pub time: Duration,
 }
 
-/// How many threads are rehearsed, and what their parts took.
+/// How many threads are rehearsed, and what they do.
 #[derive(Debug)]
 pub(crate) struct Rehearsal {
     pub(crate) threads: usize,
@@ -42,9 +45,8 @@ impl Rehearsal {
         Self { threads, took: Mutex::default() }
     }
 
-    /// Something was done, and began then.
-    pub(crate) fn add(&self, work: Work, part: u64, begun: Instant) {
-        let took = Took { work, part, time: begun.elapsed() };
+    /// Something was done.
+    pub(crate) fn add(&self, took: Took) {
         self.took.lock().unwrap_or_else(PoisonError::into_inner).push(took);
     }
 

@@ -248,7 +248,8 @@ pub(crate) struct FaceArguments {
     /// Does not show how far it is
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Reads on one thread the parts that so many would get, and says on standard error what each took, in nanoseconds
+    /// Does on one thread what so many would do, and says on standard error what: read or merge, by which thread, when it
+    /// would begin and how long it took, in nanoseconds
     #[arg(long, value_name = "THREADS", hide = true)]
     pub(crate) rehearse: Option<usize>,
 }

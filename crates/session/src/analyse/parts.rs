@@ -1,30 +1,32 @@
-//! Gives parts of the trace to threads, and merges what they found from left to right.
+//! Gives parts of the trace to threads, and merges what they found about neighbours.
 //!
 //! ```text
-//! thread 0   ├── part 0 ──┤├─ part 3 ─┤├ 5 ┤        parts become shorter, so that all threads end together
-//! thread 1   ├─── part 1 ────┤├ part 2 ┤├ 4 ┤
-//! merged        0            0 1   2 3    4 5       by whichever thread comes when the next one is there
+//! thread 0   ├── part 0 ──┤├─ part 3 ─┤ 01+2 ├ 6 ┤ 0123+45     parts become shorter, so that all threads end together
+//! thread 1   ├─── part 1 ────┤ 0+1 ├ part 4 ┤├ 7 ┤             what lies side by side is merged by whichever
+//! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use kymo_analysis::{Analysis, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
 
-use super::part::{Fault, PartRead, Reader, Strays};
+use super::part::{Fault, PartRead, Reader};
 use super::prepare::Prepared;
 use crate::open::{Doubts, Session};
 use crate::progress::Progress;
-use crate::rehearsal::{Rehearsal, Work};
+use crate::rehearsal::{Rehearsal, Took, Work};
 
-/// Bytes of a part at least, about: less is not worth a merge.
+/// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
+/// long: the half of these before it are passed over again.
 const PART_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
 
-/// How many parts were merged.
+/// How many parts were read and merged.
 #[cfg(test)]
 pub(super) static MERGED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
@@ -81,33 +83,33 @@ fn read_parts<A: Analysis>(
 ) -> Result<Read<A::State>, Unsliceable> {
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
-    let rehearsed = rehearsal.map(|rehearsal| rehearsal.threads);
-    let threads = if rehearsed.is_some() { 1 } else { session.threads };
+    let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
     let desk = Mutex::new(Desk {
-        parts: Parts::new(session, prepared, analysis.shape(), rehearsed.unwrap_or(threads))?,
+        parts: Parts::new(session, prepared, analysis.shape(), threads)?,
         next: 0,
         done: BTreeMap::new(),
-        merged: None,
-        is_merging: false,
-        merged_parts: 0,
         is_unsliceable: false,
         doubts: BTreeMap::new(),
         left_out: BTreeMap::new(),
     });
     prepared.expect(session, progress);
-    std::thread::scope(|scope| {
-        let serve = || serve(&desk, Reader::new(session, prepared, analysis, progress), analysis, rehearsal);
-        for _ in 1..threads {
-            scope.spawn(serve);
-        }
-        serve();
-    });
+    let worker = || Worker { reader: Reader::new(session, prepared, analysis, progress), analysis };
+    match rehearsal {
+        Some(rehearsal) => rehearse(&desk, worker, rehearsal),
+        None => std::thread::scope(|scope| {
+            let serve = || worker().serve(&desk);
+            for _ in 1..threads {
+                scope.spawn(serve);
+            }
+            serve();
+        }),
+    }
     let desk = desk.into_inner().expect("no thread panics while it holds the desk");
     #[cfg(test)]
-    MERGED.fetch_add(desk.merged_parts, std::sync::atomic::Ordering::Relaxed);
-    match desk.merged {
-        Some(state) if !desk.is_unsliceable => {
-            Ok(Read { state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
+    MERGED.fetch_add(desk.next, std::sync::atomic::Ordering::Relaxed);
+    match desk.done.into_values().next() {
+        Some(run) if !desk.is_unsliceable => {
+            Ok(Read { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
         }
         _ => Err(Unsliceable),
     }
@@ -118,87 +120,127 @@ struct Desk<S> {
     parts: Parts,
     /// Number of the next part.
     next: u64,
-    /// States of parts that wait for those before.
-    done: BTreeMap<u64, S>,
-    /// The state behind the first parts, unless somebody merges.
-    merged: Option<S>,
-    is_merging: bool,
-    merged_parts: u64,
+    /// What is known of parts that nobody works on, by the first of those that follow each other.
+    done: BTreeMap<u64, Run<S>>,
     is_unsliceable: bool,
     doubts: BTreeMap<usize, Doubts>,
     left_out: BTreeMap<usize, u64>,
 }
 
+/// What is known of parts that follow each other.
+struct Run<S> {
+    /// Number of the part behind them.
+    end: u64,
+    state: S,
+}
+
+/// What a thread does next.
+enum Job<S> {
+    /// Reads a part.
+    Read(u64, Slice),
+    /// Merges two neighbours, of which the first one begins with this part.
+    Merge(u64, Run<S>, Run<S>),
+}
+
+/// What came of it: the number of the first part, and what is known then; nothing, if a packet strays.
+type Done<S> = Option<(u64, Run<S>)>;
+
 fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
-/// A thread's life.
-fn serve<A: Analysis>(
-    desk: &Mutex<Desk<A::State>>,
-    mut reader: Reader<'_, A>,
-    analysis: &A,
-    rehearsal: Option<&Rehearsal>,
-) {
-    loop {
-        let Some((number, slice)) = lock(desk).give() else { break };
-        let begun = Instant::now();
-        let read = reader.read(&slice, number == 0, true);
-        if let Some(rehearsal) = rehearsal {
-            rehearsal.add(Work::Read, number, begun);
-        }
-        match read {
-            Ok(PartRead { state, .. }) => {
-                lock(desk).done.insert(number, state);
-                merge(desk, analysis, rehearsal);
-            }
-            Err(Strays) => lock(desk).is_unsliceable = true,
-        }
-    }
-    let Desk { doubts, left_out, .. } = &mut *lock(desk);
-    reader.doubt(doubts, left_out);
+/// Works for a desk.
+struct Worker<'a, A> {
+    reader: Reader<'a, A>,
+    analysis: &'a A,
 }
 
-/// Merges what can be merged, unless somebody does.
-fn merge<A: Analysis>(desk: &Mutex<Desk<A::State>>, analysis: &A, rehearsal: Option<&Rehearsal>) {
-    let mut held = lock(desk);
-    if held.is_merging {
-        return;
-    }
-    held.is_merging = true;
-    loop {
-        let number = held.merged_parts;
-        let Some(right) = held.done.remove(&number) else { break };
-        let left = held.merged.take();
-        drop(held);
-        let begun = Instant::now();
-        let merged = match left {
-            Some(mut left) => {
-                analysis.merge(&mut left, right);
-                left
-            }
-            None => right,
-        };
-        if let Some(rehearsal) = rehearsal {
-            rehearsal.add(Work::Merge, number, begun);
+impl<A: Analysis> Worker<'_, A> {
+    /// A thread's life.
+    fn serve(mut self, desk: &Mutex<Desk<A::State>>) {
+        let mut job = lock(desk).job();
+        while let Some(now) = job {
+            let done = self.work(now);
+            let mut held = lock(desk);
+            held.put(done);
+            job = held.job();
         }
-        held = lock(desk);
-        held.merged = Some(merged);
-        held.merged_parts += 1;
+        self.leave(desk);
     }
-    held.is_merging = false;
+
+    fn work(&mut self, job: Job<A::State>) -> Done<A::State> {
+        match job {
+            Job::Read(number, slice) => {
+                let PartRead { state, .. } = self.reader.read(&slice, number == 0, true).ok()?;
+                Some((number, Run { end: number + 1, state }))
+            }
+            Job::Merge(first, mut left, right) => {
+                self.analysis.merge(&mut left.state, right.state);
+                Some((first, Run { end: right.end, state: left.state }))
+            }
+        }
+    }
+
+    fn leave(&self, desk: &Mutex<Desk<A::State>>) {
+        let Desk { doubts, left_out, .. } = &mut *lock(desk);
+        self.reader.doubt(doubts, left_out);
+    }
+}
+
+/// Does on one thread what several would do, in that order: each time the work of the thread that would be free first. What
+/// it took is when that thread is free again.
+fn rehearse<'a, A: Analysis + 'a>(
+    desk: &Mutex<Desk<A::State>>,
+    worker: impl Fn() -> Worker<'a, A>,
+    rehearsal: &Rehearsal,
+) {
+    let mut workers: Vec<Option<Worker<'_, A>>> = (0..rehearsal.threads).map(|_| None).collect();
+    let mut done: Vec<Option<Done<A::State>>> = (0..rehearsal.threads).map(|_| None).collect();
+    let mut free: BinaryHeap<Reverse<(Duration, usize)>> =
+        (0..rehearsal.threads).map(|worker| Reverse((Duration::ZERO, worker))).collect();
+    while let Some(Reverse((now, number))) = free.pop() {
+        if let Some(done) = done[number].take() {
+            lock(desk).put(done);
+        }
+        let Some(job) = lock(desk).job() else { continue };
+        let work = if matches!(job, Job::Read(..)) { Work::Read } else { Work::Merge };
+        let begun = Instant::now();
+        // Each thread makes its own, with memory that nobody wrote to.
+        done[number] = Some(workers[number].get_or_insert_with(&worker).work(job));
+        let time = begun.elapsed();
+        rehearsal.add(Took { work, thread: number, begin: now, time });
+        free.push(Reverse((now + time, number)));
+    }
+    workers.iter().flatten().for_each(|worker| worker.leave(desk));
 }
 
 impl<S> Desk<S> {
-    fn give(&mut self) -> Option<(u64, Slice)> {
+    /// Work that was done.
+    fn put(&mut self, done: Done<S>) {
+        match done {
+            Some((first, run)) => {
+                self.done.insert(first, run);
+            }
+            None => self.is_unsliceable = true,
+        }
+    }
+
+    /// What is to be done: neighbours are merged as soon as there are any, so that few states wait. Those at the front go
+    /// first: what is settled there needs no more memory.
+    fn job(&mut self) -> Option<Job<S>> {
         if self.is_unsliceable {
             return None;
+        }
+        let neighbours = self.done.iter().zip(self.done.keys().skip(1)).find(|((_, run), next)| run.end == **next);
+        if let Some(((&first, _), &next)) = neighbours {
+            return Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?));
         }
         match self.parts.next_part() {
             Ok(part) => {
                 let number = self.next;
+                let slice = part?;
                 self.next += 1;
-                part.map(|slice| (number, slice))
+                Some(Job::Read(number, slice))
             }
             Err(Unsliceable) => {
                 self.is_unsliceable = true;
@@ -243,6 +285,11 @@ impl Parts {
         for group in groups {
             // What is left of all lanes says how long parts are.
             let most = session.slice_bytes.unwrap_or(PART_BYTES_MAX);
+            let of_packets: u64 = group.iter().map(|stream| packet_bytes(streams[*stream].1)).sum();
+            let least = match session.slice_bytes {
+                None if group.len() > 1 => least.max(of_packets.min(total / (2 * readers))),
+                _ => least,
+            };
             let lengths = Lengths { all: total - behind, least, most, readers };
             behind += group.iter().map(bytes).sum::<u64>();
             let wanted = |number: usize| match group.contains(&number) {
@@ -287,11 +334,13 @@ impl Parts {
     }
 }
 
-/// Bytes of packets, about: they resemble each other.
+/// Bytes of packets. Each is asked: the last one is often a small one, and with a total that is too low the second half of
+/// the trace would be cut into the smallest parts.
 fn bytes(stream: &DataStream, wanted: &std::ops::Range<usize>) -> u64 {
-    if wanted.is_empty() {
-        return 0;
-    }
-    let (first, last) = (stream.packets.get(wanted.start), stream.packets.get(wanted.end - 1));
-    (first.total_bits + last.total_bits) / 2 / 8 * wanted.len() as u64
+    stream.packets.range(wanted.clone()).map(|packet| packet.total_bits / 8).sum()
+}
+
+/// Bytes of a packet, about.
+fn packet_bytes(stream: &DataStream) -> u64 {
+    stream.packets.first().map_or(0, |packet| packet.total_bits / 8)
 }

@@ -11,7 +11,7 @@ use kymo_analysis::Answer;
 use kymo_analysis::testing::Random;
 
 use super::{AnalysisKind, PairsQuestion};
-use crate::{AnalysisOptions, OpenOptions, Progress, Session};
+use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, Work};
 
 /// Every analysis that needs no more than a trace.
 fn kinds() -> Vec<AnalysisKind> {
@@ -81,6 +81,25 @@ fn check(path: &Path, cuts: &[(usize, u64)]) -> usize {
 fn the_demo_says_the_same_however_it_is_cut() {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
     assert!(check(&demo, &[(1, 4096), (3, 4096), (3, 20_000), (2, 1 << 20)]) >= 3);
+}
+
+/// A rehearsal of several threads gives their answer, and no thread does two things at a time.
+#[test]
+fn a_rehearsal_says_the_same() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
+    let whole = asked(&demo, &AnalysisKind::Count, 1, None);
+    let mut session = Session::open(&[demo], &OpenOptions { threads: 1, ..OpenOptions::default() }).unwrap();
+    session.slice_bytes = Some(4096);
+    let progress = Progress::rehearsing(3);
+    let asked = session.ask(&AnalysisKind::Count, &AnalysisOptions::default(), &progress);
+    assert_eq!(asked.ok().map(|analysed| analysed.answer), whole);
+    let took = progress.took();
+    for thread in 0..3 {
+        let its: Vec<&Took> = took.iter().filter(|took| took.thread == thread).collect();
+        assert!(!its.is_empty() && its.windows(2).all(|pair| pair[0].begin + pair[0].time <= pair[1].begin), "{its:?}");
+    }
+    let reads = took.iter().filter(|took| took.work == Work::Read).count();
+    assert!(reads > 3 && took.len() == 2 * reads - 1, "{reads} of {}", took.len());
 }
 
 /// Every trace that can be read, also those whose packets have no times or cannot all be read.
