@@ -7,6 +7,7 @@
 
 use std::io;
 
+use jiff::tz::TimeZone;
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, Progress, Report,
     Session, Took, Work, Zone,
@@ -140,8 +141,19 @@ pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
 /// Rows of a table where people read them, if they do not say.
 pub(crate) const TOP: usize = 10;
 
-/// Asks an analysis and shows its answer: what `kymo cpu TRACE` does.
-pub(crate) fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+/// Opens traces, asks an analysis and shows its answer: what `kymo cpu TRACE` does.
+pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+    // Finding out about the local time takes a millisecond, which would be waited for at the end.
+    std::thread::spawn(TimeZone::system);
+    let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
+    let outcome = run(analysis, &session, arguments);
+    // The process ends now: giving everything back bit by bit would take another millisecond.
+    std::mem::forget(session);
+    outcome
+}
+
+/// Asks an analysis and shows its answer.
+fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
     let (span, wanted, face) = (&arguments.span, &arguments.wanted, &arguments.face);
     let misunderstanding = || wanted.misunderstanding(analysis.name, &analysis.kind.understood());
     if let Some(contradiction) = wanted.contradiction().or_else(misunderstanding) {
@@ -189,10 +201,7 @@ pub(crate) fn run_named(arguments: &NamedAnalysisArguments) -> io::Result<Outcom
             &own
         }
     };
-    match crate::open(&arguments.told.common, 0) {
-        Some(session) => run(analysis, &session, &arguments.told),
-        None => Ok(Outcome::Incomplete),
-    }
+    open_and_run(analysis, &arguments.told)
 }
 
 /// The analysis that a file declares.

@@ -147,10 +147,7 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
 }
 
 fn analyse(name: &str, arguments: &AnalysisArguments) -> io::Result<Outcome> {
-    match open(&arguments.common, 0) {
-        Some(session) => analyses::run(analyses::known(name), &session, arguments),
-        None => Ok(Outcome::Incomplete),
-    }
+    analyses::open_and_run(analyses::known(name), arguments)
 }
 
 /// Writes the manual page of a command, or of all.

@@ -7,13 +7,11 @@ use kymo_decode::Compile;
 use kymo_decode::filter::StreamFilter;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
-use kymo_scan::{
-    Cursor, CursorSetup, DataStream, KeyMaker, KnownPackets, NothingKnown, OpenError, StreamFault, Trace, TraceOptions,
-};
+use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
 use kymo_source::{BufferPool, Finder};
 use kymo_units::Uuid;
 
-use crate::cache::PacketCache;
+use crate::cache::{PacketCache, Recalled};
 use crate::report::{Problem, Report};
 use kymo_analysis::glob;
 
@@ -107,17 +105,23 @@ impl Session {
         let mut traces = Vec::new();
         let mut finder = Finder::default();
         let cache = options.cache.clone().map(PacketCache::new);
-        let known: &dyn KnownPackets = match &cache {
-            Some(cache) => cache,
-            None => &NothingKnown,
-        };
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut failures = Vec::new();
         let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
         for path in paths {
             let found = finder.find(path).map_err(|error| failures.push(OpenFailure::Source(error)));
             for folder in found.into_iter().flatten() {
                 let path = folder.path().to_owned();
-                match Trace::open(folder, trace_options, known) {
+                let opened = match &cache {
+                    Some(cache) if threads > 1 => std::thread::scope(|scope| {
+                        let recalled = Recalled::new(cache, folder.clone(), |look| drop(scope.spawn(look)));
+                        Trace::open(folder, trace_options, &recalled)
+                    }),
+                    Some(cache) => Trace::open(folder, trace_options, cache),
+                    None => Trace::open(folder, trace_options, &NothingKnown),
+                };
+                match opened {
                     Ok(trace) => traces.push(Arc::new(trace)),
                     Err(error) => failures.push(OpenFailure::Trace { path, error }),
                 }
@@ -127,8 +131,6 @@ impl Session {
             return Err(failures.swap_remove(0));
         }
         traces.sort_by_key(|trace| trace.class.uuid);
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut opened = opening_report(&traces);
         opened.unreadable.extend(failures.iter().map(OpenFailure::problem));
         opened.unreadable.extend(
@@ -312,8 +314,10 @@ impl Doubts {
     }
 }
 
-/// Memory for reading, shared among the streams.
-const READ_BYTES: usize = 8 << 20;
+/// Memory for reading, shared among the streams: what is read at a time should still be near when it is looked at, together
+/// with what is found in it. On k400, 128 KiB for each of 8 streams instead of 256 makes `kymo cpu` 3 % faster and takes 1000
+/// page faults less; 64 KiB are no faster.
+const READ_BYTES: usize = 1 << 20;
 
 fn chunk_bytes(streams: usize) -> usize {
     (READ_BYTES / streams.max(1)).clamp(4 << 10, 256 << 10)
