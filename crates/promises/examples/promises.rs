@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode,
-//!                                 written, filtering
+//!                                 written, filtering, fields
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use kymo_promises::index::Indexed;
 use kymo_promises::random::Random;
-use kymo_promises::{bytecode, filtering, filters, metadata, native, packets, programs, starts, written};
+use kymo_promises::{bytecode, fields, filtering, filters, metadata, native, packets, programs, starts, written};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         },
         [
             target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"
-            | "filtering"),
+            | "filtering" | "fields"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering SECONDS [SEED]\n\
+        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering|fields SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)
@@ -76,7 +76,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         "index" => indexed.seeds().to_vec(),
         _ => starts::packets(),
     };
-    let (begin, first) = (Instant::now(), seed);
+    let (begin, first, mut values) = (Instant::now(), seed, 0);
     while begin.elapsed() < time {
         let mut random = Random::new(seed);
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match target {
@@ -92,6 +92,11 @@ fn run(target: &str, time: Duration, mut seed: u64) {
                 let (trace, packet, _) = packets::split(&data);
                 let _ = filtering::hold(&Arc::new(trace), packet, &mut random);
             }
+            "fields" => {
+                let data = starts::packet(&mut random);
+                let (trace, packet, _) = packets::split(&data);
+                values += fields::hold(&Arc::new(trace), packet, &mut random).1;
+            }
             "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
             "written" => {
@@ -104,4 +109,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         seed += 1;
     }
     println!("{target}: {} inputs from seed {first} in {} s", seed - first, time.as_secs());
+    if target == "fields" {
+        println!("{values} values were there, and the same");
+    }
 }
