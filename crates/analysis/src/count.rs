@@ -153,6 +153,11 @@ impl Analysis for Count {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        let is_whole = |counts: &Vec<u64>| counts.is_empty() || counts.len() == self.names.len();
+        state.counts.len() == self.lanes.len() && state.counts.iter().all(is_whole)
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let lost = lost_of(&self.lanes);
         let columns = vec![Column::of("count", "Count", "events"), Column::of("lost", "Lost", "events")];

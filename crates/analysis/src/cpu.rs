@@ -186,6 +186,11 @@ impl Analysis for Cpu {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        let lanes = self.lanes.len();
+        state.cpus.len() == lanes && state.running.len() == lanes && state.threads.fits()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

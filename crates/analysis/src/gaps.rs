@@ -198,6 +198,10 @@ impl Analysis for Gaps {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.lanes.len() == self.lanes.len() && state.busy.fits()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let columns = vec![
             Column::new("stream", "Stream", Class::Text),

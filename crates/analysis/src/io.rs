@@ -403,6 +403,10 @@ impl Analysis for Io {
         }
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.calls.lanes() == self.settings.lanes.len()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

@@ -345,6 +345,10 @@ impl Analysis for Irq {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.lanes.len() == self.lanes.len()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

@@ -222,6 +222,12 @@ pub trait Analysis: Sync {
         false
     }
 
+    /// Whether a state has the places that merging and finishing rely on: a lane for each of this analysis' lanes, numbers
+    /// that point into its tables. States from elsewhere are asked that before anything else; by default they have none.
+    fn fits(&self, _state: &Self::State) -> bool {
+        true
+    }
+
     /// The answer so far.
     ///
     /// # Errors

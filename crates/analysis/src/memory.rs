@@ -490,6 +490,10 @@ impl Analysis for Memory {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.cpus.len() == self.lanes.len() && state.threads.fits() && state.course.fits(&self.periods)
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

@@ -273,6 +273,10 @@ impl Analysis for Rates {
         left.course.merge(right.course);
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.course.fits(&self.periods)
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let course = &state.course;
         let span = self.periods.span(course);

@@ -186,6 +186,10 @@ impl Analysis for Sched {
         true
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.cpus.len() == self.lanes.len() && state.running.len() == self.lanes.len()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

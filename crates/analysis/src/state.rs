@@ -7,7 +7,8 @@
 //!
 //! A state is only understood by the analysis that made it, of the same lanes and classes of events, asked the same. What
 //! is damaged is refused before it is looked at, as numbers that no state has would be counted on with. The checksum is no
-//! signature: whoever wants to can make bytes that pass. Take states from those alone whom you trust with the answer.
+//! signature: whoever wants to can make bytes that pass. Take states from those alone whom you trust with the answer. What
+//! does not fit the lanes and tables of the analysis is refused.
 
 #[cfg(test)]
 mod tests;
@@ -51,6 +52,12 @@ pub enum StateError {
         found: u64,
         /// What they should say.
         expected: u64,
+    },
+    /// They hold what no state of these lanes has.
+    #[error("the state of `{name}` does not fit the lanes and classes that it is of")]
+    Unfit {
+        /// The analysis.
+        name: &'static str,
     },
     /// They end too early, or hold what no state has.
     #[error("the state of `{name}` is damaged: {error}")]
@@ -118,7 +125,7 @@ pub fn decode<A: Analysis>(analysis: &A, setup: &Setup<'_>, bytes: &[u8]) -> Res
     if !rest.is_empty() {
         return Err(StateError::Damaged { name, error: postcard::Error::DeserializeBadEncoding });
     }
-    Ok(state)
+    if analysis.fits(&state) { Ok(state) } else { Err(StateError::Unfit { name }) }
 }
 
 /// Tells apart what states depend on: they name lanes and classes by their place, and have bins that were asked for.

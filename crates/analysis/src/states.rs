@@ -548,6 +548,10 @@ impl Analysis for States {
         state.attributes.anchor(&mut state.runs);
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.cpus.len() == self.lanes.len()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let (runs, texts) = self.into_runs(state.clone());
         report::history(&runs, &texts)

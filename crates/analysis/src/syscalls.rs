@@ -211,6 +211,10 @@ impl Analysis for Syscalls {
         state.totals.add(&self.limits, known, &bases);
     }
 
+    fn fits(&self, state: &State) -> bool {
+        state.calls.lanes() == self.settings.lanes.len()
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

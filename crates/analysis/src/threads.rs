@@ -146,6 +146,13 @@ impl<R: Life> Threads<R> {
         })
     }
 
+    /// Whether each number is kept where it is said to be.
+    #[must_use]
+    pub fn fits(&self) -> bool {
+        let is_kept = |(at, lives): (usize, &Lives<R>)| self.slots.get(lives.key) == Some(at as Slot);
+        self.lives.iter().enumerate().all(is_kept) && self.slots.all().count() == self.lives.len()
+    }
+
     fn lives(&self, key: ThreadKey) -> Option<&Lives<R>> {
         self.slots.get(key).map(|slot| &self.lives[slot as usize])
     }

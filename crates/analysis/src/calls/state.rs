@@ -273,6 +273,12 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         Self { cpus, slots: HashMap::default(), lives: Vec::new(), is_anchored: false }
     }
 
+    /// Of how many lanes it is.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.cpus.len()
+    }
+
     /// Where the lives of a thread are.
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> usize {

@@ -241,6 +241,18 @@ impl Analysis for Declared {
         }
     }
 
+    fn fits(&self, state: &State) -> bool {
+        let is_alike = |(state, (_, kind)): (&ItemState, &(String, Kind))| {
+            matches!(
+                (state, kind),
+                (ItemState::Pairs(_), Kind::Pairs(_))
+                    | (ItemState::States(_), Kind::States)
+                    | (ItemState::Counter(_), Kind::Counter)
+            )
+        };
+        state.items.len() == self.items.len() && state.items.iter().zip(&self.items).all(is_alike)
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         let frame = self.frame();
         let mut tables = Vec::new();

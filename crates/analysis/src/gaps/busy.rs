@@ -36,6 +36,11 @@ impl Busy {
         (first >> self.shift).abs_diff(last >> self.shift) >= SPANS_MAX
     }
 
+    /// Whether there can be such spans.
+    pub(super) fn fits(&self) -> bool {
+        self.shift <= SHIFT_MAX && self.spans.len() as u64 <= SPANS_MAX
+    }
+
     /// From when to when the span of a time is.
     pub(super) fn span(&self, time: i64) -> (i64, i64) {
         let begin = time >> self.shift << self.shift;

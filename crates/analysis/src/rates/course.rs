@@ -122,6 +122,13 @@ impl Course {
         self.keep_within_bounds();
     }
 
+    /// Whether it can be a course of these periods.
+    #[must_use]
+    pub fn fits(&self, periods: &Periods) -> bool {
+        let is_small = self.counts.len() <= COUNTS_MAX && self.periods() <= self.most;
+        self.most == periods.most && self.doublings <= DOUBLINGS_MAX && is_small
+    }
+
     /// All counts, by period, then by series.
     pub fn counts(&self) -> impl Iterator<Item = ((i64, u64), &u64)> {
         self.counts.iter().map(|(place, count)| (*place, count))

@@ -68,7 +68,8 @@ impl Slots {
         self.pages[page].get_or_insert_with(|| Box::new([NONE; PAGE]))[at] = slot;
     }
 
-    fn all(&self) -> impl Iterator<Item = (ThreadKey, Slot)> {
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (ThreadKey, Slot)> {
         let of_page = |(number, page): (usize, &Option<Box<Page>>)| {
             let slots = page.iter().flat_map(|page| page.iter().copied()).collect::<Vec<Slot>>();
             let key = move |at: usize| ThreadKey { host: 0, tid: (number * PAGE + at) as i32 };
