@@ -238,7 +238,8 @@ impl Cpu {
                 Cell::Process { name: row.name(), pid: row.pid.get().map(i64::from), tid: Some(i64::from(id.key.tid)) },
                 Cell::Count(Bounded::exact(u64::from(row.lives_before))),
                 Cell::Duration(run),
-                Cell::Ratio(share(run, span)),
+                // A thread runs on one CPU at a time, a process on several.
+                Cell::Ratio(share(Bounded { high: run.high.min(span), ..run }, span)),
                 Cell::Count(at_least(u64::from(row.runs), whole.lost)),
                 Cell::Count(at_least(u64::from(row.migrations), whole.lost.map(|lost| lost.saturating_mul(2)))),
                 Cell::Count(at_least(u64::from(row.preemptions), whole.lost)),
@@ -335,7 +336,7 @@ impl ThreadRow {
 
 fn share(part: Bounded<u64>, whole: u64) -> Bounded<f64> {
     let of = |part: u64| if whole == 0 { 0.0 } else { part as f64 / whole as f64 };
-    Bounded { value: of(part.value), low: of(part.low), high: of(part.high).min(1.0).max(of(part.low)) }
+    Bounded { value: of(part.value), low: of(part.low), high: of(part.high).max(of(part.low)) }
 }
 
 fn overlap(one: (i64, i64), other: (i64, i64)) -> u64 {

@@ -90,6 +90,27 @@ fn holes_give_bounds() {
     );
 }
 
+/// Threads of a process run side by side: it may have more than all of a CPU.
+#[test]
+fn a_process_has_more_than_one_cpu() {
+    check(
+        "lane cpu=0 span=0..1000 hole=900..950 lost=1
+         lane cpu=1 span=0..1000
+         0 0 thread_fork child_tid=7 child_pid=7 parent_tid=8 parent_pid=7
+         10 0 thread_switch prev_tid=7 prev_state=1 next_tid=7
+         10 1 thread_switch prev_tid=8 prev_state=1 next_tid=8",
+        &["process"],
+        &expect![[r#"
+            per-process
+              process=`? pid 7` threads=2 run_time=1990[1000,1990] share=1.990[1.000,1.990] runs=3[3,4]
+              process=? threads=1 run_time=10[10,1000] share=0.010[0.010,1.000] runs=1[1,2]
+            course
+              time=0..500 busy=1.000
+              time=500..1000 busy=1.000
+        "#]],
+    );
+}
+
 /// A switch away from a thread that was not running: something is missing that nobody counted.
 #[test]
 fn odd_switches_are_holes() {
