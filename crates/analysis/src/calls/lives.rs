@@ -78,34 +78,48 @@ pub struct Head<A, B, C> {
     pub run: Run<A, B, C>,
 }
 
-/// All lives of a thread number.
+/// All lives of a thread number. There are as many of these as threads were seen: what is rare has its own memory, and so
+/// has a life, which is given back when it is over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Lives<A, B, C, R> {
     /// The thread.
     pub key: ThreadKey,
+    /// How many lives behind the first border are over, or are the one before the last.
+    pub over: u32,
+    /// The one before the last died.
+    pub is_before_dead: bool,
     /// The first one, which may have begun before the part.
     pub early: Option<Box<Life<A, B, C, R>>>,
-    /// What came behind its death with a head, if that was its own.
-    pub deferred: Vec<Deferred<A, B, C, R>>,
     /// The first border that is certain.
     pub first: Option<Border>,
-    /// What the first life behind that begins with: the same, or a fork behind a death.
+    /// The last one.
+    pub border: Option<Border>,
+    /// The one before the last, if it did not die.
+    pub before: Option<Box<Life<A, B, C, R>>>,
+    /// The last one, behind the last border, if anything is known of it.
+    pub current: Option<Box<Life<A, B, C, R>>>,
+    /// What most threads have not.
+    pub rare: Option<Box<Rare<A, B, C, R>>>,
+}
+
+/// What the part before has to say something about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Rare<A, B, C, R> {
+    /// What the first life behind the first border begins with, if that is another one: a fork behind a death.
     pub begin: Option<Border>,
-    /// Runs that ended behind that, but began before it.
+    /// What came behind the thread's death with a head, if that was its own.
+    pub deferred: Vec<Deferred<A, B, C, R>>,
+    /// Runs that ended behind the first border, but began before it.
     pub late: Vec<RunEnd<A, B, C>>,
     /// Runs that ended behind the death of their life, and began before the part.
     pub lost: Vec<RunEnd<A, B, C>>,
-    /// How many lives behind that border are over, or are the one before the last.
-    pub over: u32,
     /// Lives that are over but for their heads.
     pub stuck: Vec<Stuck<A, B, C, R>>,
-    /// The one before the last, if it did not die.
-    pub before: Option<Box<Life<A, B, C, R>>>,
-    /// The one before the last died.
-    pub is_before_dead: bool,
-    /// The last one, behind the last border that is certain.
-    pub current: Option<Box<Life<A, B, C, R>>>,
 }
+
+/// Memory of lives that were given away, the last one on top: it is still in the cache.
+#[derive(Debug)]
+pub struct Spare<A, B, C, R>(Vec<Box<Life<A, B, C, R>>>);
 
 /// A life that is over but for its heads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -179,8 +193,8 @@ impl<A, B, C, R: Default> Life<A, B, C, R> {
 
     /// Another life begins, in the memory of one that was given away.
     #[inline]
-    pub fn begin_anew(&mut self, border: Border) {
-        (self.border, self.end) = (Some(border), None);
+    fn begin_anew(&mut self, border: Option<Border>) {
+        (self.border, self.end) = (border, None);
         (self.comm, self.told, self.pid) = (None, None, None);
         (self.is_forked, self.is_seen) = (false, false);
         self.summary = Summary::default();
@@ -213,67 +227,113 @@ impl<A, B, C, R> Life<A, B, C, R> {
     }
 }
 
+impl<A, B, C, R> Default for Rare<A, B, C, R> {
+    fn default() -> Self {
+        let (deferred, late, lost, stuck) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { begin: None, deferred, late, lost, stuck }
+    }
+}
+
+impl<A, B, C, R> Default for Spare<A, B, C, R> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<A, B, C, R: Default> Spare<A, B, C, R> {
+    /// Lives whose memory is kept at most.
+    const MOST: usize = 64;
+
+    /// A life that begins with a border.
+    #[inline]
+    pub fn life(&mut self, border: Option<Border>) -> Box<Life<A, B, C, R>> {
+        match self.0.pop() {
+            Some(mut life) => {
+                life.begin_anew(border);
+                life
+            }
+            None => Box::new(Life::new(border)),
+        }
+    }
+
+    /// A life was given away.
+    #[inline]
+    pub fn keep(&mut self, life: Box<Life<A, B, C, R>>) {
+        if self.0.len() < Self::MOST {
+            self.0.push(life);
+        }
+    }
+}
+
 impl<A, B, C, R: Default> Lives<A, B, C, R> {
     /// Nothing is known yet.
     pub fn new(key: ThreadKey) -> Self {
         Self {
             key,
-            early: None,
-            deferred: Vec::new(),
-            first: None,
-            begin: None,
-            late: Vec::new(),
-            lost: Vec::new(),
             over: 0,
-            stuck: Vec::new(),
-            before: None,
             is_before_dead: false,
+            early: None,
+            first: None,
+            border: None,
+            before: None,
             current: None,
+            rare: None,
         }
+    }
+
+    /// What most threads have not.
+    pub fn rare(&mut self) -> &mut Rare<A, B, C, R> {
+        self.rare.get_or_insert_default()
     }
 
     /// Whose a run is that began there; `None`: before the part.
     #[inline]
     pub fn whose(&self, begin: Option<Place>) -> Whose {
-        match &self.current {
+        match self.border {
             None => Whose::Early,
-            Some(current) if begin >= current.border.map(|border| border.place) => Whose::Current,
+            Some(border) if begin >= Some(border.place) => Whose::Current,
             Some(_) if self.is_before_dead => Whose::Nobody,
             Some(_) if self.before.is_some() => Whose::Before,
             Some(_) => Whose::Late,
         }
     }
 
-    /// One of them; the first one is made if there is none.
+    /// One of them; it is made if there is none.
     #[inline]
-    pub fn life(&mut self, whose: Whose) -> &mut Life<A, B, C, R> {
-        match (whose, &mut self.current, &mut self.before) {
-            (Whose::Current, Some(current), _) => current,
-            (Whose::Before, _, Some(before)) => before,
-            _ => self.early.get_or_insert_with(|| Box::new(Life::new(None))),
+    pub fn life(&mut self, whose: Whose, spare: &mut Spare<A, B, C, R>) -> &mut Life<A, B, C, R> {
+        match (whose, &mut self.before) {
+            (Whose::Current, _) => self.current.get_or_insert_with(|| spare.life(self.border)),
+            (Whose::Before, Some(before)) => before,
+            _ => self.early.get_or_insert_with(|| spare.life(None)),
         }
+    }
+
+    /// Which one is the last.
+    #[inline]
+    pub fn whose_last(&self) -> Whose {
+        if self.border.is_some() { Whose::Current } else { Whose::Early }
     }
 
     /// The last life.
     #[inline]
-    pub fn last(&mut self) -> &mut Life<A, B, C, R> {
-        self.life(if self.current.is_some() { Whose::Current } else { Whose::Early })
+    pub fn last(&mut self, spare: &mut Spare<A, B, C, R>) -> &mut Life<A, B, C, R> {
+        self.life(self.whose_last(), spare)
     }
 
     /// Whether what comes has to wait.
     #[inline]
     pub fn defers(&self) -> bool {
-        !self.deferred.is_empty() && self.current.is_none()
+        self.border.is_none() && self.rare.as_ref().is_some_and(|rare| !rare.deferred.is_empty())
     }
 
     /// Something is said of the life that is not over.
     #[inline]
-    pub fn tell(&mut self, place: Place, told: &Told) {
+    pub fn tell(&mut self, place: Place, told: &Told, spare: &mut Spare<A, B, C, R>) {
         if self.defers() {
-            self.deferred.push(Deferred::Told(place, *told));
+            self.rare().deferred.push(Deferred::Told(place, *told));
             return;
         }
-        let life = self.last();
+        let life = self.last(spare);
         life.is_seen = true;
         latest(&mut life.told, (!told.comm.is_empty()).then_some((place, told.comm)));
         latest(&mut life.pid, told.pid.map(|pid| (place, pid)));
@@ -281,7 +341,7 @@ impl<A, B, C, R: Default> Lives<A, B, C, R> {
 
     /// Whether it is the last one.
     pub fn is_last(&self, whose: Whose) -> bool {
-        whose == Whose::Current || self.current.is_none()
+        whose == Whose::Current || self.border.is_none()
     }
 }
 

@@ -11,7 +11,7 @@
 use hashbrown::HashMap;
 
 use super::lane::{Run, RunEnd, unknown_key};
-use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Stuck, Whose};
+use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Piece, Rare, Spare, Stuck, Whose};
 use super::state::{Bases, CallState, DeferredOf, EndOf, LaneRuns, LifeOf, LivesOf, RunOf, Sink, SummaryOf};
 use super::{Place, Watch};
 use crate::threads::ThreadKey;
@@ -44,8 +44,9 @@ where
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
+        let mut spare = Spare::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new() },
+            sink: Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: self.is_anchored,
         };
@@ -72,8 +73,9 @@ where
         if std::mem::replace(&mut self.is_anchored, true) {
             return Bases::default();
         }
+        let mut spare = Spare::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() },
+            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: true,
         };
@@ -97,8 +99,9 @@ where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
         let mut bases = Bases::default();
+        let mut spare = Spare::default();
         let mut merging = Merging {
-            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new() },
+            sink: Sink { watch, totals, is_anchored: true, nobodys: Vec::new(), spare: &mut spare },
             tails: HashMap::default(),
             is_anchored: true,
         };
@@ -167,26 +170,25 @@ impl<W: Watch> Merging<'_, W> {
 
     /// Adds lives of a thread in the part that follows; how many were before those that were over in it.
     fn lives(&mut self, left: &mut LivesOf<W>, right: LivesOf<W>) -> u32 {
+        let Rare { begin, deferred, late, lost, stuck } = right.rare.map_or_else(Rare::default, |rare| *rare);
         if let Some(early) = right.early {
             match left.defers() {
                 true => self.defer(left, *early),
-                false => {
-                    self.go_on(left, *early, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
-                }
+                false => self.go_on(left, *early),
             }
         }
-        right.deferred.into_iter().for_each(|deferred| self.deferred(left, deferred));
-        let (Some(first), Some(mut current)) = (right.first, right.current) else { return 0 };
+        deferred.into_iter().for_each(|deferred| self.deferred(left, deferred));
+        let Some(first) = right.first else { return 0 };
         self.sink.border(left, first);
-        right.late.into_iter().for_each(|end| self.run(left, end));
-        for mut end in right.lost {
+        late.into_iter().for_each(|end| self.run(left, end));
+        for mut end in lost {
             self.join_tail(&mut end);
             match end.run.begin.is_none() && !self.is_anchored {
-                true => left.lost.push(end),
+                true => left.rare().lost.push(end),
                 false => self.sink.lose(end),
             }
         }
-        if let Some(begin) = right.begin.filter(|begin| *begin != first) {
+        if let Some(begin) = begin {
             self.sink.border(left, begin);
         }
         let base = left.over;
@@ -197,29 +199,32 @@ impl<W: Watch> Merging<'_, W> {
             left.is_before_dead = right.is_before_dead;
             left.before.iter_mut().for_each(|before| self.resolve(left.key, before));
         }
-        self.resolve(left.key, &mut current);
-        left.current = Some(current);
-        self.unstick(left, base, right.stuck);
+        left.border = right.border;
+        left.current = right.current;
+        left.current.iter_mut().for_each(|current| self.resolve(left.key, current));
+        self.unstick(left, base, stuck);
         if right.over > 0 { base } else { 0 }
     }
 
     /// What is known of a life that goes on in the part that follows.
-    fn go_on(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>, whose: impl Fn(&LivesOf<W>) -> Whose) {
-        let known = left.life(whose(left));
+    fn go_on(&mut self, left: &mut LivesOf<W>, mut life: LifeOf<W>) {
+        let known = left.last(self.sink.spare);
         known.tell(&life);
         self.sink.watch.add(&mut known.rows, std::mem::take(&mut life.rows));
         for piece in life.earlier {
             match piece {
                 Piece::Head(head) => self.head(left, *head),
-                Piece::Runs(summary) => self.append(left, whose(left), summary),
+                Piece::Runs(summary) => self.append(left, summary),
             }
         }
-        self.append(left, whose(left), life.summary);
+        self.append(left, life.summary);
     }
 
-    fn append(&mut self, lives: &mut LivesOf<W>, whose: Whose, summary: SummaryOf<W>) {
+    /// Adds what the last life did.
+    fn append(&mut self, lives: &mut LivesOf<W>, summary: SummaryOf<W>) {
         let key = lives.key;
-        self.sink.append(key, lives.life(whose), summary, W::Run::default());
+        let life = lives.last(self.sink.spare);
+        self.sink.append(key, life, summary, W::Run::default());
     }
 
     /// Puts aside what a life does.
@@ -227,7 +232,7 @@ impl<W: Watch> Merging<'_, W> {
         let pieces = std::mem::take(&mut life.earlier);
         let last = std::mem::take(&mut life.summary);
         let runs = |summary| Deferred::Life(Box::new(Life { summary, ..Life::new(None) }));
-        left.deferred.push(Deferred::Life(Box::new(life)));
+        left.rare().deferred.push(Deferred::Life(Box::new(life)));
         for piece in pieces {
             let deferred = match piece {
                 Piece::Runs(summary) => runs(summary),
@@ -238,7 +243,7 @@ impl<W: Watch> Merging<'_, W> {
             };
             self.deferred(left, deferred);
         }
-        left.deferred.push(runs(last));
+        left.rare().deferred.push(runs(last));
     }
 
     /// What had to wait until it is known who lives.
@@ -251,13 +256,13 @@ impl<W: Watch> Merging<'_, W> {
             _ => {}
         }
         if left.defers() {
-            left.deferred.push(deferred);
+            left.rare().deferred.push(deferred);
             return;
         }
         match deferred {
-            Deferred::Told(place, told) => left.tell(place, &told),
+            Deferred::Told(place, told) => left.tell(place, &told, self.sink.spare),
             Deferred::Life(life) => {
-                self.go_on(left, *life, |left| if left.current.is_some() { Whose::Current } else { Whose::Early });
+                self.go_on(left, *life);
             }
             Deferred::Run(end, is_seen) => {
                 let at = self.head_at(&end);
@@ -267,7 +272,7 @@ impl<W: Watch> Merging<'_, W> {
                 let whose = left.whose(begin);
                 // Where the head began before the left part too, what comes before that has the last word.
                 if begin.is_none() && !self.is_anchored && whose == Whose::Early {
-                    left.deferred.push(deferred);
+                    left.rare().deferred.push(deferred);
                 } else if left.is_last(whose) {
                     self.sink.border(left, Border { place, is_death: true });
                 }
@@ -336,7 +341,7 @@ impl<W: Watch> Merging<'_, W> {
             if life.earlier.is_empty() {
                 self.sink.over(left.key, number, &mut life, until);
             } else {
-                left.stuck.push(Stuck { number, until, life });
+                left.rare().stuck.push(Stuck { number, until, life });
             }
         }
     }
@@ -368,7 +373,7 @@ impl<W: Watch> Merging<'_, W> {
                 self.sink.lose(end);
                 continue;
             }
-            let life = lives.life(whose);
+            let life = lives.life(whose, self.sink.spare);
             life.ran(key.tid, Place::LAST, run.comm, run.said, true);
             self.sink.append(key, life, run.summary, run.counted);
         }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::lane::{CallLane, Note, Run, RunEnd, Segment, Told, unknown_key};
-use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Stuck, Whose};
+use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Spare, Stuck, Whose};
 use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
 use crate::Comm;
 use crate::threads::ThreadKey;
@@ -26,6 +26,8 @@ pub struct CallState<A, B, C, R> {
     pub(super) lives: Vec<Lives<A, B, C, R>>,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
+    #[serde(skip)]
+    pub(super) spare: Spare<A, B, C, R>,
 }
 
 /// A life that is over, or the trace is.
@@ -53,6 +55,7 @@ pub type Bases = HashMap<ThreadKey, u32>;
 
 pub(super) type LifeOf<W> = Life<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
 pub(super) type LivesOf<W> = Lives<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
+pub(super) type SpareOf<W> = Spare<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run, <W as Watch>::Rows>;
 pub(super) type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 pub(super) type EndOf<W> = RunEnd<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 pub(super) type DeferredOf<W> =
@@ -68,6 +71,7 @@ pub(super) struct Sink<'a, W: Watch> {
     pub(super) is_anchored: bool,
     /// Calls of which nobody knows whose they are, because of holes; and what stands for the thread of their CPU.
     pub(super) nobodys: Vec<(ThreadKey, SegmentOf<W>)>,
+    pub(super) spare: &'a mut SpareOf<W>,
 }
 
 impl<W: Watch> Sink<'_, W> {
@@ -163,13 +167,13 @@ impl<W: Watch> Sink<'_, W> {
     pub(super) fn run(&mut self, lives: &mut LivesOf<W>, end: EndOf<W>, is_seen: bool, head: Option<CpuAt>) {
         let whose = lives.whose(end.run.begin);
         match whose {
-            Whose::Late if !self.is_anchored => return lives.late.push(end),
-            Whose::Nobody if head.is_some() => return lives.lost.push(end),
+            Whose::Late if !self.is_anchored => return lives.rare().late.push(end),
+            Whose::Nobody if head.is_some() => return lives.rare().lost.push(end),
             Whose::Nobody => return self.lose(end),
             Whose::Early | Whose::Late | Whose::Before | Whose::Current => {}
         }
         let RunEnd { key, cpu, place, is_dead, mut run } = end;
-        let life = lives.life(whose);
+        let life = lives.life(whose, self.spare);
         let is_seen = is_seen || run.summary.is_touched || run.earlier.is_some();
         if let Some(at) = head {
             life.push_head(Head { at, end: place, is_seen, run });
@@ -181,7 +185,7 @@ impl<W: Watch> Sink<'_, W> {
         match head {
             _ if !is_dead || !lives.is_last(whose) => {}
             Some(at) if whose == Whose::Early => {
-                lives.deferred.push(Deferred::Death { at, begin: None, place });
+                lives.rare().deferred.push(Deferred::Death { at, begin: None, place });
             }
             _ => self.border(lives, Border { place, is_death: true }),
         }
@@ -189,49 +193,46 @@ impl<W: Watch> Sink<'_, W> {
 
     /// A border behind which it is certain who lives.
     pub(super) fn border(&mut self, lives: &mut LivesOf<W>, border: Border) {
-        lives.first.get_or_insert(border);
-        if lives.over == 0 && lives.current.as_ref().is_none_or(|current| !current.is_seen) {
-            lives.begin = Some(border);
+        let first = *lives.first.get_or_insert(border);
+        let is_seen = lives.current.as_ref().is_some_and(|current| current.is_seen);
+        if lives.over == 0 && !is_seen && border != first {
+            lives.rare().begin = Some(border);
         }
-        match &mut lives.current {
-            None => {
-                lives.is_before_dead = border.is_death;
-                lives.current = Some(Box::new(Life::new(Some(border))));
-            }
+        match lives.border {
+            None => lives.is_before_dead = border.is_death,
+            Some(_) if is_seen => self.next(lives, border),
             // Death, then fork, is one step.
-            Some(current) if !current.is_seen => current.border = Some(border),
-            Some(_) => self.next(lives, border),
+            Some(_) => lives.current.iter_mut().for_each(|current| current.border = Some(border)),
         }
+        lives.border = Some(border);
     }
 
     /// A life was there, the next one begins.
     fn next(&mut self, lives: &mut LivesOf<W>, border: Border) {
-        let memory = self.end_before(lives);
+        self.end_before(lives);
         lives.over += 1;
         lives.is_before_dead = border.is_death;
-        let Some(current) = &mut lives.current else { return };
+        let Some(mut current) = lives.current.take() else { return };
         current.end = Some(border);
         if border.is_death && current.earlier.is_empty() {
-            self.over(lives.key, lives.over, current, border.place);
-            current.begin_anew(border);
-            return;
+            self.over(lives.key, lives.over, &mut current, border.place);
+            self.spare.keep(current);
+        } else {
+            lives.before = Some(current);
         }
-        let mut next = memory.unwrap_or_else(|| Box::new(Life::new(None)));
-        next.begin_anew(border);
-        lives.before = lives.current.replace(next);
     }
 
-    /// The life before the last is over; leaves its memory.
-    pub(super) fn end_before(&mut self, lives: &mut LivesOf<W>) -> Option<Box<LifeOf<W>>> {
-        let mut life = lives.before.take()?;
-        let next = lives.current.as_ref().and_then(|current| current.border);
-        let until = next.map_or(Place::LAST, |border| border.place);
+    /// The life before the last is over.
+    pub(super) fn end_before(&mut self, lives: &mut LivesOf<W>) {
+        let Some(mut life) = lives.before.take() else { return };
+        let until = lives.border.map_or(Place::LAST, |border| border.place);
         if life.earlier.is_empty() {
             self.over(lives.key, lives.over, &mut life, until);
-            return Some(life);
+            self.spare.keep(life);
+        } else {
+            let number = lives.over;
+            lives.rare().stuck.push(Stuck { number, until, life: *life });
         }
-        lives.stuck.push(Stuck { number: lives.over, until, life: *life });
-        None
     }
 
     /// A life is over and known whole.
@@ -270,7 +271,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, slots: HashMap::default(), lives: Vec::new(), is_anchored: false }
+        Self { cpus, slots: HashMap::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
     }
 
     /// Of how many lanes it is.
@@ -296,24 +297,27 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let mut sink = Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new() };
+        let mut spare = std::mem::take(&mut self.spare);
+        let mut sink =
+            Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare };
         match note {
             Note::Run(end) => self.run(&mut sink, end),
             Note::Fork { place, child, parent } => {
                 let slot = self.slot(child.key);
                 let lives = &mut self.lives[slot];
                 sink.border(lives, Border { place, is_death: false });
-                lives.last().is_forked = true;
-                lives.tell(place, &child);
+                lives.last(sink.spare).is_forked = true;
+                lives.tell(place, &child, sink.spare);
                 if let Some(parent) = parent {
-                    self.tell(place, &parent);
+                    self.tell(place, &parent, sink.spare);
                 }
             }
-            Note::Known { place, told } => self.tell(place, &told),
+            Note::Known { place, told } => self.tell(place, &told, sink.spare),
         }
         if !sink.nobodys.is_empty() {
             self.nobodys(&mut sink);
         }
+        self.spare = spare;
     }
 
     /// Counts what is nobody's.
@@ -323,13 +327,14 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     {
         for (key, segment) in std::mem::take(&mut sink.nobodys) {
             let slot = self.slot(key);
-            sink.count_nobodys(key, self.lives[slot].last(), segment);
+            let life = self.lives[slot].last(sink.spare);
+            sink.count_nobodys(key, life, segment);
         }
     }
 
-    fn tell(&mut self, place: Place, told: &Told) {
+    fn tell(&mut self, place: Place, told: &Told, spare: &mut Spare<A, B, C, R>) {
         let slot = self.slot(told.key);
-        self.lives[slot].tell(place, told);
+        self.lives[slot].tell(place, told, spare);
     }
 
     fn run<W>(&mut self, sink: &mut Sink<'_, W>, end: RunEnd<A, B, C>)
@@ -341,7 +346,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         let at = (end.run.begin.is_none() && !self.is_anchored).then_some((end.place.lane, end.cpu));
         if lives.defers() {
             let is_seen = end.is_dead;
-            lives.deferred.push(Deferred::Run(Box::new(end), is_seen));
+            lives.rare().deferred.push(Deferred::Run(Box::new(end), is_seen));
         } else {
             let is_seen = end.is_dead;
             sink.run(lives, end, is_seen, at);

@@ -72,16 +72,22 @@ pub struct Kinds {
     pub(super) write: [u64; 2],
 }
 
-/// What a thread is to files.
+/// What a thread is to files. There are as many of these as threads were seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Current {
     pid: Option<i32>,
+    /// What comes is of the last piece.
+    is_going_on: bool,
+    doing: Option<Box<Doing>>,
+}
+
+/// What a thread does that lives.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Doing {
     /// What the fds of the call that it is in were when it was entered.
     looked: [Option<(FileKey, Kind)>; 2],
     /// What waits to be told whose life it is of.
     pieces: Vec<Piece>,
-    /// What comes is of the last one of those.
-    is_going_on: bool,
 }
 
 /// What a thread used since a place.
@@ -99,6 +105,38 @@ pub struct Files {
     tables: HashMap<Owner, HashMap<i32, File>>,
     threads: HashMap<ThreadKey, Current>,
     pub(super) rows: HashMap<FileKey, Sums>,
+    /// Memory of threads that live no more.
+    #[serde(skip)]
+    spare: Spare,
+}
+
+/// Memory, the last one used on top: it is still in the cache.
+#[derive(Debug, Default)]
+struct Spare(Vec<Box<Doing>>);
+
+impl Clone for Spare {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Spare {
+    /// What is kept at most.
+    const MOST: usize = 64;
+
+    #[inline]
+    fn take(&mut self) -> Box<Doing> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    #[inline]
+    fn keep(&mut self, mut doing: Box<Doing>) {
+        if self.0.len() < Self::MOST {
+            doing.looked = Default::default();
+            doing.pieces.clear();
+            self.0.push(doing);
+        }
+    }
 }
 
 /// Room for candidates for the slowest operations beyond those that are asked for.
@@ -121,6 +159,7 @@ impl Files {
             tables: HashMap::default(),
             threads: HashMap::default(),
             rows: HashMap::default(),
+            spare: Spare::default(),
         }
     }
 
@@ -149,16 +188,22 @@ impl Files {
     /// A life is over: what its thread used meanwhile was its.
     fn take(&mut self, whole: &Whole, until: Place, over: &mut Over) {
         let mut kinds = Kinds::default();
-        let current = self.threads.get_mut(&whole.who.key).filter(|current| !current.pieces.is_empty());
-        if let Some(current) = current {
+        let current = self.threads.get_mut(&whole.who.key);
+        if let Some(Current { is_going_on, doing: known @ Some(_), .. }) = current
+            && let Some(mut doing) = known.take()
+        {
             let is_its = |piece: &mut Piece| whole.since <= Some(piece.since) && piece.since < until;
-            for piece in current.pieces.extract_if(.., is_its) {
+            for piece in doing.pieces.extract_if(.., is_its) {
                 kinds.add(&piece.kinds);
                 for (slow, file) in piece.slow.into_iter().filter(|_| whole.is_wanted) {
                     over.slow.push(slow.ns, || SlowUse { slow, file, who: whole.who });
                 }
             }
-            current.is_going_on &= !current.pieces.is_empty();
+            *is_going_on &= !doing.pieces.is_empty();
+            match doing.pieces.is_empty() && doing.looked == [None, None] {
+                true => self.spare.keep(doing),
+                false => *known = Some(doing),
+            }
         }
         if whole.is_wanted {
             over.take(whole, &kinds);
@@ -183,7 +228,8 @@ impl Files {
         match target {
             Target::Fd(fd) => self.look(key, fd),
             Target::Looked { is_other } => {
-                let looked = self.threads.get(&key).and_then(|current| current.looked[usize::from(is_other)]);
+                let doing = self.threads.get(&key).and_then(|current| current.doing.as_ref());
+                let looked = doing.and_then(|doing| doing.looked[usize::from(is_other)]);
                 looked.unwrap_or((FileKey::None, Kind::Unknown))
             }
             Target::None => (FileKey::None, Kind::Unknown),
@@ -191,12 +237,12 @@ impl Files {
     }
 
     fn piece(&mut self, key: ThreadKey, place: Place) -> &mut Piece {
-        let current = self.threads.entry(key).or_default();
-        if !current.is_going_on {
-            current.pieces.push(Piece { since: place, kinds: Kinds::default(), slow: Vec::new() });
-            current.is_going_on = true;
+        let Current { is_going_on, doing, .. } = self.threads.entry(key).or_default();
+        let pieces = &mut doing.get_or_insert_with(|| self.spare.take()).pieces;
+        if !std::mem::replace(is_going_on, true) {
+            pieces.push(Piece { since: place, kinds: Kinds::default(), slow: Vec::new() });
         }
-        current.pieces.last_mut().expect("one goes on")
+        pieces.last_mut().expect("one goes on")
     }
 
     fn count(&mut self, key: ThreadKey, place: Place, kind: Kind, used: Use) {
@@ -238,7 +284,8 @@ impl Files {
         match act {
             Act::Look(fd, other_fd) => {
                 let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(key, fd)));
-                self.threads.entry(key).or_default().looked = looked;
+                let doing = &mut self.threads.entry(key).or_default().doing;
+                doing.get_or_insert_with(|| self.spare.take()).looked = looked;
             }
             Act::Open { path, fd, is_error, closes_on_exec } => {
                 let name = self.names.intern(&path);
@@ -301,7 +348,8 @@ impl Files {
         self.over(key);
         self.tables.remove(&Owner::Thread(key));
         let current = self.threads.entry(key).or_default();
-        (current.pid, current.looked) = (pid, Default::default());
+        current.pid = pid;
+        current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
             && pid != parent_pid
         {
@@ -329,6 +377,7 @@ impl Files {
     fn over(&mut self, key: ThreadKey) {
         if let Some(current) = self.threads.get_mut(&key) {
             current.is_going_on = false;
+            current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
         }
     }
 }

@@ -40,7 +40,8 @@ pub struct Over {
     /// What somebody did of whom nobody knows who it is.
     pub(super) unknown: (Sums, Kinds),
     pub(super) slow: Ranking<SlowUse>,
-    /// The last life of each thread.
+    /// The last life of each thread that may give its name to something: to its process, or to fds of a process that
+    /// nobody knows.
     pub(super) last: HashMap<ThreadKey, Who>,
     /// Threads that were there before anything else was known of them, when the trace is over.
     #[serde(skip)]
@@ -63,6 +64,9 @@ impl Over {
     pub(super) fn known(&mut self, who: Who) {
         if who.number == 0 {
             self.firsts.insert(who.key);
+        }
+        if who.pid.is_some_and(|pid| pid != who.key.tid) {
+            return;
         }
         let last = self.last.entry(who.key).or_insert(who);
         if last.number <= who.number {
