@@ -38,7 +38,8 @@ use crate::windows::Windows;
 use crate::{LaneFacts, Setup, Slot};
 
 pub use figures::Figures;
-pub use lane::{CallLane, Note};
+pub use lane::{CallLane, Note, ToldRun};
+pub use lives::CpuAt;
 pub use names::{CallId, CallNames};
 pub use state::{Bases, CallState, LifeView};
 pub use who::{Numbers, Who};
@@ -203,6 +204,11 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
 
     /// Whether nothing was counted that waits for its thread.
     fn is_empty(&self, run: &Self::Run) -> bool;
+
+    /// Whether something of a run that goes on has a place before its end, and is not told yet.
+    fn holds(&self, summary: &Summary<Self::Entry, Self::Exit>, run: &Self::Run) -> bool {
+        summary.is_touched || !self.is_empty(run)
+    }
 
     /// Adds what the same run did later.
     fn extend(&self, run: &mut Self::Run, later: Self::Run);

@@ -27,7 +27,10 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::block::{self, Block};
-use crate::calls::{self, Bases, CallLane, CallNames, CallState, Entry, LifeView, Outcome, Place, Settings, Watch};
+use crate::calls::{
+    self, Bases, CallLane, CallNames, CallState, CpuAt, Entry, LifeView, Outcome, Place, Settings, Summary, ToldRun,
+    Watch,
+};
 use crate::events::Meaning;
 use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
@@ -39,6 +42,7 @@ use files::Files;
 pub use log::Logged;
 use log::Packed;
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
+use rows::Sums;
 pub use rows::{Act, IoRows, IoRun, Totals};
 
 /// The analysis.
@@ -68,6 +72,8 @@ pub struct IoEntry {
     is_net: bool,
     /// It makes another number for a file.
     is_duplicate: bool,
+    /// Its thread was known when it was entered: what it does is told when it happens.
+    is_told: bool,
 }
 
 /// What it knows of an exit: the two fds of a pipe.
@@ -80,7 +86,10 @@ pub struct State {
     totals: Totals,
     /// CPUs in whose runs something waits for its thread, and since when.
     #[serde(skip)]
-    busy: Vec<((u32, u32), Place)>,
+    busy: Vec<(CpuAt, Place)>,
+    /// What was told of runs that go on.
+    #[serde(skip)]
+    told: Vec<(CpuAt, Sums)>,
     /// If nothing comes before.
     files: Option<Files>,
     block: block::State,
@@ -92,13 +101,27 @@ pub struct State {
 pub enum Note {
     /// Of calls and threads.
     Calls(calls::Note<IoEntry, IoExit, IoRun>),
-    /// Something waits for the thread that this CPU runs.
-    Busy(u32, Place),
+    /// A thread does something.
+    Act(Told),
+    /// Something waits for the end of this CPU's run.
+    Busy(CpuAt, Place),
     /// Of files that were there before.
     Log(Logged),
     /// Of disks.
     Block(block::Note),
 }
+
+/// What a thread does in a run of which it is certain whose it is.
+#[derive(Debug)]
+pub struct Told {
+    tid: i32,
+    cpu: u32,
+    /// See [`Place::nth`].
+    nth: u32,
+    act: Act,
+}
+
+const _: () = assert!(size_of::<Note>() <= 88, "notes are written and read again for each operation");
 
 impl From<calls::Note<IoEntry, IoExit, IoRun>> for Note {
     fn from(note: calls::Note<IoEntry, IoExit, IoRun>) -> Self {
@@ -161,8 +184,7 @@ impl Io {
         if op == Op::Close
             && let Some(fd) = fd()
         {
-            busy(lane, meaning, notes);
-            lane.act(meaning, notes, |place, run| run.act(place, Act::Close(fd)));
+            act(lane, meaning, notes, Act::Close(fd));
         }
         if self.are_exits_named && matches!(op, Op::Other | Op::Close) {
             return;
@@ -175,6 +197,7 @@ impl Io {
             closes_on_exec: false,
             is_net: false,
             is_duplicate: false,
+            is_told: lane.told(meaning).is_some(),
         };
         if op.category().is_some() {
             more.fd = fd();
@@ -193,8 +216,16 @@ impl Io {
         if matches!(op, Op::Open | Op::Socket | Op::Accept | Op::Dup | Op::Pipe) {
             more.closes_on_exec = meaning.integer(FLAGS).is_some_and(|flags| flags & CLOSE_ON_EXEC != 0);
         }
-        busy(lane, meaning, notes);
-        lane.enter(meaning, call, more, notes);
+        if more.is_told {
+            if more.fd.is_some() || more.other_fd.is_some() {
+                act(lane, meaning, notes, Act::Look(more.fd, more.other_fd));
+            }
+            lane.enter(meaning, call, more, notes);
+            tell(lane, meaning, notes);
+        } else {
+            busy(lane, meaning, notes);
+            lane.enter(meaning, call, more, notes);
+        }
     }
 
     fn exit(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, place: usize, notes: &mut Notes<Note>) {
@@ -204,8 +235,10 @@ impl Io {
             return;
         }
         let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
+        // What left an earlier run is settled when this one ends.
         busy(lane, meaning, notes);
         lane.exit(meaning, call, meaning.integer(RET), new, notes);
+        tell(lane, meaning, notes);
     }
 
     /// An event that is neither about calls nor about threads.
@@ -249,6 +282,11 @@ impl Watch for Io {
         run.is_empty()
     }
 
+    fn holds(&self, summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> bool {
+        let is_told = |entry: &Entry<IoEntry>| entry.more.is_told;
+        run.has_acts() || summary.asks.is_some() || !summary.open.as_ref().is_none_or(is_told)
+    }
+
     fn extend(&self, run: &mut IoRun, later: IoRun) {
         run.extend(later);
     }
@@ -270,8 +308,9 @@ impl Watch for Io {
     }
 
     fn leaves_open(&self, totals: &mut Totals, key: ThreadKey, entry: &Entry<IoEntry>) {
-        let IoEntry { fd, other_fd, .. } = entry.more;
-        if fd.is_some() || other_fd.is_some() {
+        let IoEntry { fd, other_fd, is_told, .. } = entry.more;
+        // What was told was looked up when it was entered.
+        if !is_told && (fd.is_some() || other_fd.is_some()) {
             totals.log(entry.place, key, Act::Look(fd, other_fd));
         }
     }
@@ -281,11 +320,30 @@ impl Watch for Io {
     }
 }
 
-/// Notes that something is about to wait for the thread that the CPU runs.
+/// The thread that runs does something besides its calls.
+fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>, act: Act) {
+    if lane.told(meaning).is_none() {
+        busy(lane, meaning, notes);
+    }
+    lane.act(meaning, notes, |place, run| run.act(place, act));
+    tell(lane, meaning, notes);
+}
+
+/// Tells what waits for the thread that the CPU runs, if it is certain which one that is.
+#[inline]
+fn tell(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>) {
+    let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told(meaning) else { return };
+    for (place, act) in counted.tell() {
+        *is_told = true;
+        notes.push(place.time, Note::Act(Told { tid, cpu, nth: place.nth, act }));
+    }
+}
+
+/// Notes that something is about to wait for the end of the run.
 #[inline]
 fn busy(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>) {
     if let Some((cpu, place)) = lane.begins_to_wait(meaning) {
-        notes.push(place.time, Note::Busy(cpu, place));
+        notes.push(place.time, Note::Busy((place.lane, cpu), place));
     }
 }
 
@@ -303,18 +361,68 @@ impl State {
         }
     }
 
-    /// A note of calls and threads.
-    fn calls(&mut self, io: &Io, note: calls::Note<IoEntry, IoExit, IoRun>) {
-        rows::log_note(&mut self.totals, &note);
-        if let calls::Note::Run(end) = &note {
-            let at = (end.place.lane, end.cpu);
-            self.busy.retain(|busy| busy.0 != at);
+    /// A thread does something.
+    #[inline]
+    fn act(&mut self, io: &Io, place: Place, told: Told) {
+        let Told { tid, cpu, act, .. } = told;
+        let sums = act.sums();
+        if sums != Sums::default() {
+            self.sums((place.lane, cpu)).add(&sums);
         }
-        self.calls.note(io, &mut self.totals, note);
-        if self.totals.log.is_long() {
+        let key = ThreadKey { host: io.settings.lanes[place.lane as usize].host, tid };
+        self.totals.log(place, key, act);
+        self.go_on(io);
+    }
+
+    /// What was told of the run of a CPU.
+    #[inline]
+    fn sums(&mut self, at: CpuAt) -> &mut Sums {
+        let place = self.told.iter().position(|told| told.0 == at).unwrap_or_else(|| {
+            self.told.push((at, Sums::default()));
+            self.told.len() - 1
+        });
+        &mut self.told[place].1
+    }
+
+    /// Replays what was logged, where it comes in order; or packs it from time to time.
+    #[inline]
+    fn go_on(&mut self, io: &Io) {
+        let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
+        if let Some(files) = files.as_mut().filter(|_| busy.is_empty() && log.is_in_order()) {
+            log.drain(|logged| files.replay(&io.limits, over, logged));
+            return;
+        }
+        log.disorder();
+        if log.is_long() {
             let until = self.busy.iter().map(|busy| busy.1).min();
             self.settle(io, until, Packed::new(&[], &Bases::default()));
         }
+    }
+
+    /// A note of calls and threads.
+    fn calls(&mut self, io: &Io, note: calls::Note<IoEntry, IoExit, IoRun>) {
+        rows::log_note(&mut self.totals, &note);
+        let at = match &note {
+            calls::Note::Run(end) => Some((end.place.lane, end.cpu)),
+            calls::Note::End(end) => Some((end.place.lane, end.cpu)),
+            calls::Note::Fork { .. } | calls::Note::Known { .. } => None,
+        };
+        if let Some(at) = at.filter(|_| !self.busy.is_empty()) {
+            self.busy.retain(|busy| busy.0 != at);
+        }
+        match note {
+            calls::Note::End(end) => {
+                let sums = std::mem::take(self.sums((end.place.lane, end.cpu)));
+                self.calls.end(io, &mut self.totals, end, IoRun::told(sums));
+            }
+            calls::Note::Run(mut end) if end.is_over => {
+                let sums = std::mem::take(self.sums((end.place.lane, end.cpu)));
+                end.run.counted.extend(IoRun::told(sums));
+                self.calls.note(io, &mut self.totals, calls::Note::Run(end));
+            }
+            note => self.calls.note(io, &mut self.totals, note),
+        }
+        self.go_on(io);
     }
 }
 
@@ -324,7 +432,7 @@ impl Analysis for Io {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "io", version: 1 }
+        Identity { name: "io", version: 2 }
     }
 
     fn shape(&self) -> Shape {
@@ -333,7 +441,8 @@ impl Analysis for Io {
 
     fn init(&self) -> State {
         let calls = CallState::new(self.settings.lanes.len());
-        State { calls, totals: Totals::new(&self.wishes), busy: Vec::new(), files: None, block: self.block.init() }
+        let (totals, block) = (Totals::new(&self.wishes), self.block.init());
+        State { calls, totals, busy: Vec::new(), told: Vec::new(), files: None, block }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
@@ -350,8 +459,7 @@ impl Analysis for Io {
                 Role::Fork => lane.fork(&meaning, notes),
                 Role::ThreadState => lane.known(&meaning, notes),
                 Role::Exec => {
-                    busy(lane, &meaning, notes);
-                    lane.act(&meaning, notes, |place, run| run.act(place, Act::Exec));
+                    act(lane, &meaning, notes, Act::Exec);
                 }
                 Role::BlockInsert | Role::BlockIssue | Role::BlockComplete | Role::DiskState => {
                     let mut inner = Notes::default();
@@ -368,14 +476,22 @@ impl Analysis for Io {
     fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
         match note {
             Note::Block(note) => self.block.note(&mut state.block, lane, time, note),
-            Note::Busy(cpu, place) => state.busy.push(((place.lane, cpu), place)),
+            Note::Busy(at, place) => state.busy.push((at, place)),
             Note::Log(logged) => state.totals.log(logged.place, logged.key, logged.act),
             Note::Calls(note) => state.calls(self, note),
+            Note::Act(told) => {
+                let place = Place { time, lane: lane as u32, nth: told.nth };
+                state.act(self, place, told);
+            }
         }
     }
 
     fn leave(&self, state: &mut State, lane: usize, end: CallLane<'_, Self>) {
         let totals = state.calls.leave(lane, end);
+        for (at, sums) in state.told.extract_if(.., |told| told.0.0 == lane as u32) {
+            let run = state.calls.last(at).expect("what is told of a run is told before it ends");
+            run.extend(IoRun::told(sums));
+        }
         state.totals.add(totals, &Bases::default());
         state.busy.clear();
     }

@@ -159,7 +159,7 @@ impl Analysis for Syscalls {
     type Note = Note<(), (), CallRun>;
 
     fn identity(&self) -> Identity {
-        Identity { name: "syscalls", version: 1 }
+        Identity { name: "syscalls", version: 2 }
     }
 
     fn shape(&self) -> Shape {

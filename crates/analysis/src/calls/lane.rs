@@ -25,6 +25,8 @@ pub struct Run<A, B, C> {
     pub counted: C,
     /// When something that this tells of happened last.
     pub last_ns: i64,
+    /// Something was told of its thread when it happened.
+    pub is_told: bool,
     /// The same of what came before a hole.
     pub earlier: Option<Box<Segments<A, B, C>>>,
 }
@@ -64,6 +66,7 @@ impl<A, B, C: Default> Default for Run<A, B, C> {
             summary: Summary::default(),
             counted: C::default(),
             last_ns: 0,
+            is_told: false,
             earlier: None,
         }
     }
@@ -73,7 +76,9 @@ impl<A, B, C: Default> Default for Run<A, B, C> {
 #[derive(Clone, Debug)]
 pub enum Note<A, B, C> {
     /// A run ends.
-    Run(RunEnd<A, B, C>),
+    Run(Box<RunEnd<A, B, C>>),
+    /// One ends of which nothing waits for its thread.
+    End(End),
     /// A thread is made.
     Fork {
         /// Where.
@@ -103,8 +108,31 @@ pub struct RunEnd<A, B, C> {
     pub place: Place,
     /// The thread dies with it.
     pub is_dead: bool,
+    /// Not if the run goes on, and only this is told of it before.
+    pub is_over: bool,
     /// What happened in it.
     pub run: Run<A, B, C>,
+}
+
+/// The end of a run, of which everything else was told or is nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The thread.
+    pub key: ThreadKey,
+    /// The CPU.
+    pub cpu: u32,
+    /// Where it ends.
+    pub place: Place,
+    /// Where it began.
+    pub begin: Place,
+    /// Its name.
+    pub comm: Comm,
+    /// Which thread is of which process, as an event says.
+    pub said: Option<(i32, i32)>,
+    /// The thread dies with it.
+    pub is_dead: bool,
+    /// There was an entry or an exit.
+    pub is_touched: bool,
 }
 
 /// What is said of a thread.
@@ -136,10 +164,23 @@ type RunOf<W> = Run<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 type CpuRun<W> = (u32, RunOf<W>);
 type NoteOf<W> = Note<<W as Watch>::Entry, <W as Watch>::Exit, <W as Watch>::Run>;
 
+/// A run of which it is certain whose it is.
+#[derive(Debug)]
+pub struct ToldRun<'a, C> {
+    /// The thread.
+    pub tid: i32,
+    /// The CPU.
+    pub cpu: u32,
+    /// What waits to be told.
+    pub counted: &'a mut C,
+    /// To be set where something is told of it before it ends.
+    pub is_told: &'a mut bool,
+}
+
 /// What stands for the thread of a CPU that nobody knows.
 #[must_use]
 pub fn unknown_key(host: u16, cpu: u32) -> ThreadKey {
-    ThreadKey { host, tid: -1 - (cpu & 0x7fff_fffe) as i32 }
+    ThreadKey { host, tid: -1 - (cpu & 0x7fff_ffff) as i32 }
 }
 
 impl<'a, W: Watch> CallLane<'a, W> {
@@ -265,6 +306,17 @@ impl<'a, W: Watch> CallLane<'a, W> {
         }
     }
 
+    /// The run that is going on, if it is certain whose it is: what happens can be told at once.
+    #[inline]
+    pub fn told(&mut self, meaning: &Meaning<'_>) -> Option<ToldRun<'_, W::Run>> {
+        if !self.facts.holes.is_empty() || self.settings.is_by_context {
+            return None;
+        }
+        let (cpu, at) = self.at(meaning);
+        let Run { begin: Some(_), next: tid @ 1.., counted, is_told, .. } = &mut self.cpus[at].1 else { return None };
+        Some(ToldRun { tid: *tid, cpu, counted, is_told })
+    }
+
     /// The CPU, if what comes is the first thing in its run that waits for the thread; and where it comes.
     #[inline]
     pub fn begins_to_wait(&mut self, meaning: &Meaning<'_>) -> Option<(u32, Place)> {
@@ -314,9 +366,12 @@ impl<'a, W: Watch> CallLane<'a, W> {
         if let Some((tid, pid)) = said {
             self.watch.says(&mut counted, place, tid, pid);
         }
-        let last_ns = place.time;
-        let run = Run { begin: Some(place), next: key.tid, comm, said, summary, counted, last_ns, earlier: None };
-        notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead: false, run }).into());
+        let begin = Some(place);
+        let run = Run { begin, next: key.tid, comm, said, summary, counted, last_ns: place.time, ..Run::default() };
+        notes.push(
+            place.time,
+            Note::Run(Box::new(RunEnd { key, cpu, place, is_dead: false, is_over: false, run })).into(),
+        );
     }
 
     /// The CPU changes threads.
@@ -330,12 +385,27 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);
         let is_dead = prev != 0 && state.is_some_and(|state| is_dead(state, self.facts.kernel));
-        let waits = run.summary.is_touched || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
-        if waits || is_dead || run.begin.is_none() {
-            let mut run = std::mem::take(run);
-            run.comm = meaning.comm(switch::PREV_COMM);
-            let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
-            notes.push(place.time, Note::Run(RunEnd { key, cpu, place, is_dead, run }).into());
+        let Summary { asks, open, is_touched } = &run.summary;
+        let is_left = asks.is_some() || open.is_some() || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
+        let key = if prev > 0 { ThreadKey { host, tid: prev } } else { unknown_key(host, cpu) };
+        match run.begin {
+            Some(begin) if !is_left => {
+                let (is_touched, said) = (*is_touched, run.said);
+                if is_touched || is_dead || run.is_told {
+                    let comm = meaning.comm(switch::PREV_COMM);
+                    let end = End { key, cpu, place, begin, comm, said, is_dead, is_touched };
+                    notes.push(place.time, Note::End(end).into());
+                }
+                (run.summary.is_touched, run.is_told) = (false, false);
+            }
+            _ => {
+                let mut run = std::mem::take(run);
+                run.comm = meaning.comm(switch::PREV_COMM);
+                notes.push(
+                    place.time,
+                    Note::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })).into(),
+                );
+            }
         }
         let run = &mut self.cpus[at].1;
         (run.begin, run.next, run.said) = (Some(place), next, None);

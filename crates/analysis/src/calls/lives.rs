@@ -170,7 +170,7 @@ pub enum Whose {
 impl<A, B, C> Head<A, B, C> {
     /// The end of the same run, as it was noted.
     pub fn end_of(self, key: ThreadKey) -> RunEnd<A, B, C> {
-        RunEnd { key, cpu: self.at.1, place: self.end, is_dead: false, run: self.run }
+        RunEnd { key, cpu: self.at.1, place: self.end, is_dead: false, is_over: true, run: self.run }
     }
 }
 

@@ -369,7 +369,7 @@ impl<W: Watch> Merging<'_, W> {
             self.sink.keep_known(key, at, &mut run, None);
             let whose = lives.whose(run.begin);
             if whose == Whose::Nobody {
-                let end = RunEnd { key, cpu: at.1, place: Place::LAST, is_dead: false, run };
+                let end = RunEnd { key, cpu: at.1, place: Place::LAST, is_dead: false, is_over: true, run };
                 self.sink.lose(end);
                 continue;
             }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::lane::{CallLane, Note, Run, RunEnd, Segment, Told, unknown_key};
+use super::lane::{CallLane, End, Note, Run, RunEnd, Segment, Told, unknown_key};
 use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Spare, Stuck, Whose};
 use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
 use crate::Comm;
@@ -28,6 +28,23 @@ pub struct CallState<A, B, C, R> {
     pub(super) is_anchored: bool,
     #[serde(skip)]
     pub(super) spare: Spare<A, B, C, R>,
+    #[serde(skip)]
+    memo: Memo,
+}
+
+/// Where threads are that were asked for lately.
+#[derive(Debug)]
+struct Memo([(ThreadKey, u32); Memo::SIZE]);
+
+impl Memo {
+    const SIZE: usize = 32;
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        // No thread is that one.
+        Self([(ThreadKey { host: u16::MAX, tid: i32::MIN }, 0); Self::SIZE])
+    }
 }
 
 /// A life that is over, or the trace is.
@@ -172,7 +189,7 @@ impl<W: Watch> Sink<'_, W> {
             Whose::Nobody => return self.lose(end),
             Whose::Early | Whose::Late | Whose::Before | Whose::Current => {}
         }
-        let RunEnd { key, cpu, place, is_dead, mut run } = end;
+        let RunEnd { key, cpu, place, is_dead, mut run, .. } = end;
         let life = lives.life(whose, self.spare);
         let is_seen = is_seen || run.summary.is_touched || run.earlier.is_some();
         if let Some(at) = head {
@@ -271,7 +288,14 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, slots: HashMap::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
+        Self {
+            cpus,
+            slots: HashMap::default(),
+            lives: Vec::new(),
+            is_anchored: false,
+            spare: Spare::default(),
+            memo: Memo::default(),
+        }
     }
 
     /// Of how many lanes it is.
@@ -283,11 +307,16 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     /// Where the lives of a thread are.
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> usize {
+        let memo = &mut self.memo.0[key.tid.cast_unsigned() as usize % Memo::SIZE];
+        if memo.0 == key {
+            return memo.1 as usize;
+        }
         let lives = &mut self.lives;
         let slot = self.slots.entry(key).or_insert_with(|| {
             lives.push(Lives::new(key));
             (lives.len() - 1) as u32
         });
+        *memo = (key, *slot);
         *slot as usize
     }
 
@@ -297,11 +326,13 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
+        if let Note::End(end) = note {
+            return self.end(watch, totals, end, C::default());
+        }
         let mut spare = std::mem::take(&mut self.spare);
-        let mut sink =
-            Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare };
+        let mut sink = Sink { watch, totals, is_anchored: self.is_anchored, nobodys: Vec::new(), spare: &mut spare };
         match note {
-            Note::Run(end) => self.run(&mut sink, end),
+            Note::Run(end) => self.run(&mut sink, *end),
             Note::Fork { place, child, parent } => {
                 let slot = self.slot(child.key);
                 let lives = &mut self.lives[slot];
@@ -313,6 +344,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
                 }
             }
             Note::Known { place, told } => self.tell(place, &told, sink.spare),
+            Note::End(_) => {}
         }
         if !sink.nobodys.is_empty() {
             self.nobodys(&mut sink);
@@ -353,6 +385,36 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         }
     }
 
+    /// A run ends of which everything was told, but for what was counted.
+    #[inline]
+    pub fn end<W>(&mut self, watch: &W, totals: &mut W::Totals, end: End, counted: C)
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        let End { key, cpu, place, begin, comm, said, is_dead, is_touched } = end;
+        let slot = self.slot(key);
+        let lives = &mut self.lives[slot];
+        let whose = lives.whose(Some(begin));
+        if lives.defers() || matches!(whose, Whose::Late | Whose::Nobody) {
+            let summary = Summary { is_touched, ..Summary::default() };
+            let begin = Some(begin);
+            let run = Run { begin, next: key.tid, comm, said, summary, counted, ..Run::default() };
+            return self.note(
+                watch,
+                totals,
+                Note::Run(Box::new(RunEnd { key, cpu, place, is_dead, is_over: true, run })),
+            );
+        }
+        let (is_anchored, nobodys, spare) = (self.is_anchored, Vec::new(), &mut self.spare);
+        let mut sink = Sink { watch, totals, is_anchored, nobodys, spare };
+        let life = lives.life(whose, sink.spare);
+        life.ran(key.tid, place, comm, said, is_dead || is_touched);
+        sink.append(key, life, Summary { is_touched, ..Summary::default() }, counted);
+        if is_dead && lives.is_last(whose) {
+            sink.border(lives, Border { place, is_death: true });
+        }
+    }
+
     /// The part of a lane ends.
     pub fn leave<W>(&mut self, lane: usize, end: CallLane<'_, W>) -> W::Totals
     where
@@ -363,15 +425,20 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         totals
     }
 
-    /// Where the first run begins that has not ended, and of which something waits for its thread; `None`: there is none.
+    /// What is counted of the run of a CPU that has not ended when the part of its lane did.
+    pub fn last(&mut self, (lane, cpu): CpuAt) -> Option<&mut C> {
+        let run = self.cpus[lane as usize].iter_mut().find(|run| run.0 == cpu)?;
+        Some(&mut run.1.counted)
+    }
+
+    /// Where the first run begins that has not ended, and of which something holds others up; `None`: there is none.
     #[must_use]
     pub fn settled_until<W>(&self, watch: &W) -> Option<Place>
     where
         W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
     {
-        let waits =
-            |run: &Run<A, B, C>| run.summary.is_touched || run.earlier.is_some() || !watch.is_empty(&run.counted);
-        let begins = self.cpus.iter().flatten().filter(|(_, run)| waits(run));
+        let holds = |run: &Run<A, B, C>| run.earlier.is_some() || watch.holds(&run.summary, &run.counted);
+        let begins = self.cpus.iter().flatten().filter(|(_, run)| holds(run));
         let first = Place { time: i64::MIN, lane: 0, nth: 0 };
         begins.map(|(_, run)| run.begin.unwrap_or(first)).min()
     }

@@ -76,6 +76,8 @@ pub struct Kinds {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Current {
     pid: Option<i32>,
+    /// The table of its process, once that was asked for.
+    table: Option<u32>,
     /// What comes is of the last piece.
     is_going_on: bool,
     doing: Option<Box<Doing>>,
@@ -102,12 +104,36 @@ struct Piece {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Files {
     pub(super) names: Interner,
-    tables: HashMap<Owner, HashMap<i32, File>>,
-    threads: HashMap<ThreadKey, Current>,
-    pub(super) rows: HashMap<FileKey, Sums>,
+    tables: Vec<HashMap<i32, File>>,
+    owners: HashMap<Owner, u32>,
+    threads: Vec<Current>,
+    places: HashMap<ThreadKey, u32>,
+    /// By name.
+    named: Vec<Sums>,
+    others: HashMap<FileKey, Sums>,
+    /// Where threads are that did something lately.
+    #[serde(skip)]
+    memo: Memo,
     /// Memory of threads that live no more.
     #[serde(skip)]
     spare: Spare,
+}
+
+/// A thread, and its place.
+type Asked = (ThreadKey, u32);
+
+/// Places of threads that did something lately.
+#[derive(Clone, Debug)]
+struct Memo([Option<Asked>; Memo::SIZE]);
+
+impl Memo {
+    const SIZE: usize = 32;
+}
+
+impl Default for Memo {
+    fn default() -> Self {
+        Self([None; Self::SIZE])
+    }
 }
 
 /// Memory, the last one used on top: it is still in the cache.
@@ -156,42 +182,111 @@ impl Files {
     pub(super) fn new() -> Self {
         Self {
             names: Interner::default(),
-            tables: HashMap::default(),
-            threads: HashMap::default(),
-            rows: HashMap::default(),
+            tables: Vec::new(),
+            owners: HashMap::default(),
+            threads: Vec::new(),
+            places: HashMap::default(),
+            named: Vec::new(),
+            others: HashMap::default(),
+            memo: Memo::default(),
             spare: Spare::default(),
         }
+    }
+
+    /// What was done with each file.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
+        let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
+        let named = named.map(|(name, sums)| (FileKey::Named(NameId(name as u32)), sums));
+        named.chain(self.others.iter().map(|(file, sums)| (*file, sums)))
+    }
+
+    #[inline]
+    fn row(&mut self, file: FileKey) -> &mut Sums {
+        match file {
+            FileKey::Named(name) if name != NameId::OTHER => {
+                let name = name.0 as usize;
+                if self.named.len() <= name {
+                    self.named.resize(name + 1, Sums::default());
+                }
+                &mut self.named[name]
+            }
+            file => self.others.entry(file).or_default(),
+        }
+    }
+
+    /// Where a thread is.
+    #[inline]
+    fn place(&mut self, key: ThreadKey) -> Asked {
+        let memo = &mut self.memo.0[key.tid.cast_unsigned() as usize % Memo::SIZE];
+        if let Some(asked) = memo.filter(|asked| asked.0 == key) {
+            return asked;
+        }
+        let threads = &mut self.threads;
+        let place = *self.places.entry(key).or_insert_with(|| {
+            threads.push(Current::default());
+            (threads.len() - 1) as u32
+        });
+        *memo.insert((key, place))
+    }
+
+    #[inline]
+    fn current(&mut self, asked: Asked) -> &mut Current {
+        &mut self.threads[asked.1 as usize]
+    }
+
+    /// The table of an owner; it is made if there is none.
+    fn table_of(&mut self, owner: Owner) -> u32 {
+        let tables = &mut self.tables;
+        *self.owners.entry(owner).or_insert_with(|| {
+            tables.push(HashMap::default());
+            (tables.len() - 1) as u32
+        })
+    }
+
+    /// The table of a thread.
+    #[inline]
+    fn table(&mut self, asked: Asked) -> &mut HashMap<i32, File> {
+        let place = match self.current(asked).table {
+            Some(place) => place,
+            None => {
+                let owner = self.owner(asked);
+                let place = self.table_of(owner);
+                self.current(asked).table = Some(place);
+                place
+            }
+        };
+        &mut self.tables[place as usize]
     }
 
     /// Does again what was logged; in the order of places.
     pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, logged: Logged) {
         let Logged { key, place, act } = logged;
         let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
+        let asked = self.place(key);
         match act {
             Act::Use(target, used) => {
-                let (file, kind) = self.target(key, target);
+                let (file, kind) = self.target(asked, target);
                 if is_wanted {
-                    self.rows.entry(file).or_default().add(&used.sums());
-                    self.count(key, place, kind, used);
+                    self.row(file).add(&used.sums());
+                    self.count(asked, place, kind, used);
                 }
             }
             Act::Slow(target, slow) => {
                 if is_wanted {
-                    self.slow(limits, key, place, target, *slow);
+                    self.slow(limits, asked, place, target, *slow);
                 }
             }
             Act::Over(whole) => self.take(&whole, place, over),
-            act => self.change(key, act, is_wanted),
+            act => self.change(asked, act, is_wanted),
         }
     }
 
     /// A life is over: what its thread used meanwhile was its.
     fn take(&mut self, whole: &Whole, until: Place, over: &mut Over) {
         let mut kinds = Kinds::default();
-        let current = self.threads.get_mut(&whole.who.key);
-        if let Some(Current { is_going_on, doing: known @ Some(_), .. }) = current
-            && let Some(mut doing) = known.take()
-        {
+        let asked = self.place(whole.who.key);
+        let Current { is_going_on, doing: known, .. } = &mut self.threads[asked.1 as usize];
+        if let Some(mut doing) = known.take() {
             let is_its = |piece: &mut Piece| whole.since <= Some(piece.since) && piece.since < until;
             for piece in doing.pieces.extract_if(.., is_its) {
                 kinds.add(&piece.kinds);
@@ -210,25 +305,29 @@ impl Files {
         }
     }
 
-    fn owner(&self, key: ThreadKey) -> Owner {
-        let pid = self.threads.get(&key).and_then(|current| current.pid);
+    fn owner(&self, (key, place): Asked) -> Owner {
+        let pid = self.threads[place as usize].pid;
         pid.map_or(Owner::Thread(key), |pid| Owner::Process(key.host, pid))
     }
 
-    fn file(&self, key: ThreadKey, fd: i32) -> Option<File> {
-        self.tables.get(&self.owner(key)).and_then(|table| table.get(&fd)).copied()
+    #[inline]
+    fn file(&mut self, asked: Asked, fd: i32) -> Option<File> {
+        self.table(asked).get(&fd).copied()
     }
 
-    fn look(&self, key: ThreadKey, fd: i32) -> (FileKey, Kind) {
-        let unnamed = || (FileKey::Fd(self.owner(key), fd), Kind::Unknown);
-        self.file(key, fd).map_or_else(unnamed, |file| (FileKey::Named(file.name), file.kind))
+    #[inline]
+    fn look(&mut self, asked: Asked, fd: i32) -> (FileKey, Kind) {
+        match self.file(asked, fd) {
+            Some(file) => (FileKey::Named(file.name), file.kind),
+            None => (FileKey::Fd(self.owner(asked), fd), Kind::Unknown),
+        }
     }
 
-    fn target(&self, key: ThreadKey, target: Target) -> (FileKey, Kind) {
+    fn target(&mut self, asked: Asked, target: Target) -> (FileKey, Kind) {
         match target {
-            Target::Fd(fd) => self.look(key, fd),
+            Target::Fd(fd) => self.look(asked, fd),
             Target::Looked { is_other } => {
-                let doing = self.threads.get(&key).and_then(|current| current.doing.as_ref());
+                let doing = self.current(asked).doing.as_ref();
                 let looked = doing.and_then(|doing| doing.looked[usize::from(is_other)]);
                 looked.unwrap_or((FileKey::None, Kind::Unknown))
             }
@@ -236,8 +335,8 @@ impl Files {
         }
     }
 
-    fn piece(&mut self, key: ThreadKey, place: Place) -> &mut Piece {
-        let Current { is_going_on, doing, .. } = self.threads.entry(key).or_default();
+    fn piece(&mut self, asked: Asked, place: Place) -> &mut Piece {
+        let Current { is_going_on, doing, .. } = &mut self.threads[asked.1 as usize];
         let pieces = &mut doing.get_or_insert_with(|| self.spare.take()).pieces;
         if !std::mem::replace(is_going_on, true) {
             pieces.push(Piece { since: place, kinds: Kinds::default(), slow: Vec::new() });
@@ -245,22 +344,22 @@ impl Files {
         pieces.last_mut().expect("one goes on")
     }
 
-    fn count(&mut self, key: ThreadKey, place: Place, kind: Kind, used: Use) {
+    fn count(&mut self, asked: Asked, place: Place, kind: Kind, used: Use) {
         if used.bytes == 0 || kind == Kind::Unknown {
             return;
         }
-        let Kinds { read, write } = &mut self.piece(key, place).kinds;
+        let Kinds { read, write } = &mut self.piece(asked, place).kinds;
         let bytes = if used.category == Category::Read { &mut read[kind as usize] } else { &mut write[kind as usize] };
         *bytes = bytes.saturating_add(used.bytes);
     }
 
-    fn slow(&mut self, limits: &Limits, key: ThreadKey, place: Place, target: Target, slow: Slow) {
+    fn slow(&mut self, limits: &Limits, asked: Asked, place: Place, target: Target, slow: Slow) {
         let file = match (&slow.path, target) {
             (Some(path), _) => Some(FileKey::Named(self.names.intern(path))),
             (None, Target::None) => None,
-            (None, target) => Some(self.target(key, target).0),
+            (None, target) => Some(self.target(asked, target).0),
         };
-        let all = &mut self.piece(key, place).slow;
+        let all = &mut self.piece(asked, place).slow;
         all.push((slow, file));
         if all.len() > limits.slow.saturating_add(CANDIDATES) {
             all.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
@@ -268,105 +367,109 @@ impl Files {
         }
     }
 
-    fn set(&mut self, key: ThreadKey, fd: i32, name: NameId, kind: Kind, closes_on_exec: bool) {
-        let owner = self.owner(key);
-        self.tables.entry(owner).or_default().insert(fd, File { name, kind, closes_on_exec });
+    fn set(&mut self, asked: Asked, fd: i32, name: NameId, kind: Kind, closes_on_exec: bool) {
+        self.table(asked).insert(fd, File { name, kind, closes_on_exec });
     }
 
-    fn unset(&mut self, key: ThreadKey, fd: i32) {
-        let owner = self.owner(key);
-        if let Some(table) = self.tables.get_mut(&owner) {
-            table.remove(&fd);
-        }
+    fn unset(&mut self, asked: Asked, fd: i32) {
+        self.table(asked).remove(&fd);
     }
 
-    fn change(&mut self, key: ThreadKey, act: Act, is_wanted: bool) {
+    fn change(&mut self, asked: Asked, act: Act, is_wanted: bool) {
+        let key = asked.0;
         match act {
             Act::Look(fd, other_fd) => {
-                let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(key, fd)));
-                let doing = &mut self.threads.entry(key).or_default().doing;
+                let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(asked, fd)));
+                let doing = &mut self.threads[asked.1 as usize].doing;
                 doing.get_or_insert_with(|| self.spare.take()).looked = looked;
             }
-            Act::Open { path, fd, is_error, closes_on_exec } => {
+            Act::Open { path, fd, is_error, closes_on_exec, .. } => {
                 let name = self.names.intern(&path);
                 if is_wanted {
                     let sums = Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() };
-                    self.rows.entry(FileKey::Named(name)).or_default().add(&sums);
+                    self.row(FileKey::Named(name)).add(&sums);
                 }
                 if let Some(fd) = fd {
-                    self.set(key, fd, name, Kind::Disk, closes_on_exec);
+                    self.set(asked, fd, name, Kind::Disk, closes_on_exec);
                 }
             }
             Act::Make { fd, is_socket, is_net, closes_on_exec } => {
                 let name = self.names.intern(if is_socket { b"socket" } else { b"pipe" });
-                self.set(key, fd, name, if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec);
+                self.set(asked, fd, name, if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec);
             }
             Act::Derive { from, fd, is_socket, closes_on_exec } => {
-                self.derive(key, from, fd, is_socket, closes_on_exec);
+                self.derive(asked, from, fd, is_socket, closes_on_exec);
             }
-            Act::Close(fd) => self.unset(key, fd),
+            Act::Close(fd) => self.unset(asked, fd),
             Act::Exec => {
-                let owner = self.owner(key);
-                if let Some(table) = self.tables.get_mut(&owner) {
-                    table.retain(|_, file| !file.closes_on_exec);
-                }
+                self.table(asked).retain(|_, file| !file.closes_on_exec);
             }
-            Act::Fork(pid, parent_pid, parent) => self.fork(key, pid, parent_pid, parent),
-            Act::Known(pid) => self.known(key, pid),
-            Act::Said(tid, pid) => self.known(ThreadKey { tid, ..key }, pid),
-            Act::Died => self.over(key),
+            Act::Fork(pid, parent_pid, parent) => self.fork(asked, pid, parent_pid, parent),
+            Act::Known(pid) => self.known(asked, pid),
+            Act::Said(tid, pid) => {
+                let said = self.place(ThreadKey { tid, ..key });
+                self.known(said, pid);
+            }
+            Act::Died => self.over(asked),
             Act::FileState { pid, fd, path } => {
                 let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
                 let file = File { name: self.names.intern(&path), kind, closes_on_exec: false };
-                self.tables.entry(Owner::Process(key.host, pid)).or_default().insert(fd, file);
+                let table = self.table_of(Owner::Process(key.host, pid));
+                self.tables[table as usize].insert(fd, file);
             }
+            Act::Count(_) => {}
             Act::Use(..) | Act::Slow(..) | Act::Over(..) => unreachable!("these change nothing"),
         }
     }
 
-    fn derive(&mut self, key: ThreadKey, from: i32, fd: i32, is_socket: bool, closes_on_exec: bool) {
-        let file = self.file(key, from);
+    fn derive(&mut self, asked: Asked, from: i32, fd: i32, is_socket: bool, closes_on_exec: bool) {
+        let file = self.file(asked, from);
         if is_socket {
             let name = self.names.intern(b"socket");
-            self.set(key, fd, name, file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
+            self.set(asked, fd, name, file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
             return;
         }
-        let owner = self.owner(key);
         match file {
-            Some(file) => {
-                self.tables.entry(owner).or_default().insert(fd, File { closes_on_exec, ..file });
-            }
-            None => self.unset(key, fd),
+            Some(file) => self.set(asked, fd, file.name, file.kind, closes_on_exec),
+            None => self.unset(asked, fd),
         }
     }
 
     /// A thread is made.
-    fn fork(&mut self, key: ThreadKey, pid: Option<i32>, parent_pid: Option<i32>, parent: Option<ThreadKey>) {
+    fn fork(&mut self, asked: Asked, pid: Option<i32>, parent_pid: Option<i32>, parent: Option<ThreadKey>) {
         if let (Some(parent), Some(pid)) = (parent, parent_pid) {
+            let parent = self.place(parent);
             self.known(parent, pid);
         }
-        self.over(key);
-        self.tables.remove(&Owner::Thread(key));
-        let current = self.threads.entry(key).or_default();
-        current.pid = pid;
-        current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
+        self.over(asked);
+        let key = asked.0;
+        let current = self.current(asked);
+        (current.pid, current.table) = (pid, None);
+        // The fds of whoever had the number before, if nobody knew of which process that was.
+        let own = self.owners.get(&Owner::Thread(key)).copied();
+        own.into_iter().for_each(|own| self.tables[own as usize].clear());
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
             && pid != parent_pid
         {
-            let table = self.tables.get(&Owner::Process(key.host, parent_pid)).cloned().unwrap_or_default();
-            self.tables.insert(Owner::Process(key.host, pid), table);
+            let table = self.table_of(Owner::Process(key.host, parent_pid));
+            let copy = self.tables[table as usize].clone();
+            let table = self.table_of(Owner::Process(key.host, pid));
+            self.tables[table as usize] = copy;
         }
     }
 
     /// A thread's process becomes known: its fds are that one's.
-    fn known(&mut self, key: ThreadKey, pid: i32) {
-        let current = self.threads.entry(key).or_default();
+    fn known(&mut self, asked: Asked, pid: i32) {
+        let key = asked.0;
+        let current = self.current(asked);
         if current.pid == Some(pid) {
             return;
         }
-        current.pid = Some(pid);
-        if let Some(own) = self.tables.remove(&Owner::Thread(key)) {
-            let table = self.tables.entry(Owner::Process(key.host, pid)).or_default();
+        (current.pid, current.table) = (Some(pid), None);
+        if let Some(&own) = self.owners.get(&Owner::Thread(key)) {
+            let own = std::mem::take(&mut self.tables[own as usize]);
+            let table = self.table_of(Owner::Process(key.host, pid));
+            let table = &mut self.tables[table as usize];
             for (fd, file) in own {
                 table.entry(fd).or_insert(file);
             }
@@ -374,10 +477,9 @@ impl Files {
     }
 
     /// What comes from now on may be of another life.
-    fn over(&mut self, key: ThreadKey) {
-        if let Some(current) = self.threads.get_mut(&key) {
-            current.is_going_on = false;
-            current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
-        }
+    fn over(&mut self, asked: Asked) {
+        let current = self.current(asked);
+        current.is_going_on = false;
+        current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
     }
 }

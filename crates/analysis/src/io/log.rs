@@ -51,13 +51,33 @@ impl Log {
     /// Something happens.
     #[inline]
     pub(super) fn push(&mut self, place: Place, key: ThreadKey, act: Act) {
-        self.recent.push(Logged { place, key, act });
+        if !matches!(act, Act::Count(_)) {
+            self.recent.push(Logged { place, key, act });
+        }
+    }
+
+    /// Whether nothing is there that came out of order.
+    #[inline]
+    pub(super) fn is_in_order(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Hands over what is there.
+    #[inline]
+    pub(super) fn drain(&mut self, each: impl FnMut(Logged)) {
+        self.recent.drain(..).for_each(each);
+    }
+
+    /// What is there comes out of order.
+    #[inline]
+    pub(super) fn disorder(&mut self) {
+        self.left = self.left.max(usize::from(!self.recent.is_empty()));
     }
 
     /// What a run did.
     #[inline]
     pub(super) fn extend(&mut self, key: ThreadKey, acts: Vec<(Place, Act)>) {
-        self.recent.extend(acts.into_iter().map(|(place, act)| Logged { place, key, act }));
+        acts.into_iter().for_each(|(place, act)| self.push(place, key, act));
     }
 
     /// Whether it is worth to put it in order.

@@ -185,13 +185,8 @@ impl Io {
         columns.extend(sum_columns(false));
         let mut table = Table::new("per-file", "Files", columns);
         table.plot = Some(Plot::Bars { value: 3 });
-        let mut rows: Vec<(Vec<Cell>, String, &Sums)> = found
-            .files
-            .rows
-            .iter()
-            .filter(|(_, sums)| **sums != Sums::default())
-            .map(|(file, sums)| (file_cells(found, *file), sort_key(found, *file), sums))
-            .collect();
+        let mut rows: Vec<(Vec<Cell>, String, &Sums)> =
+            found.files.rows().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
         table.omitted = leave(&mut rows, self.wishes.top);
         for (mut cells, _, sums) in rows {

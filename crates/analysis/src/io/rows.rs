@@ -61,7 +61,11 @@ pub enum Act {
         is_error: bool,
         /// It goes when its process becomes another program.
         closes_on_exec: bool,
+        /// It is among what is asked for.
+        counts: bool,
     },
+    /// An operation of which only its thread is told.
+    Count(Use),
     /// A socket or pipe.
     Make {
         /// The new fd.
@@ -115,6 +119,8 @@ pub struct Use {
     pub(super) bytes: u64,
     pub(super) category: Category,
     pub(super) is_error: bool,
+    /// What the same call does besides.
+    pub(super) is_second: bool,
 }
 
 /// A life that is over, since a place.
@@ -238,11 +244,43 @@ impl Use {
     }
 }
 
+impl Act {
+    /// What it counts for its thread.
+    #[inline]
+    pub(super) fn sums(&self) -> Sums {
+        match *self {
+            // A call fails once.
+            Self::Use(_, used) | Self::Count(used) => Use { is_error: used.is_error && !used.is_second, ..used }.sums(),
+            Self::Open { counts: true, is_error, .. } => {
+                Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() }
+            }
+            _ => Sums::default(),
+        }
+    }
+}
+
 impl IoRun {
+    /// What was counted where it was told.
+    pub(super) fn told(sums: Sums) -> Self {
+        Self { rows: IoRows { sums, latencies: None }, acts: Vec::new() }
+    }
+
+    /// Whether something has a place in the order of time.
+    pub(super) fn has_acts(&self) -> bool {
+        !self.acts.is_empty()
+    }
+
+    /// Takes what waits for its thread, in its order; with what that counts.
+    #[inline]
+    pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
+        self.rows.sums = Sums::default();
+        self.acts.drain(..)
+    }
+
     /// Whether nothing waits for its thread.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.acts.is_empty() && self.rows.sums == Sums::default()
+        self.acts.is_empty() && self.rows.sums == Sums::default() && self.rows.latencies.is_none()
     }
 
     /// Something happens that concerns files.
@@ -357,7 +395,8 @@ pub(super) fn count(totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run:
 pub(super) fn log_note(totals: &mut Totals, note: &calls::Note<IoEntry, IoExit, IoRun>) {
     match note {
         calls::Note::Run(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),
-        calls::Note::Run(_) => {}
+        calls::Note::End(end) if end.is_dead => totals.log(end.place, end.key, Act::Died),
+        calls::Note::Run(_) | calls::Note::End(_) => {}
         calls::Note::Fork { place, child, parent } => {
             let (pid, parent_key) = (parent.and_then(|parent| parent.pid), parent.map(|parent| parent.key));
             totals.log(*place, child.key, Act::Fork(child.pid, pid, parent_key));
@@ -426,11 +465,12 @@ fn settle_any(
     let is_operation = op != Op::Fcntl || entry.as_ref().is_some_and(|entry| entry.more.is_duplicate);
     let Some(category) = op.category().filter(|_| is_operation) else { return };
     let mut done = Done { op, entry, exit, is_completed, is_in_run };
-    if limits.cpus.is_empty() || limits.cpus.contains(&done.exit.cpu) {
+    let counts = limits.cpus.is_empty() || limits.cpus.contains(&done.exit.cpu);
+    if counts {
         done.count(category, rows, acts);
         done.time(limits, category, totals, rows, acts);
     }
-    done.change(acts);
+    done.change(counts, acts);
 }
 
 impl Done {
@@ -445,32 +485,43 @@ impl Done {
         }
     }
 
+    /// Its thread was known when it was entered.
+    fn is_told(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.more.is_told)
+    }
+
     fn target(&self, is_other: bool) -> Target {
         let fd = |entry: &Entry<IoEntry>| if is_other { entry.more.other_fd } else { entry.more.fd };
         match self.entry.as_ref().and_then(fd) {
             None => Target::None,
-            Some(fd) if self.is_in_run => Target::Fd(fd),
+            Some(fd) if self.is_in_run && !self.is_told() => Target::Fd(fd),
             Some(_) => Target::Looked { is_other },
         }
     }
 
     /// Where it takes place for its file.
     fn place(&self) -> Place {
-        self.entry.as_ref().filter(|_| self.is_in_run).map_or(self.exit.place, |entry| entry.place)
+        let looked = self.entry.as_ref().filter(|entry| self.is_in_run && !entry.more.is_told);
+        looked.map_or(self.exit.place, |entry| entry.place)
     }
 
     fn count(&self, category: Category, rows: &mut IoRows, acts: &mut Acts<'_>) {
         let (bytes, is_error) = (self.bytes(), self.is_error());
-        let used = Use { bytes, category, is_error };
+        let used = Use { bytes, category, is_error, is_second: false };
         rows.sums.add(&used.sums());
         match self.op {
             Op::Both => {
                 rows.sums.add(&Sums { write: bytes, writes: 1, ..Sums::default() });
                 acts(self.place(), Act::Use(self.target(false), used));
-                acts(self.place(), Act::Use(self.target(true), Use { category: Category::Write, ..used }));
+                acts(
+                    self.place(),
+                    Act::Use(self.target(true), Use { category: Category::Write, is_second: true, ..used }),
+                );
             }
             Op::Read | Op::Write | Op::Sync => acts(self.place(), Act::Use(self.target(false), used)),
-            _ => {}
+            // It counts with what it changes.
+            Op::Open if self.entry.is_some() => {}
+            _ => acts(self.place(), Act::Count(used)),
         }
     }
 
@@ -500,7 +551,7 @@ impl Done {
     }
 
     /// What it changes.
-    fn change(&mut self, acts: &mut Acts<'_>) {
+    fn change(&mut self, counts: bool, acts: &mut Acts<'_>) {
         let is_error = self.is_error();
         let Some(entry) = &mut self.entry else { return };
         let fd = self.exit.ret.filter(|&ret| ret >= 0).and_then(|ret| i32::try_from(ret).ok());
@@ -509,7 +560,7 @@ impl Done {
         match (self.op, fd) {
             (Op::Open, fd) => {
                 let path = entry.more.path.take().unwrap_or_default();
-                acts(place, Act::Open { path, fd, is_error, closes_on_exec });
+                acts(place, Act::Open { path, fd, is_error, closes_on_exec, counts });
             }
             (Op::Socket, Some(fd)) => acts(place, Act::Make { fd, is_socket: true, is_net, closes_on_exec }),
             (Op::Accept | Op::Dup | Op::Fcntl, Some(fd)) => {
