@@ -8,6 +8,7 @@ use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Spare, Stuck, Who
 use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
 use crate::Comm;
 use crate::threads::ThreadKey;
+use crate::tids::Tids;
 
 /// The last run of each CPU of a lane.
 pub(super) type LaneRuns<A, B, C> = Vec<(u32, Run<A, B, C>)>;
@@ -22,29 +23,12 @@ pub struct CallState<A, B, C, R> {
     /// The last run of each CPU, by lane.
     pub(super) cpus: Vec<LaneRuns<A, B, C>>,
     /// Where the lives of a thread are.
-    slots: HashMap<ThreadKey, u32>,
+    slots: Tids,
     pub(super) lives: Vec<Lives<A, B, C, R>>,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
     #[serde(skip)]
     pub(super) spare: Spare<A, B, C, R>,
-    #[serde(skip)]
-    memo: Memo,
-}
-
-/// Where threads are that were asked for lately.
-#[derive(Debug)]
-struct Memo([(ThreadKey, u32); Memo::SIZE]);
-
-impl Memo {
-    const SIZE: usize = 32;
-}
-
-impl Default for Memo {
-    fn default() -> Self {
-        // No thread is that one.
-        Self([(ThreadKey { host: u16::MAX, tid: i32::MIN }, 0); Self::SIZE])
-    }
 }
 
 /// A life that is over, or the trace is.
@@ -59,6 +43,8 @@ pub struct LifeView<'a, R> {
     pub comm: Comm,
     /// Its process.
     pub pid: Option<i32>,
+    /// Somebody saw how it was made.
+    pub is_forked: bool,
     /// From where on; `None`: from the beginning.
     pub since: Option<Place>,
     /// To where.
@@ -259,7 +245,9 @@ impl<W: Watch> Sink<'_, W> {
         let comm = life.comm.or(life.told).map_or(Comm::default(), |(_, comm)| comm);
         let pid = life.pid.map(|(_, pid)| pid);
         let since = life.border.map(|border| border.place);
-        self.watch.over(self.totals, LifeView { key, number, comm, pid, since, until, rows: &mut life.rows });
+        let is_forked = life.is_forked;
+        self.watch
+            .over(self.totals, LifeView { key, number, comm, pid, is_forked, since, until, rows: &mut life.rows });
     }
 
     /// Settles what a life asks for and leaves open when there is nothing else.
@@ -288,14 +276,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self {
-            cpus,
-            slots: HashMap::default(),
-            lives: Vec::new(),
-            is_anchored: false,
-            spare: Spare::default(),
-            memo: Memo::default(),
-        }
+        Self { cpus, slots: Tids::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
     }
 
     /// Of how many lanes it is.
@@ -307,17 +288,12 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     /// Where the lives of a thread are.
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> usize {
-        let memo = &mut self.memo.0[key.tid.cast_unsigned() as usize % Memo::SIZE];
-        if memo.0 == key {
-            return memo.1 as usize;
-        }
         let lives = &mut self.lives;
-        let slot = self.slots.entry(key).or_insert_with(|| {
+        let slot = self.slots.get_or_insert_with(key, || {
             lives.push(Lives::new(key));
             (lives.len() - 1) as u32
         });
-        *memo = (key, *slot);
-        *slot as usize
+        slot as usize
     }
 
     /// A note of a lane.

@@ -12,6 +12,7 @@ use super::rows::{Act, Limits, Slow, Sums, Target, Use, Whole};
 use crate::calls::Place;
 use crate::names::{Interner, NameId};
 use crate::threads::ThreadKey;
+use crate::tids::Tids;
 
 /// What an operation concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,13 +108,10 @@ pub struct Files {
     tables: Vec<HashMap<i32, File>>,
     owners: HashMap<Owner, u32>,
     threads: Vec<Current>,
-    places: HashMap<ThreadKey, u32>,
+    places: Tids,
     /// By name.
     named: Vec<Sums>,
     others: HashMap<FileKey, Sums>,
-    /// Where threads are that did something lately.
-    #[serde(skip)]
-    memo: Memo,
     /// Memory of threads that live no more.
     #[serde(skip)]
     spare: Spare,
@@ -121,20 +119,6 @@ pub struct Files {
 
 /// A thread, and its place.
 type Asked = (ThreadKey, u32);
-
-/// Places of threads that did something lately.
-#[derive(Clone, Debug)]
-struct Memo([Option<Asked>; Memo::SIZE]);
-
-impl Memo {
-    const SIZE: usize = 32;
-}
-
-impl Default for Memo {
-    fn default() -> Self {
-        Self([None; Self::SIZE])
-    }
-}
 
 /// Memory, the last one used on top: it is still in the cache.
 #[derive(Debug, Default)]
@@ -185,10 +169,9 @@ impl Files {
             tables: Vec::new(),
             owners: HashMap::default(),
             threads: Vec::new(),
-            places: HashMap::default(),
+            places: Tids::default(),
             named: Vec::new(),
             others: HashMap::default(),
-            memo: Memo::default(),
             spare: Spare::default(),
         }
     }
@@ -217,16 +200,12 @@ impl Files {
     /// Where a thread is.
     #[inline]
     fn place(&mut self, key: ThreadKey) -> Asked {
-        let memo = &mut self.memo.0[key.tid.cast_unsigned() as usize % Memo::SIZE];
-        if let Some(asked) = memo.filter(|asked| asked.0 == key) {
-            return asked;
-        }
         let threads = &mut self.threads;
-        let place = *self.places.entry(key).or_insert_with(|| {
+        let place = self.places.get_or_insert_with(key, || {
             threads.push(Current::default());
             (threads.len() - 1) as u32
         });
-        *memo.insert((key, place))
+        (key, place)
     }
 
     #[inline]

@@ -61,11 +61,12 @@ impl Over {
     }
 
     /// A life is over, and this is who it was.
-    pub(super) fn known(&mut self, who: Who) {
+    pub(super) fn known(&mut self, who: Who, is_forked: bool) {
         if who.number == 0 {
             self.firsts.insert(who.key);
         }
-        if who.pid.is_some_and(|pid| pid != who.key.tid) {
+        // Whose process was known from its fork on did nothing without one.
+        if is_forked && who.pid.is_some_and(|pid| pid != who.key.tid) {
             return;
         }
         let last = self.last.entry(who.key).or_insert(who);
@@ -102,7 +103,7 @@ impl Over {
         self.unknown.1.add(&other.unknown.1);
         for mut who in other.last.into_values() {
             who.rebase(bases);
-            self.known(who);
+            self.known(who, false);
         }
     }
 }

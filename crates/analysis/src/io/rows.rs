@@ -326,10 +326,10 @@ impl Totals {
 
     /// A life is over.
     pub(super) fn over(&mut self, wishes: &Wishes, life: LifeView<'_, IoRows>) {
-        let LifeView { key, number, comm, pid, since, until, rows } = life;
+        let LifeView { key, number, comm, pid, is_forked, since, until, rows } = life;
         let who = Who { key, number, comm, pid };
         let IoRows { sums, latencies } = std::mem::take(rows);
-        self.over.known(who);
+        self.over.known(who, is_forked);
         let is_wanted = wishes.wants_thread(key.tid, || comm.text());
         if let Some(latencies) = latencies.filter(|_| is_wanted) {
             self.latencies.iter_mut().zip(latencies.iter()).for_each(|(all, own)| all.merge_from(own));
