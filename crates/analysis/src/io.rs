@@ -40,7 +40,7 @@ use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot,
 
 use files::Files;
 pub use log::Logged;
-use log::Packed;
+use log::{Behind, Settled};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 use rows::Sums;
 pub use rows::{Act, IoRows, IoRun, Totals};
@@ -348,15 +348,15 @@ fn busy(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<No
 }
 
 impl State {
-    /// Replays what cannot change any more, with what a part that follows has packed; or packs it, if it is not known
+    /// Replays what cannot change any more, with what a part that follows has settled; or puts it aside, if it is not known
     /// what was before.
-    fn settle(&mut self, io: &Io, until: Option<Place>, packed: Packed<'_>) {
+    fn settle(&mut self, io: &Io, until: Option<Place>, behind: Behind<'_>) {
         let Self { totals: Totals { log, over, .. }, files, .. } = self;
         match files {
-            Some(files) => log.hand_over(until, packed, |logged| files.replay(&io.limits, over, logged)),
+            Some(files) => log.hand_over(until, behind, |logged| files.replay(&io.limits, over, logged)),
             None => {
-                log.unpack(packed);
-                log.pack(until);
+                log.unsettle(behind);
+                log.settle(until);
             }
         }
     }
@@ -395,7 +395,7 @@ impl State {
         log.disorder();
         if log.is_long() {
             let until = self.busy.iter().map(|busy| busy.1).min();
-            self.settle(io, until, Packed::new(&[], &Bases::default()));
+            self.settle(io, until, Behind::new(Settled::default(), &Bases::default()));
         }
     }
 
@@ -498,24 +498,24 @@ impl Analysis for Io {
 
     fn merge(&self, left: &mut State, right: State) {
         let mut more = right.totals;
-        let packed = more.log.take_packed();
+        let settled = more.log.take_settled();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         left.totals.add(more, &bases);
         self.block.merge(&mut left.block, right.block);
         let until = left.calls.settled_until(self);
-        left.settle(self, until, Packed::new(&packed, &bases));
+        left.settle(self, until, Behind::new(settled, &bases));
     }
 
     fn anchor(&self, state: &mut State) {
         self.block.anchor(&mut state.block);
         if state.files.is_none() {
             let mut known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
-            let packed = known.log.take_packed();
+            let settled = known.log.take_settled();
             let bases = state.calls.anchor(self, &mut state.totals);
             state.totals.add(known, &bases);
             state.files = Some(Files::new());
             let until = state.calls.settled_until(self);
-            state.settle(self, until, Packed::new(&packed, &bases));
+            state.settle(self, until, Behind::new(settled, &bases));
         }
     }
 
