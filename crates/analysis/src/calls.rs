@@ -210,6 +210,11 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
         summary.is_touched || !self.is_empty(run)
     }
 
+    /// What was counted of a run that goes on is forgotten; what is not told yet is not.
+    fn forget(&self, run: &mut Self::Run) {
+        *run = Self::Run::default();
+    }
+
     /// Adds what the same run did later.
     fn extend(&self, run: &mut Self::Run, later: Self::Run);
 

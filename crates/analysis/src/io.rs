@@ -282,6 +282,10 @@ impl Watch for Io {
         run.is_empty()
     }
 
+    fn forget(&self, run: &mut IoRun) {
+        run.forget();
+    }
+
     fn holds(&self, summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> bool {
         let is_told = |entry: &Entry<IoEntry>| entry.more.is_told;
         run.has_acts() || summary.asks.is_some() || !summary.open.as_ref().is_none_or(is_told)
@@ -521,6 +525,14 @@ impl Analysis for Io {
 
     fn fits(&self, state: &State) -> bool {
         state.calls.lanes() == self.settings.lanes.len()
+    }
+
+    fn forget(&self, state: &mut State, at: i64) -> bool {
+        let State { calls, totals, files, block, .. } = state;
+        calls.forget(self);
+        totals.forget(&self.wishes);
+        files.iter_mut().for_each(Files::forget);
+        self.block.forget(block, at)
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

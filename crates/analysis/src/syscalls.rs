@@ -215,6 +215,12 @@ impl Analysis for Syscalls {
         state.calls.lanes() == self.settings.lanes.len()
     }
 
+    fn forget(&self, state: &mut State, _: i64) -> bool {
+        state.calls.forget(self);
+        state.totals.forget(&self.wishes);
+        true
+    }
+
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
         Ok(self.report(state))
     }

@@ -125,6 +125,42 @@ where
         bases
     }
 
+    /// A period ends: what was counted is forgotten, calls that nobody has left and who lives are not. Nothing may come before
+    /// this state.
+    pub fn forget<W>(&mut self, watch: &W)
+    where
+        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
+    {
+        let mut begins = Vec::new();
+        for (key, runs) in self.tails(watch) {
+            begins.extend(runs.iter().filter(|run| is_touched(run.1)).map(|run| (key, run.1.begin)));
+        }
+        // What their threads were in when these runs began is counted, though the runs go on.
+        for (key, begin) in begins {
+            let slot = self.slot(key);
+            let lives = &mut self.lives[slot];
+            let whose = lives.whose(begin);
+            if whose != Whose::Nobody {
+                lives.life(whose, &mut self.spare).summary.open = None;
+            }
+        }
+        for (_, run) in self.cpus.iter_mut().flatten() {
+            let Run { summary, counted, earlier, .. } = run;
+            let earlier = earlier.iter_mut().flat_map(|earlier| &mut earlier.0);
+            let segments = earlier.map(|segment| (&mut segment.summary, &mut segment.counted));
+            for (summary, counted) in segments.chain([(summary, counted)]) {
+                summary.asks = None;
+                watch.forget(counted);
+            }
+        }
+        for lives in &mut self.lives {
+            for life in [&mut lives.early, &mut lives.before, &mut lives.current].into_iter().flatten() {
+                life.rows = R::default();
+                life.summary.asks = None;
+            }
+        }
+    }
+
     /// Runs that have not ended, by their threads.
     fn tails<W>(&self, watch: &W) -> LastRuns<'_, A, B, C>
     where
@@ -143,6 +179,12 @@ where
         }
         tails
     }
+}
+
+/// Whether there was an entry or an exit in a run.
+fn is_touched<A, B, C>(run: &Run<A, B, C>) -> bool {
+    let mut earlier = run.earlier.iter().flat_map(|earlier| &earlier.0);
+    run.summary.is_touched || earlier.any(|segment| segment.summary.is_touched)
 }
 
 impl<W: Watch> Merging<'_, W> {

@@ -176,6 +176,16 @@ impl Files {
         }
     }
 
+    /// What was done is forgotten, what fds are is not.
+    pub(super) fn forget(&mut self) {
+        self.named.clear();
+        self.others.clear();
+        for current in &mut self.threads {
+            current.is_going_on = false;
+            current.doing.iter_mut().for_each(|doing| doing.pieces.clear());
+        }
+    }
+
     /// What was done with each file.
     pub(super) fn rows(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
         let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
@@ -362,9 +372,9 @@ impl Files {
                 let doing = &mut self.threads[asked.1 as usize].doing;
                 doing.get_or_insert_with(|| self.spare.take()).looked = looked;
             }
-            Act::Open { path, fd, is_error, closes_on_exec, .. } => {
+            Act::Open { path, fd, is_error, closes_on_exec, counts } => {
                 let name = self.names.intern(&path);
-                if is_wanted {
+                if is_wanted && counts {
                     let sums = Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() };
                     self.row(FileKey::Named(name)).add(&sums);
                 }

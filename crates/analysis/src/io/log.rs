@@ -90,6 +90,11 @@ impl Log {
         acts.into_iter().for_each(|(place, act)| self.push(place, key, act));
     }
 
+    /// What counts was counted.
+    pub(super) fn forget(&mut self) {
+        self.recent.retain_mut(|logged| logged.act.forget());
+    }
+
     /// Whether it is worth to put it in order.
     #[inline]
     pub(super) fn is_long(&self) -> bool {

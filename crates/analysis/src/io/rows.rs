@@ -245,6 +245,14 @@ impl Use {
 }
 
 impl Act {
+    /// It was counted, if it counts: whether it says something besides.
+    pub(super) fn forget(&mut self) -> bool {
+        if let Self::Open { counts, .. } = self {
+            *counts = false;
+        }
+        !matches!(self, Self::Use(..) | Self::Slow(..) | Self::Count(_) | Self::Over(_))
+    }
+
     /// What it counts for its thread.
     #[inline]
     pub(super) fn sums(&self) -> Sums {
@@ -275,6 +283,12 @@ impl IoRun {
     pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
         self.rows.sums = Sums::default();
         self.acts.drain(..)
+    }
+
+    /// What was counted is forgotten, what changes fds is not.
+    pub(super) fn forget(&mut self) {
+        self.rows = IoRows::default();
+        self.acts.retain_mut(|(_, act)| act.forget());
     }
 
     /// Whether nothing waits for its thread.
@@ -317,6 +331,13 @@ impl Totals {
             interfaces: BTreeMap::new(),
             longest_ns: BinaryHeap::new(),
         }
+    }
+
+    /// What was counted is forgotten; what changes fds, and who lived, is not.
+    pub(super) fn forget(&mut self, wishes: &Wishes) {
+        let Self { mut log, over, .. } = std::mem::replace(self, Self::new(wishes));
+        log.forget();
+        (self.log, self.over.last, self.over.firsts) = (log, over.last, over.firsts);
     }
 
     /// Logs something.

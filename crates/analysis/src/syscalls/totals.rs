@@ -119,6 +119,12 @@ impl Totals {
         }
     }
 
+    /// What was counted is forgotten; which lives were before is not.
+    pub(super) fn forget(&mut self, wishes: &Wishes) {
+        let Self { firsts, spare, .. } = std::mem::replace(self, Self::new(wishes));
+        (self.firsts, self.spare) = (firsts, spare);
+    }
+
     /// Gives a life that begins the memory of one that is over, which is in cache.
     #[inline]
     pub(super) fn lend(&mut self, rows: &mut CallRows) {
