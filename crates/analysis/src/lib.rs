@@ -53,7 +53,6 @@ pub mod syscalls;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod threads;
-mod tids;
 pub mod windows;
 
 use std::collections::VecDeque;

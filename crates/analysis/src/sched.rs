@@ -19,7 +19,6 @@ mod periods;
 mod report;
 mod row;
 mod settled;
-mod slots;
 mod state;
 mod sums;
 #[cfg(test)]
@@ -119,7 +118,7 @@ impl Analysis for Sched {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "sched", version: 2 }
+        Identity { name: "sched", version: 3 }
     }
 
     fn shape(&self) -> Shape {

@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use self::slots::Slots;
+pub(crate) use self::slots::Slots;
 
 pub use self::slots::Slot;
 

@@ -7,8 +7,7 @@ use super::lane::{CallLane, End, Note, Run, RunEnd, Segment, Told, unknown_key};
 use super::lives::{Border, CpuAt, Deferred, Head, Life, Lives, Spare, Stuck, Whose};
 use super::{Meeting, Outcome, Place, Settings, Summary, Watch, is_cut, touches};
 use crate::Comm;
-use crate::threads::ThreadKey;
-use crate::tids::Tids;
+use crate::threads::{Slots, ThreadKey};
 
 /// The last run of each CPU of a lane.
 pub(super) type LaneRuns<A, B, C> = Vec<(u32, Run<A, B, C>)>;
@@ -23,7 +22,7 @@ pub struct CallState<A, B, C, R> {
     /// The last run of each CPU, by lane.
     pub(super) cpus: Vec<LaneRuns<A, B, C>>,
     /// Where the lives of a thread are.
-    slots: Tids,
+    slots: Slots,
     pub(super) lives: Vec<Lives<A, B, C, R>>,
     /// Nothing comes before.
     pub(super) is_anchored: bool,
@@ -276,7 +275,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[must_use]
     pub fn new(lanes: usize) -> Self {
         let cpus = std::iter::repeat_with(Vec::new).take(lanes).collect();
-        Self { cpus, slots: Tids::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
+        Self { cpus, slots: Slots::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
     }
 
     /// Of how many lanes it is.
@@ -289,7 +288,7 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> usize {
         let lives = &mut self.lives;
-        let slot = self.slots.get_or_insert_with(key, || {
+        let slot = self.slots.of(key, || {
             lives.push(Lives::new(key));
             (lives.len() - 1) as u32
         });

@@ -11,8 +11,7 @@ use super::over::{Over, SlowUse};
 use super::rows::{Act, Limits, Slow, Sums, Target, Use, Whole};
 use crate::calls::Place;
 use crate::names::{Interner, NameId};
-use crate::threads::ThreadKey;
-use crate::tids::Tids;
+use crate::threads::{Slots, ThreadKey};
 
 /// What an operation concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -108,7 +107,7 @@ pub struct Files {
     tables: Vec<HashMap<i32, File>>,
     owners: HashMap<Owner, u32>,
     threads: Vec<Current>,
-    places: Tids,
+    places: Slots,
     /// By name.
     named: Vec<Sums>,
     others: HashMap<FileKey, Sums>,
@@ -169,7 +168,7 @@ impl Files {
             tables: Vec::new(),
             owners: HashMap::default(),
             threads: Vec::new(),
-            places: Tids::default(),
+            places: Slots::default(),
             named: Vec::new(),
             others: HashMap::default(),
             spare: Spare::default(),
@@ -211,7 +210,7 @@ impl Files {
     #[inline]
     fn place(&mut self, key: ThreadKey) -> Asked {
         let threads = &mut self.threads;
-        let place = self.places.get_or_insert_with(key, || {
+        let place = self.places.of(key, || {
             threads.push(Current::default());
             (threads.len() - 1) as u32
         });

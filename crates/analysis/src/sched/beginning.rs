@@ -13,8 +13,8 @@ use super::Sched;
 use super::doing::{Call, Waited};
 use super::lives::{Opening, Place, Stage};
 use super::row::Row;
-use super::slots::Slot;
 use super::state::State;
+use crate::threads::Slot;
 
 impl State {
     /// Whoever is open was there when the trace began, if nothing can say otherwise any more.

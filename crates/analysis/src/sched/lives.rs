@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::doing::{Call, Who};
 use super::row::Row;
-use super::slots::{Slot, Slots};
-use crate::threads::{ThreadId, ThreadKey};
+use crate::threads::{Slot, Slots, ThreadId, ThreadKey};
 
 /// Where a life is kept.
 pub(super) type Place = u32;
@@ -134,7 +133,7 @@ impl Lives {
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> Slot {
         let (threads, opening) = (&mut self.threads, self.begin.map_or(Opening::Open, Opening::Since));
-        self.slots.entry(key, || {
+        self.slots.of(key, || {
             threads.push(Thread { key, ended: 0, living: None, first: None, opening });
             (threads.len() - 1) as Slot
         })

@@ -10,9 +10,9 @@ use hashbrown::HashMap;
 use super::doing::{Call, Who};
 use super::lane::{self, CpuHead, CpuState, CpuTail};
 use super::lives::{Life, Lives, Opening, Place, Stage};
-use super::slots::Slot;
 use super::state::{Running, State};
 use super::{Sched, union};
+use crate::threads::Slot;
 use crate::threads::{ThreadId, ThreadKey};
 
 /// For each place of the right part where the life is now.

@@ -17,9 +17,9 @@ use super::lane::{CpuState, CpuTail, Seen};
 use super::lives::{Lives, Opening, Thread};
 use super::merging::is_before;
 use super::settled::{Name, Settled};
-use super::slots::Slot;
 use super::state::{Running, State};
 use super::whole::First;
+use crate::threads::Slot;
 use crate::threads::{ThreadId, ThreadKey};
 
 impl Sched {

@@ -8,7 +8,7 @@ use super::doing::{Away, Call, Start, Wait, Who};
 use super::lane::{CpuHead, CpuState, Named, Rename, Switch, Wake};
 use super::lives::{Lives, Place, Stage};
 use super::settled::{Name, Settled};
-use super::slots::Slot;
+use crate::threads::Slot;
 use crate::threads::ThreadKey;
 
 /// The thread that a CPU runs.

@@ -15,7 +15,7 @@ pub type Slot = u32;
 
 /// Slots by number.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Slots {
+pub(crate) struct Slots {
     /// Those of the first machine's threads, by number.
     pages: Vec<Option<Box<Page>>>,
     /// All others.
@@ -39,7 +39,7 @@ fn place(key: ThreadKey) -> Option<(usize, usize)> {
 
 impl Slots {
     #[inline]
-    pub(super) fn get(&self, key: ThreadKey) -> Option<Slot> {
+    pub(crate) fn get(&self, key: ThreadKey) -> Option<Slot> {
         match place(key) {
             Some((page, at)) => self.pages.get(page)?.as_ref().map(|page| page[at]).filter(|slot| *slot != NONE),
             None => self.others.get(&key).copied(),
@@ -48,7 +48,7 @@ impl Slots {
 
     /// The slot of a number; `make` makes it if there is none.
     #[inline]
-    pub(super) fn of(&mut self, key: ThreadKey, make: impl FnOnce() -> Slot) -> Slot {
+    pub(crate) fn of(&mut self, key: ThreadKey, make: impl FnOnce() -> Slot) -> Slot {
         let Some((page, at)) = place(key) else { return *self.others.entry(key).or_insert_with(make) };
         if let Some(Some(page)) = self.pages.get(page)
             && page[at] != NONE
