@@ -119,6 +119,7 @@ pub struct Rare<A, B, C, R> {
 
 /// Memory of lives that were given away, the last one on top: it is still in the cache.
 #[derive(Debug)]
+#[allow(clippy::vec_box, reason = "boxes are taken out and put back")]
 pub struct Spare<A, B, C, R>(Vec<Box<Life<A, B, C, R>>>);
 
 /// A life that is over but for its heads.

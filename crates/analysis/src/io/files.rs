@@ -121,6 +121,7 @@ type Asked = (ThreadKey, u32);
 
 /// Memory, the last one used on top: it is still in the cache.
 #[derive(Debug, Default)]
+#[allow(clippy::vec_box, reason = "boxes are taken out and put back")]
 struct Spare(Vec<Box<Doing>>);
 
 impl Clone for Spare {
