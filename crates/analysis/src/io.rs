@@ -524,7 +524,7 @@ impl Analysis for Io {
     }
 
     fn fits(&self, state: &State) -> bool {
-        state.calls.lanes() == self.settings.lanes.len()
+        state.calls.fits(self.settings.lanes.len()) && state.files.as_ref().is_none_or(Files::fits)
     }
 
     fn forget(&self, state: &mut State, at: i64) -> bool {

@@ -212,7 +212,7 @@ impl Analysis for Syscalls {
     }
 
     fn fits(&self, state: &State) -> bool {
-        state.calls.lanes() == self.settings.lanes.len()
+        state.calls.fits(self.settings.lanes.len())
     }
 
     fn forget(&self, state: &mut State, _: i64) -> bool {

@@ -278,10 +278,12 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         Self { cpus, slots: Slots::default(), lives: Vec::new(), is_anchored: false, spare: Spare::default() }
     }
 
-    /// Of how many lanes it is.
+    /// Whether it is of so many lanes, and its numbers point into its tables.
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.cpus.len()
+    pub fn fits(&self, lanes: usize) -> bool {
+        let is_kept = |(at, lives): (usize, &Lives<A, B, C, R>)| self.slots.get(lives.key) == Some(at as u32);
+        let is_indexed = self.lives.iter().enumerate().all(is_kept) && self.slots.all().count() == self.lives.len();
+        self.cpus.len() == lanes && is_indexed
     }
 
     /// Where the lives of a thread are.

@@ -176,6 +176,19 @@ impl Files {
         }
     }
 
+    /// Whether its numbers point into its tables.
+    pub(super) fn fits(&self) -> bool {
+        let is_named = |name: NameId| name == NameId::OTHER || (name.0 as usize) < self.names.count();
+        let is_table = |table: u32| (table as usize) < self.tables.len();
+        let is_unknown = |file: &FileKey| matches!(file, FileKey::Named(name) if !is_named(*name));
+        let looked = self.threads.iter().filter_map(|current| current.doing.as_ref()).flat_map(|doing| &doing.looked);
+        self.places.all().all(|(_, place)| (place as usize) < self.threads.len())
+            && self.owners.values().all(|table| is_table(*table))
+            && self.threads.iter().all(|current| current.table.is_none_or(is_table))
+            && self.tables.iter().flat_map(HashMap::values).all(|file| is_named(file.name))
+            && !looked.flatten().any(|looked| is_unknown(&looked.0))
+    }
+
     /// What was done is forgotten, what fds are is not.
     pub(super) fn forget(&mut self) {
         self.named.clear();

@@ -69,7 +69,7 @@ impl Slots {
     }
 
     /// All of them.
-    pub(super) fn all(&self) -> impl Iterator<Item = (ThreadKey, Slot)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (ThreadKey, Slot)> {
         let of_page = |(number, page): (usize, &Option<Box<Page>>)| {
             let slots = page.iter().flat_map(|page| page.iter().copied()).collect::<Vec<Slot>>();
             let key = move |at: usize| ThreadKey { host: 0, tid: (number * PAGE + at) as i32 };
