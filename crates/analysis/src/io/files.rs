@@ -88,6 +88,8 @@ struct Current {
 struct Doing {
     /// What the fds of the call that it is in were when it was entered.
     looked: [Option<(FileKey, Kind)>; 2],
+    /// The call has ended.
+    is_used: bool,
     /// What waits to be told whose life it is of.
     pieces: Vec<Piece>,
 }
@@ -142,7 +144,7 @@ impl Spare {
     #[inline]
     fn keep(&mut self, mut doing: Box<Doing>) {
         if self.0.len() < Self::MOST {
-            doing.looked = Default::default();
+            (doing.looked, doing.is_used) = Default::default();
             doing.pieces.clear();
             self.0.push(doing);
         }
@@ -297,7 +299,7 @@ impl Files {
                 }
             }
             *is_going_on &= !doing.pieces.is_empty();
-            match doing.pieces.is_empty() && doing.looked == [None, None] {
+            match doing.pieces.is_empty() && (doing.is_used || doing.looked == [None, None]) {
                 true => self.spare.keep(doing),
                 false => *known = Some(doing),
             }
@@ -329,8 +331,11 @@ impl Files {
         match target {
             Target::Fd(fd) => self.look(asked, fd),
             Target::Looked { is_other } => {
-                let doing = self.current(asked).doing.as_ref();
-                let looked = doing.and_then(|doing| doing.looked[usize::from(is_other)]);
+                let doing = self.current(asked).doing.as_mut();
+                let looked = doing.and_then(|doing| {
+                    doing.is_used = true;
+                    doing.looked[usize::from(is_other)]
+                });
                 looked.unwrap_or((FileKey::None, Kind::Unknown))
             }
             Target::None => (FileKey::None, Kind::Unknown),
@@ -383,7 +388,8 @@ impl Files {
             Act::Look(fd, other_fd) => {
                 let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(asked, fd)));
                 let doing = &mut self.threads[asked.1 as usize].doing;
-                doing.get_or_insert_with(|| self.spare.take()).looked = looked;
+                let doing = doing.get_or_insert_with(|| self.spare.take());
+                (doing.looked, doing.is_used) = (looked, false);
             }
             Act::Open { path, fd, is_error, closes_on_exec, counts } => {
                 let name = self.names.intern(&path);
@@ -480,8 +486,6 @@ impl Files {
 
     /// What comes from now on may be of another life.
     fn over(&mut self, asked: Asked) {
-        let current = self.current(asked);
-        current.is_going_on = false;
-        current.doing.iter_mut().for_each(|doing| doing.looked = Default::default());
+        self.current(asked).is_going_on = false;
     }
 }
