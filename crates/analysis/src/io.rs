@@ -197,7 +197,7 @@ impl Io {
             closes_on_exec: false,
             is_net: false,
             is_duplicate: false,
-            is_told: lane.told(meaning).is_some(),
+            is_told: lane.told().is_some(),
         };
         if op.category().is_some() {
             more.fd = fd();
@@ -221,9 +221,9 @@ impl Io {
                 act(lane, meaning, notes, Act::Look(more.fd, more.other_fd));
             }
             lane.enter(meaning, call, more, notes);
-            tell(lane, meaning, notes);
+            tell(lane, notes);
         } else {
-            busy(lane, meaning, notes);
+            busy(lane, notes);
             lane.enter(meaning, call, more, notes);
         }
     }
@@ -236,9 +236,9 @@ impl Io {
         }
         let new = meaning.small(NEW_FD).zip(meaning.small(NEW_OTHER_FD));
         // What left an earlier run is settled when this one ends.
-        busy(lane, meaning, notes);
+        busy(lane, notes);
         lane.exit(meaning, call, meaning.integer(RET), new, notes);
-        tell(lane, meaning, notes);
+        tell(lane, notes);
     }
 
     /// An event that is neither about calls nor about threads.
@@ -326,17 +326,17 @@ impl Watch for Io {
 
 /// The thread that runs does something besides its calls.
 fn act(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>, act: Act) {
-    if lane.told(meaning).is_none() {
-        busy(lane, meaning, notes);
+    if lane.told().is_none() {
+        busy(lane, notes);
     }
     lane.act(meaning, notes, |place, run| run.act(place, act));
-    tell(lane, meaning, notes);
+    tell(lane, notes);
 }
 
 /// Tells what waits for the thread that the CPU runs, if it is certain which one that is.
 #[inline]
-fn tell(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>) {
-    let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told(meaning) else { return };
+fn tell(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
+    let Some(ToldRun { tid, cpu, counted, is_told }) = lane.told() else { return };
     for (place, act) in counted.tell() {
         *is_told = true;
         notes.push(place.time, Note::Act(Told { tid, cpu, nth: place.nth, act }));
@@ -345,8 +345,8 @@ fn tell(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<No
 
 /// Notes that something is about to wait for the end of the run.
 #[inline]
-fn busy(lane: &mut CallLane<'_, Io>, meaning: &Meaning<'_>, notes: &mut Notes<Note>) {
-    if let Some((cpu, place)) = lane.begins_to_wait(meaning) {
+fn busy(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
+    if let Some((cpu, place)) = lane.begins_to_wait() {
         notes.push(place.time, Note::Busy((place.lane, cpu), place));
     }
 }
@@ -369,13 +369,20 @@ impl State {
     #[inline]
     fn act(&mut self, io: &Io, place: Place, told: Told) {
         let Told { tid, cpu, act, .. } = told;
-        let sums = act.sums();
-        if sums != Sums::default() {
-            self.sums((place.lane, cpu)).add(&sums);
+        if let Some(used) = act.counts() {
+            self.sums((place.lane, cpu)).count(used);
         }
         let key = ThreadKey { host: io.settings.lanes[place.lane as usize].host, tid };
-        self.totals.log(place, key, act);
-        self.go_on(io);
+        let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
+        match files {
+            Some(files) if busy.is_empty() && log.is_empty() => {
+                files.replay(&io.limits, over, Logged { place, key, act });
+            }
+            _ => {
+                log.push(place, key, act);
+                self.go_on(io);
+            }
+        }
     }
 
     /// What was told of the run of a CPU.
@@ -454,7 +461,7 @@ impl Analysis for Io {
     }
 
     fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Note>) {
-        let at = lane.arrive(event.time);
+        let at = lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {
                 Role::SyscallEntry => self.entry(lane, &meaning, place, notes),

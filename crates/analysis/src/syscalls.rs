@@ -175,7 +175,7 @@ impl Analysis for Syscalls {
     }
 
     fn step(&self, lane: &mut CallLane<'_, Self>, event: &Event<'_>, notes: &mut Notes<Self::Note>) {
-        lane.arrive(event.time);
+        lane.arrive(event);
         for (place, meaning) in event.roles().enumerate() {
             match meaning.role {
                 Role::SyscallEntry => lane.enter(&meaning, self.names.call(&meaning, place), (), notes),

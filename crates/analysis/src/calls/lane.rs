@@ -6,7 +6,7 @@ use super::{CallId, Entry, Exit, Place, Settings, Summary, Watch, touches};
 use crate::events::Meaning;
 use crate::roles::{COMM, PID, TID, fork, switch, thread_state};
 use crate::threads::{ThreadKey, is_dead};
-use crate::{Comm, LaneFacts, Notes, Slot};
+use crate::{Comm, Event, LaneFacts, Notes, Slot};
 
 /// What a CPU has done since its last switch in a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -157,6 +157,8 @@ pub struct CallLane<'a, W: Watch> {
     cpu: u32,
     /// By CPU; almost always one.
     cpus: Vec<CpuRun<W>>,
+    /// Which of them the event is of.
+    at: usize,
     totals: W::Totals,
 }
 
@@ -190,18 +192,31 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let facts = &settings.lanes[lane];
         let cpu = facts.cpu.unwrap_or(lane as u32);
         let now = Place { time: i64::MIN, lane: lane as u32, nth: 0 };
-        Self { watch, settings, facts, now, cpu, cpus: Vec::new(), totals }
+        Self { watch, settings, facts, now, cpu, cpus: Vec::new(), at: 0, totals }
     }
 
     /// An event comes; where it is.
     #[inline]
-    pub fn arrive(&mut self, time: i64) -> Place {
-        if time == self.now.time {
+    pub fn arrive(&mut self, event: &Event<'_>) -> Place {
+        if event.time == self.now.time {
             self.now.nth += 1;
         } else {
-            (self.now.time, self.now.nth) = (time, 0);
+            (self.now.time, self.now.nth) = (event.time, 0);
+        }
+        let cpu = self.facts.cpu.or_else(|| event.cpu()).unwrap_or(self.cpu);
+        if self.cpus.get(self.at).is_none_or(|known| known.0 != cpu) {
+            self.move_to(cpu);
         }
         self.now
+    }
+
+    /// The event is of another CPU than the one before.
+    #[cold]
+    fn move_to(&mut self, cpu: u32) {
+        self.at = self.cpus.iter().position(|known| known.0 == cpu).unwrap_or_else(|| {
+            self.cpus.push((cpu, Run::default()));
+            self.cpus.len() - 1
+        });
     }
 
     /// What is counted of all threads.
@@ -214,16 +229,10 @@ impl<'a, W: Watch> CallLane<'a, W> {
         (self.cpus, self.totals)
     }
 
+    /// The CPU that the event is of, and which run it is.
     #[inline]
-    fn at(&mut self, meaning: &Meaning<'_>) -> (u32, usize) {
-        let cpu = meaning.event.cpu().unwrap_or(self.cpu);
-        match self.cpus.iter().position(|known| known.0 == cpu) {
-            Some(at) => (cpu, at),
-            None => {
-                self.cpus.push((cpu, Run::default()));
-                (cpu, self.cpus.len() - 1)
-            }
-        }
+    fn at(&self) -> (u32, usize) {
+        (self.cpus[self.at].0, self.at)
     }
 
     /// A thread enters a call.
@@ -235,7 +244,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         more: W::Entry,
         notes: &mut Notes<N>,
     ) {
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         let entry = Entry { call, place: self.now, cpu, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: None, open: Some(entry), is_touched: true };
@@ -261,7 +270,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         more: W::Exit,
         notes: &mut Notes<N>,
     ) {
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         let exit = Exit { call, place: self.now, cpu, ret, more };
         if self.settings.is_by_context {
             let summary = Summary { asks: Some(exit), open: None, is_touched: true };
@@ -308,22 +317,22 @@ impl<'a, W: Watch> CallLane<'a, W> {
 
     /// The run that is going on, if it is certain whose it is: what happens can be told at once.
     #[inline]
-    pub fn told(&mut self, meaning: &Meaning<'_>) -> Option<ToldRun<'_, W::Run>> {
+    pub fn told(&mut self) -> Option<ToldRun<'_, W::Run>> {
         if !self.facts.holes.is_empty() || self.settings.is_by_context {
             return None;
         }
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         let Run { begin: Some(_), next: tid @ 1.., counted, is_told, .. } = &mut self.cpus[at].1 else { return None };
         Some(ToldRun { tid: *tid, cpu, counted, is_told })
     }
 
     /// The CPU, if what comes is the first thing in its run that waits for the thread; and where it comes.
     #[inline]
-    pub fn begins_to_wait(&mut self, meaning: &Meaning<'_>) -> Option<(u32, Place)> {
+    pub fn begins_to_wait(&self) -> Option<(u32, Place)> {
         if self.settings.is_by_context {
             return None;
         }
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         let run = &self.cpus[at].1;
         let waits = run.summary.is_touched || !self.watch.is_empty(&run.counted) || run.earlier.is_some();
         (!waits).then_some((cpu, self.now))
@@ -336,7 +345,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         notes: &mut Notes<N>,
         act: impl FnOnce(Place, &mut W::Run),
     ) {
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         if self.settings.is_by_context {
             let mut counted = W::Run::default();
             act(self.now, &mut counted);
@@ -380,7 +389,7 @@ impl<'a, W: Watch> CallLane<'a, W> {
         let prev = meaning.small(switch::PREV_TID);
         let next = meaning.small(switch::NEXT_TID);
         let (Some(prev), Some(next)) = (prev, next) else { return };
-        let (cpu, at) = self.at(meaning);
+        let (cpu, at) = self.at();
         let (place, host) = (self.now, self.facts.host);
         let run = &mut self.cpus[at].1;
         let state = meaning.integer(switch::PREV_STATE);

@@ -271,7 +271,7 @@ impl Files {
             Act::Use(target, used) => {
                 let (file, kind) = self.target(asked, target);
                 if is_wanted {
-                    self.row(file).add(&used.sums());
+                    self.row(file).count(used);
                     self.count(asked, place, kind, used);
                 }
             }
@@ -394,8 +394,8 @@ impl Files {
             Act::Open { path, fd, is_error, closes_on_exec, counts } => {
                 let name = self.names.intern(&path);
                 if is_wanted && counts {
-                    let sums = Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() };
-                    self.row(FileKey::Named(name)).add(&sums);
+                    let opened = Use { bytes: 0, category: Category::Open, is_error, is_second: false };
+                    self.row(FileKey::Named(name)).count(opened);
                 }
                 if let Some(fd) = fd {
                     self.set(asked, fd, name, Kind::Disk, closes_on_exec);

@@ -66,6 +66,12 @@ impl Log {
         }
     }
 
+    /// Whether nothing waits for its turn.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.recent.is_empty()
+    }
+
     /// Whether nothing is there that came out of order.
     #[inline]
     pub(super) fn is_in_order(&self) -> bool {

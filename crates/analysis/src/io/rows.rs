@@ -221,6 +221,24 @@ impl Sums {
         self.reads + self.writes + self.opens + self.syncs
     }
 
+    /// Adds an operation.
+    #[inline]
+    pub(super) fn count(&mut self, used: Use) {
+        self.errors += u64::from(used.is_error);
+        match used.category {
+            Category::Open => self.opens += 1,
+            Category::Read => {
+                self.reads += 1;
+                self.read = self.read.saturating_add(used.bytes);
+            }
+            Category::Write => {
+                self.writes += 1;
+                self.write = self.write.saturating_add(used.bytes);
+            }
+            Category::Sync => self.syncs += 1,
+        }
+    }
+
     pub(super) fn add(&mut self, other: &Self) {
         self.read = self.read.saturating_add(other.read);
         self.write = self.write.saturating_add(other.write);
@@ -229,18 +247,6 @@ impl Sums {
         self.opens += other.opens;
         self.syncs += other.syncs;
         self.errors += other.errors;
-    }
-}
-
-impl Use {
-    pub(super) fn sums(self) -> Sums {
-        let nothing = Sums { errors: u64::from(self.is_error), ..Sums::default() };
-        match self.category {
-            Category::Open => Sums { opens: 1, ..nothing },
-            Category::Read => Sums { read: self.bytes, reads: 1, ..nothing },
-            Category::Write => Sums { write: self.bytes, writes: 1, ..nothing },
-            Category::Sync => Sums { syncs: 1, ..nothing },
-        }
     }
 }
 
@@ -255,14 +261,14 @@ impl Act {
 
     /// What it counts for its thread.
     #[inline]
-    pub(super) fn sums(&self) -> Sums {
+    pub(super) fn counts(&self) -> Option<Use> {
         match *self {
             // A call fails once.
-            Self::Use(_, used) | Self::Count(used) => Use { is_error: used.is_error && !used.is_second, ..used }.sums(),
+            Self::Use(_, used) | Self::Count(used) => Some(Use { is_error: used.is_error && !used.is_second, ..used }),
             Self::Open { counts: true, is_error, .. } => {
-                Sums { opens: 1, errors: u64::from(is_error), ..Sums::default() }
+                Some(Use { bytes: 0, category: Category::Open, is_error, is_second: false })
             }
-            _ => Sums::default(),
+            _ => None,
         }
     }
 }
@@ -529,10 +535,10 @@ impl Done {
     fn count(&self, category: Category, rows: &mut IoRows, acts: &mut Acts<'_>) {
         let (bytes, is_error) = (self.bytes(), self.is_error());
         let used = Use { bytes, category, is_error, is_second: false };
-        rows.sums.add(&used.sums());
+        rows.sums.count(used);
         match self.op {
             Op::Both => {
-                rows.sums.add(&Sums { write: bytes, writes: 1, ..Sums::default() });
+                rows.sums.count(Use { category: Category::Write, is_error: false, ..used });
                 acts(self.place(), Act::Use(self.target(false), used));
                 acts(
                     self.place(),
