@@ -15,6 +15,8 @@
 //!
 //! A call that leaves its run looks up its file when it is entered; the answer waits with its thread.
 
+mod acts;
+mod done;
 mod files;
 mod log;
 mod ops;
@@ -38,12 +40,13 @@ use crate::roles::{
 use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
 
+pub use acts::Act;
 use files::Files;
 pub use log::Logged;
 use log::{Behind, Settled};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 use rows::Sums;
-pub use rows::{Act, IoRows, IoRun, Totals};
+pub use rows::{IoRows, IoRun, Totals};
 
 /// The analysis.
 #[derive(Debug)]
@@ -275,7 +278,7 @@ impl Watch for Io {
     }
 
     fn settle_in_run(&self, totals: &mut Totals, run: &mut IoRun, outcome: Outcome<IoEntry, IoExit>) {
-        rows::settle_in_run(&self.limits, |call| self.op(call), totals, run, outcome);
+        done::settle_in_run(&self.limits, |call| self.op(call), totals, run, outcome);
     }
 
     fn is_empty(&self, run: &IoRun) -> bool {
@@ -296,7 +299,7 @@ impl Watch for Io {
     }
 
     fn settle(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, outcome: Outcome<IoEntry, IoExit>) {
-        rows::settle(&self.limits, |call| self.op(call), totals, (key, rows), outcome);
+        done::settle(&self.limits, |call| self.op(call), totals, (key, rows), outcome);
     }
 
     fn count(&self, totals: &mut Totals, key: ThreadKey, rows: &mut IoRows, run: IoRun) {

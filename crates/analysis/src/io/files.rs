@@ -5,10 +5,11 @@ use std::hash::{Hash, Hasher};
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::acts::{Act, Slow, Target, Use, Whole};
 use super::log::Logged;
 use super::ops::Category;
 use super::over::{Over, SlowUse};
-use super::rows::{Act, Limits, Slow, Sums, Target, Use, Whole};
+use super::rows::{Limits, Sums};
 use crate::calls::Place;
 use crate::names::{Interner, NameId};
 use crate::threads::{Slots, ThreadKey};

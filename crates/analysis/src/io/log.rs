@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rows::Act;
+use super::acts::Act;
 use crate::calls::{Bases, Place};
 use crate::threads::ThreadKey;
 

@@ -1,0 +1,148 @@
+//! What concerns files, and comes in an order.
+
+use serde::{Deserialize, Serialize};
+
+use super::ops::Category;
+use super::rows::Sums;
+use crate::calls::{CallId, Place, Who};
+use crate::threads::ThreadKey;
+
+/// Something that concerns files, and comes in an order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Act {
+    /// An operation on a file.
+    Use(Target, Use),
+    /// One that took long.
+    Slow(Target, Box<Slow>),
+    /// What are these? The answer is for later.
+    Look(Option<i32>, Option<i32>),
+    /// A path was opened; as this, if it could be.
+    Open {
+        /// The path.
+        path: Box<[u8]>,
+        /// The new fd.
+        fd: Option<i32>,
+        /// It did not work.
+        is_error: bool,
+        /// It goes when its process becomes another program.
+        closes_on_exec: bool,
+        /// It is among what is asked for.
+        counts: bool,
+    },
+    /// An operation of which only its thread is told.
+    Count(Use),
+    /// A socket or pipe.
+    Make {
+        /// The new fd.
+        fd: i32,
+        /// It is no pipe.
+        is_socket: bool,
+        /// It is of the internet.
+        is_net: bool,
+        /// It goes when its process becomes another program.
+        closes_on_exec: bool,
+    },
+    /// A socket of the kind of another, or the same file again.
+    Derive {
+        /// The other one.
+        from: i32,
+        /// The new fd.
+        fd: i32,
+        /// A socket, not the same file.
+        is_socket: bool,
+        /// It goes when its process becomes another program.
+        closes_on_exec: bool,
+    },
+    /// An fd is given up.
+    Close(i32),
+    /// The process becomes another program.
+    Exec,
+    /// The thread is made: its process, that of who made it, and who that is.
+    Fork(Option<i32>, Option<i32>, Option<ThreadKey>),
+    /// The process of the thread.
+    Known(i32),
+    /// The process of another thread of the same machine.
+    Said(i32, i32),
+    /// A life is over, and known whole but for its files.
+    Over(Box<Whole>),
+    /// The thread's life may be over.
+    Died,
+    /// A file that a process had before.
+    FileState {
+        /// The process.
+        pid: i32,
+        /// The fd.
+        fd: i32,
+        /// What it is.
+        path: Box<[u8]>,
+    },
+}
+
+/// What is done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    pub(super) bytes: u64,
+    pub(super) category: Category,
+    pub(super) is_error: bool,
+    /// What the same call does besides.
+    pub(super) is_second: bool,
+}
+
+/// A life that is over, since a place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Whole {
+    pub(super) who: Who,
+    pub(super) since: Option<Place>,
+    pub(super) sums: Sums,
+    /// Somebody wants to know of it.
+    pub(super) is_wanted: bool,
+}
+
+/// Which file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// What this fd is.
+    Fd(i32),
+    /// What the thread looked up when it entered the call: the first fd or the other one.
+    Looked {
+        /// The other one.
+        is_other: bool,
+    },
+    /// Nobody knows, or none.
+    None,
+}
+
+/// An operation that took long.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Slow {
+    pub(super) ns: u64,
+    pub(super) begin: Place,
+    pub(super) end: Place,
+    pub(super) call: CallId,
+    pub(super) ret: Option<i64>,
+    /// Of what was opened.
+    pub(super) path: Option<Box<[u8]>>,
+}
+
+impl Act {
+    /// It was counted, if it counts: whether it says something besides.
+    pub(super) fn forget(&mut self) -> bool {
+        if let Self::Open { counts, .. } = self {
+            *counts = false;
+        }
+        !matches!(self, Self::Use(..) | Self::Slow(..) | Self::Count(_) | Self::Over(_))
+    }
+
+    /// What it counts for its thread.
+    #[inline]
+    pub(super) fn counts(&self) -> Option<Use> {
+        match *self {
+            // A call fails once.
+            Self::Use(_, used) | Self::Count(used) => Some(Use { is_error: used.is_error && !used.is_second, ..used }),
+            Self::Open { counts: true, is_error, .. } => {
+                Some(Use { bytes: 0, category: Category::Open, is_error, is_second: false })
+            }
+            _ => None,
+        }
+    }
+}

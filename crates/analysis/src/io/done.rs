@@ -1,0 +1,177 @@
+//! What comes of a call: what it counts, how long it took, and what it does to files.
+
+use super::acts::{Act, Slow, Target, Use};
+use super::ops::{Category, Op};
+use super::rows::{IoRows, IoRun, Limits, Totals};
+use super::{IoEntry, IoExit};
+use crate::calls::{CallId, Entry, Exit, Outcome, Place};
+use crate::syscalls::errno;
+use crate::threads::ThreadKey;
+
+/// An operation that ended.
+struct Done {
+    op: Op,
+    entry: Option<Entry<IoEntry>>,
+    exit: Exit<IoExit>,
+    is_completed: bool,
+    is_in_run: bool,
+}
+
+/// Where acts go: to the run, or to the log.
+type Acts<'a> = dyn FnMut(Place, Act) + 'a;
+
+/// Counts what came of a call within a run.
+pub(super) fn settle_in_run(
+    limits: &Limits,
+    op_of: impl Fn(CallId) -> Op,
+    totals: &mut Totals,
+    run: &mut IoRun,
+    outcome: Outcome<IoEntry, IoExit>,
+) {
+    let IoRun { rows, acts } = run;
+    settle_any(limits, op_of, totals, (rows, true), outcome, &mut |place, act| acts.push((place, act)));
+}
+
+/// Counts what came of a call of a life.
+pub(super) fn settle(
+    limits: &Limits,
+    op_of: impl Fn(CallId) -> Op,
+    totals: &mut Totals,
+    (key, rows): (ThreadKey, &mut IoRows),
+    outcome: Outcome<IoEntry, IoExit>,
+) {
+    let mut log = std::mem::take(&mut totals.log);
+    let mut acts = |place, act| log.push(place, key, act);
+    settle_any(limits, op_of, totals, (rows, false), outcome, &mut acts);
+    totals.log = log;
+}
+
+fn settle_any(
+    limits: &Limits,
+    op_of: impl Fn(CallId) -> Op,
+    totals: &mut Totals,
+    (rows, is_in_run): (&mut IoRows, bool),
+    outcome: Outcome<IoEntry, IoExit>,
+    acts: &mut Acts<'_>,
+) {
+    let is_completed = matches!(outcome, Outcome::Completed(..));
+    let (entry, exit) = match outcome {
+        Outcome::Completed(entry, exit) | Outcome::Doubtful(entry, exit) => (Some(entry), exit),
+        Outcome::BeganBefore(exit) | Outcome::LostExit(exit) => (None, exit),
+        Outcome::ChildReturns(_) | Outcome::LostEntry(_) | Outcome::NeverEnded(_) => return,
+    };
+    let op = entry.as_ref().map_or_else(|| op_of(exit.call), |entry| entry.more.op);
+    let is_operation = op != Op::Fcntl || entry.as_ref().is_some_and(|entry| entry.more.is_duplicate);
+    let Some(category) = op.category().filter(|_| is_operation) else { return };
+    let mut done = Done { op, entry, exit, is_completed, is_in_run };
+    let counts = limits.counts_on(done.exit.cpu);
+    if counts {
+        done.count(category, rows, acts);
+        done.time(limits, category, totals, rows, acts);
+    }
+    done.change(counts, acts);
+}
+
+impl Done {
+    fn is_error(&self) -> bool {
+        errno(self.exit.ret).is_some()
+    }
+
+    fn bytes(&self) -> u64 {
+        match self.op {
+            Op::Read | Op::Write | Op::Both => self.exit.ret.unwrap_or(0).max(0).cast_unsigned(),
+            _ => 0,
+        }
+    }
+
+    /// Its thread was known when it was entered.
+    fn is_told(&self) -> bool {
+        self.entry.as_ref().is_some_and(|entry| entry.more.is_told)
+    }
+
+    fn target(&self, is_other: bool) -> Target {
+        let fd = |entry: &Entry<IoEntry>| if is_other { entry.more.other_fd } else { entry.more.fd };
+        match self.entry.as_ref().and_then(fd) {
+            None => Target::None,
+            Some(fd) if self.is_in_run && !self.is_told() => Target::Fd(fd),
+            Some(_) => Target::Looked { is_other },
+        }
+    }
+
+    /// Where it takes place for its file.
+    fn place(&self) -> Place {
+        let looked = self.entry.as_ref().filter(|entry| self.is_in_run && !entry.more.is_told);
+        looked.map_or(self.exit.place, |entry| entry.place)
+    }
+
+    fn count(&self, category: Category, rows: &mut IoRows, acts: &mut Acts<'_>) {
+        let (bytes, is_error) = (self.bytes(), self.is_error());
+        let used = Use { bytes, category, is_error, is_second: false };
+        rows.sums.count(used);
+        match self.op {
+            Op::Both => {
+                rows.sums.count(Use { category: Category::Write, is_error: false, ..used });
+                acts(self.place(), Act::Use(self.target(false), used));
+                acts(
+                    self.place(),
+                    Act::Use(self.target(true), Use { category: Category::Write, is_second: true, ..used }),
+                );
+            }
+            Op::Read | Op::Write | Op::Sync => acts(self.place(), Act::Use(self.target(false), used)),
+            // It counts with what it changes.
+            Op::Open if self.entry.is_some() => {}
+            _ => acts(self.place(), Act::Count(used)),
+        }
+    }
+
+    /// How long it took.
+    fn time(&self, limits: &Limits, category: Category, totals: &mut Totals, rows: &mut IoRows, acts: &mut Acts<'_>) {
+        let Some(entry) = self.entry.as_ref().filter(|_| self.is_completed) else { return };
+        let ns = entry.place.time.abs_diff(self.exit.place.time);
+        if !limits.times(ns, self.bytes()) {
+            return;
+        }
+        let latencies = match limits.is_by_thread {
+            true => &mut **rows.latencies.get_or_insert_default(),
+            false => &mut totals.latencies,
+        };
+        latencies[category as usize].record(ns);
+        if self.op == Op::Both {
+            latencies[Category::Write as usize].record(ns);
+        }
+        if totals.is_slow(limits, ns) {
+            let (begin, end) = (entry.place, self.exit.place);
+            let path = entry.more.path.clone();
+            let slow = Slow { ns, begin, end, call: entry.call, ret: self.exit.ret, path };
+            acts(self.place(), Act::Slow(self.target(false), Box::new(slow)));
+        }
+    }
+
+    /// What it changes.
+    fn change(&mut self, counts: bool, acts: &mut Acts<'_>) {
+        let is_error = self.is_error();
+        let Some(entry) = &mut self.entry else { return };
+        let fd = self.exit.ret.filter(|&ret| ret >= 0).and_then(|ret| i32::try_from(ret).ok());
+        let place = self.exit.place;
+        let IoEntry { closes_on_exec, is_net, .. } = entry.more;
+        match (self.op, fd) {
+            (Op::Open, fd) => {
+                let path = entry.more.path.take().unwrap_or_default();
+                acts(place, Act::Open { path, fd, is_error, closes_on_exec, counts });
+            }
+            (Op::Socket, Some(fd)) => acts(place, Act::Make { fd, is_socket: true, is_net, closes_on_exec }),
+            (Op::Accept | Op::Dup | Op::Fcntl, Some(fd)) => {
+                let is_socket = self.op == Op::Accept;
+                if let Some(from) = entry.more.fd {
+                    acts(place, Act::Derive { from, fd, is_socket, closes_on_exec });
+                }
+            }
+            (Op::Pipe, Some(_)) => {
+                for fd in self.exit.more.into_iter().flat_map(|(one, other)| [one, other]) {
+                    acts(place, Act::Make { fd, is_socket: false, is_net: false, closes_on_exec });
+                }
+            }
+            _ => {}
+        }
+    }
+}
