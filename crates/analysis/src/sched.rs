@@ -186,7 +186,10 @@ impl Analysis for Sched {
     }
 
     fn fits(&self, state: &State) -> bool {
-        state.cpus.len() == self.lanes.len() && state.running.len() == self.lanes.len()
+        let is_place = |run: &state::Running| run.tid == 0 || (run.at as usize) < state.lives.places.len();
+        let lanes = self.lanes.len();
+        let is_of_lanes = state.cpus.len() == lanes && state.running.len() == lanes;
+        is_of_lanes && state.running.iter().flatten().all(is_place) && state.lives.fits()
     }
 
     fn finish(&self, state: &State) -> Result<Answer, SpoolError> {

@@ -129,6 +129,33 @@ impl Thread {
 }
 
 impl Lives {
+    /// Whether its numbers point into its tables, and its lists end.
+    pub(super) fn fits(&self) -> bool {
+        let is_place = |at: Place| (at as usize) < self.places.len();
+        let is_thread = |(at, thread): (usize, &Thread)| {
+            let mut lives = thread.living.into_iter().chain(thread.first);
+            self.slots.get(thread.key) == Some(at as Slot) && lives.all(is_place)
+        };
+        let is_life = |life: &Life| {
+            let mut others = life.next.into_iter().chain(life.woken.iter().copied());
+            (life.slot as usize) < self.threads.len().max(1) && others.all(is_place)
+        };
+        let is_whole = self.threads.iter().enumerate().all(is_thread)
+            && self.slots.all().count() == self.threads.len()
+            && self.places.iter().all(is_life)
+            && self.free.iter().all(|at| is_place(*at));
+        is_whole && self.do_lists_end()
+    }
+
+    fn do_lists_end(&self) -> bool {
+        let mut is_listed = vec![false; self.places.len()];
+        let mut firsts = self.threads.iter().filter_map(|thread| thread.first);
+        firsts.all(|first| {
+            let mut lives = std::iter::successors(Some(first), |at| self.places[*at as usize].next);
+            lives.all(|at| !std::mem::replace(&mut is_listed[at as usize], true))
+        })
+    }
+
     /// Where a thread is kept.
     #[inline]
     pub(super) fn slot(&mut self, key: ThreadKey) -> Slot {
