@@ -1,19 +1,20 @@
 //! `io`: who read and wrote how much, of which files, disks and networks, and how long that took.
 //!
 //! ```text
-//! run of 7 on CPU 0:   [read fd 3] [read fd 3] [write fd 1]      two uses: fd 3 (2 reads), fd 1 (1 write)
+//! run of 7 on CPU 0:   [read fd 3] [read fd 3] [write fd 1]      three uses
 //! run of 8 on CPU 1:   close 3 …… open "/a" = 3 …                changes of what fds are
 //!
-//! log, by place:   7 uses 3 │ 7 uses 1 │ 8 closes 3 │ 8 opens 3 │ ...   ──replay──> files, kinds
+//! log, by place:   7 uses 3 │ 7 uses 3 │ 8 closes 3 │ 8 opens 3 │ ...   ──replay──> files, kinds
 //! ```
 //!
 //! Bytes, operations and latencies of threads need no order: they are counted where calls are matched
 //! (`calls`). What an fd is does: any thread of the process changes it, on any CPU, and which process that is may
-//! be known from an earlier part only. So runs keep short lists of *acts*: uses of fds (neighbouring uses of the same one are
-//! summed up), and changes. They go to a log, each with its place in time. A state that nothing comes before replays the log
-//! up to the first run that has not ended; others only collect, and [`Analysis::merge`] adds them.
+//! be known from an earlier part only. So runs have *acts*: uses of fds, and changes. Where a lane lost nothing, whose a run is
+//! is known when it begins, and its acts are told when they happen ([`Told`]). Otherwise they wait for the run's end, and go to a log,
+//! each with its place in time. A state that nothing comes before replays acts as they come, and the log up to the first run
+//! that others have to wait for; other states only collect, and [`Analysis::merge`] adds them.
 //!
-//! A call that leaves its run looks up its file when it is entered; the answer waits with its thread.
+//! A call that is told, or leaves its run, looks up its file when it is entered; the answer waits with its thread.
 
 mod acts;
 mod done;
