@@ -399,16 +399,13 @@ impl State {
         &mut self.told[place].1
     }
 
-    /// Replays what was logged, where it comes in order; or packs it from time to time.
+    /// Replays what was logged, where nothing else can come before it; or puts it aside from time to time.
     #[inline]
     fn go_on(&mut self, io: &Io) {
         let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
-        if let Some(files) = files.as_mut().filter(|_| busy.is_empty() && log.is_in_order()) {
+        if let Some(files) = files.as_mut().filter(|_| busy.is_empty()) {
             log.drain(|logged| files.replay(&io.limits, over, logged));
-            return;
-        }
-        log.disorder();
-        if log.is_long() {
+        } else if log.is_long() {
             let until = self.busy.iter().map(|busy| busy.1).min();
             self.settle(io, until, Behind::new(Settled::default(), &Bases::default()));
         }

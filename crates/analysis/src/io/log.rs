@@ -72,22 +72,12 @@ impl Log {
         self.recent.is_empty()
     }
 
-    /// Whether nothing is there that came out of order.
-    #[inline]
-    pub(super) fn is_in_order(&self) -> bool {
-        self.left == 0
-    }
-
-    /// Hands over what is there.
+    /// Hands over what is there, in order; almost always that is what one note says.
     #[inline]
     pub(super) fn drain(&mut self, each: impl FnMut(Logged)) {
+        self.left = 0;
+        self.recent.sort_by_key(|logged| logged.place);
         self.recent.drain(..).for_each(each);
-    }
-
-    /// What is there comes out of order.
-    #[inline]
-    pub(super) fn disorder(&mut self) {
-        self.left = self.left.max(usize::from(!self.recent.is_empty()));
     }
 
     /// What a run did.
