@@ -3,9 +3,9 @@
 
     analyses.py [KYMO] [--only NAME] [--random N]
 
-Three checks. On traces of the corpus, `kymo` and the oracles (scripts/oracles, over babeltrace2's library) answer the same.
+Four checks. On traces of the corpus, `kymo` and the oracles (scripts/oracles, over babeltrace2's library) answer the same.
 On the traces of tests/analyses/odd-traces.txt both answer what is worked out there by hand. On random schedules of which
-events are then left out, bounds contain what the whole schedule says. Without KYMO only the oracles are checked.
+events are then left out, bounds contain what the whole schedule says; and both find the same periods there. Without KYMO only the oracles are checked.
 """
 
 import argparse
@@ -27,8 +27,8 @@ sys.path.insert(0, str(ORACLES))
 
 import tiny_trace  # noqa: E402
 
-COMMANDS = {"periods": ["analyse", "count"]}
-PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py"}
+COMMANDS = {"in-periods": ["analyse", "count"]}
+PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py", "in-periods": "periods.py", "periods": "period_sums.py"}
 KERNEL = (
     "ctf/tracecompass/many-threads",
     "ctf/tracecompass/bug446190",
@@ -43,14 +43,69 @@ INTERRUPTS = (
     "--period 'i : irq_handler_entry : irq_handler_exit if irq == $begin.irq && packet.cpu_id == $begin.packet.cpu_id'"
     " --period-captures 'i : number=irq, cpu=packet.cpu_id'",
 )
+# Interrupts by number, by their name, and what they wake; each by CPU.
+SERVED = (
+    """--period '{"name": "i", "begin": "irq_handler_entry", "end": "irq_handler_exit", "same": ["irq", "cpu"],
+     "told": {"number": "irq", "cpu": "cpu"}, "told_at_end": {"result": "ret"}}'
+     --period '{"name": "wake", "within": "i", "begin": "sched_wakeup", "end": "irq_handler_exit", "as_parent": {"cpu": "cpu"},
+     "told": {"tid": "tid"}}' --of i --by i.number,i.cpu""",
+    """--period 'i : irq_handler_entry : irq_handler_exit if irq == $begin.irq && packet.cpu_id == $begin.packet.cpu_id'
+     --period 'wake(i) : sched_wakeup if packet.cpu_id == $parent.packet.cpu_id : irq_handler_exit'
+     --period-captures 'i : number=irq, cpu=packet.cpu_id : result=ret' --period-captures 'wake : tid=tid'
+     --aggregate-by i --group-by i.number,cpu""",
+)
+# From switch to switch of some threads; calls in them, which overlap, and switches in these.
+TURNS = (
+    """--period '{"name": "turn", "begin": "sched_switch", "if": {"next_tid": [16, 3]}, "told": {"cpu": "cpu", "tid": "next_tid"}}'
+     --period '{"name": "open", "within": "turn", "begin": "syscall_entry_open", "end": "syscall_exit_open", "same": ["cpu"],
+     "told": {"flags": "flags"}}'
+     --period '{"name": "switch", "within": "open", "begin": "sched_switch", "end": "sched_switch",
+     "as_parent": {"cpu": "cpu"}, "same": ["cpu"]}'
+     --of turn --by turn.tid,open.flags --min 100000""",
+    """--period 'turn : sched_switch if next_tid % 16 == 3' --period-captures 'turn : cpu=packet.cpu_id, tid=next_tid'
+     --period 'open(turn) : syscall_entry_open : syscall_exit_open if packet.cpu_id == $begin.packet.cpu_id'
+     --period 'switch(open) : sched_switch if packet.cpu_id == $parent.packet.cpu_id : sched_switch
+     if packet.cpu_id == $begin.packet.cpu_id'
+     --period-captures 'open : flags=flags' --aggregate-by turn --group-by turn.tid,open.flags --min-duration 100us
+     --order-by hierarchy""",
+)
+CALLS = (
+    """--period '{"name": "f", "begin": "lttng_ust_cyg_profile:func_entry", "end": "lttng_ust_cyg_profile:func_exit",
+     "same": ["vtid", "addr"], "told": {"addr": "addr"}, "told_at_end": {"site": "call_site"}}' --by f.addr,f.site""",
+    """--period 'f : lttng_ust_cyg_profile:func_entry : lttng_ust_cyg_profile:func_exit if vtid == $begin.vtid && addr == $begin.addr'
+     --period-captures 'f : addr=addr : site=call_site' --group-by f.addr,f.site --order-by time""",
+)
+DUMMIES = (
+    """--period '{"name": "", "begin": "dummy_event", "told": {"at": "dummy_value"}}'
+     --period '{"name": "odd", "begin": "dummy_event", "end": "dummy_event", "if": {"dummy_value": [2, 1]},
+     "end_if": {"dummy_value": [3, 0]}}'""",
+    """--period ': dummy_event' --period-captures ' : at=dummy_value'
+     --period 'odd : dummy_event if dummy_value % 2 == 1 : dummy_event if dummy_value % 3 == 0'""",
+)
+# The same of schedules with losses: calls of each CPU, and the interrupts and pages in them.
+LOSSY = (
+    """--period '{"name": "call", "begin": "syscall_entry_read", "end": "syscall_exit_read", "same": ["cpu"],
+     "told": {"cpu": "cpu"}, "told_at_end": {"ret": "ret"}}'
+     --period '{"name": "served", "within": "call", "begin": "irq_handler_entry", "end": "irq_handler_exit", "same": ["irq", "cpu"]}'
+     --period '{"name": "page", "within": "served", "begin": "mm_page_alloc", "end": "mm_page_free", "as_parent": {"cpu": "cpu"}}'
+     --of call --by call.cpu,call.ret""",
+    """--period 'call : syscall_entry_read : syscall_exit_read if packet.cpu_id == $begin.packet.cpu_id'
+     --period 'served(call) : irq_handler_entry : irq_handler_exit if irq == $begin.irq && packet.cpu_id == $begin.packet.cpu_id'
+     --period 'page(served) : mm_page_alloc if packet.cpu_id == $parent.packet.cpu_id : mm_page_free'
+     --period-captures 'call : cpu=packet.cpu_id : ret=ret' --aggregate-by call --group-by cpu,ret""",
+)
 # The analysis, options of the oracle, those of kymo (None: the same), and traces.
 QUESTIONS = (
     *((analysis, "", "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
     ("memory", "", "", ("ctf/tracecompass/bug446190",)),
     ("rates", "--rates 100000000", "--period 100ms", KERNEL[1:]),
     ("gaps", "--gaps 5", "--top 5", KERNEL),
-    ("periods", "--begin sched_switch", "--period ': sched_switch'", KERNEL[1:2]),
-    ("periods", *INTERRUPTS, KERNEL[:2]),
+    ("in-periods", "--begin sched_switch", "--period ': sched_switch'", KERNEL[1:2]),
+    ("in-periods", *INTERRUPTS, KERNEL[:2]),
+    ("periods", *SERVED, KERNEL[:2]),
+    ("periods", *TURNS, KERNEL[:1]),
+    ("periods", *CALLS, ("ctf/tracecompass/context-switches/context-switches-ust",)),
+    ("periods", *DUMMIES, ("ctf/babeltrace/packet-seq-num/2-streams-lost-in-1", "ctf/babeltrace/packet-seq-num/2-lost-before-last")),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile"), None, ("ctf/tracecompass/context-switches/context-switches-ust",)),
     ("pairs", FUNCTIONS.format("lttng_ust_cyg_profile_fast"), None, ("ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",)),
     ("pairs", f"--begin {SERVICE}.begin --end {SERVICE}.end --key lcore_id", None, ("ctf/tracecompass/dpdk_service_cores",)),
@@ -62,6 +117,7 @@ OPEN_ON_TRACES = {}
 KEYS = {
     "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",
     "capture_1", "capture_2", "waker", "waker_incarnation", "priority", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
+    "group_1", "group_2", "begin", "part",
 }
 PERCENTILES = {"p50", "p90", "p99", "p999"}
 PERCENTILE_ERROR = 0.001
@@ -671,6 +727,23 @@ def check_bounds(answerers, count, only):
     return failures
 
 
+def compare_with_losses(oracle, kymo, count):
+    """Periods of random schedules with losses; returns of how many both answers differ."""
+    failures, cells = 0, 0
+    for number in range(count):
+        events, end = schedule(random.Random(number), 1 + number % 3, 2000)
+        with tempfile.TemporaryDirectory() as folder:
+            tiny_trace.write(folder, packets_of(random.Random(number), events, end, True))
+            own, theirs = (shlex.split(options) for options in LOSSY)
+            wanted, found = oracle.answer("periods", own, folder)[0], kymo.answer("periods", theirs, folder)[0]
+        problems, compared = differences(wanted, found, set())
+        failures, cells = failures + bool(problems), cells + compared
+        for problem in problems[:3]:
+            print(f"periods of schedule {number}: {problem}")
+    print(f"periods with losses: {count - failures} of {count} random schedules agree, {cells} cells")
+    return failures
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("kymo", type=pathlib.Path, nargs="?")
@@ -696,6 +769,8 @@ def main():
             failures += compare_states(oracle, kymo, corpus)
     failures += check_cases(answerers, arguments.only)
     failures += check_bounds(answerers, arguments.random, arguments.only)
+    if oracle and kymo and arguments.only in (None, "periods"):
+        failures += compare_with_losses(oracle, kymo, arguments.random)
     print(f"analyses: {failures} differ" if failures else "analyses: all agree")
     return 1 if failures else 0
 

@@ -12,9 +12,14 @@
 //! The meaning is that of lttng-analyses, the language is ours: conditions on one event are expressions of the filter language,
 //! and become part of the decoder; those that compare with the event that began a period, or its parent, are asked here.
 //! [`Borders`] finds the events that begin or end anything, on all cores; then [`Definitions::periods`] goes through them once.
+//! Other analyses answer for each of these periods; [`Periods`] is the analysis of the periods themselves.
 
+mod analysis;
 mod borders;
+mod found;
 mod read;
+mod report;
+mod sums;
 #[cfg(test)]
 mod tests;
 
@@ -26,12 +31,17 @@ use crate::Needs;
 use crate::key::Label;
 use crate::mapping::{FieldSource, Mapping, Pattern, Section};
 use crate::roles::{Role, rule};
+use found::Open;
 
+pub use analysis::Periods;
 pub use borders::{BORDERS_MAX, Border, Borders};
+pub use found::{End, Found, OPEN_PERIODS_MAX, PERIODS_MAX, Period};
 pub use read::PeriodProblem;
+pub use report::CAPTURES;
+pub use sums::{Order, Sums};
 
-/// What periods there are.
-#[derive(Clone, Debug)]
+/// What periods there are; by default none.
+#[derive(Clone, Debug, Default)]
 pub struct Definitions {
     definitions: Vec<Definition>,
     /// Which definition begins or ends by a rule: ends before begins, children before parents.
@@ -46,6 +56,8 @@ struct Definition {
     parent: Option<usize>,
     begin: Side,
     end: Side,
+    /// What begins a period ends the one before: nobody said what ends it.
+    is_chain: bool,
     captures: Vec<Capture>,
 }
 
@@ -88,45 +100,8 @@ struct Capture {
     field: usize,
 }
 
-/// A period that has ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Period {
-    /// Its definition, counted from 0.
-    pub definition: usize,
-    /// When it began: that belongs to it.
-    pub begin: i64,
-    /// When it ended: that does not.
-    pub end: i64,
-    /// Of [`Definitions::captures`].
-    pub captures: Vec<Option<Label>>,
-}
-
-/// Periods, and what became of the others.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Those that have ended, in the order in which they began.
-    pub periods: Vec<Period>,
-    /// Those that never ended, or whose parent ended first.
-    pub never_ended: u64,
-    /// Too many were open at a time: these did not begin.
-    pub given_up: u64,
-}
-
-/// A period that is open.
-#[derive(Debug)]
-struct Open {
-    definition: usize,
-    begin: i64,
-    values: Vec<Option<Label>>,
-    id: u64,
-    parent: Option<u64>,
-}
-
 /// Words that may be told of periods, of all definitions together.
 pub const CAPTURES_MAX: usize = 8;
-
-/// Periods that may be open at a time.
-pub const OPEN_PERIODS_MAX: usize = 1024;
 
 impl Is {
     fn holds(self, one: &Label, other: &Label) -> bool {
@@ -258,74 +233,5 @@ impl Definitions {
     pub fn needs() -> Needs {
         let fields = (0..Role::Rule.facts().fields.len()).collect();
         Needs { roles: vec![(Role::Rule, fields)], ..Needs::default() }
-    }
-
-    /// All periods; `borders`: in the order of events.
-    #[must_use]
-    pub fn periods(&self, borders: &[Border]) -> Found {
-        let mut found = Found::default();
-        let (mut open, mut ids): (Vec<Open>, u64) = (Vec::new(), 0);
-        for border in borders {
-            let Some(&(definition, is_begin)) = self.rules.get(border.rule as usize) else { continue };
-            if is_begin {
-                self.begin(definition, border, (&mut open, &mut ids), &mut found);
-            } else {
-                self.end(definition, border, &mut open, &mut found);
-            }
-        }
-        found.never_ended += open.len() as u64;
-        found.periods.sort_by_key(|period| (period.begin, period.definition, period.end));
-        found
-    }
-
-    /// An event begins a period; a child one in each of the parents that are open.
-    fn begin(&self, definition: usize, border: &Border, (open, ids): (&mut Vec<Open>, &mut u64), found: &mut Found) {
-        let Definition { begin, parent, .. } = &self.definitions[definition];
-        let parents: Vec<Option<u64>> = match parent {
-            None if begin.fits(&border.values, None, None) => vec![None],
-            None => Vec::new(),
-            Some(parent) => {
-                let of_parent = open.iter().filter(|known| known.definition == *parent);
-                of_parent
-                    .filter(|known| begin.fits(&border.values, None, Some(known)))
-                    .map(|known| Some(known.id))
-                    .collect()
-            }
-        };
-        for parent in parents {
-            if open.len() >= OPEN_PERIODS_MAX {
-                found.given_up += 1;
-                continue;
-            }
-            *ids += 1;
-            open.push(Open { definition, begin: border.time, values: border.values.clone(), id: *ids, parent });
-        }
-    }
-
-    /// An event ends periods, and with them what is open within.
-    fn end(&self, definition: usize, border: &Border, open: &mut Vec<Open>, found: &mut Found) {
-        let Definition { end, captures, .. } = &self.definitions[definition];
-        let parent = |known: &Open| open.iter().find(|other| Some(other.id) == known.parent);
-        let ends =
-            |known: &&Open| known.definition == definition && end.fits(&border.values, Some(known), parent(known));
-        let mut ended: Vec<u64> = open.iter().filter(ends).map(|known| known.id).collect();
-        for known in open.iter().filter(|known| ended.contains(&known.id)) {
-            let value = |capture: &Capture| {
-                let values = if capture.of_end { &border.values } else { &known.values };
-                values.get(capture.field).cloned().flatten()
-            };
-            let told = |name: &&str| captures.iter().find(|capture| capture.name == **name).and_then(value);
-            let captures = self.captures().iter().map(told).collect();
-            found.periods.push(Period { definition, begin: known.begin, end: border.time, captures });
-        }
-        let mut next = 0;
-        while next < ended.len() {
-            let children = open.iter().filter(|known| known.parent == Some(ended[next])).map(|known| known.id);
-            let children: Vec<u64> = children.filter(|id| !ended.contains(id)).collect();
-            found.never_ended += children.len() as u64;
-            ended.extend(children);
-            next += 1;
-        }
-        open.retain(|known| !ended.contains(&known.id));
     }
 }

@@ -9,13 +9,13 @@ use std::io;
 
 use jiff::tz::TimeZone;
 use kymo_session::{
-    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, Progress, Report,
-    Session, Took, Work, Zone,
+    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, Order, PairsProblem, PairsQuestion,
+    PeriodsQuestion, Progress, Report, Session, Took, Work, Zone,
 };
 
 use crate::Outcome;
 use crate::answer::{Manner, show};
-use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments, SpanArguments};
+use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::when::refuse;
@@ -43,6 +43,10 @@ pub(crate) enum Refusal {
     /// These traces cannot answer it.
     Traces(String),
 }
+
+/// By name alone.
+const PERIODS: PeriodsQuestion =
+    PeriodsQuestion { aggregate_by: None, select: Vec::new(), group_by: Vec::new(), order: Order::Duration };
 
 /// All of them, in the order in which people should see them.
 pub(crate) const ALL: &[Analysis] = &[
@@ -95,6 +99,12 @@ pub(crate) const ALL: &[Analysis] = &[
         kind: AnalysisKind::Pairs(PairsQuestion::by_roles()),
     },
     Analysis {
+        name: "periods",
+        title: "Periods",
+        description: "How long periods last that begin and end with events, and of what they consist.",
+        kind: AnalysisKind::Periods(PERIODS),
+    },
+    Analysis {
         name: "rates",
         title: "Events over time",
         description: "How many events there are over time.",
@@ -117,9 +127,10 @@ pub(crate) const ALL: &[Analysis] = &[
 impl Analysis {
     /// Why it has no answer for these traces, whatever the options ask; found without reading events.
     pub(crate) fn refusal(&self, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
-        // No event is that late; so none begins a period.
+        // No event is that late; so none begins a period, without which other analyses answer nothing.
         let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
-        let nothing = AnalysisOptions { begin_ns, end_ns, periods: None, ..options.clone() };
+        let periods = options.periods.clone().filter(|_| matches!(self.kind, AnalysisKind::Periods(_)));
+        let nothing = AnalysisOptions { begin_ns, end_ns, periods, ..options.clone() };
         self.ask(session, &nothing, &Progress::default()).err()
     }
 
@@ -226,6 +237,19 @@ pub(crate) fn run_pairs(session: &Session, arguments: &PairsArguments) -> io::Re
     });
     let Analysis { name, title, description, .. } = *known("pairs");
     let analysis = Analysis { name, title, description, kind: AnalysisKind::Pairs(question) };
+    run(&analysis, session, &arguments.told)
+}
+
+/// Finds periods and sums them up.
+pub(crate) fn run_periods(session: &Session, arguments: &PeriodsArguments) -> io::Result<Outcome> {
+    let question = PeriodsQuestion {
+        aggregate_by: arguments.aggregate_by.clone(),
+        select: arguments.select.clone(),
+        group_by: arguments.group_by.clone(),
+        order: arguments.order_by.into(),
+    };
+    let Analysis { name, title, description, .. } = *known("periods");
+    let analysis = Analysis { name, title, description, kind: AnalysisKind::Periods(question) };
     run(&analysis, session, &arguments.told)
 }
 

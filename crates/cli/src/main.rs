@@ -130,6 +130,10 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             Some(session) => analyses::run_pairs(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Periods(arguments) => match open(&arguments.told.common, 0) {
+            Some(session) => analyses::run_periods(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
         Command::State(arguments) => match open(&arguments.common, 0) {
             Some(session) => state::run(&session, arguments),
             None => Ok(Outcome::Incomplete),

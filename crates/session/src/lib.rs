@@ -25,7 +25,9 @@ mod select;
 mod spool;
 mod when;
 
-pub use analyse::{AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, Understood};
+pub use analyse::{
+    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Understood,
+};
 pub use analysis_options::AnalysisOptions;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
@@ -38,7 +40,7 @@ pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;
 pub use kymo_analysis::mapping::MappingErrors;
-pub use kymo_analysis::periods::{Definitions, PeriodProblem};
+pub use kymo_analysis::periods::{Definitions, Order, PeriodProblem};
 pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table, Wishes};
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};

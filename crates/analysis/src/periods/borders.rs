@@ -44,12 +44,6 @@ impl Borders {
         Self { fields: definitions.fields(), holes: setup.holes() }
     }
 
-    /// What was found, in the order of events; `None`: more than [`BORDERS_MAX`].
-    #[must_use]
-    pub fn into_borders(state: State) -> Option<Vec<Border>> {
-        (!state.is_too_much).then_some(state.borders)
-    }
-
     /// Where events may be missing.
     #[must_use]
     pub fn holes(&self) -> &Windows {
@@ -58,6 +52,12 @@ impl Borders {
 }
 
 impl State {
+    /// What was found, in the order of events; `None`: more than [`BORDERS_MAX`].
+    #[must_use]
+    pub fn borders(&self) -> Option<&[Border]> {
+        (!self.is_too_much).then_some(&self.borders)
+    }
+
     fn tidy(&mut self) {
         if self.borders.len() > BORDERS_MAX {
             *self = Self { borders: Vec::new(), is_too_much: true };

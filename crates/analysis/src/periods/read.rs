@@ -43,6 +43,20 @@ pub enum PeriodProblem {
     /// A period would be within itself.
     #[error("periods called `{0}` would be within themselves")]
     Circle(String),
+    /// Nothing of the kind is told of periods.
+    #[error("`{0}` is no word that --period-captures tells of a period: it is `NAME.WORD`")]
+    Word(String),
+    /// These periods are never within the others.
+    #[error("periods called `{child}` are not within periods called `{parent}`")]
+    NotWithin {
+        /// Those that should be.
+        child: String,
+        /// Those that they should be in.
+        parent: String,
+    },
+    /// No periods are within these.
+    #[error("no periods are within periods called `{0}`")]
+    Childless(String),
     /// Captures are wrong.
     #[error("`{0}` says nothing of periods: it is `NAME : WORD=FIELD, ... [: WORD=FIELD, ...]`")]
     Captures(String),
@@ -73,12 +87,15 @@ type Said = (Path, Is, Of, Path);
 fn parts(text: &str) -> Vec<&str> {
     let text = text.trim();
     let mut parts: Vec<&str> = Vec::new();
-    let mut rest = text;
-    if let Some(behind) = rest.strip_prefix(':') {
-        parts.push("");
-        rest = behind;
+    let mut from = 0;
+    for (at, _) in text.match_indices(':') {
+        let is_apart = text[..at].ends_with(char::is_whitespace) && text[at + 1..].starts_with(char::is_whitespace);
+        if at == 0 || is_apart {
+            parts.push(text[from..at].trim());
+            from = at + 1;
+        }
     }
-    parts.extend(rest.split(" : ").map(str::trim));
+    parts.push(text[from..].trim());
     parts
 }
 
@@ -88,9 +105,9 @@ pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Defin
     let mut said: Vec<[Vec<Said>; 2]> = Vec::new();
     for text in texts {
         let parts = parts(text);
-        let (name, begin, end) = match *parts.as_slice() {
-            [name, begin] => (name, begin, begin),
-            [name, begin, end] => (name, begin, end),
+        let (name, begin, end, is_chain) = match *parts.as_slice() {
+            [name, begin] => (name, begin, begin, true),
+            [name, begin, end] => (name, begin, end, false),
             _ => return Err(PeriodProblem::Shape(text.clone())),
         };
         let (name, parent) = match name.split_once('(') {
@@ -106,7 +123,14 @@ pub(super) fn definitions(texts: &[String], captures: &[String]) -> Result<Defin
         let ((begin, of_begin), (end, of_end)) = (side(begin, text)?, side(end, text)?);
         said.push([of_begin, of_end]);
         parents.push(parent);
-        definitions.push(Definition { name: name.to_owned(), parent: None, begin, end, captures: Vec::new() });
+        definitions.push(Definition {
+            name: name.to_owned(),
+            parent: None,
+            begin,
+            end,
+            is_chain,
+            captures: Vec::new(),
+        });
     }
     for (place, parent) in parents.into_iter().enumerate() {
         let Some(parent) = parent else { continue };

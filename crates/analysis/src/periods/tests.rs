@@ -1,6 +1,8 @@
 //! Cases of periods: which ones there are, and what is wrong with definitions.
 
-use super::{Border, Definitions, Period};
+mod sums;
+
+use super::{Border, Definitions, End, Period};
 use crate::key::Label;
 
 /// Periods of borders that are written as `time rule-of-the-definition values`: `10 +frame 7`, `20 -frame`.
@@ -20,16 +22,18 @@ fn periods(definitions: &[&str], captures: &[&str], borders: &str) -> String {
     // As an event that fulfils several rules does.
     borders.sort_by_key(|border| (border.time, border.rule));
     let found = definitions.periods(&borders);
-    let line = |period: &Period| {
+    let line = |(period, end): (&Period, i64)| {
         let told: String = period
             .captures
             .iter()
             .map(|value| value.as_ref().map_or(" -".into(), |value| format!(" {value}")))
             .collect();
-        format!("{} {}..{}{told}\n", names[period.definition], period.begin, period.end)
+        format!("{} {}..{end}{told}\n", names[period.definition], period.begin)
     };
-    let lines: String = found.periods.iter().map(line).collect();
-    format!("{lines}never ended {}", found.never_ended)
+    let lines: String = found.ended().map(line).collect();
+    let open: Vec<&Period> = found.periods.iter().filter(|period| period.ended().is_none()).collect();
+    assert!(open.iter().all(|period| (period.end == End::Never) == period.parent.is_none()));
+    format!("{lines}never ended {}", open.len())
 }
 
 #[test]
@@ -52,6 +56,21 @@ fn ends_are_compared_with_begins() {
          50 -r 2 9",
     );
     assert_eq!(found, "r 10..40 1 5 0\nr 20..50 2 6 9\nr 25..40 1 - 0\nnever ended 0");
+}
+
+/// Colons have white space around them, of whatever kind; only the first one may stand alone.
+#[test]
+fn parts_stand_between_colons() {
+    let captures = |text: &str| {
+        let definitions =
+            Definitions::parse(&[": a:b :\n  c:d if x == $begin.x".to_owned()], &[text.to_owned()]).unwrap();
+        let definition = &definitions.definitions[0];
+        assert_eq!((definition.name.as_str(), definition.is_chain), ("", false));
+        definition.captures.iter().map(|capture| (capture.name.clone(), capture.of_end)).collect::<Vec<_>>()
+    };
+    assert_eq!(captures(": : to=y"), [("to".to_owned(), true)]);
+    assert_eq!(captures(":from=y"), [("from".to_owned(), false)]);
+    assert_eq!(captures(" : from=y : to=y"), [("from".to_owned(), false), ("to".to_owned(), true)]);
 }
 
 #[test]

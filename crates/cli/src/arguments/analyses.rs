@@ -8,9 +8,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use kymo_session::{AnalysisOptions, BINS, Definitions, PeriodProblem, Selection, Understood, When, Wishes};
+use clap::{Args, ValueEnum};
+use kymo_session::{AnalysisOptions, BINS, Definitions, Order, PeriodProblem, Selection, Understood, When, Wishes};
 
 use crate::arguments::Common;
 use crate::quantity::{micros, seconds, size};
@@ -58,6 +58,65 @@ Examples:
   kymo pairs --min 10ms my-trace            pairs by the roles `begin` and `end`
 
 What began and never ended, and what ended without having begun, has rows of its own.";
+
+/// How periods are summed up.
+#[derive(Args)]
+#[command(after_help = PERIODS_HELP)]
+pub(crate) struct PeriodsArguments {
+    #[command(flatten)]
+    pub(crate) told: AnalysisArguments,
+    /// Says of what each period of this name consists: how much of its time is within periods that it contains
+    #[arg(long, value_name = "NAME")]
+    pub(crate) aggregate_by: Option<String>,
+    /// Only these periods are parts; without it, all that are within
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "aggregate_by")]
+    pub(crate) select: Vec<String>,
+    /// Tells periods apart by what --period-captures tells of them or of a period that they are within: `NAME.WORD`
+    #[arg(long, value_name = "NAME.WORD", value_delimiter = ',')]
+    pub(crate) group_by: Vec<String>,
+    /// In which order periods are shown
+    #[arg(long, value_enum, value_name = "ORDER", default_value = "duration")]
+    pub(crate) order_by: OrderBy,
+}
+
+const PERIODS_HELP: &str = "\
+Examples:
+  kymo periods --period 'frame : app:vsync' my-trace
+  kymo periods --period 'call : rpc:begin : rpc:end if id == $begin.id' \\
+    --period-captures 'call : peer=peer : status=status' --group-by call.peer,call.status my-trace
+  kymo periods --period 'request : begin : end if id == $begin.id' \\
+    --period 'phase(request) : phase_begin if id == $parent.id : phase_end if id == $parent.id' \\
+    --period-captures 'request : client=client' \\
+    --aggregate-by request --group-by request.client my-trace
+  kymo periods --period ': irq_handler_entry : irq_handler_exit if irq == $begin.irq' \\
+    --min 1ms --top all --order-by time --csv --table periods my-trace
+
+`$begin` is the event that began the period; 'NAME(OTHER) : ...' only begins while OTHER is open,
+whose first event is `$parent`. Without END, each BEGIN ends the period before. Colons have spaces
+around them. With other analyses, --period gives their answer for each period: `kymo cpu --help`.
+
+Tables: statistics, per-part and per-parent (with --aggregate-by), periods, open, distribution.";
+
+/// In which order periods are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OrderBy {
+    /// The longest first
+    Duration,
+    /// As they begin
+    Time,
+    /// As they begin, each behind the one that it is within
+    Hierarchy,
+}
+
+impl From<OrderBy> for Order {
+    fn from(order: OrderBy) -> Self {
+        match order {
+            OrderBy::Duration => Self::Duration,
+            OrderBy::Time => Self::Time,
+            OrderBy::Hierarchy => Self::Hierarchy,
+        }
+    }
+}
 
 /// At which instant.
 #[derive(Args)]
@@ -161,10 +220,10 @@ pub(crate) struct WantedArguments {
     #[arg(long, visible_alias = "limit", value_name = "ROWS")]
     pub(crate) top: Option<Top>,
     /// Only what lasts at least so long: `3ms`; a bare number is in microseconds
-    #[arg(long, value_name = "DURATION", value_parser = micros)]
+    #[arg(long, alias = "min-duration", value_name = "DURATION", value_parser = micros)]
     pub(crate) min: Option<u64>,
     /// Only what lasts at most so long
-    #[arg(long, value_name = "DURATION", value_parser = micros)]
+    #[arg(long, alias = "max-duration", value_name = "DURATION", value_parser = micros)]
     pub(crate) max: Option<u64>,
     /// Only what has at least so many bytes: `4KiB`
     #[arg(long, visible_alias = "minsize", value_name = "SIZE", value_parser = size)]

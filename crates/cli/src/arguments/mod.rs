@@ -13,8 +13,8 @@ use crate::lami::LamiArguments;
 use crate::when::Between;
 
 pub(crate) use analyses::{
-    AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, SpanArguments, StateArguments,
-    WantedArguments,
+    AnalysisArguments, FaceArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
+    StateArguments, WantedArguments,
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use roles::RolesArguments;
@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Memory(AnalysisArguments),
     /// Says how long lasts what begins with one event and ends with another
     Pairs(PairsArguments),
+    /// Says how long periods last that begin and end with events, by what is told of them, and of what they consist
+    Periods(PeriodsArguments),
     /// Says how many events there are over time
     #[command(after_help = "Examples:\n  kymo rates my-trace\n  kymo rates --period 10ms --by cpu my-trace")]
     Rates(AnalysisArguments),

@@ -9,12 +9,14 @@ use kymo_analysis::io::Io;
 use kymo_analysis::irq::Irq;
 use kymo_analysis::memory::Memory;
 use kymo_analysis::pairs::Pairs;
+use kymo_analysis::periods::{Definitions, Periods, Sums};
 use kymo_analysis::rates::Rates;
 use kymo_analysis::sched::Sched;
 use kymo_analysis::syscalls::Syscalls;
 use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
 use super::pairs::PairsQuestion;
+use super::periods::PeriodsQuestion;
 use super::{AnalyseFailure, Analysed, Question};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
@@ -45,6 +47,8 @@ pub enum AnalysisKind {
     Gaps,
     /// How long lasts what begins with one event and ends with another.
     Pairs(PairsQuestion),
+    /// How long periods last, and of what they consist; which ones is said by [`AnalysisOptions::periods`].
+    Periods(PeriodsQuestion),
     /// What somebody declared.
     Own(Declaration),
 }
@@ -98,6 +102,7 @@ impl AnalysisKind {
             Self::Rates => Understood { by: &["class", "name", "cpu", "stream"], cpus: true, ..Understood::default() },
             Self::Gaps => Understood { threads: false, ..all },
             Self::Pairs(_) => Understood { by: &["key"], ..all },
+            Self::Periods(_) => Understood { durations: true, ..Understood::default() },
             Self::Own(_) => Understood { by: &["key", "value"], ..all },
         }
     }
@@ -135,6 +140,12 @@ impl AnalysisKind {
                 let make = |setup: &Setup<'_>| Pairs::new(setup, &options);
                 let question = Question::new(Pairs::needs(&options, wishes), &[Role::Begin], &make);
                 visit.visit(&Question { mapping: pairs.mapping(), ..question })
+            }
+            // Without any: `Session::ask_periods` knows them.
+            Self::Periods(_) => {
+                let (definitions, sums) = (Definitions::default(), Sums::default());
+                let make = |setup: &Setup<'_>| Periods::new(setup, &definitions, &sums);
+                visit.visit(&Question::new(Definitions::needs(), &[], &make))
             }
             Self::Own(declaration) => {
                 let make = |setup: &Setup<'_>| Declared::new(setup, declaration);
@@ -181,6 +192,9 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
+        if let AnalysisKind::Periods(question) = kind {
+            return self.ask_periods(question, options, progress);
+        }
         let ask = Ask { session: self, options, progress };
         kind.visit(&options.wishes, ask)
     }

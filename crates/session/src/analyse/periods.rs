@@ -238,5 +238,8 @@ fn add(answer: &mut Answer, of_period: Answer, label: &[Cell], plan: &Plan) {
 }
 
 mod events;
+mod sums;
 #[cfg(test)]
 mod tests;
+
+pub use sums::PeriodsQuestion;

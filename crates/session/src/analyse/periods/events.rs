@@ -7,7 +7,8 @@
 //! ```
 
 use kymo_analysis::key::Label;
-use kymo_analysis::periods::{BORDERS_MAX, Borders, CAPTURES_MAX, Definitions, OPEN_PERIODS_MAX, Period};
+use kymo_analysis::periods;
+use kymo_analysis::periods::{BORDERS_MAX, Borders, CAPTURES, Definitions, OPEN_PERIODS_MAX};
 use kymo_analysis::windows::Windows;
 use kymo_analysis::{Cell, Class, Column, Room, Setup, Wishes};
 
@@ -42,37 +43,45 @@ impl Session {
         };
         let Found { analysis, state, span_ns, .. } = self.find(&question, &all, room, progress)?;
         let failure = |message: String| AnalyseFailure::Periods(message);
-        let borders = Borders::into_borders(state);
-        let borders = borders.ok_or_else(|| failure(format!("more than {BORDERS_MAX} events begin or end periods")))?;
-        let found = definitions.periods(&borders);
-        if found.periods.is_empty() {
-            let what = match (borders.len(), found.never_ended) {
-                (0, _) => "no event begins or ends a period".to_owned(),
+        let borders = state.borders().ok_or_else(|| failure(too_many_borders()))?;
+        let found = definitions.periods(borders);
+        let count = found.ended().count();
+        let never_ended = found.periods.len() - count;
+        if count == 0 {
+            let what = match (borders.len(), never_ended) {
+                (0, _) => NO_BORDERS.to_owned(),
                 (_, never_ended) => format!("no period has begun and ended; {never_ended} never ended"),
             };
             return Err(failure(what));
         }
-        let count = found.periods.len();
-        if count as u64 > PERIODS_MAX {
+        if count as u64 > PERIODS_MAX || found.is_too_much {
             return Err(failure(format!("that would be {count} periods; {PERIODS_MAX} are possible")));
         }
-        let note = |count: u64, message: &str| {
-            (count > 0).then(|| Problem { place: "--period".to_owned(), message: format!("{count} {message}") })
-        };
-        let open = format!("began while {OPEN_PERIODS_MAX} were open: these periods are left out");
-        let notes = [
-            note(found.never_ended, "never ended, or not before their parent: these periods are left out"),
-            note(found.given_up, &open),
-        ];
+        let open = "never ended, or not before their parent: these periods are left out";
+        let notes = [note(never_ended as u64, open), given_up(found.given_up)];
         let begin = span_ns.map_or(i64::MIN, |span| span.0);
-        let layers = layers(definitions, &found.periods, begin, analysis.holes())?;
+        let layers = layers(definitions, &found, begin, analysis.holes())?;
         Ok(Plan { span: span_ns, columns: columns(definitions), layers, notes: notes.into_iter().flatten().collect() })
     }
 }
 
-/// Columns of what is told of periods; their titles are the words that somebody chose.
-const CAPTURES: [&str; CAPTURES_MAX] =
-    ["capture_1", "capture_2", "capture_3", "capture_4", "capture_5", "capture_6", "capture_7", "capture_8"];
+/// Nothing is what was asked for.
+pub(super) const NO_BORDERS: &str = "no event begins or ends a period";
+
+/// Nobody looks at so much.
+pub(super) fn too_many_borders() -> String {
+    format!("more than {BORDERS_MAX} events begin or end periods")
+}
+
+/// What is to be said of some periods, if there are any.
+fn note(count: u64, message: &str) -> Option<Problem> {
+    (count > 0).then(|| Problem { place: "--period".to_owned(), message: format!("{count} {message}") })
+}
+
+/// What is to be said of those that did not begin.
+pub(super) fn given_up(count: u64) -> Option<Problem> {
+    note(count, &format!("began while {OPEN_PERIODS_MAX} were open: these periods are left out"))
+}
 
 /// Whether periods are told apart by name.
 fn are_named(definitions: &Definitions) -> bool {
@@ -93,14 +102,16 @@ fn columns(definitions: &Definitions) -> Vec<Column> {
 /// Periods that do not overlap, with the time before and between them.
 fn layers(
     definitions: &Definitions,
-    periods: &[Period],
+    found: &periods::Found,
     begin: i64,
     holes: &Windows,
 ) -> Result<Vec<Vec<Segment>>, AnalyseFailure> {
     let names: Vec<&str> = definitions.names().collect();
     let mut layers: Vec<Vec<Segment>> = Vec::new();
     // In one nanosecond, nothing lasts.
-    for period in periods.iter().filter(|period| period.begin < period.end) {
+    let mut periods: Vec<_> = found.ended().filter(|(period, end)| period.begin < *end).collect();
+    periods.sort_by_key(|(period, end)| (period.begin, period.definition, *end));
+    for (period, end) in periods {
         let is_free = |layer: &Vec<Segment>| layer.last().is_none_or(|last| last.span.1 <= period.begin);
         let at = layers.iter().position(is_free).unwrap_or_else(|| {
             layers.push(Vec::new());
@@ -115,11 +126,11 @@ fn layers(
         if before < period.begin {
             layer.push(Segment { span: (before, period.begin), label: None });
         }
-        let mut label = vec![Cell::TimeRange(Some(period.begin), Some(period.end))];
+        let mut label = vec![Cell::TimeRange(Some(period.begin), Some(end))];
         label.extend(are_named(definitions).then(|| Cell::Text(names[period.definition].to_owned())));
         label.extend(period.captures.iter().map(|value| value.as_ref().map_or(Cell::Empty, Label::cell)));
-        label.push(Cell::Flag(holes.touch(period.begin, period.end)));
-        layer.push(Segment { span: (period.begin, period.end), label: Some(label) });
+        label.push(Cell::Flag(holes.touch(period.begin, end)));
+        layer.push(Segment { span: (period.begin, end), label: Some(label) });
     }
     Ok(layers)
 }

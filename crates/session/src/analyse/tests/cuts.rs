@@ -13,7 +13,9 @@ use kymo_analysis::declared::Declaration;
 use kymo_analysis::{Answer, Cell, Wishes};
 
 use super::{Random, corpus, difference, kinds, made, tiny_trace};
-use crate::{AnalysisKind, AnalysisOptions, Definitions, OpenOptions, PairsQuestion, Progress, Session};
+use crate::{
+    AnalysisKind, AnalysisOptions, Definitions, OpenOptions, Order, PairsQuestion, PeriodsQuestion, Progress, Session,
+};
 
 /// Something of everything that can be declared.
 const DECLARATION: &str = r#"
@@ -53,6 +55,15 @@ fn questions() -> Vec<AnalysisKind> {
     let mut questions = kinds();
     questions.push(pairs("work_begin", "work_end", "key", Some("name"), true));
     questions.push(pairs("irq_handler_entry", "irq_handler_exit", "irq", None, false));
+    let of_turns = ["turn.next".to_owned(), "irq".to_owned()];
+    let aggregate_by = Some("turn".to_owned());
+    questions.push(AnalysisKind::Periods(PeriodsQuestion::default()));
+    questions.push(AnalysisKind::Periods(PeriodsQuestion {
+        aggregate_by,
+        group_by: of_turns.to_vec(),
+        order: Order::Hierarchy,
+        ..PeriodsQuestion::default()
+    }));
     questions.push(AnalysisKind::Own(Declaration::parse(DECLARATION).expect("the declaration is right")));
     questions
 }
@@ -92,19 +103,20 @@ impl<'a> Cutter<'a> {
     }
 
     /// What could be asked.
-    fn options(&self, random: &mut Random) -> AnalysisOptions {
+    fn options(&self, kind: &AnalysisKind, random: &mut Random) -> AnalysisOptions {
         let span_ns = self.edges.first().zip(self.edges.last()).map_or(0, |(first, last)| last.abs_diff(*first));
         let mut sometimes = |one_in: usize| random.below(one_in) == 0;
         let mut wishes = Wishes { top: sometimes(4).then_some(3), ..Wishes::default() };
         wishes.period_ns = sometimes(3).then_some(span_ns / 7 + 1);
         wishes.min_ns = sometimes(5).then_some(20);
         let is_between = sometimes(4);
-        let periods = sometimes(6).then(|| {
+        let is_of_periods = matches!(kind, AnalysisKind::Periods(_));
+        let periods = (sometimes(6) || is_of_periods).then(|| {
             let definitions = [
                 "turn : sched_switch if next_tid % 16 == 3",
                 "served(turn) : irq_handler_entry : irq_handler_exit if irq == $begin.irq",
             ];
-            let captures = ["served : irq=irq, name=name : ret=ret".to_owned()];
+            let captures = ["served : irq=irq, name=name : ret=ret", "turn : : next=next_tid"].map(str::to_owned);
             Definitions::parse(&definitions.map(str::to_owned), &captures).expect("the definitions are right")
         });
         let mut options = AnalysisOptions { wishes, periods, ..AnalysisOptions::default() };
@@ -118,7 +130,7 @@ impl<'a> Cutter<'a> {
     /// Asks for everything as one part, and cut; `None`: there is no answer.
     fn check(&mut self, kind: &AnalysisKind, seed: u64) -> Option<Result<(), String>> {
         let random = &mut Random(seed);
-        let options = self.options(random);
+        let options = self.options(kind, random);
         (self.session.threads, self.session.slice_bytes, self.session.cuts_ns) = (1, None, Vec::new());
         let whole = self.session.ask(kind, &options, &Progress::default()).ok()?;
         let parts = 1 + random.below(64);

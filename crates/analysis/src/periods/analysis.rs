@@ -1,0 +1,78 @@
+//! The analysis of periods themselves: how long they last, and of what they consist.
+//!
+//! Which events begin and end something is found by [`Borders`], on all cores; all else is known only in the end.
+
+use super::borders::State;
+use super::{Border, Borders, Definitions, Found, Sums};
+use crate::{Analysis, Answer, Event, Identity, Notes, Setup, Shape, SpoolError, Wishes};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Periods {
+    pub(super) borders: Borders,
+    pub(super) definitions: Definitions,
+    pub(super) sums: Sums,
+    pub(super) wishes: Wishes,
+    /// From when to when lanes are.
+    pub(super) span_ns: Option<(i64, i64)>,
+}
+
+impl Periods {
+    /// The analysis of these lanes; its classes are bound by [`Definitions::mapping`].
+    #[must_use]
+    pub fn new(setup: &Setup<'_>, definitions: &Definitions, sums: &Sums) -> Self {
+        Self {
+            borders: Borders::new(setup, definitions),
+            definitions: definitions.clone(),
+            sums: sums.clone(),
+            wishes: setup.wishes.clone(),
+            span_ns: setup.span_ns(),
+        }
+    }
+
+    /// The periods, for [`Periods::tables`]; `None`: too many events begin or end some.
+    #[must_use]
+    pub fn found(&self, state: &State) -> Option<Found> {
+        let borders: &[Border] = state.borders()?;
+        Some(self.definitions.periods(borders))
+    }
+}
+
+impl Analysis for Periods {
+    type State = State;
+    type Lane<'a> = ();
+    type Note = <Borders as Analysis>::Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "periods", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        self.borders.shape()
+    }
+
+    fn init(&self) -> State {
+        self.borders.init()
+    }
+
+    fn enter(&self, _: usize) {}
+
+    fn step(&self, (): &mut (), event: &Event<'_>, notes: &mut Notes<Self::Note>) {
+        self.borders.step(&mut (), event, notes);
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Self::Note) {
+        self.borders.note(state, lane, time, note);
+    }
+
+    fn leave(&self, _: &mut State, _: usize, (): ()) {}
+
+    fn merge(&self, left: &mut State, right: State) {
+        self.borders.merge(left, right);
+    }
+
+    /// Nothing, if there is too much of it: see [`Periods::found`].
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.tables(&self.found(state).unwrap_or_default()))
+    }
+}

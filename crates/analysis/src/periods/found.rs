@@ -1,0 +1,198 @@
+//! From events that begin or end something to periods, in one go.
+//!
+//! ```text
+//! borders   +frame   +draw   -draw   +draw   -frame,+frame   ...
+//! open      frame    frame   frame   frame   frame
+//!                    draw            draw    └ draw ends with its parent
+//! periods   0 frame (ended)  1 draw of 0 (ended)  2 draw of 0 (with its parent)  3 frame (never)
+//! ```
+
+use super::{Border, Capture, Definition, Definitions};
+use crate::key::Label;
+
+/// A period.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Period {
+    /// Its definition, counted from 0.
+    pub definition: usize,
+    /// When it began: that belongs to it.
+    pub begin: i64,
+    /// When it ended.
+    pub end: End,
+    /// The period that it is within, by its place in [`Found::periods`]: it is further in front.
+    pub parent: Option<usize>,
+    /// Of [`Definitions::captures`]; those of its last event only if it has ended.
+    pub captures: Box<[Option<Label>]>,
+}
+
+/// How a period ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// An event ended it then: that does not belong to it.
+    At(i64),
+    /// Its parent ended then, and it had not.
+    WithParent(i64),
+    /// Nothing did.
+    Never,
+}
+
+/// Periods, and what became of the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// All that have begun, in that order.
+    pub periods: Vec<Period>,
+    /// Too many were open at a time: these did not begin.
+    pub given_up: u64,
+    /// More than [`PERIODS_MAX`] have begun: what comes behind them was not looked at.
+    pub is_too_much: bool,
+    /// Of each definition how many events were its ends, and ended nothing.
+    pub ended_nothing: Vec<u64>,
+}
+
+/// A period that is open.
+#[derive(Debug)]
+pub(super) struct Open {
+    definition: usize,
+    /// Of its first event.
+    pub(super) values: Vec<Option<Label>>,
+    /// Its place among all periods.
+    place: usize,
+    parent: Option<usize>,
+}
+
+/// Periods that may be open at a time.
+pub const OPEN_PERIODS_MAX: usize = 1024;
+
+/// Periods that may be found: they are kept in memory.
+pub const PERIODS_MAX: usize = 1 << 20;
+
+impl Period {
+    /// When an event ended it, if one did.
+    #[must_use]
+    pub fn ended(&self) -> Option<i64> {
+        if let End::At(end) = self.end { Some(end) } else { None }
+    }
+}
+
+impl Found {
+    /// Those that an event has ended, each with when that was.
+    pub fn ended(&self) -> impl Iterator<Item = (&Period, i64)> {
+        self.periods.iter().filter_map(|period| Some((period, period.ended()?)))
+    }
+
+    /// A period and those that it is within, the innermost first.
+    pub fn chain(&self, place: usize) -> impl Iterator<Item = usize> {
+        std::iter::successors(Some(place), |at| self.periods[*at].parent)
+    }
+}
+
+/// Going through borders.
+struct Walk<'a> {
+    definitions: &'a [Definition],
+    /// Of each definition, where each of [`Definitions::captures`] comes from.
+    captures: Vec<Vec<Option<&'a Capture>>>,
+    open: Vec<Open>,
+    found: Found,
+}
+
+impl Definitions {
+    /// All periods; `borders`: in the order of events.
+    #[must_use]
+    pub fn periods(&self, borders: &[Border]) -> Found {
+        let names = self.captures();
+        let sources = |definition: &'_ Definition| -> Vec<Option<usize>> {
+            names.iter().map(|name| definition.captures.iter().position(|capture| capture.name == *name)).collect()
+        };
+        let captures = self.definitions.iter().map(|definition| {
+            sources(definition).into_iter().map(|at| at.map(|at| &definition.captures[at])).collect()
+        });
+        let found = Found { ended_nothing: vec![0; self.definitions.len()], ..Found::default() };
+        let captures = captures.collect();
+        let mut walk = Walk { definitions: &self.definitions, captures, open: Vec::new(), found };
+        for border in borders {
+            let Some(&(definition, is_begin)) = self.rules.get(border.rule as usize) else { continue };
+            if is_begin {
+                walk.begin(definition, border);
+            } else {
+                walk.end(definition, border);
+            }
+            if walk.found.is_too_much {
+                break;
+            }
+        }
+        walk.found
+    }
+}
+
+impl Walk<'_> {
+    /// What is told of a period by its first event, or its last one.
+    fn tell(&self, definition: usize, border: &Border, of_end: bool, captures: &mut [Option<Label>]) {
+        for (told, capture) in captures.iter_mut().zip(&self.captures[definition]) {
+            if let Some(capture) = capture.filter(|capture| capture.of_end == of_end) {
+                *told = border.values.get(capture.field).cloned().flatten();
+            }
+        }
+    }
+
+    /// An event begins a period; a child one in each of the parents that are open.
+    fn begin(&mut self, definition: usize, border: &Border) {
+        let Definition { begin, parent, .. } = &self.definitions[definition];
+        let parents: Vec<Option<usize>> = match parent {
+            None if begin.fits(&border.values, None, None) => vec![None],
+            None => Vec::new(),
+            Some(parent) => {
+                let of_parent = self.open.iter().filter(|known| known.definition == *parent);
+                of_parent
+                    .filter(|known| begin.fits(&border.values, None, Some(known)))
+                    .map(|known| Some(known.place))
+                    .collect()
+            }
+        };
+        for parent in parents {
+            let place = self.found.periods.len();
+            if self.open.len() >= OPEN_PERIODS_MAX {
+                self.found.given_up += 1;
+                continue;
+            }
+            if place >= PERIODS_MAX {
+                self.found.is_too_much = true;
+                return;
+            }
+            let mut captures = vec![None; self.captures[definition].len()].into_boxed_slice();
+            self.tell(definition, border, false, &mut captures);
+            let period = Period { definition, begin: border.time, end: End::Never, parent, captures };
+            self.found.periods.push(period);
+            self.open.push(Open { definition, values: border.values.clone(), place, parent });
+        }
+    }
+
+    /// An event ends periods, and with them what is open within.
+    fn end(&mut self, definition: usize, border: &Border) {
+        let Definition { end, is_chain, .. } = &self.definitions[definition];
+        let parent = |known: &Open| self.open.iter().find(|other| Some(other.place) == known.parent);
+        let ends =
+            |known: &&Open| known.definition == definition && end.fits(&border.values, Some(known), parent(known));
+        let mut ended: Vec<usize> = self.open.iter().filter(ends).map(|known| known.place).collect();
+        if ended.is_empty() {
+            self.found.ended_nothing[definition] += u64::from(!is_chain);
+            return;
+        }
+        for &place in &ended {
+            let mut captures = std::mem::take(&mut self.found.periods[place].captures);
+            self.tell(definition, border, true, &mut captures);
+            self.found.periods[place].captures = captures;
+            self.found.periods[place].end = End::At(border.time);
+        }
+        let mut next = 0;
+        while next < ended.len() {
+            let children = self.open.iter().filter(|known| known.parent == Some(ended[next])).map(|known| known.place);
+            let children: Vec<usize> = children.filter(|place| !ended.contains(place)).collect();
+            for &child in &children {
+                self.found.periods[child].end = End::WithParent(border.time);
+            }
+            ended.extend(children);
+            next += 1;
+        }
+        self.open.retain(|known| !ended.contains(&known.place));
+    }
+}

@@ -1,0 +1,60 @@
+//! The periods themselves: how long they last, and of what they consist.
+
+use std::sync::Arc;
+
+use kymo_analysis::periods::{Definitions, Order, PERIODS_MAX, Periods};
+use kymo_analysis::{Room, Setup, in_series};
+
+use super::super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
+use super::events::{NO_BORDERS, given_up, too_many_borders};
+use crate::analysis_options::AnalysisOptions;
+use crate::open::Session;
+use crate::progress::Progress;
+use crate::report::Problem;
+use crate::spool::FileSpool;
+
+/// How periods are summed up. By default by name alone, the longest first.
+#[derive(Clone, Debug, Default)]
+pub struct PeriodsQuestion {
+    /// The periods whose parts are summed up: those within them.
+    pub aggregate_by: Option<String>,
+    /// Which ones are parts; all that are within, if none are named.
+    pub select: Vec<String>,
+    /// What is told of periods, `NAME.WORD`, and tells them apart.
+    pub group_by: Vec<String>,
+    /// In which order they are shown.
+    pub order: Order,
+}
+
+impl Session {
+    /// Finds periods and sums them up.
+    pub(in crate::analyse) fn ask_periods(
+        &self,
+        question: &PeriodsQuestion,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<Analysed, AnalyseFailure> {
+        let failure = |message: String| AnalyseFailure::Periods(message);
+        let which =
+            || failure("which periods? --period 'NAME : BEGIN [: END]' says which events begin and end them".into());
+        let definitions = options.periods.as_ref().ok_or_else(which)?;
+        let PeriodsQuestion { aggregate_by, select, group_by, order } = question;
+        let sums = definitions.sums(select, aggregate_by.as_deref(), group_by, *order);
+        let sums = sums.map_err(|problem| failure(problem.to_string()))?;
+        let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
+        let make = |setup: &Setup<'_>| Periods::new(setup, definitions, &sums);
+        let question =
+            Question { mapping: Some(definitions.mapping()), ..Question::new(Definitions::needs(), &[], &make) };
+        let Found { analysis, state, mut report, .. } = self.find(&question, options, &room, progress)?;
+        let found = analysis.found(&state).ok_or_else(|| failure(too_many_borders()))?;
+        if found.is_too_much {
+            return Err(failure(format!("there are more than {PERIODS_MAX} periods")));
+        }
+        let is_nothing = found.periods.is_empty() && found.ended_nothing.iter().all(|count| *count == 0);
+        let nothing = || Problem { place: "--period".to_owned(), message: NO_BORDERS.to_owned() };
+        report.assumptions.extend(is_nothing.then(nothing));
+        report.assumptions.extend(given_up(found.given_up));
+        drop(state);
+        Ok(Analysed { answer: in_series(analysis.tables(&found), &options.wishes), report })
+    }
+}
