@@ -10,7 +10,7 @@ median over the rounds. It goes to bench/results/analyses-MACHINE-DATE.md.
     efficiency   wall time on one core / wall time on two cores / 2, of the same job in the same round, k400 and k1400
     k1400        wall time on two cores, and the memory that is resident beyond that of `kymo count`
     state        wall time of `kymo state` at an instant of k1400 with an empty cache, and at another one after that; MiB kept
-    many cores   simulated: one thread does what N would do, in their order (simulate.py)
+    many cores   simulated: what N threads would do is done one after the other, in their order (simulate.py)
     peer         babeltrace2 only reading k400: its sink.utils.dummy, once, because it takes so long
 """
 
@@ -104,14 +104,16 @@ def simulated(kymo, analysis, trace):
     for cores in CORES:
         efficiencies = []
         for _ in range(REHEARSALS):
-            words = [*command(kymo, analysis, 1, trace), "--rehearse", str(cores)]
+            # What is done before and after is done as the threads would do it, as far as there are cores here.
+            threads = min(cores, os.cpu_count())
+            words = [*command(kymo, analysis, threads, trace), "--rehearse", str(cores)]
             efficiencies.append(alone / sum(simulate.rehearse(words)) / cores)
         yield statistics.median(efficiencies)
 
 
 def table_of_cores(kymo, analyses, trace, medians):
     """What many cores would be worth, beside what two are."""
-    yield f"Parallel efficiency of N cores on {pathlib.Path(trace).name}, **simulated**: one thread did what they would;"
+    yield f"Parallel efficiency of N cores on {pathlib.Path(trace).name}, **simulated**: what they would do was done one after the other;"
     yield "what cores have in common, as memory, is not simulated. Two cores are measured too, on k400."
     yield ""
     yield "| analysis | " + " | ".join(map(str, CORES)) + " | 2, measured |"

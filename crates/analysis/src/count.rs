@@ -47,12 +47,13 @@ impl Count {
         let mut table = Table::new("per-class", "Classes of events", columns);
         table.plot = Some(Plot::Bars { value: 1 });
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        for counts in &state.counts {
-            for (name, count) in self.names.iter().zip(counts) {
+        for (number, name) in self.names.iter().enumerate() {
+            let count: u64 = state.counts.iter().filter_map(|counts| counts.get(number)).sum();
+            if count > 0 {
                 *sums.entry(name).or_default() += count;
             }
         }
-        let mut rows: Vec<(&str, u64)> = sums.into_iter().filter(|row| row.1 > 0).collect();
+        let mut rows: Vec<(&str, u64)> = sums.into_iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.1));
         for (name, count) in rows {
             table.rows.push(vec![Cell::Text(name.to_owned()), Cell::Count(at_least(count, lost))]);

@@ -178,10 +178,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
     let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
     let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
-    for Took { work, thread, begin, time } in progress.took() {
-        let work = if work == Work::Read { "read" } else { "merge" };
-        eprintln!("{work} {thread} {} {}", begin.as_nanos(), time.as_nanos());
-    }
+    show_rehearsal(&progress);
     match asked {
         Ok((answer, report)) => {
             let SpanArguments { clock_gmt, clock_seconds, .. } = *span;
@@ -193,6 +190,22 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             eprintln!("error: {message}");
             Ok(Outcome::Incomplete)
         }
+    }
+}
+
+/// Says what threads would have done, and how long rehearsing it lasted, if that was asked.
+fn show_rehearsal(progress: &Progress) {
+    let mut told = String::new();
+    for Took { work, thread, begin, time } in progress.took() {
+        let work = match work {
+            Work::Read => "read",
+            Work::Merge => "merge",
+            Work::Leave => "leave",
+        };
+        told += &format!("{work} {thread} {} {}\n", begin.as_nanos(), time.as_nanos());
+    }
+    if !told.is_empty() {
+        eprint!("{told}lasted {}\n", progress.rehearsed().as_nanos());
     }
 }
 

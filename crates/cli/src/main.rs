@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
 
 use arguments::{AnalysisArguments, Arguments, Command, Common};
@@ -44,9 +44,11 @@ pub(crate) enum Outcome {
 }
 
 fn main() -> ExitCode {
-    let words = with_default_command(std::env::args_os().collect());
+    // It is made once: that takes a quarter of a millisecond.
+    let mut command = Arguments::command();
+    let words = with_default_command(&command, std::env::args_os().collect());
     let is_lami = words.get(1).is_some_and(|word| word == "lami");
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match parse(&mut command, words) {
         Ok(arguments) => arguments,
         // Its errors are objects, too.
         Err(error) if is_lami && error.use_stderr() => {
@@ -67,10 +69,14 @@ fn main() -> ExitCode {
     }
 }
 
+fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let matches = command.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
+}
+
 /// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`. `kymo --mi-version` is asked by programs
 /// that want to run `kymo lami ANALYSIS`.
-fn with_default_command(mut words: Vec<OsString>) -> Vec<OsString> {
-    let command = Arguments::command();
+fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let known = |word: &str| {
         let own = ["help", "-h", "--help", "-V", "--version"];
         own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)

@@ -3,6 +3,7 @@
 //! Whoever reads adds, whoever watches looks; neither waits for the other. Showing it is the caller's duty.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use kymo_scan::{Batch, Content, Mark, Packet, Round};
 
@@ -28,6 +29,12 @@ impl Progress {
     #[must_use]
     pub fn took(&self) -> Vec<Took> {
         self.rehearsal.as_ref().map(Rehearsal::took).unwrap_or_default()
+    }
+
+    /// How long rehearsing lasted: what else a run takes would take as long without.
+    #[must_use]
+    pub fn rehearsed(&self) -> Duration {
+        self.rehearsal.as_ref().map(Rehearsal::time).unwrap_or_default()
     }
 
     pub(crate) fn rehearsal(&self) -> Option<&Rehearsal> {

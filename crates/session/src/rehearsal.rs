@@ -1,9 +1,9 @@
-//! What several threads would do for an analysis, done by one: whoever has few cores learns how long many would take.
+//! What several threads would do for an analysis, done by one at a time: whoever has few cores learns how long many would take.
 //!
 //! ```text
 //! thread 0   ├─ read ─┤ merge ├─ read ─┤          what each piece of work takes is measured; when it would begin follows
 //! thread 1   ├─── read ───┤├─ read ─┤ merge       from that, and so does what is there to be done next
-//! done by one, in the order of the beginnings
+//! done one after the other, in the order of the beginnings
 //! ```
 //!
 //! That threads wait for each other at the desk, and share caches and memory, is not rehearsed.
@@ -18,6 +18,8 @@ pub enum Work {
     Read,
     /// States of neighbours were merged.
     Merge,
+    /// There was nothing more to do: memory was given back.
+    Leave,
 }
 
 /// How long something took.
@@ -38,16 +40,26 @@ pub struct Took {
 pub(crate) struct Rehearsal {
     pub(crate) threads: usize,
     took: Mutex<Vec<Took>>,
+    lasted: Mutex<Duration>,
 }
 
 impl Rehearsal {
     pub(crate) fn new(threads: usize) -> Self {
-        Self { threads, took: Mutex::default() }
+        Self { threads, took: Mutex::default(), lasted: Mutex::default() }
     }
 
     /// Something was done.
     pub(crate) fn add(&self, took: Took) {
         self.took.lock().unwrap_or_else(PoisonError::into_inner).push(took);
+    }
+
+    /// All of it together was done in that time.
+    pub(crate) fn lasted(&self, time: Duration) {
+        *self.lasted.lock().unwrap_or_else(PoisonError::into_inner) += time;
+    }
+
+    pub(crate) fn time(&self) -> Duration {
+        *self.lasted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn took(&self) -> Vec<Took> {

@@ -307,8 +307,8 @@ pub(crate) struct FaceArguments {
     /// Does not show how far it is
     #[arg(long)]
     pub(crate) no_progress: bool,
-    /// Does on one thread what so many would do, and says on standard error what: read or merge, by which thread, when it
-    /// would begin and how long it took, in nanoseconds
+    /// Does one after the other what so many threads would do, and says on standard error what: read, merge or leave, by which
+    /// thread, when it would begin and how long it took, in nanoseconds; and how long all of it lasted
     #[arg(long, value_name = "THREADS", hide = true)]
     pub(crate) rehearse: Option<usize>,
 }

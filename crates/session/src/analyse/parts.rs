@@ -6,10 +6,10 @@
 //! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+mod rehearse;
+
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 
 use kymo_analysis::{Analysis, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
@@ -18,7 +18,6 @@ use super::part::{Fault, PartRead, Reader};
 use super::prepare::Prepared;
 use crate::open::{Doubts, Session};
 use crate::progress::Progress;
-use crate::rehearsal::{Rehearsal, Took, Work};
 
 /// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
 /// long: the half of these before it are passed over again.
@@ -95,7 +94,7 @@ fn read_parts<A: Analysis>(
     prepared.expect(session, progress);
     let worker = || Worker { reader: Reader::new(session, prepared, analysis, progress), analysis };
     match rehearsal {
-        Some(rehearsal) => rehearse(&desk, worker, rehearsal),
+        Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
         None => std::thread::scope(|scope| {
             let serve = || worker().serve(&desk);
             for _ in 1..threads {
@@ -185,33 +184,6 @@ impl<A: Analysis> Worker<'_, A> {
         let Desk { doubts, left_out, .. } = &mut *lock(desk);
         self.reader.doubt(doubts, left_out);
     }
-}
-
-/// Does on one thread what several would do, in that order: each time the work of the thread that would be free first. What
-/// it took is when that thread is free again.
-fn rehearse<'a, A: Analysis + 'a>(
-    desk: &Mutex<Desk<A::State>>,
-    worker: impl Fn() -> Worker<'a, A>,
-    rehearsal: &Rehearsal,
-) {
-    let mut workers: Vec<Option<Worker<'_, A>>> = (0..rehearsal.threads).map(|_| None).collect();
-    let mut done: Vec<Option<Done<A::State>>> = (0..rehearsal.threads).map(|_| None).collect();
-    let mut free: BinaryHeap<Reverse<(Duration, usize)>> =
-        (0..rehearsal.threads).map(|worker| Reverse((Duration::ZERO, worker))).collect();
-    while let Some(Reverse((now, number))) = free.pop() {
-        if let Some(done) = done[number].take() {
-            lock(desk).put(done);
-        }
-        let Some(job) = lock(desk).job() else { continue };
-        let work = if matches!(job, Job::Read(..)) { Work::Read } else { Work::Merge };
-        let begun = Instant::now();
-        // Each thread makes its own, with memory that nobody wrote to.
-        done[number] = Some(workers[number].get_or_insert_with(&worker).work(job));
-        let time = begun.elapsed();
-        rehearsal.add(Took { work, thread: number, begin: now, time });
-        free.push(Reverse((now + time, number)));
-    }
-    workers.iter().flatten().for_each(|worker| worker.leave(desk));
 }
 
 impl<S> Desk<S> {

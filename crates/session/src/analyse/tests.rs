@@ -98,8 +98,10 @@ fn a_rehearsal_says_the_same() {
         let its: Vec<&Took> = took.iter().filter(|took| took.thread == thread).collect();
         assert!(!its.is_empty() && its.windows(2).all(|pair| pair[0].begin + pair[0].time <= pair[1].begin), "{its:?}");
     }
-    let reads = took.iter().filter(|took| took.work == Work::Read).count();
-    assert!(reads > 3 && took.len() == 2 * reads - 1, "{reads} of {}", took.len());
+    let count = |work| took.iter().filter(|took| took.work == work).count();
+    let reads = count(Work::Read);
+    assert!(reads > 3 && count(Work::Merge) == reads - 1 && count(Work::Leave) == 3, "{reads} of {}", took.len());
+    assert!(progress.rehearsed() >= took.iter().map(|took| took.time).sum());
 }
 
 /// Every trace that can be read, also those whose packets have no times or cannot all be read.

@@ -1,0 +1,104 @@
+//! Does what several threads would do, each piece of work when its thread would begin it: see [`crate::rehearsal`].
+//!
+//! ```text
+//! rehearsal   ── job ──> thread 3          each is a thread, with memory of its own as threads have it;
+//!             <── what came of it, how long it took          one works at a time
+//! ```
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use kymo_analysis::Analysis;
+
+use super::{Desk, Done, Job, Worker, lock};
+use crate::rehearsal::{Rehearsal, Took, Work};
+
+/// What a thread is told to do; nothing: it may leave.
+type Told<S> = Option<Job<S>>;
+
+/// Does what the threads would, in the order in which they would begin it: each time the work of the one that would be free
+/// first. What it took is when that one is free again.
+pub(super) fn rehearse<'a, A: Analysis + 'a>(
+    desk: &Mutex<Desk<A::State>>,
+    worker: impl Fn() -> Worker<'a, A> + Sync,
+    rehearsal: &Rehearsal,
+) {
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let mut threads: Vec<Thread<A::State>> = Vec::new();
+        let mut free = BinaryHeap::new();
+        for number in 0..rehearsal.threads {
+            let (told, jobs) = channel();
+            let (tell, done) = channel();
+            let worker = &worker;
+            scope.spawn(move || live(worker, &jobs, &tell, desk));
+            threads.push(Thread { told, done });
+            // Threads are started one after the other.
+            free.push(Reverse((begun.elapsed(), number)));
+        }
+        let mut done: Vec<Option<Done<A::State>>> = threads.iter().map(|_| None).collect();
+        while let Some(Reverse((now, number))) = free.pop() {
+            if let Some(done) = done[number].take() {
+                lock(desk).put(done);
+            }
+            let job = lock(desk).job();
+            let work = Work::of(job.as_ref());
+            let (result, time) = threads[number].work(job);
+            rehearsal.add(Took { work, thread: number, begin: now, time });
+            if work != Work::Leave {
+                done[number] = Some(result);
+                free.push(Reverse((now + time, number)));
+            }
+        }
+    });
+    rehearsal.lasted(begun.elapsed());
+}
+
+impl Work {
+    fn of<S>(job: Option<&Job<S>>) -> Self {
+        match job {
+            Some(Job::Read(..)) => Self::Read,
+            Some(Job::Merge(..)) => Self::Merge,
+            None => Self::Leave,
+        }
+    }
+}
+
+/// A thread, as who rehearses sees it.
+struct Thread<S> {
+    told: Sender<Told<S>>,
+    done: Receiver<(Done<S>, Duration)>,
+}
+
+impl<S> Thread<S> {
+    fn work(&self, job: Told<S>) -> (Done<S>, Duration) {
+        let told = self.told.send(job).ok().and_then(|()| self.done.recv().ok());
+        told.expect("a thread lives until it is told to leave")
+    }
+}
+
+/// A thread's life.
+fn live<'a, A: Analysis + 'a>(
+    worker: impl Fn() -> Worker<'a, A>,
+    jobs: &Receiver<Told<A::State>>,
+    tell: &Sender<(Done<A::State>, Duration)>,
+    desk: &Mutex<Desk<A::State>>,
+) {
+    let mut own: Option<Worker<'_, A>> = None;
+    for job in jobs {
+        let begun = Instant::now();
+        let done = match job {
+            Some(job) => own.get_or_insert_with(&worker).work(job),
+            None => own.take().and_then(|own| {
+                own.leave(desk);
+                None
+            }),
+        };
+        if tell.send((done, begun.elapsed())).is_err() {
+            return;
+        }
+    }
+}
