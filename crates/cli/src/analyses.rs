@@ -7,7 +7,6 @@
 
 use std::io;
 
-use jiff::tz::TimeZone;
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, Order, PairsProblem, PairsQuestion,
     PeriodsQuestion, Progress, Report, Session, Took, Work, Zone,
@@ -154,8 +153,6 @@ pub(crate) const TOP: usize = 10;
 
 /// Opens traces, asks an analysis and shows its answer: what `kymo cpu TRACE` does.
 pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> io::Result<Outcome> {
-    // Finding out about the local time takes a millisecond, which would be waited for at the end.
-    std::thread::spawn(TimeZone::system);
     let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
     let outcome = run(analysis, &session, arguments);
     // The process ends now: giving everything back bit by bit would take another millisecond.

@@ -132,6 +132,6 @@ fn colours(color: Color) -> bool {
 
 /// Seconds that the local zone is ahead of UTC at a time in seconds.
 fn local_offset(second: i64) -> i64 {
-    static ZONE: LazyLock<TimeZone> = LazyLock::new(TimeZone::system);
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| Zone::Local.time_zone());
     Timestamp::from_second(second).map_or(0, |time| i64::from(ZONE.to_offset(time).seconds()))
 }

@@ -24,6 +24,7 @@ mod roles;
 mod select;
 mod spool;
 mod when;
+mod zone;
 
 pub use analyse::{
     AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Understood,
@@ -54,4 +55,5 @@ pub use report::{Problem, Report};
 pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};
 pub use select::{Meaning, Selection, UnknownName, Untyped};
 pub use spool::FileSpool;
-pub use when::{NotATime, When, Zone};
+pub use when::{NotATime, When};
+pub use zone::Zone;

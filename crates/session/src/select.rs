@@ -16,7 +16,8 @@ use kymo_format::model::EventRecordClass;
 use kymo_scan::{DataStream, Trace};
 
 use crate::open::{Session, trace_name};
-use crate::when::{When, Zone};
+use crate::when::When;
+use crate::zone::Zone;
 use kymo_analysis::glob;
 
 /// Which events are wanted; everything by default.

@@ -5,6 +5,8 @@ use std::fmt;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 
+use crate::zone::Zone;
+
 /// A point in time as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
@@ -14,16 +16,6 @@ pub enum When {
     Dated(DateTime),
     /// A time of day, on the day on which the trace begins.
     Daily(Time),
-}
-
-/// Where times of day are those of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Zone {
-    /// The machine's own.
-    #[default]
-    Local,
-    /// Greenwich.
-    Utc,
 }
 
 /// It is none.
@@ -66,19 +58,16 @@ impl When {
     /// ```
     #[must_use]
     pub fn nanos(&self, first_ns: i64, zone: Zone) -> Option<i64> {
-        let zone = match zone {
-            Zone::Local => TimeZone::system(),
-            Zone::Utc => TimeZone::UTC,
-        };
-        let dated = match self {
-            Self::Nanos(nanos) => return Some(*nanos),
-            Self::Dated(dated) => *dated,
+        let instant = |zone: &TimeZone, dated: DateTime| zone.to_timestamp(dated).ok()?.as_nanosecond().try_into().ok();
+        match self {
+            Self::Nanos(nanos) => Some(*nanos),
+            Self::Dated(dated) => instant(&zone.time_zone(), *dated),
             Self::Daily(time) => {
+                let zone = zone.time_zone();
                 let first = jiff::Timestamp::from_nanosecond(i128::from(first_ns)).ok()?;
-                zone.to_datetime(first).date().to_datetime(*time)
+                instant(&zone, zone.to_datetime(first).date().to_datetime(*time))
             }
-        };
-        i64::try_from(zone.to_timestamp(dated).ok()?.as_nanosecond()).ok()
+        }
     }
 }
 

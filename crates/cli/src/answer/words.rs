@@ -48,11 +48,7 @@ pub(crate) struct Times {
 impl Times {
     /// Times of day, if the clock counts from 1970 and that is wanted.
     pub(crate) fn new(is_unix: bool, zone: Zone, seconds: bool) -> Self {
-        let zone = match zone {
-            Zone::Local => TimeZone::system(),
-            Zone::Utc => TimeZone::UTC,
-        };
-        Self { zone: (is_unix && !seconds).then_some(zone), dated: false }
+        Self { zone: (is_unix && !seconds).then(|| zone.time_zone()), dated: false }
     }
 
     /// The same for a span: with the day, if it is longer than one or nobody knows.
