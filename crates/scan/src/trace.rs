@@ -224,32 +224,51 @@ fn index(
 fn group(files: Vec<Packets>) -> Vec<DataStream> {
     // Without an id each file is a stream of its own, after those with ids, in the order of names.
     type Key = (u32, bool, u64);
-    let mut groups: BTreeMap<Key, Vec<Packets>> = BTreeMap::new();
+    let mut groups: BTreeMap<Key, Vec<OfFile>> = BTreeMap::new();
     for (file, packets) in files.into_iter().enumerate() {
-        let key = |row: PacketRow| (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
-        let Some(first) = packets.first().map(key) else { continue };
-        if packets.iter().all(|row| key(row) == first) {
-            groups.entry(first).or_default().push(packets);
+        let key = |row: &PacketRow| (row.stream_class, row.stream_id.is_none(), row.stream_id.unwrap_or(file as u64));
+        let Some(first) = packets.first() else { continue };
+        // Thousands of packets are looked at once only.
+        let (mut is_one, mut is_sorted, mut before) = (true, true, first);
+        for row in &packets {
+            is_one &= key(&row) == key(&first);
+            is_sorted &= time(&before) <= time(&row);
+            before = row;
+        }
+        if is_one {
+            groups.entry(key(&first)).or_default().push(OfFile { packets, is_sorted });
             continue;
         }
         let mut parts: BTreeMap<Key, Packets> = BTreeMap::new();
-        packets.iter().for_each(|row| parts.entry(key(row)).or_default().push(row));
-        parts.into_iter().for_each(|(key, part)| groups.entry(key).or_default().push(part));
+        packets.iter().for_each(|row| parts.entry(key(&row)).or_default().push(row));
+        for (key, packets) in parts {
+            groups.entry(key).or_default().push(OfFile { packets, is_sorted });
+        }
     }
-    let of_group = |((class, nameless, id), files): (Key, Vec<Packets>)| {
+    let of_group = |((class, nameless, id), files): (Key, Vec<OfFile>)| {
         let id = (!nameless).then_some(id);
         streams(files).into_iter().map(move |packets| stream(class, id, packets))
     };
     groups.into_iter().flat_map(of_group).collect()
 }
 
+/// What a file has of a data stream.
+struct OfFile {
+    packets: Packets,
+    /// They lie in the order of time.
+    is_sorted: bool,
+}
+
+fn time(row: &PacketRow) -> (Option<u64>, Option<u64>) {
+    (row.begin_cycles, row.sequence)
+}
+
 /// The packets of several files in the order of time. Files whose packets cover the same time are no parts of one
 /// stream, even if they give it the same id.
-fn streams(mut files: Vec<Packets>) -> Vec<Packets> {
-    let time = |row: &PacketRow| (row.begin_cycles, row.sequence);
-    if let [one] = &files[..]
-        && one.iter().is_sorted_by_key(|row| time(&row))
-    {
+fn streams(files: Vec<OfFile>) -> Vec<Packets> {
+    let is_sorted = matches!(&files[..], [OfFile { is_sorted: true, .. }]);
+    let mut files: Vec<Packets> = files.into_iter().map(|file| file.packets).collect();
+    if is_sorted {
         return files;
     }
     let mut rows: Vec<PacketRow> = files.iter().flat_map(Packets::iter).collect();

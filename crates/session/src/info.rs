@@ -159,7 +159,7 @@ impl Session {
 }
 
 fn bytes(stream: &DataStream) -> u64 {
-    stream.packets.iter().map(|packet| packet.total_bits / 8).sum()
+    stream.packets.packet_bytes(0..stream.packets.len())
 }
 
 /// What cannot be read of a packet.

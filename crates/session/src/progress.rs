@@ -63,8 +63,7 @@ impl Session {
     /// A job will read the packets that may have events between two times.
     pub(crate) fn expect(&self, progress: &Progress, begin_ns: Option<i64>, end_ns: Option<i64>) {
         for (_, stream) in self.streams() {
-            let wanted = stream.packets.range(stream.packets_between(begin_ns, end_ns));
-            progress.expect(wanted.map(|packet| packet.total_bits / 8).sum());
+            progress.expect(stream.packets.packet_bytes(stream.packets_between(begin_ns, end_ns)));
         }
     }
 }

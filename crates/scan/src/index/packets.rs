@@ -46,6 +46,8 @@ pub struct Packets {
     /// The block that is not.
     open: Vec<u8>,
     length: usize,
+    /// Bytes of all packets.
+    packet_bytes: u64,
     /// The row that was added last.
     last: Words,
 }
@@ -76,6 +78,7 @@ impl Packets {
         let before = if self.length.is_multiple_of(BLOCK) { Words::default() } else { self.last };
         encode(&before, &now, &mut self.open);
         (self.length, self.last) = (self.length + 1, now);
+        self.packet_bytes = self.packet_bytes.saturating_add(row.total_bits / 8);
         if self.length.is_multiple_of(BLOCK) {
             self.full.push(self.open.as_slice().into());
             self.open.clear();
@@ -183,6 +186,19 @@ impl Packets {
         let begin = low.saturating_sub(1) * BLOCK;
         let end = (begin + BLOCK).min(self.length);
         begin + self.range(begin..end).take_while(|row| holds(row)).count()
+    }
+
+    /// Bytes of some packets in their files.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    #[must_use]
+    pub fn packet_bytes(&self, range: Range<usize>) -> u64 {
+        if range == (0..self.length) {
+            return self.packet_bytes;
+        }
+        self.range(range).fold(0, |sum, row| row.total_bits / 8 + sum)
     }
 
     /// Bytes of memory that the rows take.
@@ -378,9 +394,10 @@ mod tests {
     fn some_rows_are_those_of_all() {
         let rows: Vec<PacketRow> = (0..300).map(usual).collect();
         let packets: Packets = rows.iter().copied().collect();
-        for (start, end) in [(0, 0), (0, 64), (63, 65), (64, 64), (100, 300), (299, 300), (300, 300)] {
+        for (start, end) in [(0, 0), (0, 64), (63, 65), (64, 64), (100, 300), (299, 300), (300, 300), (0, 300)] {
             assert!(packets.range(start..end).eq(rows[start..end].iter().copied()), "{start}..{end}");
             assert!(packets.range_from(packets.place(start), end).eq(packets.range(start..end)), "{start}..{end}");
+            assert_eq!(packets.packet_bytes(start..end), (end - start) as u64 * 4096, "{start}..{end}");
         }
         for offset in [0, 1, 62 << 12, 63 << 12, 64 << 12, 65 << 12, 299 << 12, u64::MAX] {
             let holds = |row: &PacketRow| row.offset_bytes < offset;

@@ -245,7 +245,9 @@ impl Parts {
             Shape::Slice => vec![&all],
             Shape::Lane => prepared.lanes.iter().map(|lane| &lane.streams[..]).collect(),
         };
-        let bytes = |stream: &usize| bytes(streams[*stream].1, &prepared.whole.wanted[*stream]);
+        // All packets are asked: the last one is often a small one, and with a total that is too low the second half of the
+        // trace would be cut into the smallest parts.
+        let bytes = |stream: &usize| streams[*stream].1.packets.packet_bytes(prepared.whole.wanted[*stream].clone());
         let total: u64 = all.iter().map(bytes).sum();
         let readers = threads as u64;
         let least = session.slice_bytes.unwrap_or(PART_BYTES_MIN);
@@ -304,12 +306,6 @@ impl Parts {
         }
         slice
     }
-}
-
-/// Bytes of packets. Each is asked: the last one is often a small one, and with a total that is too low the second half of
-/// the trace would be cut into the smallest parts.
-fn bytes(stream: &DataStream, wanted: &std::ops::Range<usize>) -> u64 {
-    stream.packets.range(wanted.clone()).map(|packet| packet.total_bits / 8).sum()
 }
 
 /// Bytes of a packet, about.

@@ -91,7 +91,7 @@ impl Prepared {
     /// Everything will be read.
     pub(super) fn expect(&self, session: &Session, progress: &Progress) {
         for ((_, stream), wanted) in session.streams().into_iter().zip(&self.whole.wanted) {
-            progress.expect(stream.packets.range(wanted.clone()).map(|packet| packet.total_bits / 8).sum());
+            progress.expect(stream.packets.packet_bytes(wanted.clone()));
         }
     }
 
