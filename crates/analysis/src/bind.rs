@@ -183,7 +183,9 @@ impl<'a> Binder<'a> {
         wanted: Wanted<'a>,
         classes: &'a mut Vec<BoundClass>,
     ) -> Self {
+        let is_asked = |role: Role| needs.roles.iter().any(|(needed, _)| *needed == role);
         let matcher = Matcher::new(mappings, stream.decoder.trace_class(), stream.facts.trace_name);
+        let matcher = matcher.of_roles(is_asked);
         let reader = FieldReader::new(stream.decoder, stream.stream_class);
         let first = classes.len() as u32;
         let (numbers, event_classes, conditions) = (Vec::new(), Vec::new(), Vec::new());

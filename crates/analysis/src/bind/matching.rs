@@ -21,6 +21,8 @@ use crate::roles::{CONTEXT, FieldFacts, FieldIndex, FieldKind, Role};
 #[derive(Debug)]
 pub struct Matcher<'m> {
     mappings: Vec<&'m Mapping>,
+    /// Those that are looked at.
+    sections: Vec<(&'m Mapping, &'m Section)>,
 }
 
 /// A class of events has a role.
@@ -90,7 +92,16 @@ impl<'m> Matcher<'m> {
             Some(when) => when.bind(&facts).is_ok_and(|binding| binding.verdict() == Verdict::AlwaysTrue),
             None => true,
         };
-        Self { mappings: mappings.iter().filter(is_for).collect() }
+        let mappings: Vec<&Mapping> = mappings.iter().filter(is_for).collect();
+        let of = |mapping: &&'m Mapping| mapping.sections.iter().map(|section| (*mapping, section)).collect::<Vec<_>>();
+        Self { sections: mappings.iter().flat_map(of).collect(), mappings }
+    }
+
+    /// The same for some roles alone.
+    #[must_use]
+    pub fn of_roles(mut self, is_asked: impl Fn(Role) -> bool) -> Self {
+        self.sections.retain(|(_, section)| is_asked(section.role));
+        self
     }
 
     /// The mappings.
@@ -110,24 +121,22 @@ impl<'m> Matcher<'m> {
         is_needed: &dyn Fn(Role, FieldIndex) -> bool,
     ) -> Vec<Vec<Matching<'m>>> {
         let mut roles: Vec<Vec<Matching<'m>>> = Vec::new();
-        for mapping in &self.mappings {
-            for section in &mapping.sections {
-                // Rules do not compete: each one that matches counts.
-                let is_same = |matchings: &Vec<Matching<'_>>| matchings[0].section.role == section.role;
-                let known = roles.iter().position(is_same).filter(|_| section.role != Role::Rule);
-                let is_settled = |matchings: &Vec<Matching<'_>>| matchings.iter().any(|one| one.condition.is_none());
-                if known.is_some_and(|known| is_settled(&roles[known])) {
-                    continue;
-                }
-                let Some(captures) = section.captures(name) else { continue };
-                if !is_wanted(section.role, what(section, &captures)) {
-                    continue;
-                }
-                let Ok(matching) = matching(mapping, section, &captures, names, is_needed) else { continue };
-                match known {
-                    Some(known) => roles[known].push(matching),
-                    None => roles.push(vec![matching]),
-                }
+        for &(mapping, section) in &self.sections {
+            // Rules do not compete: each one that matches counts.
+            let is_same = |matchings: &Vec<Matching<'_>>| matchings[0].section.role == section.role;
+            let known = roles.iter().position(is_same).filter(|_| section.role != Role::Rule);
+            let is_settled = |matchings: &Vec<Matching<'_>>| matchings.iter().any(|one| one.condition.is_none());
+            if known.is_some_and(|known| is_settled(&roles[known])) {
+                continue;
+            }
+            let Some(captures) = section.captures(name) else { continue };
+            if !is_wanted(section.role, what(section, &captures)) {
+                continue;
+            }
+            let Ok(matching) = matching(mapping, section, &captures, names, is_needed) else { continue };
+            match known {
+                Some(known) => roles[known].push(matching),
+                None => roles.push(vec![matching]),
             }
         }
         roles
