@@ -7,9 +7,10 @@
 //!                                                                        skipping body per layout
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use kymo_format::model::{DataStreamClass, FieldPath, Role, Scope, TraceClass};
 use kymo_ir::{Phase, Program, SLOT_EVENT_CLASS, ScanPlan};
 

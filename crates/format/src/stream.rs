@@ -114,7 +114,7 @@ pub(crate) fn read(bytes: &[u8]) -> Text {
     }
     let packets = matches!(bytes.first_chunk::<4>(), Some(first)
         if u32::from_le_bytes(*first) == MAGIC || u32::from_be_bytes(*first) == MAGIC);
-    let mut content = Vec::new();
+    let mut content = Vec::with_capacity(if packets { bytes.len() } else { 0 });
     if packets {
         if let Err(problem) = unpack(bytes, &mut content, &mut text.uuid) {
             text.problems.push(problem);

@@ -11,7 +11,7 @@
 //! A type that is only declared has no surroundings: what it cannot tell itself may be told by whoever uses it,
 //! so that [`Builder::check_alone`] finds fault only with references that it answers itself.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::rc::Rc;
 
 use crate::budget::{Budget, FIELDS_MAX, STEPS_MAX, TARGET_STEPS};

@@ -68,6 +68,16 @@ impl<'a> Tokens<'a> {
         self.text
     }
 
+    /// Whether a token is this keyword or punctuation.
+    pub(crate) fn is(&self, number: usize, text: &str) -> bool {
+        let Spot { start, length_kind } = self.spots[number];
+        let (start, length) = (start as usize, (length_kind >> KIND_BITS) as usize);
+        let kind = KINDS[(length_kind & ((1 << KIND_BITS) - 1)) as usize];
+        length == text.len()
+            && matches!(kind, Kind::Word | Kind::Mark)
+            && self.text.as_bytes()[start..start + length] == *text.as_bytes()
+    }
+
     /// A token.
     pub(crate) fn at(&self, number: usize) -> Token<'a> {
         let spot = self.spots[number];

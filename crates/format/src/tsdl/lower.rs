@@ -3,8 +3,8 @@
 //! Blocks may come in any order as far as they do not refer to each other: the trace block's byte order and
 //! the clocks are taken first, then types and streams in the order of the text, then events.
 
+use hashbrown::{HashMap, HashSet};
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use kymo_units::{ByteOrder, Uuid};

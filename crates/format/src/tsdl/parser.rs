@@ -4,8 +4,8 @@
 //! of several errors.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
+use hashbrown::HashMap;
 use smallvec::smallvec;
 
 use crate::tsdl::ast::{
@@ -88,8 +88,7 @@ impl<'a> Parser<'a, '_> {
     }
 
     fn is(&self, text: &str) -> bool {
-        let token = self.peek();
-        token.text == text && matches!(token.kind, Kind::Word | Kind::Mark)
+        self.tokens.is(self.at, text)
     }
 
     fn eat(&mut self, text: &str) -> bool {
@@ -342,7 +341,8 @@ impl<'a> Parser<'a, '_> {
             return Ok(Attributes::default());
         }
         let text = &self.tokens.text()[start..];
-        let text = text.bytes().take(ATTRIBUTES_BYTES).position(|byte| byte == b'}').map(|end| &text[..=end]);
+        let near = &text.as_bytes()[..text.len().min(ATTRIBUTES_BYTES)];
+        let text = memchr::memchr(b'}', near).map(|end| &text[..=end]);
         if let Some((attributes, tokens)) = text.and_then(|text| self.known.get(text)) {
             self.at += tokens;
             return Ok(attributes.clone());

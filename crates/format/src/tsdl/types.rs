@@ -3,7 +3,7 @@
 //! References to other fields (lengths, tags) stay names here: what they mean depends on where the type
 //! is used, and `build` finds that out.
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::rc::Rc;
 
 use kymo_units::ByteOrder;
