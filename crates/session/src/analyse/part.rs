@@ -1,7 +1,7 @@
 //! Reads one part of the trace on one thread.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use kymo_analysis::project::Projector;
@@ -25,10 +25,9 @@ pub(crate) struct Fault {
 }
 
 /// What a thread reads parts with.
-pub(super) struct Reader<'a, A> {
+pub(super) struct Reader<'a> {
     session: &'a Session,
     prepared: &'a Prepared,
-    analysis: &'a A,
     progress: &'a Progress,
     cursors: Vec<Cursor>,
     projectors: Vec<Option<Projector<'a>>>,
@@ -38,17 +37,27 @@ pub(super) struct Reader<'a, A> {
     /// For each lane of several data streams what puts them in order.
     mergers: Vec<Option<Merger<Projected>>>,
     rows: Vec<EventRows>,
+    /// From when to when events are wanted, where that is less than what cursors deliver.
+    span: Option<(i64, i64)>,
+    /// Of each stream what comes behind that.
+    behind: Vec<Option<Projected>>,
 }
 
 /// Events of a batch, projected.
-struct Projected {
+struct Decoded {
     batch: Batch,
     rows: EventRows,
 }
 
+/// Some of them, by their rows.
+struct Projected {
+    decoded: Arc<Decoded>,
+    rows: Range<usize>,
+}
+
 impl Keyed for Projected {
     fn keys(&self) -> &[i64] {
-        &self.rows.times
+        &self.decoded.rows.times[self.rows.clone()]
     }
 }
 
@@ -61,8 +70,8 @@ pub(super) struct PartRead<S> {
 /// Packets are not where their times say.
 pub(super) struct Strays;
 
-impl<'a, A: Analysis> Reader<'a, A> {
-    pub(super) fn new(session: &'a Session, prepared: &'a Prepared, analysis: &'a A, progress: &'a Progress) -> Self {
+impl<'a> Reader<'a> {
+    pub(super) fn new(session: &'a Session, prepared: &'a Prepared, progress: &'a Progress) -> Self {
         // Each part says which packets to read.
         let cursors = session.cursors_between(false, None, None, &prepared.filters);
         let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
@@ -70,24 +79,57 @@ impl<'a, A: Analysis> Reader<'a, A> {
         Self {
             session,
             prepared,
-            analysis,
             progress,
             projectors: prepared.streams.iter().map(projector).collect(),
             steps: vec![Steps::default(); cursors.len()],
             last_ns: vec![i64::MIN; cursors.len()],
             mergers: prepared.lanes.iter().map(|lane| merger(lane.streams.len())).collect(),
+            behind: cursors.iter().map(|_| None).collect(),
             cursors,
             rows: Vec::new(),
+            span: None,
         }
     }
 
     /// Reads a part; the first one or another one. Where `relies`, its packets must be where their times say, and all must be
     /// readable.
-    pub(super) fn read(&mut self, slice: &Slice, is_first: bool, relies: bool) -> Result<PartRead<A::State>, Strays> {
+    pub(super) fn read<A: Analysis>(
+        &mut self,
+        analysis: &A,
+        slice: &Slice,
+        is_first: bool,
+        relies: bool,
+    ) -> Result<PartRead<A::State>, Strays> {
         self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+        self.read_on(analysis, is_first, relies)
+    }
+
+    /// Reads parts of a slice one after the other, without going back in between: each has its own analysis, goes from when
+    /// to when, and may be the first one. `None`: not everything can be read.
+    pub(super) fn read_run<A: Analysis>(
+        &mut self,
+        slice: &Slice,
+        parts: &[(A, (i64, i64), bool)],
+    ) -> Option<Vec<A::State>> {
+        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+        let read = |(analysis, span, is_first): &(A, (i64, i64), bool)| {
+            self.span = Some(*span);
+            let read = self.read_on(analysis, *is_first, false).ok()?;
+            read.faults.is_empty().then_some(read.state)
+        };
+        parts.iter().map(read).collect()
+    }
+
+    /// Reads on from where cursors are.
+    fn read_on<A: Analysis>(
+        &mut self,
+        analysis: &A,
+        is_first: bool,
+        relies: bool,
+    ) -> Result<PartRead<A::State>, Strays> {
         self.mergers.iter_mut().flatten().for_each(Merger::restart);
         let lanes = self.prepared.lanes.len();
-        let mut part = if is_first { Part::first(self.analysis, lanes) } else { Part::new(self.analysis, lanes) };
+        let mut part = if is_first { Part::first(analysis, lanes) } else { Part::new(analysis, lanes) };
         let mut faults = Vec::new();
         loop {
             for lane in 0..lanes {
@@ -125,24 +167,40 @@ impl<'a, A: Analysis> Reader<'a, A> {
     }
 
     /// Steps through some events of a lane; breaks when there are no more.
-    fn feed(&mut self, lane: usize, part: &mut Part<'a, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+    fn feed<A: Analysis>(&mut self, lane: usize, part: &mut Part<'_, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
         if self.mergers[lane].is_some() {
             return self.feed_merged(lane, part, faults);
         }
         let Some(&stream) = self.prepared.lanes[lane].streams.first() else { return ControlFlow::Break(()) };
-        let Some(Projected { batch, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
-        if let Content::Events(events) = &batch.content {
+        let Some(Projected { decoded, rows }) = self.next(stream, faults) else { return ControlFlow::Break(()) };
+        if let Content::Events(events) = &decoded.batch.content {
             let (classes, window) = (&self.prepared.bindings.classes, events.window());
-            part.steps(lane, (&rows, classes, window.bytes()));
+            if rows.len() == decoded.rows.times.len() {
+                part.steps(lane, (&decoded.rows, classes, window.bytes()));
+            } else {
+                rows.for_each(|row| part.step(lane, &decoded.rows.event(row, classes, window.bytes())));
+            }
             part.flush(lane);
         }
-        self.rows.push(rows);
-        self.cursors[stream].recycle(batch);
+        self.recycle(stream, decoded);
         ControlFlow::Continue(())
     }
 
+    /// Gives memory back, unless some of its events are still to come.
+    fn recycle(&mut self, stream: usize, decoded: Arc<Decoded>) {
+        if let Ok(Decoded { batch, rows }) = Arc::try_unwrap(decoded) {
+            self.cursors[stream].recycle(batch);
+            self.rows.push(rows);
+        }
+    }
+
     /// The same for a lane of several streams.
-    fn feed_merged(&mut self, lane: usize, part: &mut Part<'a, A>, faults: &mut Vec<Fault>) -> ControlFlow<()> {
+    fn feed_merged<A: Analysis>(
+        &mut self,
+        lane: usize,
+        part: &mut Part<'_, A>,
+        faults: &mut Vec<Fault>,
+    ) -> ControlFlow<()> {
         let prepared = self.prepared;
         let mut merger = self.mergers[lane].take().expect("asked before");
         let streams = &prepared.lanes[lane].streams;
@@ -160,18 +218,17 @@ impl<'a, A: Analysis> Reader<'a, A> {
             return ControlFlow::Break(());
         };
         for place in &round.order {
-            let Projected { batch, rows } = &*round.parts[place.part as usize].batch;
-            if let Content::Events(events) = &batch.content {
-                let window = events.window();
-                part.step(lane, &rows.event(place.row as usize, &prepared.bindings.classes, window.bytes()));
+            let Projected { decoded, rows } = &*round.parts[place.part as usize].batch;
+            if let Content::Events(events) = &decoded.batch.content {
+                let (row, window) = (rows.start + place.row as usize, events.window());
+                part.step(lane, &decoded.rows.event(row, &prepared.bindings.classes, window.bytes()));
             }
         }
         part.flush(lane);
         for used in round.parts.drain(..) {
             // What the merger holds on to has further rows.
-            if let Ok(Projected { batch, rows }) = Arc::try_unwrap(used.batch) {
-                self.cursors[streams[used.stream]].recycle(batch);
-                self.rows.push(rows);
+            if let Ok(Projected { decoded, .. }) = Arc::try_unwrap(used.batch) {
+                self.recycle(streams[used.stream], decoded);
             }
         }
         merger.recycle(round);
@@ -181,6 +238,29 @@ impl<'a, A: Analysis> Reader<'a, A> {
 
     /// The next events of a stream that are asked for.
     fn next(&mut self, stream: usize, faults: &mut Vec<Fault>) -> Option<Projected> {
+        let Some((begin, end)) = self.span else { return self.decode(stream, faults) };
+        loop {
+            let Projected { decoded, rows } = match self.behind[stream].take() {
+                Some(known) => known,
+                None => self.decode(stream, faults)?,
+            };
+            let before = |time: i64| rows.start + decoded.rows.times[rows.clone()].partition_point(|&at| at < time);
+            let (from, to) = (before(begin), before(end));
+            if to < rows.end {
+                self.behind[stream] = Some(Projected { decoded: Arc::clone(&decoded), rows: to..rows.end });
+            }
+            if from < to {
+                return Some(Projected { decoded, rows: from..to });
+            }
+            if to < rows.end {
+                return None;
+            }
+            self.recycle(stream, decoded);
+        }
+    }
+
+    /// The next events of a stream.
+    fn decode(&mut self, stream: usize, faults: &mut Vec<Fault>) -> Option<Projected> {
         loop {
             match self.cursors[stream].next_item()? {
                 Item::Fault(fault) => faults.push(self.fault(fault)),
@@ -190,7 +270,8 @@ impl<'a, A: Analysis> Reader<'a, A> {
                     let mut rows = self.rows.pop().unwrap_or_default();
                     if let (Content::Events(events), Some(projector)) = (&batch.content, &mut self.projectors[stream]) {
                         projector.project(events, &batch.keys, &mut rows);
-                        return Some(Projected { batch, rows });
+                        let rows_all = 0..rows.times.len();
+                        return Some(Projected { decoded: Arc::new(Decoded { batch, rows }), rows: rows_all });
                     }
                 }
             }

@@ -65,8 +65,8 @@ pub(super) fn read_whole<A: Analysis>(
     is_first: bool,
     progress: &Progress,
 ) -> Read<A::State> {
-    let mut reader = Reader::new(session, prepared, analysis, progress);
-    let Ok(PartRead { state, faults }) = reader.read(&prepared.whole, is_first, false) else {
+    let mut reader = Reader::new(session, prepared, progress);
+    let Ok(PartRead { state, faults }) = reader.read(analysis, &prepared.whole, is_first, false) else {
         unreachable!("nothing is relied on")
     };
     let (mut doubts, mut left_out) = (BTreeMap::new(), BTreeMap::new());
@@ -92,7 +92,7 @@ fn read_parts<A: Analysis>(
         left_out: BTreeMap::new(),
     });
     prepared.expect(session, progress);
-    let worker = || Worker { reader: Reader::new(session, prepared, analysis, progress), analysis };
+    let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
     match rehearsal {
         Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
         None => std::thread::scope(|scope| {
@@ -150,7 +150,7 @@ fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
 
 /// Works for a desk.
 struct Worker<'a, A> {
-    reader: Reader<'a, A>,
+    reader: Reader<'a>,
     analysis: &'a A,
 }
 
@@ -170,7 +170,7 @@ impl<A: Analysis> Worker<'_, A> {
     fn work(&mut self, job: Job<A::State>) -> Done<A::State> {
         match job {
             Job::Read(number, slice) => {
-                let PartRead { state, .. } = self.reader.read(&slice, number == 0, true).ok()?;
+                let PartRead { state, .. } = self.reader.read(self.analysis, &slice, number == 0, true).ok()?;
                 Some((number, Run { end: number + 1, state }))
             }
             Job::Merge(first, mut left, right) => {

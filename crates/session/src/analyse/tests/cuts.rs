@@ -107,7 +107,9 @@ impl<'a> Cutter<'a> {
         let span_ns = self.edges.first().zip(self.edges.last()).map_or(0, |(first, last)| last.abs_diff(*first));
         let mut sometimes = |one_in: usize| random.below(one_in) == 0;
         let mut wishes = Wishes { top: sometimes(4).then_some(3), ..Wishes::default() };
-        wishes.period_ns = sometimes(3).then_some(span_ns / 7 + 1);
+        // Few periods are read each by itself, many in runs.
+        let count = if sometimes(2) { 7 } else { 99 };
+        wishes.period_ns = sometimes(3).then_some(span_ns / count + 1);
         wishes.min_ns = sometimes(5).then_some(20);
         let is_between = sometimes(4);
         let is_of_periods = matches!(kind, AnalysisKind::Periods(_));
