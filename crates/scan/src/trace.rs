@@ -82,7 +82,7 @@ impl DataStream {
             return all;
         }
         let Some(clock) = &self.clock else { return all };
-        if self.packets.iter().any(|packet| packet.begin_cycles.is_none()) {
+        if !self.packets.have_begins() {
             return all;
         }
         let begin_of =

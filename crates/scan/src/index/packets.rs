@@ -48,6 +48,8 @@ pub struct Packets {
     length: usize,
     /// Bytes of all packets.
     packet_bytes: u64,
+    /// How many do not say when they begin.
+    without_begin: usize,
     /// The row that was added last.
     last: Words,
 }
@@ -79,6 +81,7 @@ impl Packets {
         encode(&before, &now, &mut self.open);
         (self.length, self.last) = (self.length + 1, now);
         self.packet_bytes = self.packet_bytes.saturating_add(row.total_bits / 8);
+        self.without_begin += usize::from(row.begin_cycles.is_none());
         if self.length.is_multiple_of(BLOCK) {
             self.full.push(self.open.as_slice().into());
             self.open.clear();
@@ -186,6 +189,12 @@ impl Packets {
         let begin = low.saturating_sub(1) * BLOCK;
         let end = (begin + BLOCK).min(self.length);
         begin + self.range(begin..end).take_while(|row| holds(row)).count()
+    }
+
+    /// Whether all packets say when they begin.
+    #[must_use]
+    pub fn have_begins(&self) -> bool {
+        self.without_begin == 0
     }
 
     /// Bytes of some packets in their files.
@@ -382,6 +391,8 @@ mod tests {
             for length in [0, 1, 63, 64, 65, 128, 1000] {
                 let rows: Vec<PacketRow> = (0..length).map(make).collect();
                 let packets: Packets = rows.iter().copied().collect();
+                let has_begin = |row: &PacketRow| row.begin_cycles.is_some();
+                assert_eq!(packets.have_begins(), rows.iter().all(has_begin), "{length}");
                 assert_eq!((packets.len(), packets.is_empty()), (rows.len(), rows.is_empty()));
                 assert_eq!((packets.first(), packets.last()), (rows.first().copied(), rows.last().copied()));
                 assert!(packets.iter().eq(rows.iter().copied()), "{length} rows");
