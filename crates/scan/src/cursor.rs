@@ -159,6 +159,11 @@ impl Cursor {
         self.pending.clear();
         (self.begun, self.ended) = (true, true);
         self.bounds = Some(Bounds { begin: slice.begin, end: slice.end });
+        if self.setup.wanted.is_empty() {
+            // Others have use for it.
+            self.chunk = None;
+            self.spare = Vec::new();
+        }
     }
 
     /// Whether something was or may have been outside of the time of its packet in the slices so far: then events may be
