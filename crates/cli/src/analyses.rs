@@ -202,7 +202,7 @@ fn show_rehearsal(progress: &Progress) {
         told += &format!("{work} {thread} {} {}\n", begin.as_nanos(), time.as_nanos());
     }
     if !told.is_empty() {
-        eprint!("{told}lasted {}\n", progress.rehearsed().as_nanos());
+        eprintln!("{told}lasted {}", progress.rehearsed().as_nanos());
     }
 }
 

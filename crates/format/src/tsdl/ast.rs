@@ -60,7 +60,7 @@ pub(crate) enum Entry<'a> {
 #[derive(Debug)]
 pub(crate) enum Declaration<'a> {
     /// `typedef type name, name[3];`
-    Typedef { class: Class<'a>, declarators: Vec<Declarator<'a>> },
+    Typedef { class: Class<'a>, declarators: Declarators<'a> },
     /// `typealias type := name;`
     Alias { class: Class<'a>, declarator: Declarator<'a>, name: String, span: Span },
     /// `struct name { ... };`
@@ -146,9 +146,12 @@ pub(crate) struct Variant<'a> {
 
 #[derive(Debug)]
 pub(crate) enum BodyEntry<'a> {
-    Fields { class: Class<'a>, declarators: Vec<Declarator<'a>> },
+    Fields { class: Class<'a>, declarators: Declarators<'a> },
     Declaration(Box<Declaration<'a>>),
 }
+
+/// At least one; most are alone.
+pub(crate) type Declarators<'a> = SmallVec<[Declarator<'a>; 1]>;
 
 /// What stands around a name: `*`s before it, lengths behind it.
 #[derive(Clone, Debug, Default)]

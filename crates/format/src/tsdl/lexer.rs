@@ -95,6 +95,8 @@ enum Begins {
     Word,
     Integer,
     Text,
+    /// Punctuation of one byte, whatever follows.
+    Single,
     Mark,
 }
 
@@ -108,6 +110,7 @@ const BEGINS: [Begins; 256] = {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => Begins::Word,
             b'0'..=b'9' => Begins::Integer,
             b'"' | b'\'' => Begins::Text,
+            b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>' | b';' | b',' | b'=' => Begins::Single,
             _ => Begins::Mark,
         };
         byte += 1;
@@ -132,6 +135,7 @@ pub(crate) fn tokens(text: &str) -> (Tokens<'_>, Vec<(Range<usize>, Problem)>) {
                 at += 1;
                 continue;
             }
+            Begins::Single => (Kind::Mark, at + 1),
             Begins::Mark if byte == b'/' && matches!(bytes.get(at + 1), Some(b'*' | b'/')) => {
                 match comment_end(bytes, at) {
                     Some(end) => at = end,
@@ -213,13 +217,12 @@ fn is_closed(literal: &str) -> bool {
     false
 }
 
-/// Bytes of the punctuation that begins here.
+/// Bytes of the punctuation that begins here, if it is none of one byte.
 fn mark_length(bytes: &[u8]) -> Option<usize> {
     match bytes {
         [b'.', b'.', b'.', ..] => Some(3),
         [b':', b'=', ..] | [b'-', b'>', ..] => Some(2),
-        [b'{' | b'}' | b'[' | b']' | b'(' | b')' | b'<' | b'>' | b';' | b':' | b',' | b'.' | b'=', ..] => Some(1),
-        [b'*' | b'+' | b'-' | b'~' | b'!' | b'&', ..] => Some(1),
+        [b':' | b'.' | b'*' | b'+' | b'-' | b'~' | b'!' | b'&', ..] => Some(1),
         _ => None,
     }
 }

@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 use smallvec::smallvec;
 
 use crate::tsdl::ast::{
-    Attribute, Attributes, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Entry, Enumeration, Enumerator,
-    Expression, ExpressionKind, Item, Path, Span, Structure, Variant, Word,
+    Attribute, Attributes, Block, BodyEntry, Class, ClassKind, Declaration, Declarator, Declarators, Entry,
+    Enumeration, Enumerator, Expression, ExpressionKind, Item, Path, Span, Structure, Variant, Word,
 };
 use crate::tsdl::lexer::{Kind, Token, Tokens};
 use crate::tsdl::literal;
@@ -286,8 +286,8 @@ impl<'a> Parser<'a, '_> {
         Ok(name)
     }
 
-    fn declarators(&mut self) -> Result<Vec<Declarator<'a>>> {
-        let mut declarators = vec![self.declarator()?];
+    fn declarators(&mut self) -> Result<Declarators<'a>> {
+        let mut declarators = smallvec![self.declarator()?];
         while self.eat(",") {
             declarators.push(self.declarator()?);
         }
