@@ -17,7 +17,7 @@ fn kymo(arguments: &[&str]) -> Output {
 /// Standard output; of standard error its lines, and the exit status where it is not 0.
 fn check(arguments: &[&str], expected: &Expect) {
     let done = kymo(&[arguments, &["examples/traces/demo"]].concat());
-    let mut text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let mut text = String::from_utf8_lossy(&done.stdout).replace("\r\n", "\n");
     for line in String::from_utf8_lossy(&done.stderr).lines() {
         text += &format!("stderr: {line}\n");
     }

@@ -95,7 +95,9 @@ Examples:
 whose first event is `$parent`. Without END, each BEGIN ends the period before. Colons have spaces
 around them. With other analyses, --period gives their answer for each period: `kymo cpu --help`.
 
-Tables: statistics, per-part and per-parent (with --aggregate-by), periods, open, distribution.";
+Tables: statistics, per-part and per-parent (with --aggregate-by; a part without a name is the time
+in which no part is open), periods, open (never ended), distribution. They are defined in
+docs/analyses.md.";
 
 /// In which order periods are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
