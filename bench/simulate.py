@@ -23,6 +23,6 @@ def rehearse(command):
         raise RuntimeError(done.stderr.strip()[:300])
     # What else is said there is of losses.
     words = [line.split() for line in done.stderr.splitlines()]
-    ends = [int(each[2]) + int(each[3]) for each in words if len(each) == 4 and each[0] in ("read", "merge", "leave")]
+    ends = [int(each[2]) + int(each[3]) for each in words if len(each) == 4 and each[0] in ("read", "merge", "later", "leave")]
     lasted = sum(int(each[1]) for each in words if len(each) == 2 and each[0] == "lasted")
     return max(ends, default=0) / 1e9, wall - lasted / 1e9

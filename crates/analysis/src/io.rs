@@ -12,20 +12,26 @@
 //! be known from an earlier part only. So runs have *acts*: uses of fds, and changes. Where a lane lost nothing, whose a run is
 //! is known when it begins, and its acts are told when they happen ([`Told`]). Otherwise they wait for the run's end, and go to a log,
 //! each with its place in time. A state that nothing comes before replays acts as they come, and the log up to the first run
-//! that others have to wait for; other states only collect, and [`Analysis::merge`] adds them.
+//! that others have to wait for. Other states only collect. When they are added in order, it is known whose all acts are, and
+//! any thread replays them as far as that is possible without what fds were before (`apart`); the rest is short.
 //!
 //! A call that is told, or leaves its run, looks up its file when it is entered; the answer waits with its thread.
 
 mod acts;
+mod apart;
 mod done;
+mod file_rows;
 mod files;
 mod log;
 mod ops;
 mod over;
+mod pids;
 mod report;
 mod rows;
 #[cfg(test)]
 mod tests;
+
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,13 +45,15 @@ use crate::roles::{
     CPU, PID, Role, TID, exec, file_state, fork, interface_state, net, syscall_entry, syscall_exit, thread_state,
 };
 use crate::threads::ThreadKey;
-use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
+use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
 
 pub use acts::Act;
+use apart::{Apart, Done};
 use files::Files;
 pub use log::Logged;
-use log::{Behind, Settled};
+use log::{Behind, Log, Settled, Waiting};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
+use pids::Pids;
 use rows::Sums;
 pub use rows::{IoRows, IoRun, Totals};
 
@@ -61,6 +69,8 @@ pub struct Io {
     block: Block,
     wishes: Wishes,
     limits: rows::Limits,
+    /// Memory of acts that were replayed: pages that were written to once are there.
+    room: Mutex<Vec<Vec<Logged>>>,
 }
 
 /// What it knows of an entry.
@@ -96,6 +106,9 @@ pub struct State {
     told: Vec<(CpuAt, Sums)>,
     /// If nothing comes before.
     files: Option<Files>,
+    /// Which process each thread is of where what is replayed later ends, since parts were merged.
+    #[serde(skip)]
+    pids: Option<Pids>,
     block: block::State,
 }
 
@@ -173,7 +186,8 @@ impl Io {
         let are_exits_named = exits.all(|exit| matches!(exit.slots[syscall_exit::EXIT_NAME], Slot::Text(_)));
         let wishes = setup.wishes.clone();
         let limits = rows::Limits::new(&wishes);
-        Self { settings: Settings::new(setup), names, ops, are_exits_named, block: Block::new(setup), wishes, limits }
+        let (block, room) = (Block::new(setup), Mutex::default());
+        Self { settings: Settings::new(setup), names, ops, are_exits_named, block, wishes, limits, room }
     }
 
     fn op(&self, call: calls::CallId) -> Op {
@@ -356,16 +370,12 @@ fn busy(lane: &mut CallLane<'_, Io>, notes: &mut Notes<Note>) {
 }
 
 impl State {
-    /// Replays what cannot change any more, with what a part that follows has settled; or puts it aside, if it is not known
-    /// what was before.
-    fn settle(&mut self, io: &Io, until: Option<Place>, behind: Behind<'_>) {
+    /// Replays what cannot change any more; or puts it aside, if it is not known what was before.
+    fn settle(&mut self, io: &Io, until: Option<Place>) {
         let Self { totals: Totals { log, over, .. }, files, .. } = self;
         match files {
-            Some(files) => log.hand_over(until, behind, |logged| files.replay(&io.limits, over, logged)),
-            None => {
-                log.unsettle(behind);
-                log.settle(until);
-            }
+            Some(files) => log.hand_over(until, |logged| files.replay(&io.limits, over, logged)),
+            None => log.settle(until),
         }
     }
 
@@ -381,6 +391,11 @@ impl State {
         match files {
             Some(files) if busy.is_empty() && log.is_empty() => {
                 files.replay(&io.limits, over, Logged { place, key, act });
+            }
+            None if busy.is_empty() && log.is_empty() => {
+                if !matches!(act, Act::Count(_)) {
+                    log.put_aside(place, key, act);
+                }
             }
             _ => {
                 log.push(place, key, act);
@@ -399,15 +414,18 @@ impl State {
         &mut self.told[place].1
     }
 
-    /// Replays what was logged, where nothing else can come before it; or puts it aside from time to time.
+    /// Replays what was logged, or puts it aside, where nothing else can come before it.
     #[inline]
     fn go_on(&mut self, io: &Io) {
         let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
-        if let Some(files) = files.as_mut().filter(|_| busy.is_empty()) {
-            log.drain(|logged| files.replay(&io.limits, over, logged));
+        if busy.is_empty() {
+            match files {
+                Some(files) => log.drain(|logged| files.replay(&io.limits, over, logged)),
+                None => log.settle_all(),
+            }
         } else if log.is_long() {
             let until = self.busy.iter().map(|busy| busy.1).min();
-            self.settle(io, until, Behind::new(Settled::default(), &Bases::default()));
+            self.settle(io, until);
         }
     }
 
@@ -438,6 +456,49 @@ impl State {
     }
 }
 
+/// Acts that are replayed while others merge.
+struct Replay<'a> {
+    io: &'a Io,
+    waiting: Waiting,
+    done: Option<Done>,
+}
+
+impl Later<State> for Replay<'_> {
+    fn run(&mut self) {
+        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, std::mem::take(&mut self.waiting.pids));
+        let room = self.waiting.hand_over(|logged| apart.act(logged));
+        self.done = Some(apart.end());
+        self.io.room.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+    }
+
+    fn end(self: Box<Self>, state: &mut State) {
+        let State { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
+        let done = self.done.expect("what is given back was done");
+        files.follow(&self.io.limits, &mut totals.over, done);
+    }
+}
+
+impl Io {
+    /// What cannot change any more waits to be replayed, with what a part that follows has settled: lives there count from
+    /// these numbers on. Or it is put aside, if it is not known what was before.
+    fn replay_later<'a>(
+        &'a self,
+        state: &mut State,
+        (settled, bases): (Settled, Bases),
+    ) -> Option<Box<dyn Later<State> + 'a>> {
+        let until = state.calls.settled_until(self);
+        let State { totals: Totals { log, .. }, files, pids, .. } = state;
+        let Some(files) = files else {
+            log.unsettle(Behind::new(settled, &bases));
+            log.settle(until);
+            return None;
+        };
+        let pids = pids.get_or_insert_with(|| files.pids());
+        let waiting = log.take(until, (settled, bases), pids);
+        Some(Box::new(Replay { io: self, waiting, done: None }))
+    }
+}
+
 impl Analysis for Io {
     type State = State;
     type Lane<'a> = CallLane<'a, Self>;
@@ -453,8 +514,10 @@ impl Analysis for Io {
 
     fn init(&self) -> State {
         let calls = CallState::new(self.settings.lanes.len());
-        let (totals, block) = (Totals::new(&self.wishes), self.block.init());
-        State { calls, totals, busy: Vec::new(), told: Vec::new(), files: None, block }
+        let (mut totals, block) = (Totals::new(&self.wishes), self.block.init());
+        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        totals.log = Log::new(room.unwrap_or_default());
+        State { calls, totals, busy: Vec::new(), told: Vec::new(), files: None, pids: None, block }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
@@ -506,16 +569,30 @@ impl Analysis for Io {
         }
         state.totals.add(totals, &Bases::default());
         state.busy.clear();
+        if lane + 1 == self.settings.lanes.len() && state.files.is_none() {
+            let until = state.calls.settled_until(self);
+            state.settle(self, until);
+        }
     }
 
     fn merge(&self, left: &mut State, right: State) {
+        if let Some(mut later) = self.merge_later(left, right) {
+            later.run();
+            later.end(left);
+        }
+    }
+
+    fn merges_in_order(&self) -> bool {
+        true
+    }
+
+    fn merge_later<'a>(&'a self, left: &mut State, right: State) -> Option<Box<dyn Later<State> + 'a>> {
         let mut more = right.totals;
         let settled = more.log.take_settled();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         left.totals.add(more, &bases);
         self.block.merge(&mut left.block, right.block);
-        let until = left.calls.settled_until(self);
-        left.settle(self, until, Behind::new(settled, &bases));
+        self.replay_later(left, (settled, bases))
     }
 
     fn anchor(&self, state: &mut State) {
@@ -526,8 +603,10 @@ impl Analysis for Io {
             let bases = state.calls.anchor(self, &mut state.totals);
             state.totals.add(known, &bases);
             state.files = Some(Files::new());
-            let until = state.calls.settled_until(self);
-            state.settle(self, until, Behind::new(settled, &bases));
+            if let Some(mut later) = self.replay_later(state, (settled, bases)) {
+                later.run();
+                later.end(state);
+            }
         }
     }
 

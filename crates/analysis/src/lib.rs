@@ -160,6 +160,15 @@ impl<N> Notes<N> {
     }
 }
 
+/// What is left to do of a merge.
+pub trait Later<S>: Send {
+    /// Does it, once.
+    fn run(&mut self);
+
+    /// Gives back what was done.
+    fn end(self: Box<Self>, state: &mut S);
+}
+
 /// From events to an answer.
 ///
 /// The same parts in another order of reading, cut elsewhere, give the same answer: [`Analysis::merge`] is associative,
@@ -210,6 +219,23 @@ pub trait Analysis: Sync {
 
     /// Adds what follows: of each lane the part behind those in `left`, or the first one.
     fn merge(&self, left: &mut Self::State, right: Self::State);
+
+    /// Whether what follows is best added to what comes before everything: states of neighbours in the middle of the trace have
+    /// little to tell each other.
+    fn merges_in_order(&self) -> bool {
+        false
+    }
+
+    /// The same as [`Analysis::merge`], but for what needs nothing else that is merged: any thread may do that meanwhile. What
+    /// was done is given back in order, before anything else is asked of `left` than to merge what follows.
+    fn merge_later<'a>(
+        &'a self,
+        left: &mut Self::State,
+        right: Self::State,
+    ) -> Option<Box<dyn Later<Self::State> + 'a>> {
+        self.merge(left, right);
+        None
+    }
 
     /// Nothing comes before this state: what it does not know of what was before, it never will. Said of the first part of a
     /// trace before its first event, so that it does not remember in vain; may be said at any time, and answers are the

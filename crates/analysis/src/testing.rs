@@ -13,6 +13,7 @@ mod periods;
 
 pub use periods::Sum;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::events::EventRows;
@@ -143,10 +144,30 @@ impl Script {
         if analysis.shape() == Shape::Slice && merges(2) == 1 {
             analysis.anchor(&mut parts[0]);
         }
+        // What is left to do of merges of the first part, and how much of that was done.
+        let (mut later, mut done) = (VecDeque::new(), 0);
         while parts.len() > 1 {
             let at = merges(parts.len() - 1);
             let right = parts.remove(at + 1);
-            analysis.merge(&mut parts[at], right);
+            if at > 0 || later.is_empty() && merges(2) == 1 {
+                analysis.merge(&mut parts[at], right);
+                continue;
+            }
+            later.extend(analysis.merge_later(&mut parts[0], right));
+            for work in later.iter_mut().skip(done).take(merges(3)) {
+                work.run();
+                done += 1;
+            }
+            for work in later.drain(..merges(done + 1)) {
+                work.end(&mut parts[0]);
+                done -= 1;
+            }
+        }
+        for (number, mut work) in later.into_iter().enumerate() {
+            if number >= done {
+                work.run();
+            }
+            work.end(&mut parts[0]);
         }
         parts.pop().expect("there is a part")
     }

@@ -197,6 +197,7 @@ fn show_rehearsal(progress: &Progress) {
         let work = match work {
             Work::Read => "read",
             Work::Merge => "merge",
+            Work::Later => "later",
             Work::Leave => "leave",
         };
         told += &format!("{work} {thread} {} {}\n", begin.as_nanos(), time.as_nanos());

@@ -18,6 +18,8 @@ pub enum Work {
     Read,
     /// States of neighbours were merged.
     Merge,
+    /// What was left to do of a merge was done.
+    Later,
     /// There was nothing more to do: memory was given back.
     Leave,
 }

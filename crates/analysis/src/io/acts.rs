@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::files::Kind;
 use super::ops::Category;
 use super::rows::Sums;
 use crate::calls::{CallId, Place, Who};
@@ -88,6 +89,19 @@ pub struct Use {
     pub(super) is_second: bool,
 }
 
+impl Use {
+    /// A path is opened.
+    pub(super) fn open(is_error: bool) -> Self {
+        Self { bytes: 0, category: Category::Open, is_error, is_second: false }
+    }
+
+    /// Whether it moves bytes, and it is known of which kind of file these are.
+    #[inline]
+    pub(super) fn moves(&self, kind: Kind) -> bool {
+        self.bytes > 0 && kind != Kind::Unknown
+    }
+}
+
 /// A life that is over, since a place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Whole {
@@ -139,9 +153,7 @@ impl Act {
         match *self {
             // A call fails once.
             Self::Use(_, used) | Self::Count(used) => Some(Use { is_error: used.is_error && !used.is_second, ..used }),
-            Self::Open { counts: true, is_error, .. } => {
-                Some(Use { bytes: 0, category: Category::Open, is_error, is_second: false })
-            }
+            Self::Open { counts: true, is_error, .. } => Some(Use::open(is_error)),
             _ => None,
         }
     }

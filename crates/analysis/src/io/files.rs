@@ -6,12 +6,14 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::acts::{Act, Slow, Target, Use, Whole};
+use super::apart::{Done, Left};
+use super::file_rows::FileRows;
 use super::log::Logged;
-use super::ops::Category;
 use super::over::{Over, SlowUse};
-use super::rows::{Limits, Sums};
-use crate::calls::Place;
-use crate::names::{Interner, NameId};
+use super::pids::Pids;
+use super::rows::Limits;
+use crate::calls::{Bases, Place};
+use crate::names::{Interner, NameId, Renumbering};
 use crate::threads::{Slots, ThreadKey};
 
 /// What an operation concerns.
@@ -60,11 +62,14 @@ pub enum Kind {
 
 /// What an fd is.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct File {
-    name: NameId,
-    kind: Kind,
-    closes_on_exec: bool,
+pub struct File {
+    pub(super) name: NameId,
+    pub(super) kind: Kind,
+    pub(super) closes_on_exec: bool,
 }
+
+/// What the first fd of a call and the other one were when it was entered.
+pub(super) type Looked = [Option<(FileKey, Kind)>; 2];
 
 /// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,7 +93,7 @@ struct Current {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Doing {
     /// What the fds of the call that it is in were when it was entered.
-    looked: [Option<(FileKey, Kind)>; 2],
+    looked: Looked,
     /// The call has ended.
     is_used: bool,
     /// What waits to be told whose life it is of.
@@ -97,23 +102,20 @@ struct Doing {
 
 /// What a thread used since a place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Piece {
-    since: Place,
-    kinds: Kinds,
-    slow: Vec<(Slow, Option<FileKey>)>,
+pub(super) struct Piece {
+    pub(super) since: Place,
+    pub(super) kinds: Kinds,
+    pub(super) slow: Vec<(Slow, Option<FileKey>)>,
 }
 
 /// What fds were, up to some place in time.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Files {
-    pub(super) names: Interner,
+    pub(super) rows: FileRows,
     tables: Vec<HashMap<i32, File>>,
     owners: HashMap<Owner, u32>,
     threads: Vec<Current>,
     places: Slots,
-    /// By name.
-    named: Vec<Sums>,
-    others: HashMap<FileKey, Sums>,
     /// Memory of threads that live no more.
     #[serde(skip)]
     spare: Spare,
@@ -165,23 +167,76 @@ impl Kinds {
     }
 }
 
+impl FileKey {
+    /// The same where names have other numbers.
+    pub(super) fn renamed(self, names: &Renumbering) -> Self {
+        match self {
+            Self::Named(name) => Self::Named(names.of(name)),
+            other => other,
+        }
+    }
+}
+
+impl File {
+    /// One that a process had before.
+    pub(super) fn stated(names: &mut Interner, path: &[u8]) -> Self {
+        let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
+        Self { name: names.intern(path), kind, closes_on_exec: false }
+    }
+
+    /// A socket or pipe.
+    pub(super) fn made(names: &mut Interner, is_socket: bool, is_net: bool, closes_on_exec: bool) -> Self {
+        let name = names.intern(if is_socket { b"socket" } else { b"pipe" });
+        Self { name, kind: if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec }
+    }
+
+    /// A socket of the kind of another, or the same file again, if it is one.
+    pub(super) fn derived(
+        names: &mut Interner,
+        from: Option<Self>,
+        is_socket: bool,
+        closes_on_exec: bool,
+    ) -> Option<Self> {
+        match is_socket {
+            true => {
+                let kind = from.map_or(Kind::Unknown, |from| from.kind);
+                Some(Self { name: names.intern(b"socket"), kind, closes_on_exec })
+            }
+            false => from.map(|from| Self { closes_on_exec, ..from }),
+        }
+    }
+}
+
+impl Piece {
+    pub(super) fn new(since: Place) -> Self {
+        Self { since, kinds: Kinds::default(), slow: Vec::new() }
+    }
+
+    /// One of the slowest operations, perhaps.
+    pub(super) fn slow(&mut self, limits: &Limits, slow: Slow, file: Option<FileKey>) {
+        self.slow.push((slow, file));
+        if self.slow.len() > limits.slow.saturating_add(CANDIDATES) {
+            self.slow.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
+            self.slow.truncate(limits.slow);
+        }
+    }
+}
+
 impl Files {
     pub(super) fn new() -> Self {
         Self {
-            names: Interner::default(),
+            rows: FileRows::default(),
             tables: Vec::new(),
             owners: HashMap::default(),
             threads: Vec::new(),
             places: Slots::default(),
-            named: Vec::new(),
-            others: HashMap::default(),
             spare: Spare::default(),
         }
     }
 
     /// Whether its numbers point into its tables.
     pub(super) fn fits(&self) -> bool {
-        let is_named = |name: NameId| name == NameId::OTHER || (name.0 as usize) < self.names.count();
+        let is_named = |name: NameId| name == NameId::OTHER || (name.0 as usize) < self.rows.names.count();
         let is_table = |table: u32| (table as usize) < self.tables.len();
         let is_unknown = |file: &FileKey| matches!(file, FileKey::Named(name) if !is_named(*name));
         let looked = self.threads.iter().filter_map(|current| current.doing.as_ref()).flat_map(|doing| &doing.looked);
@@ -194,32 +249,10 @@ impl Files {
 
     /// What was done is forgotten, what fds are is not.
     pub(super) fn forget(&mut self) {
-        self.named.clear();
-        self.others.clear();
+        self.rows.forget();
         for current in &mut self.threads {
             current.is_going_on = false;
             current.doing.iter_mut().for_each(|doing| doing.pieces.clear());
-        }
-    }
-
-    /// What was done with each file.
-    pub(super) fn rows(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
-        let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
-        let named = named.map(|(name, sums)| (FileKey::Named(NameId(name as u32)), sums));
-        named.chain(self.others.iter().map(|(file, sums)| (*file, sums)))
-    }
-
-    #[inline]
-    fn row(&mut self, file: FileKey) -> &mut Sums {
-        match file {
-            FileKey::Named(name) if name != NameId::OTHER => {
-                let name = name.0 as usize;
-                if self.named.len() <= name {
-                    self.named.resize(name + 1, Sums::default());
-                }
-                &mut self.named[name]
-            }
-            file => self.others.entry(file).or_default(),
         }
     }
 
@@ -266,13 +299,13 @@ impl Files {
     /// Does again what was logged; in the order of places.
     pub(super) fn replay(&mut self, limits: &Limits, over: &mut Over, logged: Logged) {
         let Logged { key, place, act } = logged;
-        let is_wanted = limits.tids.is_empty() || limits.tids.contains(&i64::from(key.tid));
+        let is_wanted = limits.wants(key.tid);
         let asked = self.place(key);
         match act {
             Act::Use(target, used) => {
                 let (file, kind) = self.target(asked, target);
                 if is_wanted {
-                    self.row(file).count(used);
+                    self.rows.of(file).count(used);
                     self.count(asked, place, kind, used);
                 }
             }
@@ -286,12 +319,56 @@ impl Files {
         }
     }
 
+    /// Which process each thread is of.
+    pub(super) fn pids(&self) -> Pids {
+        let mut pids = Pids::default();
+        self.places.all().for_each(|(key, place)| pids.set(key, self.threads[place as usize].pid));
+        pids
+    }
+
+    /// Adds what was done apart: all that follows what is known here.
+    pub(super) fn follow(&mut self, limits: &Limits, over: &mut Over, done: Done) {
+        let names = self.rows.add(&done.rows);
+        over.add(done.over, &Bases::default());
+        for left in done.left {
+            match left {
+                Left::Act(logged) => self.replay(limits, over, logged),
+                Left::Used(key, used, is_over) => self.used(limits, key, used, is_over, &names),
+                Left::Set(owner, fd, file) => {
+                    let table = self.table_of(owner);
+                    let file = file.map(|file| File { name: names.of(file.name), ..file });
+                    set(&mut self.tables[table as usize], fd, file);
+                }
+                Left::Looked(key, looked) => {
+                    let looked = looked.map(|looked| looked.map(|(file, kind)| (file.renamed(&names), kind)));
+                    let asked = self.place(key);
+                    self.looked(asked, looked);
+                }
+                Left::Nothing => {}
+            }
+        }
+    }
+
+    /// What a thread used of files that were known elsewhere.
+    fn used(&mut self, limits: &Limits, key: ThreadKey, used: Piece, is_over: bool, names: &Renumbering) {
+        let asked = self.place(key);
+        let piece = self.piece(asked, used.since);
+        piece.kinds.add(&used.kinds);
+        for (slow, file) in used.slow {
+            piece.slow(limits, slow, file.map(|file| file.renamed(names)));
+        }
+        if is_over {
+            self.over(asked);
+        }
+    }
+
     /// A life is over: what its thread used meanwhile was its.
     fn take(&mut self, whole: &Whole, until: Place, over: &mut Over) {
         let mut kinds = Kinds::default();
         let asked = self.place(whole.who.key);
         let Current { is_going_on, doing: known, .. } = &mut self.threads[asked.1 as usize];
         if let Some(mut doing) = known.take() {
+            let last = doing.pieces.last().map(|piece| piece.since);
             let is_its = |piece: &mut Piece| whole.since <= Some(piece.since) && piece.since < until;
             for piece in doing.pieces.extract_if(.., is_its) {
                 kinds.add(&piece.kinds);
@@ -299,7 +376,7 @@ impl Files {
                     over.slow.push(slow.ns, || SlowUse { slow, file, who: whole.who });
                 }
             }
-            *is_going_on &= !doing.pieces.is_empty();
+            *is_going_on &= last.is_some() && doing.pieces.last().map(|piece| piece.since) == last;
             match doing.pieces.is_empty() && (doing.is_used || doing.looked == [None, None]) {
                 true => self.spare.keep(doing),
                 false => *known = Some(doing),
@@ -328,6 +405,13 @@ impl Files {
         }
     }
 
+    #[inline]
+    fn looked(&mut self, asked: Asked, looked: Looked) {
+        let doing = &mut self.threads[asked.1 as usize].doing;
+        let doing = doing.get_or_insert_with(|| self.spare.take());
+        (doing.looked, doing.is_used) = (looked, false);
+    }
+
     fn target(&mut self, asked: Asked, target: Target) -> (FileKey, Kind) {
         match target {
             Target::Fd(fd) => self.look(asked, fd),
@@ -347,40 +431,28 @@ impl Files {
         let Current { is_going_on, doing, .. } = &mut self.threads[asked.1 as usize];
         let pieces = &mut doing.get_or_insert_with(|| self.spare.take()).pieces;
         if !std::mem::replace(is_going_on, true) {
-            pieces.push(Piece { since: place, kinds: Kinds::default(), slow: Vec::new() });
+            pieces.push(Piece::new(place));
         }
         pieces.last_mut().expect("one goes on")
     }
 
     fn count(&mut self, asked: Asked, place: Place, kind: Kind, used: Use) {
-        if used.bytes == 0 || kind == Kind::Unknown {
-            return;
+        if used.moves(kind) {
+            self.piece(asked, place).kinds.count(kind, used);
         }
-        let Kinds { read, write } = &mut self.piece(asked, place).kinds;
-        let bytes = if used.category == Category::Read { &mut read[kind as usize] } else { &mut write[kind as usize] };
-        *bytes = bytes.saturating_add(used.bytes);
     }
 
     fn slow(&mut self, limits: &Limits, asked: Asked, place: Place, target: Target, slow: Slow) {
         let file = match (&slow.path, target) {
-            (Some(path), _) => Some(FileKey::Named(self.names.intern(path))),
+            (Some(path), _) => Some(FileKey::Named(self.rows.names.intern(path))),
             (None, Target::None) => None,
             (None, target) => Some(self.target(asked, target).0),
         };
-        let all = &mut self.piece(asked, place).slow;
-        all.push((slow, file));
-        if all.len() > limits.slow.saturating_add(CANDIDATES) {
-            all.sort_unstable_by(|one, other| other.0.ns.cmp(&one.0.ns).then_with(|| one.cmp(other)));
-            all.truncate(limits.slow);
-        }
+        self.piece(asked, place).slow(limits, slow, file);
     }
 
-    fn set(&mut self, asked: Asked, fd: i32, name: NameId, kind: Kind, closes_on_exec: bool) {
-        self.table(asked).insert(fd, File { name, kind, closes_on_exec });
-    }
-
-    fn unset(&mut self, asked: Asked, fd: i32) {
-        self.table(asked).remove(&fd);
+    fn set(&mut self, asked: Asked, fd: i32, file: Option<File>) {
+        set(self.table(asked), fd, file);
     }
 
     fn change(&mut self, asked: Asked, act: Act, is_wanted: bool) {
@@ -388,28 +460,27 @@ impl Files {
         match act {
             Act::Look(fd, other_fd) => {
                 let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(asked, fd)));
-                let doing = &mut self.threads[asked.1 as usize].doing;
-                let doing = doing.get_or_insert_with(|| self.spare.take());
-                (doing.looked, doing.is_used) = (looked, false);
+                self.looked(asked, looked);
             }
             Act::Open { path, fd, is_error, closes_on_exec, counts } => {
-                let name = self.names.intern(&path);
+                let name = self.rows.names.intern(&path);
                 if is_wanted && counts {
-                    let opened = Use { bytes: 0, category: Category::Open, is_error, is_second: false };
-                    self.row(FileKey::Named(name)).count(opened);
+                    self.rows.of(FileKey::Named(name)).count(Use::open(is_error));
                 }
                 if let Some(fd) = fd {
-                    self.set(asked, fd, name, Kind::Disk, closes_on_exec);
+                    self.set(asked, fd, Some(File { name, kind: Kind::Disk, closes_on_exec }));
                 }
             }
             Act::Make { fd, is_socket, is_net, closes_on_exec } => {
-                let name = self.names.intern(if is_socket { b"socket" } else { b"pipe" });
-                self.set(asked, fd, name, if is_net { Kind::Net } else { Kind::Unknown }, closes_on_exec);
+                let file = File::made(&mut self.rows.names, is_socket, is_net, closes_on_exec);
+                self.set(asked, fd, Some(file));
             }
             Act::Derive { from, fd, is_socket, closes_on_exec } => {
-                self.derive(asked, from, fd, is_socket, closes_on_exec);
+                let file = self.file(asked, from);
+                let file = File::derived(&mut self.rows.names, file, is_socket, closes_on_exec);
+                self.set(asked, fd, file);
             }
-            Act::Close(fd) => self.unset(asked, fd),
+            Act::Close(fd) => self.set(asked, fd, None),
             Act::Exec => {
                 self.table(asked).retain(|_, file| !file.closes_on_exec);
             }
@@ -421,26 +492,12 @@ impl Files {
             }
             Act::Died => self.over(asked),
             Act::FileState { pid, fd, path } => {
-                let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
-                let file = File { name: self.names.intern(&path), kind, closes_on_exec: false };
+                let file = File::stated(&mut self.rows.names, &path);
                 let table = self.table_of(Owner::Process(key.host, pid));
                 self.tables[table as usize].insert(fd, file);
             }
             Act::Count(_) => {}
             Act::Use(..) | Act::Slow(..) | Act::Over(..) => unreachable!("these change nothing"),
-        }
-    }
-
-    fn derive(&mut self, asked: Asked, from: i32, fd: i32, is_socket: bool, closes_on_exec: bool) {
-        let file = self.file(asked, from);
-        if is_socket {
-            let name = self.names.intern(b"socket");
-            self.set(asked, fd, name, file.map_or(Kind::Unknown, |file| file.kind), closes_on_exec);
-            return;
-        }
-        match file {
-            Some(file) => self.set(asked, fd, file.name, file.kind, closes_on_exec),
-            None => self.unset(asked, fd),
         }
     }
 
@@ -489,4 +546,11 @@ impl Files {
     fn over(&mut self, asked: Asked) {
         self.current(asked).is_going_on = false;
     }
+}
+
+fn set(table: &mut HashMap<i32, File>, fd: i32, file: Option<File>) {
+    match file {
+        Some(file) => table.insert(fd, file),
+        None => table.remove(&fd),
+    };
 }

@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::acts::Act;
+use super::pids::Pids;
 use crate::calls::{Bases, Place};
 use crate::threads::ThreadKey;
 
@@ -27,10 +28,15 @@ pub struct Logged {
 pub struct Log {
     recent: Vec<Logged>,
     settled: Settled,
+    /// Of which process threads are, from a place on; also said by acts that are there.
+    moves: Vec<Move>,
     /// How many were left when it was tried last to put them in order.
     #[serde(skip)]
     left: usize,
 }
+
+/// From a place on, a thread is of a process, or nobody knows of which.
+type Move = (Place, ThreadKey, Option<i32>);
 
 /// Acts in the order of places.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -58,11 +64,39 @@ impl Logged {
 }
 
 impl Log {
+    /// With memory for what is put aside.
+    pub(super) fn new(room: Vec<Logged>) -> Self {
+        Self { settled: Settled { acts: room, ..Settled::default() }, ..Self::default() }
+    }
+
     /// Something happens.
     #[inline]
     pub(super) fn push(&mut self, place: Place, key: ThreadKey, act: Act) {
         if !matches!(act, Act::Count(_)) {
+            self.moved(place, key, &act);
             self.recent.push(Logged { place, key, act });
+        }
+    }
+
+    /// Something happens, and nothing can come before it but what was put aside.
+    #[inline]
+    pub(super) fn put_aside(&mut self, place: Place, key: ThreadKey, act: Act) {
+        self.moved(place, key, &act);
+        self.settled.push(Logged { place, key, act });
+    }
+
+    /// A thread may be of another process from now on.
+    #[inline]
+    fn moved(&mut self, place: Place, key: ThreadKey, act: &Act) {
+        match *act {
+            Act::Fork(pid, parent_pid, parent) => {
+                let parent = parent.zip(parent_pid).map(|(parent, pid)| (place, parent, Some(pid)));
+                self.moves.extend(parent);
+                self.moves.push((place, key, pid));
+            }
+            Act::Known(pid) => self.moves.push((place, key, Some(pid))),
+            Act::Said(tid, pid) => self.moves.push((place, ThreadKey { tid, ..key }, Some(pid))),
+            _ => {}
         }
     }
 
@@ -76,6 +110,7 @@ impl Log {
     #[inline]
     pub(super) fn drain(&mut self, each: impl FnMut(Logged)) {
         self.left = 0;
+        self.moves.clear();
         self.recent.sort_by_key(|logged| logged.place);
         self.recent.drain(..).for_each(each);
     }
@@ -109,31 +144,45 @@ impl Log {
     /// Puts aside what comes before a place.
     pub(super) fn settle(&mut self, until: Option<Place>) {
         let settled = self.settled(until);
-        self.settled.acts.extend(settled);
-        if self.settled.acts.len() > UNPACKED {
-            self.settled.pack();
-        }
+        settled.into_iter().for_each(|logged| self.settled.push(logged));
     }
 
-    /// Hands over what comes before a place, in order, together with what a part that follows had packed.
-    pub(super) fn hand_over(&mut self, until: Option<Place>, behind: Behind<'_>, mut each: impl FnMut(Logged)) {
-        let mut settled = self.settled(until).into_iter().peekable();
-        for behind in behind {
-            if until.is_some_and(|until| behind.place >= until) {
-                self.recent.push(behind);
-                continue;
-            }
-            while let Some(logged) = settled.next_if(|logged| logged.place <= behind.place) {
-                each(logged);
-            }
-            each(behind);
+    /// Puts aside what is there, in order; almost always that is what one note says.
+    #[inline]
+    pub(super) fn settle_all(&mut self) {
+        self.left = 0;
+        self.recent.sort_by_key(|logged| logged.place);
+        self.recent.drain(..).for_each(|logged| self.settled.push(logged));
+    }
+
+    /// Hands over what comes before a place, in order.
+    pub(super) fn hand_over(&mut self, until: Option<Place>, each: impl FnMut(Logged)) {
+        self.moves.retain(|moved| until.is_some_and(|until| moved.0 >= until));
+        self.settled(until).into_iter().for_each(each);
+    }
+
+    /// Takes what comes before a place, together with what a part that follows had settled: the lives there count from these
+    /// numbers on. Says which processes threads are of then.
+    pub(super) fn take(
+        &mut self,
+        until: Option<Place>,
+        (mut settled, bases): (Settled, Bases),
+        pids: &mut Pids,
+    ) -> Waiting {
+        if let Some(until) = until {
+            settled.split_off(until).into_iter().for_each(|logged| self.recent.push(logged.rebase(&bases)));
         }
-        settled.for_each(each);
+        self.moves.sort_by_key(|moved| moved.0);
+        let behind = until.map_or(self.moves.len(), |until| self.moves.partition_point(|moved| moved.0 < until));
+        let pids_before = pids.clone();
+        self.moves.drain(..behind).for_each(|(_, key, pid)| pids.set(key, pid));
+        Waiting { first: self.settled(until), behind: settled, bases, pids: pids_before }
     }
 
     /// Adds another one, but for what is settled there: whose lives count from these numbers on.
     pub(super) fn add(&mut self, other: Self, bases: &Bases) {
         self.recent.extend(other.recent.into_iter().map(|logged| logged.rebase(bases)));
+        self.moves.extend(other.moves);
     }
 
     /// Takes what is settled.
@@ -157,6 +206,22 @@ impl Log {
 }
 
 impl Settled {
+    #[inline]
+    fn push(&mut self, logged: Logged) {
+        if self.acts.len() == UNPACKED {
+            self.pack();
+        }
+        self.acts.push(logged);
+    }
+
+    /// Takes what does not come before a place.
+    fn split_off(&mut self, until: Place) -> Vec<Logged> {
+        if !self.packed.is_empty() && self.last_ns >= until.time {
+            self.acts = Behind::new(std::mem::take(self), &Bases::default()).collect();
+        }
+        self.acts.split_off(self.acts.partition_point(|logged| logged.place < until))
+    }
+
     fn pack(&mut self) {
         for Logged { place: Place { time, lane, nth }, key, act } in self.acts.drain(..) {
             let since_ns = time.wrapping_sub(self.last_ns);
@@ -165,6 +230,34 @@ impl Settled {
             self.packed = postcard::to_extend(&(since_ns, lane, nth, key, act), bytes)
                 .expect("a vector takes all bytes, and acts have lengths");
         }
+    }
+}
+
+/// Acts before which nothing is missing.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    first: Vec<Logged>,
+    behind: Settled,
+    bases: Bases,
+    /// Which process each thread is of before them.
+    pub(super) pids: Pids,
+}
+
+impl Waiting {
+    /// Hands them over in order; what is left is memory.
+    pub(super) fn hand_over(&mut self, mut each: impl FnMut(Logged)) -> Vec<Logged> {
+        let Self { first, behind, bases, .. } = self;
+        let mut first = std::mem::take(first).into_iter().peekable();
+        let mut acts = std::mem::take(&mut behind.acts);
+        let packed = Behind::new(std::mem::take(behind), bases);
+        for behind in packed.chain(acts.drain(..).map(|logged| logged.rebase(bases))) {
+            while let Some(logged) = first.next_if(|logged| logged.place <= behind.place) {
+                each(logged);
+            }
+            each(behind);
+        }
+        first.for_each(each);
+        acts
     }
 }
 

@@ -186,7 +186,7 @@ impl Io {
         let mut table = Table::new("per-file", "Files", columns);
         table.plot = Some(Plot::Bars { value: 3 });
         let mut rows: Vec<(Vec<Cell>, String, &Sums)> =
-            found.files.rows().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
+            found.files.rows.all().map(|(file, sums)| (file_cells(found, file), sort_key(found, file), sums)).collect();
         rows.sort_by(|one, other| rank(one.2).cmp(&rank(other.2)).then_with(|| one.1.cmp(&other.1)));
         table.omitted = leave(&mut rows, self.wishes.top);
         for (mut cells, _, sums) in rows {
@@ -297,7 +297,7 @@ fn file_columns() -> Vec<Column> {
 fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
     match file {
         FileKey::Named(name) => {
-            let path = found.files.names.text(name).map_or(Cell::Unknown, |path| Cell::Path(path.into_owned()));
+            let path = found.files.rows.names.text(name).map_or(Cell::Unknown, |path| Cell::Path(path.into_owned()));
             vec![path, Cell::Empty, Cell::Empty]
         }
         FileKey::Fd(owner, fd) => {
@@ -314,7 +314,7 @@ fn file_cells(found: &Found<'_>, file: FileKey) -> Vec<Cell> {
 /// Numbers of names depend on nothing but the trace, but names are easier to look at.
 fn sort_key(found: &Found<'_>, file: FileKey) -> String {
     match file {
-        FileKey::Named(name) => format!("0{}", found.files.names.text(name).unwrap_or_default()),
+        FileKey::Named(name) => format!("0{}", found.files.rows.names.text(name).unwrap_or_default()),
         other => format!("1{other:?}"),
     }
 }

@@ -72,7 +72,7 @@ pub struct Limits {
     min_bytes: u64,
     max_bytes: u64,
     cpus: Vec<u32>,
-    pub(super) tids: Vec<i64>,
+    tids: Vec<i64>,
     pub(super) is_by_thread: bool,
     pub(super) slow: usize,
 }
@@ -92,6 +92,12 @@ impl Limits {
             is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
             slow: wishes.top.unwrap_or(SLOW),
         }
+    }
+
+    /// Whether operations of a thread count for files.
+    #[inline]
+    pub(super) fn wants(&self, tid: i32) -> bool {
+        self.tids.is_empty() || self.tids.contains(&i64::from(tid))
     }
 
     /// Whether operations that end on a CPU count.

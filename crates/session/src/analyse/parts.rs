@@ -5,13 +5,15 @@
 //! thread 1   ├─── part 1 ────┤ 0+1 ├ part 4 ┤├ 7 ┤             what lies side by side is merged by whichever
 //! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
+//!
+//! Where an analysis merges in order, only the first state is merged with others, and what that leaves to do any thread does.
 
 mod rehearse;
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Condvar, Mutex, MutexGuard};
 
-use kymo_analysis::{Analysis, Shape};
+use kymo_analysis::{Analysis, Later, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
 
 use super::part::{Fault, PartRead, Reader};
@@ -24,6 +26,9 @@ use crate::progress::Progress;
 const PART_BYTES_MIN: u64 = 4 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
+
+/// The same where parts wait until all before them are merged.
+const WAITING_BYTES_MAX: u64 = 32 << 20;
 
 /// How many parts were read and merged.
 #[cfg(test)]
@@ -83,20 +88,25 @@ fn read_parts<A: Analysis>(
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
-    let desk = Mutex::new(Desk {
-        parts: Parts::new(session, prepared, analysis.shape(), threads)?,
+    let desk = Desk {
+        parts: Parts::new(session, prepared, analysis, threads)?,
         next: 0,
+        busy: 0,
         done: BTreeMap::new(),
+        is_in_order: analysis.merges_in_order(),
+        later: VecDeque::new(),
+        ended: 0,
         is_unsliceable: false,
         doubts: BTreeMap::new(),
         left_out: BTreeMap::new(),
-    });
+    };
+    let (desk, changed) = (Mutex::new(desk), Condvar::new());
     prepared.expect(session, progress);
     let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
     match rehearsal {
         Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
         None => std::thread::scope(|scope| {
-            let serve = || worker().serve(&desk);
+            let serve = || worker().serve(&desk, &changed);
             for _ in 1..threads {
                 scope.spawn(serve);
             }
@@ -115,12 +125,20 @@ fn read_parts<A: Analysis>(
 }
 
 /// Where parts are given out, and their states come together.
-struct Desk<S> {
+struct Desk<'a, S> {
     parts: Parts,
     /// Number of the next part.
     next: u64,
+    /// How many jobs are being done.
+    busy: usize,
     /// What is known of parts that nobody works on, by the first of those that follow each other.
     done: BTreeMap<u64, Run<S>>,
+    /// Only the first state is merged with others.
+    is_in_order: bool,
+    /// What is left to do of merges of the first state, in order.
+    later: VecDeque<Step<'a, S>>,
+    /// How many steps were there before these.
+    ended: usize,
     is_unsliceable: bool,
     doubts: BTreeMap<usize, Doubts>,
     left_out: BTreeMap<usize, u64>,
@@ -133,18 +151,38 @@ struct Run<S> {
     state: S,
 }
 
+/// Something that is left to do of a merge.
+enum Step<'a, S> {
+    Waits(Box<dyn Later<S> + 'a>),
+    /// Somebody does it.
+    IsDone,
+    /// It was done, and can be given back.
+    Done(Box<dyn Later<S> + 'a>),
+}
+
 /// What a thread does next.
-enum Job<S> {
+enum Job<'a, S> {
     /// Reads a part.
     Read(u64, Slice),
     /// Merges two neighbours, of which the first one begins with this part.
     Merge(u64, Run<S>, Run<S>),
+    /// Does what is left to do of a merge.
+    Later(usize, Box<dyn Later<S> + 'a>),
+    /// Gives that back to the first state.
+    End(Run<S>, Box<dyn Later<S> + 'a>),
 }
 
-/// What came of it: the number of the first part, and what is known then; nothing, if a packet strays.
-type Done<S> = Option<(u64, Run<S>)>;
+/// What came of it.
+enum Done<'a, S> {
+    /// The number of the first part, what is known then, what is left to do.
+    Run(u64, Run<S>, Option<Box<dyn Later<S> + 'a>>),
+    /// What was left to do is done; the number of that step.
+    Later(usize, Box<dyn Later<S> + 'a>),
+    /// A packet strays.
+    Strays,
+}
 
-fn lock<S>(desk: &Mutex<Desk<S>>) -> MutexGuard<'_, Desk<S>> {
+fn lock<'g, 'a, S>(desk: &'g Mutex<Desk<'a, S>>) -> MutexGuard<'g, Desk<'a, S>> {
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
@@ -154,59 +192,117 @@ struct Worker<'a, A> {
     analysis: &'a A,
 }
 
-impl<A: Analysis> Worker<'_, A> {
+impl<'a, A: Analysis> Worker<'a, A> {
     /// A thread's life.
-    fn serve(mut self, desk: &Mutex<Desk<A::State>>) {
-        let mut job = lock(desk).job();
-        while let Some(now) = job {
-            let done = self.work(now);
-            let mut held = lock(desk);
-            held.put(done);
-            job = held.job();
+    fn serve(mut self, desk: &Mutex<Desk<'a, A::State>>, changed: &Condvar) {
+        let mut held = lock(desk);
+        loop {
+            if let Some(job) = held.job() {
+                drop(held);
+                let done = self.work(job);
+                held = lock(desk);
+                held.put(done);
+                changed.notify_all();
+            } else if held.busy > 0 {
+                // What others do may leave something to do.
+                held = changed.wait(held).expect("no thread panics while it holds the desk");
+            } else {
+                break;
+            }
         }
+        drop(held);
         self.leave(desk);
     }
 
-    fn work(&mut self, job: Job<A::State>) -> Done<A::State> {
+    fn work(&mut self, job: Job<'a, A::State>) -> Done<'a, A::State> {
         match job {
-            Job::Read(number, slice) => {
-                let PartRead { state, .. } = self.reader.read(self.analysis, &slice, number == 0, true).ok()?;
-                Some((number, Run { end: number + 1, state }))
-            }
+            Job::Read(number, slice) => match self.reader.read(self.analysis, &slice, number == 0, true) {
+                Ok(PartRead { state, .. }) => Done::Run(number, Run { end: number + 1, state }, None),
+                Err(_) => Done::Strays,
+            },
             Job::Merge(first, mut left, right) => {
-                self.analysis.merge(&mut left.state, right.state);
-                Some((first, Run { end: right.end, state: left.state }))
+                let later = match self.analysis.merges_in_order() {
+                    true => self.analysis.merge_later(&mut left.state, right.state),
+                    false => {
+                        self.analysis.merge(&mut left.state, right.state);
+                        None
+                    }
+                };
+                Done::Run(first, Run { end: right.end, state: left.state }, later)
+            }
+            Job::Later(number, mut later) => {
+                later.run();
+                Done::Later(number, later)
+            }
+            Job::End(mut run, later) => {
+                later.end(&mut run.state);
+                Done::Run(0, run, None)
             }
         }
     }
 
-    fn leave(&self, desk: &Mutex<Desk<A::State>>) {
+    fn leave(&self, desk: &Mutex<Desk<'a, A::State>>) {
         let Desk { doubts, left_out, .. } = &mut *lock(desk);
         self.reader.doubt(doubts, left_out);
     }
 }
 
-impl<S> Desk<S> {
+impl<'a, S> Desk<'a, S> {
     /// Work that was done.
-    fn put(&mut self, done: Done<S>) {
+    fn put(&mut self, done: Done<'a, S>) {
+        self.busy -= 1;
         match done {
-            Some((first, run)) => {
+            Done::Run(first, run, later) => {
                 self.done.insert(first, run);
+                self.later.extend(later.map(Step::Waits));
             }
-            None => self.is_unsliceable = true,
+            Done::Later(number, later) => self.later[number - self.ended] = Step::Done(later),
+            Done::Strays => self.is_unsliceable = true,
         }
     }
 
-    /// What is to be done: neighbours are merged as soon as there are any, so that few states wait. Those at the front go
-    /// first: what is settled there needs no more memory.
-    fn job(&mut self) -> Option<Job<S>> {
-        if self.is_unsliceable {
+    /// What is to be done, if there is anything now.
+    fn job(&mut self) -> Option<Job<'a, S>> {
+        let job = match self.is_unsliceable {
+            true => None,
+            false => self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| self.read()),
+        };
+        self.busy += usize::from(job.is_some());
+        job
+    }
+
+    /// What was left to do of a merge is given back, as soon as the first state is here.
+    fn end(&mut self) -> Option<Job<'a, S>> {
+        if !self.done.contains_key(&0) || !matches!(self.later.front(), Some(Step::Done(_))) {
             return None;
         }
-        let neighbours = self.done.iter().zip(self.done.keys().skip(1)).find(|((_, run), next)| run.end == **next);
-        if let Some(((&first, _), &next)) = neighbours {
-            return Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?));
+        let (Some(first), Some(Step::Done(later))) = (self.done.remove(&0), self.later.pop_front()) else {
+            unreachable!("both are here")
+        };
+        self.ended += 1;
+        Some(Job::End(first, later))
+    }
+
+    /// Neighbours are merged as soon as there are any, so that few states wait. Those at the front go first: what is settled
+    /// there needs no more memory.
+    fn merge(&mut self) -> Option<Job<'a, S>> {
+        let mut neighbours = self.done.iter().zip(self.done.keys().skip(1));
+        let can_merge =
+            |((first, run), next): &((&u64, &Run<S>), &u64)| run.end == **next && (**first == 0 || !self.is_in_order);
+        let ((&first, _), &next) = neighbours.find(can_merge)?;
+        Some(Job::Merge(first, self.done.remove(&first)?, self.done.remove(&next)?))
+    }
+
+    /// What is left to do of merges, the first ones first.
+    fn later(&mut self) -> Option<Job<'a, S>> {
+        let at = self.later.iter().position(|step| matches!(step, Step::Waits(_)))?;
+        match std::mem::replace(&mut self.later[at], Step::IsDone) {
+            Step::Waits(later) => Some(Job::Later(self.ended + at, later)),
+            Step::IsDone | Step::Done(_) => unreachable!("it waits"),
         }
+    }
+
+    fn read(&mut self) -> Option<Job<'a, S>> {
         match self.parts.next_part() {
             Ok(part) => {
                 let number = self.next;
@@ -238,10 +334,15 @@ struct Parts {
 
 impl Parts {
     /// The parts that so many threads get.
-    fn new(session: &Session, prepared: &Prepared, shape: Shape, threads: usize) -> Result<Self, Unsliceable> {
+    fn new<A: Analysis>(
+        session: &Session,
+        prepared: &Prepared,
+        analysis: &A,
+        threads: usize,
+    ) -> Result<Self, Unsliceable> {
         let streams = session.streams();
         let all: Vec<usize> = (0..streams.len()).collect();
-        let groups: Vec<&[usize]> = match shape {
+        let groups: Vec<&[usize]> = match analysis.shape() {
             Shape::Slice => vec![&all],
             Shape::Lane => prepared.lanes.iter().map(|lane| &lane.streams[..]).collect(),
         };
@@ -258,7 +359,8 @@ impl Parts {
         let mut cuts = Vec::new();
         for group in groups {
             // What is left of all lanes says how long parts are.
-            let most = session.slice_bytes.unwrap_or(PART_BYTES_MAX);
+            let most = if analysis.merges_in_order() { WAITING_BYTES_MAX } else { PART_BYTES_MAX };
+            let most = session.slice_bytes.unwrap_or(most);
             let of_packets: u64 = group.iter().map(|stream| packet_bytes(streams[*stream].1)).sum();
             let least = match session.slice_bytes {
                 None if group.len() > 1 => least.max(of_packets.min(total / (2 * readers))),

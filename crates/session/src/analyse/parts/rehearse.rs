@@ -17,18 +17,21 @@ use super::{Desk, Done, Job, Worker, lock};
 use crate::rehearsal::{Rehearsal, Took, Work};
 
 /// What a thread is told to do; nothing: it may leave.
-type Told<S> = Option<Job<S>>;
+type Told<'a, S> = Option<Job<'a, S>>;
+
+/// What came of it, and how long it took.
+type Answer<'a, S> = (Option<Done<'a, S>>, Duration);
 
 /// Does what the threads would, in the order in which they would begin it: each time the work of the one that would be free
 /// first. What it took is when that one is free again.
 pub(super) fn rehearse<'a, A: Analysis + 'a>(
-    desk: &Mutex<Desk<A::State>>,
+    desk: &Mutex<Desk<'a, A::State>>,
     worker: impl Fn() -> Worker<'a, A> + Sync,
     rehearsal: &Rehearsal,
 ) {
     let begun = Instant::now();
     std::thread::scope(|scope| {
-        let mut threads: Vec<Thread<A::State>> = Vec::new();
+        let mut threads: Vec<Thread<'_, A::State>> = Vec::new();
         let mut free = BinaryHeap::new();
         for number in 0..rehearsal.threads {
             let (told, jobs) = channel();
@@ -39,17 +42,24 @@ pub(super) fn rehearse<'a, A: Analysis + 'a>(
             // Threads are started one after the other.
             free.push(Reverse((begun.elapsed(), number)));
         }
-        let mut done: Vec<Option<Done<A::State>>> = threads.iter().map(|_| None).collect();
+        let mut done: Vec<Option<Done<'_, A::State>>> = threads.iter().map(|_| None).collect();
+        // Those that wait for what others do.
+        let mut idle = Vec::new();
         while let Some(Reverse((now, number))) = free.pop() {
             if let Some(done) = done[number].take() {
                 lock(desk).put(done);
+                free.extend(idle.drain(..).map(|number| Reverse((now, number))));
             }
             let job = lock(desk).job();
+            if job.is_none() && lock(desk).busy > 0 {
+                idle.push(number);
+                continue;
+            }
             let work = Work::of(job.as_ref());
             let (result, time) = threads[number].work(job);
             rehearsal.add(Took { work, thread: number, begin: now, time });
             if work != Work::Leave {
-                done[number] = Some(result);
+                done[number] = result;
                 free.push(Reverse((now + time, number)));
             }
         }
@@ -58,23 +68,24 @@ pub(super) fn rehearse<'a, A: Analysis + 'a>(
 }
 
 impl Work {
-    fn of<S>(job: Option<&Job<S>>) -> Self {
+    fn of<S>(job: Option<&Job<'_, S>>) -> Self {
         match job {
             Some(Job::Read(..)) => Self::Read,
-            Some(Job::Merge(..)) => Self::Merge,
+            Some(Job::Merge(..) | Job::End(..)) => Self::Merge,
+            Some(Job::Later(..)) => Self::Later,
             None => Self::Leave,
         }
     }
 }
 
 /// A thread, as who rehearses sees it.
-struct Thread<S> {
-    told: Sender<Told<S>>,
-    done: Receiver<(Done<S>, Duration)>,
+struct Thread<'a, S> {
+    told: Sender<Told<'a, S>>,
+    done: Receiver<Answer<'a, S>>,
 }
 
-impl<S> Thread<S> {
-    fn work(&self, job: Told<S>) -> (Done<S>, Duration) {
+impl<'a, S> Thread<'a, S> {
+    fn work(&self, job: Told<'a, S>) -> Answer<'a, S> {
         let told = self.told.send(job).ok().and_then(|()| self.done.recv().ok());
         told.expect("a thread lives until it is told to leave")
     }
@@ -83,15 +94,15 @@ impl<S> Thread<S> {
 /// A thread's life.
 fn live<'a, A: Analysis + 'a>(
     worker: impl Fn() -> Worker<'a, A>,
-    jobs: &Receiver<Told<A::State>>,
-    tell: &Sender<(Done<A::State>, Duration)>,
-    desk: &Mutex<Desk<A::State>>,
+    jobs: &Receiver<Told<'a, A::State>>,
+    tell: &Sender<Answer<'a, A::State>>,
+    desk: &Mutex<Desk<'a, A::State>>,
 ) {
     let mut own: Option<Worker<'_, A>> = None;
     for job in jobs {
         let begun = Instant::now();
         let done = match job {
-            Some(job) => own.get_or_insert_with(&worker).work(job),
+            Some(job) => Some(own.get_or_insert_with(&worker).work(job)),
             None => own.take().and_then(|own| {
                 own.leave(desk);
                 None

@@ -1,0 +1,159 @@
+//! Acts that are done apart, in ranges, come to what they come to one after the other.
+
+use std::collections::BTreeSet;
+
+use super::super::files::Files;
+use super::super::log::{Log, Settled};
+use super::super::rows::Sums;
+use super::*;
+use crate::Comm;
+use crate::calls::{Bases, CallId, Who};
+use crate::testing::Random;
+
+const LAST_TID: usize = 6;
+
+fn key(tid: usize) -> ThreadKey {
+    ThreadKey { host: 0, tid: tid as i32 }
+}
+
+fn random_target(random: &mut Random, fd: i32) -> Target {
+    match random.below(5) {
+        0 => Target::None,
+        1 | 2 => Target::Fd(fd),
+        _ => Target::Looked { is_other: random.below(3) == 0 },
+    }
+}
+
+/// An act that may follow any other.
+fn random_act(random: &mut Random, place: Place, key_of: ThreadKey) -> Act {
+    let (fd, other_fd) = (random.below(4) as i32, random.below(4) as i32);
+    let pid = |random: &mut Random| Some(1 + random.below(3) as i32).filter(|_| random.below(8) > 0);
+    let (closes_on_exec, path) =
+        (random.below(2) == 0, format!("/{}", random.below(5)).into_bytes().into_boxed_slice());
+    match random.below(24) {
+        0..4 => {
+            let category = if random.below(2) == 0 { Category::Read } else { Category::Write };
+            let (is_error, is_second) = (random.below(4) == 0, random.below(4) == 0);
+            let used = Use { bytes: random.below(100) as u64, category, is_error, is_second };
+            Act::Use(random_target(random, fd), used)
+        }
+        4 => {
+            let path = Some(path).filter(|_| random.below(2) == 0);
+            let (ns, call) = (random.below(1000) as u64, CallId::NONE);
+            Act::Slow(random_target(random, fd), Box::new(Slow { ns, begin: place, end: place, call, ret: None, path }))
+        }
+        5..9 => Act::Look(Some(fd), Some(other_fd).filter(|_| random.below(3) == 0)),
+        9..13 => {
+            let (is_error, counts) = (random.below(4) == 0, random.below(4) > 0);
+            Act::Open { path, fd: Some(fd).filter(|_| !is_error), is_error, closes_on_exec, counts }
+        }
+        13 => Act::Make { fd, is_socket: random.below(2) == 0, is_net: random.below(2) == 0, closes_on_exec },
+        14 => Act::Derive { from: other_fd, fd, is_socket: random.below(3) == 0, closes_on_exec },
+        15 | 16 => Act::Close(fd),
+        17 => Act::Exec,
+        18 => {
+            let parent = Some(key(1 + random.below(LAST_TID))).filter(|_| random.below(4) > 0);
+            Act::Fork(pid(random), pid(random), parent)
+        }
+        19 => Act::Known(1 + random.below(3) as i32),
+        20 => Act::Said(1 + random.below(LAST_TID) as i32, 1 + random.below(3) as i32),
+        21 => Act::Died,
+        22 => Act::FileState { pid: 1 + random.below(3) as i32, fd, path },
+        _ => {
+            let who = Who { key: key_of, number: random.below(9) as u32, comm: Comm::default(), pid: None };
+            let since =
+                Some(Place { time: place.time - random.below(60) as i64, ..place }).filter(|_| random.below(8) > 0);
+            let sums = Sums { reads: 1, read: place.time.cast_unsigned(), ..Sums::default() };
+            Act::Over(Box::new(Whole { who, since, sums, is_wanted: random.below(8) > 0 }))
+        }
+    }
+}
+
+/// Everything that can be seen of files.
+fn seen(files: &Files, over: &Over) -> BTreeSet<String> {
+    let name = |file: FileKey| match file {
+        FileKey::Named(name) => files.rows.names.text(name).map_or_else(String::new, std::borrow::Cow::into_owned),
+        other => format!("{other:?}"),
+    };
+    let rows = files.rows.all().map(|(file, sums)| format!("{} {sums:?}", name(file)));
+    let threads = over.threads.sorted().into_iter().map(|row| format!("{row:?}"));
+    let slow = over
+        .slow
+        .sorted()
+        .into_iter()
+        .map(|(_, slow)| format!("{:?} {:?} {}", slow.who, slow.slow, slow.file.map_or_else(String::new, name)));
+    let processes = over.processes.iter().map(|process| format!("{process:?}"));
+    rows.chain(threads).chain(slow).chain(processes).collect()
+}
+
+/// Random acts of threads that are of random processes; then everything is used that anybody could know.
+fn random_log(random: &mut Random) -> Vec<Logged> {
+    let mut log = Vec::new();
+    // What was looked up is used when the call ends, by one or two acts at one place.
+    let mut is_in_call = [false; LAST_TID + 1];
+    let mut born = [None; LAST_TID + 1];
+    for time in 0..30 + random.below(300) as i64 {
+        let (place, tid) = (Place { time, lane: 0, nth: 0 }, 1 + random.below(LAST_TID));
+        let mut acts = vec![random_act(random, place, key(tid))];
+        match &mut acts[0] {
+            Act::Fork(..) => born[tid] = Some(place),
+            Act::Over(whole) if random.below(2) == 0 => whole.since = born[tid],
+            Act::Look(..) => is_in_call[tid] = true,
+            Act::Use(Target::Looked { .. }, used) if is_in_call[tid] => {
+                is_in_call[tid] = false;
+                let used = *used;
+                acts.push(Act::Use(Target::Looked { is_other: random.below(2) == 0 }, used));
+            }
+            Act::Slow(Target::Looked { .. }, _) if is_in_call[tid] => is_in_call[tid] = false,
+            Act::Use(Target::Looked { .. }, _) | Act::Slow(Target::Looked { .. }, _) => continue,
+            _ => {}
+        }
+        log.extend(acts.into_iter().map(|act| Logged { place, key: key(tid), act }));
+    }
+    let used = Use { bytes: 1000, category: Category::Read, is_error: false, is_second: false };
+    for (fd, tid) in (0..4).flat_map(|fd| (1..=LAST_TID).map(move |tid| (fd, tid))) {
+        let place = Place { time: 1000 + 10 * i64::from(fd) + tid as i64, lane: 0, nth: 0 };
+        let who = Who { key: key(tid), number: 100 + fd as u32, comm: Comm::default(), pid: None };
+        let whole = Whole { who, since: None, sums: Sums { read: 1, ..Sums::default() }, is_wanted: true };
+        let acts =
+            [Act::Look(Some(fd), None), Act::Use(Target::Looked { is_other: false }, used), Act::Over(Box::new(whole))];
+        log.extend(acts.map(|act| Logged { place, key: key(tid), act }));
+    }
+    log
+}
+
+#[test]
+fn what_is_done_apart_is_what_is_done_in_order() {
+    let mut taken = 0;
+    for seed in 0..4000 {
+        let mut random = Random(seed);
+        let tids = if seed % 5 == 0 { vec![1, 2] } else { Vec::new() };
+        let wishes = Wishes { tids, top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
+        let limits = Limits::new(&wishes);
+        let log = random_log(&mut random);
+        let (mut files, mut over) = (Files::new(), Over::new(&wishes, 5));
+        log.iter().for_each(|logged| files.replay(&limits, &mut over, logged.clone()));
+
+        let (mut cut_files, mut cut_over, mut pids) = (Files::new(), Over::new(&wishes, 5), Pids::default());
+        let mut rest = &log[..];
+        while !rest.is_empty() {
+            let range;
+            let cut = rest[random.below(rest.len().min(120))].place;
+            (range, rest) = rest.split_at(rest.partition_point(|logged| logged.place <= cut));
+            let mut some = Log::default();
+            range.iter().for_each(|logged| some.push(logged.place, logged.key, logged.act.clone()));
+            let mut waiting = some.take(None, (Settled::default(), Bases::default()), &mut pids);
+            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids));
+            waiting.hand_over(|logged| apart.act(logged));
+            let done = apart.end();
+            taken += done.over.threads.count();
+            cut_files.follow(&limits, &mut cut_over, done);
+        }
+        let (found, expected) = (seen(&cut_files, &cut_over), seen(&files, &over));
+        let more: Vec<_> = found.difference(&expected).collect();
+        let missing: Vec<_> = expected.difference(&found).collect();
+        let log: Vec<String> = log.iter().map(|logged| format!("{logged:?}")).collect();
+        assert!(more.is_empty() && missing.is_empty(), "seed {seed}: {more:#?} instead of {missing:#?} of {log:#?}");
+    }
+    assert!(taken > 1000, "only {taken} lives are done with apart");
+}

@@ -1,0 +1,56 @@
+//! What was done with each file.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use super::files::FileKey;
+use super::rows::Sums;
+use crate::names::{Interner, NameId, Renumbering};
+
+/// Files by name, and what was done with each.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct FileRows {
+    pub(super) names: Interner,
+    /// By name.
+    named: Vec<Sums>,
+    others: HashMap<FileKey, Sums>,
+}
+
+impl FileRows {
+    /// What was done is forgotten, names are not.
+    pub(super) fn forget(&mut self) {
+        self.named.clear();
+        self.others.clear();
+    }
+
+    /// All with which something was done.
+    pub(super) fn all(&self) -> impl Iterator<Item = (FileKey, &Sums)> {
+        let named = self.named.iter().enumerate().filter(|(_, sums)| **sums != Sums::default());
+        let named = named.map(|(name, sums)| (FileKey::Named(NameId(name as u32)), sums));
+        named.chain(self.others.iter().map(|(file, sums)| (*file, sums)))
+    }
+
+    /// What was done with a file.
+    #[inline]
+    pub(super) fn of(&mut self, file: FileKey) -> &mut Sums {
+        match file {
+            FileKey::Named(name) if name != NameId::OTHER => {
+                let name = name.0 as usize;
+                if self.named.len() <= name {
+                    self.named.resize(name + 1, Sums::default());
+                }
+                &mut self.named[name]
+            }
+            file => self.others.entry(file).or_default(),
+        }
+    }
+
+    /// Adds what was done elsewhere; says what the names there are here.
+    pub(super) fn add(&mut self, other: &Self) -> Renumbering {
+        let names = self.names.merge(&other.names);
+        for (file, sums) in other.all() {
+            self.of(file.renamed(&names)).add(sums);
+        }
+        names
+    }
+}
