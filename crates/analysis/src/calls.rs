@@ -252,6 +252,8 @@ pub struct Settings {
     pub holes: Windows,
     /// There are no switches, but events say their thread.
     pub is_by_context: bool,
+    /// What is known of lanes that there are not: states from elsewhere may name any.
+    nothing: LaneFacts,
 }
 
 impl Settings {
@@ -261,7 +263,15 @@ impl Settings {
         let holes = setup.holes();
         let is = |wanted: Role| setup.classes.iter().any(|class| class.roles.iter().any(|role| role.role == wanted));
         let says_thread = setup.classes.iter().any(|class| class.context[TID] != Slot::Absent);
-        Self { lanes: setup.lanes.to_vec(), holes, is_by_context: !is(Role::Switch) && says_thread }
+        let (lanes, is_by_context) = (setup.lanes.to_vec(), !is(Role::Switch) && says_thread);
+        Self { lanes, holes, is_by_context, nothing: LaneFacts::default() }
+    }
+
+    /// What is known of a lane.
+    #[inline]
+    #[must_use]
+    pub fn facts(&self, lane: u32) -> &LaneFacts {
+        self.lanes.get(lane as usize).unwrap_or(&self.nothing)
     }
 
     /// Whether nothing can be missing anywhere in a span of time.

@@ -261,7 +261,7 @@ impl Io {
 
     /// An event that is neither about calls nor about threads.
     fn other(&self, lane: &mut CallLane<'_, Self>, meaning: &Meaning<'_>, at: Place, notes: &mut Notes<Note>) {
-        let host = self.settings.lanes[at.lane as usize].host;
+        let host = self.settings.facts(at.lane).host;
         match meaning.role {
             Role::FileState => {
                 let (pid, fd) = (meaning.small(file_state::FILE_PID), meaning.small(file_state::FILE_FD));
@@ -386,7 +386,7 @@ impl State {
         if let Some(used) = act.counts() {
             self.sums((place.lane, cpu)).count(used);
         }
-        let key = ThreadKey { host: io.settings.lanes[place.lane as usize].host, tid };
+        let key = ThreadKey { host: io.settings.facts(place.lane).host, tid };
         let Self { totals: Totals { log, over, .. }, files, busy, .. } = self;
         match files {
             Some(files) if busy.is_empty() && log.is_empty() => {

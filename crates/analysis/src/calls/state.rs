@@ -99,7 +99,7 @@ impl<W: Watch> Sink<'_, W> {
     /// Adds what the same run did later.
     fn extend(&mut self, lane: u32, run: &mut RunOf<W>, later: SegmentOf<W>) {
         let Run { summary: known, counted: all, .. } = run;
-        let holes = &self.watch.settings().lanes[lane as usize].holes;
+        let holes = &self.watch.settings().facts(lane).holes;
         known.then(later.summary, |met: Meeting<_, _>| {
             let outcome = met.outcome(|begin, end| !touches(holes, begin, end));
             self.watch.settle_in_run(self.totals, all, outcome);
@@ -112,7 +112,7 @@ impl<W: Watch> Sink<'_, W> {
     pub(super) fn go_on(&mut self, lane: u32, run: &mut RunOf<W>, later: RunOf<W>) {
         run.said = run.said.or(later.said);
         for segment in segments(later) {
-            let holes = &self.watch.settings().lanes[lane as usize].holes;
+            let holes = &self.watch.settings().facts(lane).holes;
             let is_any = |summary: &SummaryOf<W>, counted| summary.is_touched || !self.watch.is_empty(counted);
             if !is_any(&segment.summary, &segment.counted) {
                 continue;
@@ -130,7 +130,7 @@ impl<W: Watch> Sink<'_, W> {
     /// ended with. If these are one, so is what lies in a hole. The rest is nobody's.
     pub(super) fn keep_known(&mut self, key: ThreadKey, (lane, cpu): CpuAt, run: &mut RunOf<W>, end: Option<i64>) {
         let settings = self.watch.settings();
-        let facts = &settings.lanes[lane as usize];
+        let facts = settings.facts(lane);
         if facts.holes.is_empty() || settings.is_by_context || key.tid <= 0 {
             return;
         }

@@ -134,7 +134,8 @@ impl Lives {
         let is_place = |at: Place| (at as usize) < self.places.len();
         let is_thread = |(at, thread): (usize, &Thread)| {
             let mut lives = thread.living.into_iter().chain(thread.first);
-            self.slots.get(thread.key) == Some(at as Slot) && lives.all(is_place)
+            let is_last = |at: Place| self.places.get(at as usize).is_some_and(|life| life.next.is_none());
+            self.slots.get(thread.key) == Some(at as Slot) && lives.all(is_place) && thread.living.is_none_or(is_last)
         };
         let is_life = |life: &Life| {
             let mut others = life.next.into_iter().chain(life.woken.iter().copied());

@@ -105,6 +105,9 @@ impl Whole {
     }
 }
 
+/// Names beyond these are looked for: there are about 500 system calls, and states from elsewhere may name any.
+const NAMED: usize = 4096;
+
 impl Totals {
     pub(super) fn new(wishes: &Wishes) -> Self {
         Self {
@@ -135,17 +138,17 @@ impl Totals {
         }
     }
 
-    /// All calls of a name.
+    /// All calls of one name, or of one number.
     #[inline]
     pub(super) fn whole(&mut self, call: CallId) -> &mut Whole {
         match call.place() {
-            Some(place) => {
+            Some(place) if place < NAMED => {
                 if self.named.len() <= place {
                     self.named.resize_with(place + 1, Whole::default);
                 }
                 &mut self.named[place]
             }
-            None => self.others.entry(call).or_default(),
+            _ => self.others.entry(call).or_default(),
         }
     }
 
