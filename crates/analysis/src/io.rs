@@ -31,7 +31,7 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -69,8 +69,14 @@ pub struct Io {
     block: Block,
     wishes: Wishes,
     limits: rows::Limits,
-    /// Memory of acts that were replayed: pages that were written to once are there.
-    room: Mutex<Vec<Vec<Logged>>>,
+    room: Mutex<Room>,
+}
+
+/// Memory of acts that were replayed: pages that were written to once are there.
+#[derive(Debug, Default)]
+struct Room {
+    logs: Vec<Vec<Logged>>,
+    apart: Vec<apart::Memory>,
 }
 
 /// What it knows of an entry.
@@ -188,6 +194,10 @@ impl Io {
         let limits = rows::Limits::new(&wishes);
         let (block, room) = (Block::new(setup), Mutex::default());
         Self { settings: Settings::new(setup), names, ops, are_exits_named, block, wishes, limits, room }
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn op(&self, call: calls::CallId) -> Op {
@@ -465,16 +475,18 @@ struct Replay<'a> {
 
 impl Later<State> for Replay<'_> {
     fn run(&mut self) {
-        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, std::mem::take(&mut self.waiting.pids));
-        let room = self.waiting.hand_over(|logged| apart.act(logged));
+        let (pids, memory) = (std::mem::take(&mut self.waiting.pids), self.io.room().apart.pop().unwrap_or_default());
+        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, pids, memory);
+        let log = self.waiting.hand_over(|logged| apart.act(logged));
         self.done = Some(apart.end());
-        self.io.room.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        self.io.room().logs.push(log);
     }
 
     fn end(self: Box<Self>, state: &mut State) {
         let State { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
-        let done = self.done.expect("what is given back was done");
-        files.follow(&self.io.limits, &mut totals.over, done);
+        let mut done = self.done.expect("what is given back was done");
+        files.follow(&self.io.limits, &mut totals.over, &mut done);
+        self.io.room().apart.push(done.memory());
     }
 }
 
@@ -515,8 +527,7 @@ impl Analysis for Io {
     fn init(&self) -> State {
         let calls = CallState::new(self.settings.lanes.len());
         let (mut totals, block) = (Totals::new(&self.wishes), self.block.init());
-        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        totals.log = Log::new(room.unwrap_or_default());
+        totals.log = Log::new(self.room().logs.pop().unwrap_or_default());
         State { calls, totals, busy: Vec::new(), told: Vec::new(), files: None, pids: None, block }
     }
 

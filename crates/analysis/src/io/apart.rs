@@ -28,11 +28,22 @@ use crate::threads::{Slots, ThreadKey};
 pub(super) struct Apart<'a> {
     limits: &'a Limits,
     pids: Pids,
+    /// Those that were seen, and memory of others.
     threads: Vec<Current>,
+    /// How many were seen.
+    seen: u32,
     places: Slots,
     tables: Vec<Table>,
     owners: HashMap<Process, u32>,
     done: Done,
+}
+
+/// Memory for what is done apart: pages that were written to once are there.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    threads: Vec<Current>,
+    places: Slots,
+    left: Vec<Left>,
 }
 
 /// What came of acts.
@@ -42,6 +53,18 @@ pub(super) struct Done {
     pub(super) over: Over,
     /// In the order of places.
     pub(super) left: Vec<Left>,
+    threads: Vec<Current>,
+    places: Slots,
+}
+
+impl Done {
+    /// Its memory, when all was taken.
+    pub(super) fn memory(self) -> Memory {
+        let Self { threads, mut places, mut left, .. } = self;
+        places.clear();
+        left.clear();
+        Memory { threads, places, left }
+    }
 }
 
 /// Something that has to be done when it is known what was before.
@@ -90,21 +113,35 @@ struct Current {
     is_left: bool,
 }
 
+impl Current {
+    /// Another thread is here now.
+    fn begin(&mut self, pid: Option<i32>) {
+        let mut pieces = std::mem::take(&mut self.pieces);
+        pieces.clear();
+        *self = Self { pid, pieces, ..Self::default() };
+    }
+}
+
 /// A thread, and its place.
 type Asked = (ThreadKey, usize);
 
 impl<'a> Apart<'a> {
     /// Before the first act; with what process each thread is of then.
-    pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids) -> Self {
-        let done = Done { rows: FileRows::default(), over: Over::new(wishes, limits.slow), left: Vec::new() };
-        let (threads, places, tables, owners) = Default::default();
-        Self { limits, pids, threads, places, tables, owners, done }
+    pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids, memory: Memory) -> Self {
+        let Memory { threads, places, left } = memory;
+        let over = Over::new(wishes, limits.slow);
+        let done = Done { rows: FileRows::default(), over, left, threads: Vec::new(), places: Slots::default() };
+        let (tables, owners) = Default::default();
+        Self { limits, pids, threads, seen: 0, places, tables, owners, done }
     }
 
-    /// The next act, in the order of places.
-    pub(super) fn act(&mut self, mut logged: Logged) {
-        if !self.does(&mut logged) {
-            self.done.left.push(Left::Act(logged));
+    /// The next act, in the order of places; it may be taken.
+    #[inline]
+    pub(super) fn act(&mut self, logged: &mut Logged) {
+        if !self.does(logged) {
+            let Logged { place, key, ref mut act } = *logged;
+            let act = std::mem::replace(act, Act::Died);
+            self.done.left.push(Left::Act(Logged { place, key, act }));
         }
     }
 
@@ -119,7 +156,7 @@ impl<'a> Apart<'a> {
                 self.done.left.push(Left::Looked(key, looked));
             }
         }
-        self.done
+        Done { threads: self.threads, places: self.places, ..self.done }
     }
 
     /// Does an act, or says that it has to be left over.
@@ -155,10 +192,15 @@ impl<'a> Apart<'a> {
     }
 
     fn place(&mut self, key: ThreadKey) -> Asked {
-        let Self { threads, places, pids, .. } = self;
+        let Self { threads, seen, places, pids, .. } = self;
         let place = places.of(key, || {
-            threads.push(Current { pid: pids.get(key), ..Current::default() });
-            (threads.len() - 1) as u32
+            let (place, pid) = (*seen, pids.get(key));
+            *seen += 1;
+            match threads.get_mut(place as usize) {
+                Some(current) => current.begin(pid),
+                None => threads.push(Current { pid, ..Current::default() }),
+            }
+            place
         });
         (key, place as usize)
     }

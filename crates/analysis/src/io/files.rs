@@ -12,6 +12,7 @@ use super::log::Logged;
 use super::over::{Over, SlowUse};
 use super::pids::Pids;
 use super::rows::Limits;
+use crate::Wishes;
 use crate::calls::{Bases, Place};
 use crate::names::{Interner, NameId, Renumbering};
 use crate::threads::{Slots, ThreadKey};
@@ -327,10 +328,10 @@ impl Files {
     }
 
     /// Adds what was done apart: all that follows what is known here.
-    pub(super) fn follow(&mut self, limits: &Limits, over: &mut Over, done: Done) {
+    pub(super) fn follow(&mut self, limits: &Limits, over: &mut Over, done: &mut Done) {
         let names = self.rows.add(&done.rows);
-        over.add(done.over, &Bases::default());
-        for left in done.left {
+        over.add(std::mem::replace(&mut done.over, Over::new(&Wishes::default(), 0)), &Bases::default());
+        for left in done.left.drain(..) {
             match left {
                 Left::Act(logged) => self.replay(limits, over, logged),
                 Left::Used(key, used, is_over) => self.used(limits, key, used, is_over, &names),

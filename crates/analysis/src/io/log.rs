@@ -56,10 +56,15 @@ const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
 
 impl Logged {
     fn rebase(mut self, bases: &Bases) -> Self {
+        self.rebase_here(bases);
+        self
+    }
+
+    #[inline]
+    fn rebase_here(&mut self, bases: &Bases) {
         if let Act::Over(whole) = &mut self.act {
             whole.who.rebase(bases);
         }
-        self
     }
 }
 
@@ -244,19 +249,24 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Hands them over in order; what is left is memory.
-    pub(super) fn hand_over(&mut self, mut each: impl FnMut(Logged)) -> Vec<Logged> {
+    /// Hands them over in order, where they are; what is left is memory.
+    pub(super) fn hand_over(&mut self, mut each: impl FnMut(&mut Logged)) -> Vec<Logged> {
         let Self { first, behind, bases, .. } = self;
-        let mut first = std::mem::take(first).into_iter().peekable();
-        let mut acts = std::mem::take(&mut behind.acts);
-        let packed = Behind::new(std::mem::take(behind), bases);
-        for behind in packed.chain(acts.drain(..).map(|logged| logged.rebase(bases))) {
-            while let Some(logged) = first.next_if(|logged| logged.place <= behind.place) {
-                each(logged);
+        let mut first = first.iter_mut().peekable();
+        let mut next = |logged: &mut Logged| {
+            while let Some(earlier) = first.next_if(|earlier| earlier.place <= logged.place) {
+                each(earlier);
             }
-            each(behind);
+            each(logged);
+        };
+        let mut acts = std::mem::take(&mut behind.acts);
+        Behind::new(std::mem::take(behind), bases).for_each(|mut logged| next(&mut logged));
+        for logged in &mut acts {
+            logged.rebase_here(bases);
+            next(logged);
         }
         first.for_each(each);
+        acts.clear();
         acts
     }
 }

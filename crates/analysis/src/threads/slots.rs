@@ -68,6 +68,12 @@ impl Slots {
         self.pages[page].get_or_insert_with(|| Box::new([NONE; PAGE]))[at] = slot;
     }
 
+    /// Forgets all, but not their memory.
+    pub(crate) fn clear(&mut self) {
+        self.pages.iter_mut().flatten().for_each(|page| page.fill(NONE));
+        self.others.clear();
+    }
+
     /// All of them.
     pub(crate) fn all(&self) -> impl Iterator<Item = (ThreadKey, Slot)> {
         let of_page = |(number, page): (usize, &Option<Box<Page>>)| {

@@ -124,7 +124,7 @@ fn random_log(random: &mut Random) -> Vec<Logged> {
 
 #[test]
 fn what_is_done_apart_is_what_is_done_in_order() {
-    let mut taken = 0;
+    let (mut taken, mut memory) = (0, Memory::default());
     for seed in 0..4000 {
         let mut random = Random(seed);
         let tids = if seed % 5 == 0 { vec![1, 2] } else { Vec::new() };
@@ -143,11 +143,12 @@ fn what_is_done_apart_is_what_is_done_in_order() {
             let mut some = Log::default();
             range.iter().for_each(|logged| some.push(logged.place, logged.key, logged.act.clone()));
             let mut waiting = some.take(None, (Settled::default(), Bases::default()), &mut pids);
-            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids));
+            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids), memory);
             waiting.hand_over(|logged| apart.act(logged));
-            let done = apart.end();
+            let mut done = apart.end();
             taken += done.over.threads.count();
-            cut_files.follow(&limits, &mut cut_over, done);
+            cut_files.follow(&limits, &mut cut_over, &mut done);
+            memory = done.memory();
         }
         let (found, expected) = (seen(&cut_files, &cut_over), seen(&files, &over));
         let more: Vec<_> = found.difference(&expected).collect();
