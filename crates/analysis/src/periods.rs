@@ -27,10 +27,10 @@ use std::cmp::Ordering;
 
 use kymo_filter::{Filter, Path};
 
-use crate::Needs;
 use crate::key::Label;
 use crate::mapping::{FieldSource, Mapping, Pattern, Section};
 use crate::roles::{Role, rule};
+use crate::{BoundClass, BoundRole, Needs, Slot};
 use found::Open;
 
 pub use analysis::Periods;
@@ -226,6 +226,24 @@ impl Definitions {
     /// How many fields each rule asks for.
     fn fields(&self) -> Vec<usize> {
         self.rules.iter().map(|&(definition, is_begin)| self.side(definition, is_begin).fields.len()).collect()
+    }
+
+    /// Fields that are asked for, and that no event which begins or ends a period has; what they are asked for.
+    fn lacking(&self, classes: &[BoundClass]) -> Vec<String> {
+        let mut lacking = Vec::new();
+        for (number, &(definition, is_begin)) in self.rules.iter().enumerate() {
+            let is_its = |role: &&BoundRole| {
+                role.role == Role::Rule && matches!(role.slots[rule::NUMBER], Slot::Integer(of) if of == number as i64)
+            };
+            let bound: Vec<&BoundRole> = classes.iter().flat_map(|class| &class.roles).filter(is_its).collect();
+            let side = self.side(definition, is_begin);
+            for (place, path) in side.fields.iter().enumerate() {
+                if !bound.is_empty() && bound.iter().all(|role| role.slots[rule::KEY_1 + place] == Slot::Absent) {
+                    lacking.push(format!("no event that `{}` fits has `{path}`", side.events));
+                }
+            }
+        }
+        lacking
     }
 
     /// What [`Borders`] asks of events.

@@ -191,3 +191,41 @@ fn what_cannot_be_asked() {
     "#]],
     );
 }
+
+/// A comparison with a field that no event has fits nothing: that is said.
+#[test]
+fn fields_that_nobody_has() {
+    let job = "job : jobs:submit : jobs:end if number == $begin.id";
+    check(
+        &["periods", "--period", job, "--top", "1"],
+        &expect![[r#"
+        Periods by name  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+        Name  Intervals  Total  Min  Average  Max  Deviation  50 %  90 %  99 %  99.9 %  Never ended  Lost inside  Ended nothing
+        job           0   0 ns    -        -    -          -     -     -     -       -          400            0            400
+
+        The longest periods  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+        nothing
+
+        Never ended  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+                     Begin  Name  Within that of  Which ended  Uncertain
+        00:02:52.255263261  job                -            -         no
+        ... and 399 more rows (--top all)
+
+        How long periods last, job  2026-11-21 00:02:52.253260578 to 00:02:52.324470096 (71.210 ms)
+        nothing
+        stderr: no event that `jobs:end` fits has `number`
+    "#]],
+    );
+    check(
+        &["gaps", "--period", job],
+        &expect![[r#"
+            stderr: error: no period has begun and ended; 400 never ended; no event that `jobs:end` fits has `number`
+            stderr: 
+            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
+            stderr:        kymo <COMMAND>
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
+    );
+}

@@ -30,6 +30,11 @@ impl Periods {
         }
     }
 
+    /// Fields that are asked for in vain, in words.
+    pub fn lacking(&self) -> impl Iterator<Item = &str> {
+        self.borders.lacking()
+    }
+
     /// The periods, for [`Periods::tables`]; `None`: too many events begin or end some.
     #[must_use]
     pub fn found(&self, state: &State) -> Option<Found> {

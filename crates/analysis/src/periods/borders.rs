@@ -25,6 +25,7 @@ pub struct Borders {
     /// How many fields each rule asks for.
     fields: Vec<usize>,
     holes: Windows,
+    lacking: Vec<String>,
 }
 
 /// What is known behind a part of the trace.
@@ -41,7 +42,12 @@ impl Borders {
     /// The analysis of these lanes; its classes are bound by [`Definitions::mapping`].
     #[must_use]
     pub fn new(setup: &Setup<'_>, definitions: &Definitions) -> Self {
-        Self { fields: definitions.fields(), holes: setup.holes() }
+        Self { fields: definitions.fields(), holes: setup.holes(), lacking: definitions.lacking(setup.classes) }
+    }
+
+    /// Fields that are asked for in vain, in words.
+    pub fn lacking(&self) -> impl Iterator<Item = &str> {
+        self.lacking.iter().map(String::as_str)
     }
 
     /// Where events may be missing.

@@ -48,20 +48,22 @@ impl Session {
         let count = found.ended().count();
         let never_ended = found.periods.len() - count;
         if count == 0 {
-            let what = match (borders.len(), never_ended) {
+            let mut what = match (borders.len(), never_ended) {
                 (0, _) => NO_BORDERS.to_owned(),
                 (_, never_ended) => format!("no period has begun and ended; {never_ended} never ended"),
             };
+            analysis.lacking().for_each(|lacking| what += &format!("; {lacking}"));
             return Err(failure(what));
         }
         if count as u64 > PERIODS_MAX || found.is_too_much {
             return Err(failure(format!("that would be {count} periods; {PERIODS_MAX} are possible")));
         }
         let open = "never ended, or not before their parent: these periods are left out";
-        let notes = [note(never_ended as u64, open), given_up(found.given_up)];
+        let notes = [note(never_ended as u64, open), given_up(found.given_up)].into_iter().flatten();
+        let notes = notes.chain(analysis.lacking().map(problem)).collect();
         let begin = span_ns.map_or(i64::MIN, |span| span.0);
         let layers = layers(definitions, &found, begin, analysis.holes())?;
-        Ok(Plan { span: span_ns, columns: columns(definitions), layers, notes: notes.into_iter().flatten().collect() })
+        Ok(Plan { span: span_ns, columns: columns(definitions), layers, notes })
     }
 }
 
@@ -73,9 +75,14 @@ pub(super) fn too_many_borders() -> String {
     format!("more than {BORDERS_MAX} events begin or end periods")
 }
 
+/// Something that is to be said of periods.
+pub(super) fn problem(message: &str) -> Problem {
+    Problem { place: "--period".to_owned(), message: message.to_owned() }
+}
+
 /// What is to be said of some periods, if there are any.
 fn note(count: u64, message: &str) -> Option<Problem> {
-    (count > 0).then(|| Problem { place: "--period".to_owned(), message: format!("{count} {message}") })
+    (count > 0).then(|| problem(&format!("{count} {message}")))
 }
 
 /// What is to be said of those that did not begin.

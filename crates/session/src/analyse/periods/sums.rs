@@ -6,11 +6,10 @@ use kymo_analysis::periods::{Definitions, Order, PERIODS_MAX, Periods};
 use kymo_analysis::{Room, Setup, in_series};
 
 use super::super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
-use super::events::{NO_BORDERS, given_up, too_many_borders};
+use super::events::{NO_BORDERS, given_up, problem, too_many_borders};
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
 use crate::progress::Progress;
-use crate::report::Problem;
 use crate::spool::FileSpool;
 
 /// How periods are summed up. By default by name alone, the longest first.
@@ -51,8 +50,8 @@ impl Session {
             return Err(failure(format!("there are more than {PERIODS_MAX} periods")));
         }
         let is_nothing = found.periods.is_empty() && found.ended_nothing.iter().all(|count| *count == 0);
-        let nothing = || Problem { place: "--period".to_owned(), message: NO_BORDERS.to_owned() };
-        report.assumptions.extend(is_nothing.then(nothing));
+        report.assumptions.extend(is_nothing.then(|| problem(NO_BORDERS)));
+        report.assumptions.extend(analysis.lacking().map(problem));
         report.assumptions.extend(given_up(found.given_up));
         drop(state);
         Ok(Analysed { answer: in_series(analysis.tables(&found), &options.wishes), report })
