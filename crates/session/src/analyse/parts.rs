@@ -11,7 +11,7 @@
 mod rehearse;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use kymo_analysis::{Analysis, Later, Shape};
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
@@ -186,6 +186,24 @@ fn lock<'g, 'a, S>(desk: &'g Mutex<Desk<'a, S>>) -> MutexGuard<'g, Desk<'a, S>> 
     desk.lock().expect("no thread panics while it holds the desk")
 }
 
+/// Tells those who wait when a thread panics: what it does is never done.
+struct Alarm<'g, 'a, S> {
+    desk: &'g Mutex<Desk<'a, S>>,
+    changed: &'g Condvar,
+}
+
+impl<S> Drop for Alarm<'_, '_, S> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut held = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
+            held.busy = held.busy.saturating_sub(1);
+            held.is_unsliceable = true;
+            drop(held);
+            self.changed.notify_all();
+        }
+    }
+}
+
 /// Works for a desk.
 struct Worker<'a, A> {
     reader: Reader<'a>,
@@ -195,6 +213,7 @@ struct Worker<'a, A> {
 impl<'a, A: Analysis> Worker<'a, A> {
     /// A thread's life.
     fn serve(mut self, desk: &Mutex<Desk<'a, A::State>>, changed: &Condvar) {
+        let _alarm = Alarm { desk, changed };
         let mut held = lock(desk);
         loop {
             if let Some(job) = held.job() {

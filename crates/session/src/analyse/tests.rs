@@ -3,6 +3,7 @@
 mod cuts;
 mod made;
 mod odd_traces;
+mod threads;
 mod tiny_trace;
 
 use std::path::{Path, PathBuf};
