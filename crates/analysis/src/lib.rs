@@ -226,8 +226,8 @@ pub trait Analysis: Sync {
         false
     }
 
-    /// The same as [`Analysis::merge`], but for what needs nothing else that is merged: any thread may do that meanwhile. What
-    /// was done is given back in order, before anything else is asked of `left` than to merge what follows.
+    /// Of analyses that merge in order: the same as [`Analysis::merge`], but for what needs nothing else that is merged. Any
+    /// thread may do that meanwhile; it is given back in order, before anything is asked of `left` but to merge what follows.
     fn merge_later<'a>(
         &'a self,
         left: &mut Self::State,

@@ -9,7 +9,7 @@
 //! What is known of one life is a row of the analysis' own. A part of a trace does not see the beginning of lives that
 //! are older; merging joins the two pieces.
 
-mod slots;
+pub(crate) mod slots;
 
 use std::hash::{Hash, Hasher};
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::threads::ThreadKey;
+use crate::threads::slots::{PAGE, place};
 
 /// Processes by thread.
 #[derive(Clone, Debug, Default)]
@@ -18,18 +19,6 @@ pub(super) struct Pids {
 }
 
 type Page = [Option<i32>; PAGE];
-
-/// Numbers of a page.
-const PAGE: usize = 256;
-/// The kernel gives no higher numbers than this.
-const NUMBERS: u32 = 1 << 22;
-
-/// The page that a number is in, and where.
-#[inline]
-fn place(key: ThreadKey) -> Option<(usize, usize)> {
-    let tid = key.tid.cast_unsigned();
-    (key.host == 0 && tid < NUMBERS).then_some((tid as usize / PAGE, tid as usize % PAGE))
-}
 
 impl Pids {
     #[inline]

@@ -25,14 +25,14 @@ pub(crate) struct Slots {
 type Page = [Slot; PAGE];
 
 /// Numbers of a page.
-const PAGE: usize = 256;
+pub(crate) const PAGE: usize = 256;
 /// The kernel gives no higher numbers than this.
 const NUMBERS: u32 = 1 << 22;
 const NONE: Slot = Slot::MAX;
 
-/// The page that a number is in, and where.
+/// The page that a number is in, and where; those of other machines, and what no kernel gives, are in none.
 #[inline]
-fn place(key: ThreadKey) -> Option<(usize, usize)> {
+pub(crate) fn place(key: ThreadKey) -> Option<(usize, usize)> {
     let tid = key.tid.cast_unsigned();
     (key.host == 0 && tid < NUMBERS).then_some((tid as usize / PAGE, tid as usize % PAGE))
 }

@@ -240,13 +240,7 @@ impl<'a, A: Analysis> Worker<'a, A> {
                 Err(_) => Done::Strays,
             },
             Job::Merge(first, mut left, right) => {
-                let later = match self.analysis.merges_in_order() {
-                    true => self.analysis.merge_later(&mut left.state, right.state),
-                    false => {
-                        self.analysis.merge(&mut left.state, right.state);
-                        None
-                    }
-                };
+                let later = self.analysis.merge_later(&mut left.state, right.state);
                 Done::Run(first, Run { end: right.end, state: left.state }, later)
             }
             Job::Later(number, mut later) => {
