@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test check conformance mutants sanitize cross bench bench-filter bench-analyses
+.PHONY: demo test wheel python check conformance mutants sanitize cross bench bench-filter bench-analyses
 
 demo:
 	@scripts/setup.sh build
@@ -24,6 +24,18 @@ test:
 	@scripts/setup.sh oracles
 	python3 scripts/analyses.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
+	@$(MAKE) --no-print-directory python
+
+# A wheel to hand out: $(CARGO_TARGET_DIR)/wheels/release
+wheel:
+	@scripts/setup.sh build
+	@scripts/wheel.sh release >/dev/null
+	@ls $(CARGO_TARGET_DIR)/wheels/release/*.whl
+
+# The tests of the Python package, in an environment with the wheel.
+python:
+	@scripts/setup.sh build
+	python="$$(scripts/wheel.sh ci)/bin/python" && KYMO=$(KYMO) $$python -m pytest -q
 
 check:
 	cargo xtask check

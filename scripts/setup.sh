@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes sure that what a make target needs is installed: installs it when root on Debian or Ubuntu, names it otherwise.
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
+#   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 set -euo pipefail
 
@@ -23,6 +24,27 @@ build() {
         echo "Please install Rust 1.95 or newer (https://rustup.rs)" >&2
         exit 2
     fi
+}
+
+# Prints the environment's folder; says on standard error what cannot be had.
+python() {
+    local clone; clone="$(cd "$(dirname "$0")/.." && pwd)"
+    local target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
+    local wants="$clone/python/requirements.txt" venv="$target/python-venv" base
+    for base in python3 python3.12 python3.11 python3.13; do
+        "$base" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break
+    done
+    if ! "$base" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        install python3 python3-venv >&2 || { echo "Please install Python 3.11 or newer with venv" >&2; exit 2; }
+        base=python3
+    fi
+    if ! cmp -s "$wants" "$venv/requirements.txt"; then
+        rm -rf "$venv"
+        "$base" -m venv "$venv" >&2
+        "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$wants" >&2
+        cp "$wants" "$venv/requirements.txt"
+    fi
+    echo "$venv"
 }
 
 oracles() {

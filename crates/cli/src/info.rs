@@ -32,7 +32,7 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Ou
     Ok(show::report(&info.report, arguments.common.strict))
 }
 
-fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn screen(info: &Info, paths: &[PathBuf], out: &mut impl Write) -> io::Result<()> {
     if info.traces.len() <= TRACES_MAX {
         info.traces.iter().try_for_each(|trace| describe(trace, out))?;
     } else {
@@ -76,6 +76,14 @@ fn events(info: &Info) -> String {
         }
         None => format!("{about}{number}"),
     }
+}
+
+/// Events and span in a few words.
+pub(crate) fn summary(info: &Info) -> String {
+    let about = if info.events.is_exact { "" } else { "about " };
+    let events = format!("{about}{}", counted(info.events.value, "event"));
+    let span = info.span_ns.map(|(begin, end)| format!(" in {}", duration(i128::from(end) - i128::from(begin))));
+    events + &span.unwrap_or_default()
 }
 
 /// Small rates need digits behind the point.
@@ -200,7 +208,7 @@ fn classes(info: &Info, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-fn as_json(info: &Info) -> serde_json::Value {
+pub(crate) fn as_json(info: &Info) -> serde_json::Value {
     let trace = |trace: &TraceInfo| {
         let environment: serde_json::Map<String, serde_json::Value> =
             trace.recorded_by.iter().map(|(name, value)| (name.clone(), json!(value))).collect();

@@ -1,0 +1,217 @@
+//! The `kymo` command: asks `session` and shows the answer.
+//!
+//! It must never know what stands behind `session`.
+
+mod analyses;
+mod answer;
+mod arguments;
+mod check;
+mod count;
+mod cut;
+#[cfg(feature = "export")]
+mod export;
+mod filter;
+mod index;
+mod info;
+mod lami;
+mod metadata;
+mod print;
+mod progress;
+mod quantity;
+mod roles;
+mod select;
+mod show;
+mod state;
+mod when;
+pub mod words;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
+
+use arguments::{AnalysisArguments, Arguments, Command, Common};
+
+/// What a run of the command ends with.
+pub(crate) enum Outcome {
+    /// Everything was read.
+    Complete,
+    /// Something could not be read; what could be was shown.
+    Incomplete,
+}
+
+/// Does what the words of a command line ask for, the first of which is the program's name; says with what status the process
+/// should end. Wrong usage ends the process.
+#[must_use]
+pub fn run_command(words: Vec<OsString>) -> u8 {
+    // It is made once: that takes a quarter of a millisecond.
+    let mut command = Arguments::command();
+    let words = with_default_command(&command, words);
+    let is_lami = words.get(1).is_some_and(|word| word == "lami");
+    let arguments = match parse(&mut command, words) {
+        Ok(arguments) => arguments,
+        // Its errors are objects, too.
+        Err(error) if is_lami && error.use_stderr() => {
+            println!("{}", lami::wrong_usage(&error.to_string()));
+            return 2;
+        }
+        Err(error) => error.exit(),
+    };
+    match run(&arguments) {
+        Ok(Outcome::Complete) => 0,
+        Ok(Outcome::Incomplete) => 1,
+        // Whoever read our output has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            eprintln!("error: {error}");
+            1
+        }
+    }
+}
+
+fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments, clap::Error> {
+    let matches = command.try_get_matches_from_mut(words)?;
+    Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
+}
+
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`. `kymo --mi-version` is asked by programs
+/// that want to run `kymo lami ANALYSIS`.
+fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
+    let known = |word: &str| {
+        let own = ["help", "-h", "--help", "-V", "--version"];
+        own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)
+    };
+    if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
+        let command = if words[1] == "--mi-version" { "lami" } else { "info" };
+        words.insert(1, command.into());
+    }
+    words
+}
+
+fn run(arguments: &Arguments) -> io::Result<Outcome> {
+    match &arguments.command {
+        Command::Info(arguments) => match open(&arguments.common, 0) {
+            Some(session) => info::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Count(arguments) => match open(&arguments.common, 0) {
+            Some(session) => count::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Print(arguments) => match open(&arguments.common, arguments.shift_ns()) {
+            Some(session) => print::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Cut(arguments) => match open(&arguments.common, 0) {
+            Some(session) => cut::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        #[cfg(feature = "export")]
+        Command::Export(arguments) => match open(&arguments.common, 0) {
+            Some(session) => export::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
+        Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
+            Some(session) => filter::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, 0) {
+            Some(session) => roles::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Index(arguments) => index::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Metadata(arguments) => metadata::run(arguments),
+        Command::Cpu(arguments) => analyse("cpu", arguments),
+        Command::Syscalls(arguments) => analyse("syscalls", arguments),
+        Command::Io(arguments) => analyse("io", arguments),
+        Command::Sched(arguments) => analyse("sched", arguments),
+        Command::Irq(arguments) => analyse("irq", arguments),
+        Command::Block(arguments) => analyse("block", arguments),
+        Command::Memory(arguments) => analyse("memory", arguments),
+        Command::Rates(arguments) => analyse("rates", arguments),
+        Command::Gaps(arguments) => analyse("gaps", arguments),
+        Command::Pairs(arguments) => match open(&arguments.told.common, 0) {
+            Some(session) => analyses::run_pairs(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Periods(arguments) => match open(&arguments.told.common, 0) {
+            Some(session) => analyses::run_periods(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::State(arguments) => match open(&arguments.common, 0) {
+            Some(session) => state::run(&session, arguments),
+            None => Ok(Outcome::Incomplete),
+        },
+        Command::Analyse(arguments) => analyses::run_named(arguments),
+        Command::Lami(arguments) => lami::run(arguments),
+        Command::Completions { shell } => {
+            // The generators take it for a mistake of ours if their output goes nowhere.
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut script);
+            io::stdout().write_all(&script).map(|()| Outcome::Complete)
+        }
+        Command::Man { page } => man(page.as_deref()),
+    }
+}
+
+fn analyse(name: &str, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+    analyses::open_and_run(analyses::known(name), arguments)
+}
+
+/// Writes the manual page of a command, or of all.
+fn man(page: Option<&str>) -> io::Result<Outcome> {
+    let mut all = Arguments::command();
+    all.build();
+    let wanted = page.map(|name| all.find_subcommand(name).cloned().ok_or(name));
+    let command = match wanted.transpose() {
+        Ok(command) => command.unwrap_or(all),
+        Err(name) => all.error(ErrorKind::InvalidSubcommand, format!("there is no command `{name}`")).exit(),
+    };
+    let page = clap_mangen::Man::new(command).source(concat!("kymo ", env!("CARGO_PKG_VERSION")));
+    page.render(&mut io::stdout()).map(|()| Outcome::Complete)
+}
+
+/// Opens the traces, or says why not.
+fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
+    open_paths(&common.traces, common.threads, clock_shift_ns)
+}
+
+fn open_paths(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Option<Session> {
+    match session(paths, threads, clock_shift_ns) {
+        Ok(session) => Some(session),
+        Err(failure) => {
+            eprint!("{}", failure.render());
+            None
+        }
+    }
+}
+
+/// Opens traces as the environment says.
+pub(crate) fn session(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Result<Session, OpenFailure> {
+    open_with(paths, threads, clock_shift_ns, kymo_session::cache_folder())
+}
+
+/// Opens traces as the environment says, to remember what is found in this folder, if any.
+///
+/// # Errors
+///
+/// Nothing can be opened.
+pub fn open_with(
+    paths: &[PathBuf],
+    threads: usize,
+    clock_shift_ns: i64,
+    cache: Option<PathBuf>,
+) -> Result<Session, OpenFailure> {
+    let compile = match std::env::var("KYMO_JIT").as_deref() {
+        Ok("off") => Compile::Never,
+        Ok("always") => Compile::AtOnce,
+        _ => Compile::WhenWorthIt,
+    };
+    let options = OpenOptions { clock_shift_ns, threads, compile, cache };
+    Session::open(paths, &options)
+}

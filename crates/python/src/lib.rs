@@ -1,0 +1,32 @@
+//! The Python package: sessions, answers and events for Python.
+//!
+//! It must never know what stands behind `session`; what options mean and what people are told is `cli`'s business.
+//!
+//! ```text
+//! kymograph (Python: what people import) ──> _native (here) ──> session      answers
+//!                                                          └──> cli          the command; the words of its options
+//! ```
+//!
+//! The interpreter's lock is given back around everything that reads. What goes wrong becomes an exception of
+//! `kymograph`, with the text that the command prints.
+
+mod command;
+mod errors;
+mod session;
+
+use pyo3::prelude::*;
+
+/// The native part of `kymograph`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::command::run_command;
+    #[pymodule_export]
+    use super::session::{Session, cache_folder};
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

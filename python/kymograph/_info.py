@@ -1,0 +1,90 @@
+"""What traces hold, at a glance."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from kymograph._report import Report
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A clock of a trace."""
+
+    name: str
+    frequency_hz: int
+    #: Its times count from 1970.
+    unix: bool
+
+
+@dataclass(frozen=True)
+class TraceInfo:
+    """What one trace says of itself."""
+
+    name: str
+    path: str
+    #: Who recorded it, where: as the tracer says.
+    environment: dict[str, str]
+    #: Classes of events that are declared.
+    classes: int
+    clocks: tuple[Clock, ...]
+    streams: int
+    size_bytes: int
+    #: Times count from 1970.
+    unix: bool
+    begin_ns: int | None
+    end_ns: int | None
+
+
+@dataclass(frozen=True)
+class Info:
+    """What traces hold; as text it is what ``kymo info`` shows.
+
+    >>> info = trace.info()
+    >>> info.events, info.events_is_exact, info.streams
+    (2400, True, 2)
+    >>> info.traces[0].environment["tracer_name"]
+    'lttng-ust'
+    """
+
+    traces: tuple[TraceInfo, ...]
+    streams: int
+    packets: int
+    size_bytes: int
+    #: Events; an estimate from a few packets, unless ``events_is_exact``.
+    events: int
+    events_is_exact: bool
+    #: Earliest and latest time of any packet, in nanoseconds since 1970 or, unless ``unix``, the clock's own origin.
+    begin_ns: int | None
+    end_ns: int | None
+    unix: bool
+    #: Bits of content in equal stretches of the span.
+    density_bits: tuple[int, ...]
+    #: The most frequent classes and their share of all events, from 0 to 1.
+    busiest: tuple[tuple[str, float], ...]
+    report: Report
+    _text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self._text
+
+    @classmethod
+    def _of(cls, text: str, said: str, report: str) -> Info:
+        known: dict[str, Any] = json.loads(said)
+        traces = tuple(
+            TraceInfo(**{**each, "clocks": tuple(Clock(**clock) for clock in each["clocks"])})
+            for each in known["traces"]
+        )
+        same = ("streams", "packets", "size_bytes", "begin_ns", "end_ns", "unix")
+        return cls(
+            traces=traces,
+            events=known["events"]["value"],
+            events_is_exact=known["events"]["exact"],
+            density_bits=tuple(known["density_bits"]),
+            busiest=tuple((each["name"], each["share"]) for each in known["busiest"]),
+            report=Report._of(report),
+            _text=text,
+            **{name: known[name] for name in same},
+        )

@@ -1,0 +1,37 @@
+"""The tests run against the installed wheel, in the repository's folder."""
+
+import os
+import pathlib
+
+import pytest
+
+import kymograph
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEMO = "examples/traces/demo"
+
+# What is tested is what people install.
+assert ROOT / "python" not in pathlib.Path(kymograph.__file__).parents, "the wheel is not installed"
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Paths are those of the examples; the cache is nobody's."""
+    monkeypatch.chdir(ROOT)
+    if "KYMO_TEST_CACHE" not in os.environ:
+        os.environ["KYMO_TEST_CACHE"] = str(tmp_path_factory.mktemp("cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", os.environ["KYMO_TEST_CACHE"])
+
+
+@pytest.fixture
+def trace() -> kymograph.Trace:
+    """The trace that is shipped with the source."""
+    return kymograph.open(DEMO)
+
+
+def corpus(part: str) -> str:
+    """A trace of the corpus; where that is absent, the test says so."""
+    folder = os.environ.get("KYMO_CORPUS")
+    if not folder or not (pathlib.Path(folder) / part).exists():
+        pytest.skip(f"CORPUS ABSENT: {part} (set KYMO_CORPUS)")
+    return str(pathlib.Path(folder) / part)

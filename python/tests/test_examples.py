@@ -1,0 +1,40 @@
+"""Examples in docstrings are true, and types are."""
+
+import doctest
+import importlib
+import pathlib
+import pkgutil
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import kymograph
+from conftest import DEMO
+
+MODULES = [
+    importlib.import_module(each.name)
+    for each in pkgutil.walk_packages(kymograph.__path__, "kymograph.")
+    if not each.name.endswith("_command")
+]
+
+
+@pytest.mark.parametrize("module", [kymograph, *MODULES], ids=lambda module: module.__name__)
+def test_examples(module: ModuleType) -> None:
+    names = {"kymograph": kymograph, "trace": kymograph.open(DEMO)}
+    failed, _ = doctest.testmod(module, extraglobs=names, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+def test_what_people_import_has_examples() -> None:
+    finder = doctest.DocTestFinder()
+    assert sum(len(case.examples) for module in MODULES for case in finder.find(module)) >= 5
+
+
+def test_types() -> None:
+    """The package, as mypy sees them who installed the wheel."""
+    cache = pathlib.Path(sys.prefix) / "mypy-cache"
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), "--package", "kymograph"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=sys.prefix)
+    assert done.returncode == 0, done.stdout + done.stderr

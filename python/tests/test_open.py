@@ -1,0 +1,65 @@
+"""Opening, and what is said at a glance."""
+
+import copy
+import pathlib
+import pickle
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+
+import kymograph
+from conftest import DEMO
+
+
+def test_what_cannot_be_opened_is_said_as_the_command_does() -> None:
+    kymo = str(pathlib.Path(sys.executable).parent / "kymo")
+    for path in ["nowhere", "README.md", "docs"]:
+        with pytest.raises(kymograph.OpenError) as caught:
+            kymograph.open(path)
+        said = subprocess.run([kymo, "info", path], capture_output=True, text=True).stderr
+        assert said.strip().removeprefix("error: ") == str(caught.value)
+
+
+def test_of_several_what_can_be_read_is_read(tmp_path: pathlib.Path) -> None:
+    trace = kymograph.open([DEMO, pathlib.Path("nowhere")])
+    info = trace.info()
+    assert info.events == 2400
+    assert [problem.place for problem in info.report.unreadable] == ["nowhere"]
+    assert not info.report.complete
+
+
+def test_no_paths() -> None:
+    with pytest.raises(ValueError, match="no path"):
+        kymograph.open([])
+
+
+def test_clocks_can_be_shifted(trace: kymograph.Trace) -> None:
+    begin = trace.info().begin_ns
+    assert begin is not None
+    assert kymograph.open(DEMO, clock_shift=5).info().begin_ns == begin + 5
+    assert kymograph.open(DEMO, clock_shift=timedelta(seconds=-1)).info().begin_ns == begin - 1_000_000_000
+
+
+def test_copies_open_the_same(trace: kymograph.Trace) -> None:
+    for other in [pickle.loads(pickle.dumps(trace)), copy.copy(trace), copy.deepcopy(trace)]:
+        assert other.paths == trace.paths
+        assert other.info() == trace.info()
+
+
+def test_it_needs_nothing_but_python() -> None:
+    """An interpreter without any other package imports it and answers."""
+    home = str(pathlib.Path(kymograph.__file__).parents[1])
+    program = f"""
+import importlib.util, sys
+spec = importlib.util.spec_from_file_location("kymograph", {home!r} + "/kymograph/__init__.py",
+                                              submodule_search_locations=[{home!r} + "/kymograph"])
+sys.modules["kymograph"] = module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+print(module.open({DEMO!r}).info().events)
+foreign = {{"numpy", "pyarrow", "pandas", "polars", "duckdb"}} & set(sys.modules)
+assert not foreign, foreign
+"""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.stdout, done.stderr) == ("2400\n", "")
