@@ -96,7 +96,7 @@ impl Session {
         let mut known: Vec<String> = Vec::new();
         for (rank, filter) in self.filters(selection).into_iter().enumerate() {
             let Some(filter) = filter else { continue };
-            self.packets_skipped(rank, &filter, &mut explanation.packets);
+            self.packets_skipped(rank, Some(&filter), (None, None), &mut explanation.packets);
             if seen.iter().any(|seen| Arc::ptr_eq(seen, &filter)) {
                 continue;
             }
@@ -118,9 +118,17 @@ impl Session {
         explanation
     }
 
-    fn packets_skipped(&self, rank: usize, filter: &StreamFilter, skipped: &mut SkippedPackets) {
+    /// Adds what is left out of a data stream.
+    pub(crate) fn packets_skipped(
+        &self,
+        rank: usize,
+        filter: Option<&StreamFilter>,
+        (begin, end): (Option<i64>, Option<i64>),
+        skipped: &mut SkippedPackets,
+    ) {
         let (trace, stream) = self.streams()[rank];
-        let wanted = if filter.is_never() { 0..0 } else { stream.packets_for(None, None, Some(filter)) };
+        let is_never = filter.is_some_and(StreamFilter::is_never);
+        let wanted = if is_never { 0..0 } else { stream.packets_for(begin, end, filter) };
         let mut heads = HeadReader::default();
         for (number, row) in stream.packets.iter().enumerate() {
             let bytes = row.total_bits / 8;
@@ -129,6 +137,7 @@ impl Session {
                 (skipped.unread, skipped.unread_bytes) = (skipped.unread + 1, skipped.unread_bytes + bytes);
                 continue;
             }
+            let Some(filter) = filter else { continue };
             let clock = row.begin_cycles.unwrap_or(0);
             let file = trace.folder.stream(row.file as usize);
             let Ok(head) = heads.read(&trace.decoder, &file, row.offset_bytes, clock) else { continue };

@@ -8,12 +8,17 @@ mod cache;
 mod check;
 mod count;
 mod cut;
+mod desk;
 mod engine;
+#[cfg(feature = "export")]
+mod events;
 mod explain;
 #[cfg(feature = "export")]
 mod export;
 mod index;
 mod info;
+#[cfg(test)]
+mod made_traces;
 mod metadata;
 mod open;
 mod print;
@@ -34,6 +39,8 @@ pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
+#[cfg(feature = "export")]
+pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion};
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
@@ -46,6 +53,8 @@ pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table,
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem, Verdict, unit};
+#[cfg(feature = "export")]
+pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};

@@ -178,6 +178,13 @@ impl Session {
         self.traces.iter().flat_map(of_trace).collect()
     }
 
+    /// The data streams of a trace with their ranks among all.
+    #[cfg(feature = "export")]
+    pub(crate) fn streams_of(&self, trace: usize) -> impl Iterator<Item = (usize, &DataStream)> {
+        let before: usize = self.traces[..trace].iter().map(|trace| trace.streams.len()).sum();
+        self.traces[trace].streams.iter().enumerate().map(move |(number, stream)| (before + number, stream))
+    }
+
     /// A cursor over each data stream.
     pub(crate) fn cursors(&self, marks: bool, filters: &[Option<Arc<StreamFilter>>]) -> Vec<Cursor> {
         self.cursors_between(marks, None, None, filters)

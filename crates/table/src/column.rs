@@ -248,6 +248,10 @@ fn integer(width: usize, signed: bool) -> DataType {
 }
 
 impl Column {
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Its name and type.
     pub(crate) fn field(&self) -> Field {
         let kind = match &self.data {

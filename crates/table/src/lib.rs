@@ -16,13 +16,22 @@
 //! | optional | its content, or null |
 //! | variant | a structure: `tag`, and a member for each option, of which one is not null |
 //!
+//! Classes of one name may be one table: columns of like names get the type that holds all.
+//!
 //! It must never know files of traces, threads, or who asked.
 
 mod column;
+mod fields;
 mod file;
+mod gather;
+mod moments;
 mod table;
 
+pub use arrow;
 pub use arrow::record_batch::RecordBatch;
 pub use column::Source;
+pub use fields::{Fields, Names, scope_name};
 pub use file::{FileError, FileFormat, TableFile, together};
+pub use gather::{common_type, gather};
+pub use moments::Moments;
 pub use table::{Part, Table};

@@ -1,0 +1,192 @@
+//! Reads slices of time, or everything, into batches.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use kymo_scan::{Batch, Cursor, Item, Merger, Round, Slice, StreamFault, Unsliceable};
+use kymo_table::RecordBatch;
+use kymo_table::arrow::error::ArrowError;
+
+use super::Plan;
+use super::batches::Batches;
+use crate::desk::{self, SliceReader};
+use crate::engine::used_up;
+use crate::report::Report;
+
+/// What there is of a slice.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Batch(RecordBatch),
+    Failed(ArrowError),
+    /// All was given.
+    End(Ended),
+}
+
+/// What is known behind the last row.
+#[derive(Debug, Default)]
+pub(super) struct Ended {
+    pub(super) report: Report,
+    pub(super) replaced_texts: u64,
+}
+
+impl desk::Piece for Piece {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Batch(batch) => batch.get_array_memory_size(),
+            Self::Failed(_) | Self::End(_) => 0,
+        }
+    }
+
+    fn is_last(&self) -> bool {
+        matches!(self, Self::End(_))
+    }
+}
+
+/// What a thread reads slices with.
+#[derive(Debug)]
+pub(super) struct Reader {
+    cursors: Vec<Cursor>,
+    merger: Merger<Batch>,
+    batches: Batches,
+    report: Report,
+    /// Texts replaced in slices before.
+    replaced_before: u64,
+}
+
+impl Reader {
+    pub(super) fn new(plan: &Arc<Plan>) -> Self {
+        // Each slice says which packets to read.
+        let cursors = plan.session.cursors_between(true, None, None, &plan.filters);
+        let merger = Merger::new(cursors.len());
+        let batches = Batches::new(Arc::clone(plan));
+        Self { cursors, merger, batches, report: Report::default(), replaced_before: 0 }
+    }
+
+    /// Goes to a slice.
+    pub(super) fn enter(&mut self, slice: &Slice) {
+        self.merger.restart();
+        self.cursors.iter_mut().for_each(|cursor| cursor.enter(slice));
+    }
+
+    /// The next batch of the slice; `None` at its end.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        while !self.batches.is_full() {
+            let round = match desk::round(&mut self.cursors, &mut self.merger) {
+                ControlFlow::Continue(Some(round)) => round,
+                ControlFlow::Continue(None) => break,
+                ControlFlow::Break(()) => return Err(Failure::Unsliceable),
+            };
+            self.report.count_losses(&round);
+            self.batches.add(&round, &mut 0);
+            self.recycle(round);
+        }
+        take(&mut self.batches)
+    }
+
+    fn recycle(&mut self, mut round: Round<Batch>) {
+        for (stream, batch) in used_up(&mut round) {
+            self.cursors[stream].recycle(batch);
+        }
+        self.merger.recycle(round);
+    }
+
+    /// What is known since it was asked last.
+    pub(super) fn ended(&mut self) -> Ended {
+        let replaced = self.batches.replaced_texts();
+        let replaced_texts = replaced - std::mem::replace(&mut self.replaced_before, replaced);
+        Ended { report: std::mem::take(&mut self.report), replaced_texts }
+    }
+}
+
+/// Why there is no batch.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// See [`Unsliceable`].
+    Unsliceable,
+    Arrow(ArrowError),
+}
+
+impl From<Unsliceable> for Failure {
+    fn from(Unsliceable: Unsliceable) -> Self {
+        Self::Unsliceable
+    }
+}
+
+fn take(batches: &mut Batches) -> Result<Option<RecordBatch>, Failure> {
+    if batches.is_empty() {
+        return Ok(None);
+    }
+    batches.take().map(Some).map_err(Failure::Arrow)
+}
+
+impl SliceReader<Piece> for Reader {
+    fn read(&mut self, slice: &Slice, give: &mut dyn FnMut(Piece) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.enter(slice);
+        loop {
+            match self.next() {
+                Ok(Some(batch)) => give(Piece::Batch(batch))?,
+                Ok(None) => return give(Piece::End(self.ended())),
+                Err(Failure::Unsliceable) => return ControlFlow::Break(()),
+                Err(Failure::Arrow(error)) => {
+                    give(Piece::Failed(error))?;
+                    return give(Piece::End(self.ended()));
+                }
+            }
+        }
+    }
+
+    fn cursors(&self) -> &[Cursor] {
+        &self.cursors
+    }
+}
+
+/// Reads everything by itself.
+#[derive(Debug)]
+pub(super) struct Alone {
+    reader: Reader,
+    faults: VecDeque<StreamFault>,
+    /// Rows that were given before.
+    skip: u64,
+}
+
+impl Alone {
+    /// Reads what follows the first `skip` rows.
+    pub(super) fn new(plan: &Arc<Plan>, skip: u64) -> Self {
+        let mut reader = Reader::new(plan);
+        reader.cursors = plan.session.cursors_between(true, plan.begin_ns, plan.end_ns, &plan.filters);
+        Self { reader, faults: VecDeque::new(), skip }
+    }
+
+    /// The next batch; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        let reader = &mut self.reader;
+        while !reader.batches.is_full() {
+            for (stream, cursor) in reader.cursors.iter_mut().enumerate() {
+                while reader.merger.is_hungry(stream) {
+                    match cursor.next_item() {
+                        Some(Item::Batch(batch)) => reader.merger.push(stream, Arc::new(batch)),
+                        Some(Item::Fault(fault)) => self.faults.push_back(fault),
+                        None => reader.merger.finish(stream),
+                    }
+                }
+            }
+            let Some(round) = reader.merger.round() else { break };
+            reader.report.count_losses(&round);
+            reader.batches.add(&round, &mut self.skip);
+            reader.recycle(round);
+        }
+        take(&mut reader.batches)
+    }
+
+    /// What is known so far.
+    pub(super) fn ended(&mut self, plan: &Plan) -> Ended {
+        let mut ended = self.reader.ended();
+        let mut faults: Vec<StreamFault> = self.faults.drain(..).collect();
+        faults.sort_by_key(|fault| (fault.stream, fault.packet));
+        ended.report.unreadable.extend(faults.iter().map(|fault| plan.session.problem(fault)));
+        let notes = self.reader.cursors.iter().flat_map(|cursor| plan.session.assumptions(cursor));
+        ended.report.assumptions.extend(notes);
+        ended
+    }
+}

@@ -1,0 +1,375 @@
+//! Batches for whoever asks: in the order of time, read ahead by other threads; or in parts, each read by who asks.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use kymo_scan::{Slice, Slices, Unsliceable};
+use kymo_table::RecordBatch;
+
+use super::reading::{Alone, Ended, Failure, Piece, Reader};
+use super::{Chunk, EventsFailure, Plan};
+use crate::desk::{Desk, SliceReader};
+use crate::open::Doubts;
+use crate::report::Report;
+
+/// Bytes of batches that may wait for their turn.
+const WAITING_BYTES: usize = 64 << 20;
+
+/// All rows of a table in the order of time. Dropping it stops the threads that read.
+pub struct EventStream {
+    plan: Arc<Plan>,
+    source: Source,
+    /// Rows that were given.
+    rows: u64,
+    report: Report,
+    replaced_texts: u64,
+}
+
+enum Source {
+    /// Nothing was asked for yet.
+    New,
+    Threads(Threads),
+    Alone(Box<Alone>),
+    Over,
+}
+
+/// Threads that read slices, and what they found.
+struct Threads {
+    desk: Arc<Desk<Piece>>,
+    handles: Vec<JoinHandle<()>>,
+    pieces: VecDeque<Piece>,
+}
+
+impl Threads {
+    fn start(plan: &Arc<Plan>) -> Result<Self, Unsliceable> {
+        let count = plan.session.threads;
+        let desk = Arc::new(Desk::new(plan.slices(count)?, count, WAITING_BYTES));
+        let mut threads = Self { desk, handles: Vec::new(), pieces: VecDeque::new() };
+        for number in 0..count {
+            let (desk, plan) = (Arc::clone(&threads.desk), Arc::clone(plan));
+            let thread = std::thread::Builder::new().name(format!("kymo-events-{number}"));
+            match thread.spawn(move || desk.serve(&mut Reader::new(&plan))) {
+                Ok(handle) => threads.handles.push(handle),
+                // Those that there are do all of it.
+                Err(_) if !threads.handles.is_empty() => break,
+                Err(_) => return Err(Unsliceable),
+            }
+        }
+        Ok(threads)
+    }
+
+    /// Lets the threads go; whether one of them panicked.
+    fn join(&mut self) -> bool {
+        self.desk.stop();
+        let ends = self.handles.drain(..).map(|handle| handle.join().is_err());
+        ends.fold(false, |any, panicked| any | panicked)
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+impl EventStream {
+    pub(super) fn new(plan: Arc<Plan>) -> Self {
+        let report = plan.session.opening_report().clone();
+        Self { plan, source: Source::New, rows: 0, report, replaced_texts: 0 }
+    }
+
+    /// What stands between the rows so far and the whole truth; complete when there are no more.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Texts so far that were not valid: they have U+FFFD where they are not.
+    #[must_use]
+    pub fn replaced_texts(&self) -> u64 {
+        self.replaced_texts
+    }
+
+    fn start(&self) -> Source {
+        match Threads::start(&self.plan) {
+            Ok(threads) => Source::Threads(threads),
+            Err(Unsliceable) => Source::Alone(Box::new(Alone::new(&self.plan, 0))),
+        }
+    }
+
+    /// Reads everything anew, to give what follows the rows that were given.
+    fn begin_again(&mut self) {
+        self.plan.is_unsliceable.store(true, Ordering::Relaxed);
+        self.report = self.plan.session.opening_report().clone();
+        self.replaced_texts = 0;
+        self.source = Source::Alone(Box::new(Alone::new(&self.plan, self.rows)));
+    }
+
+    fn add(&mut self, ended: &Ended) {
+        self.report.add_losses(&ended.report);
+        self.report.add_problems(&ended.report);
+        self.replaced_texts += ended.replaced_texts;
+    }
+
+    fn add_doubts(&mut self, doubts: BTreeMap<usize, Doubts>) {
+        let session = Arc::clone(&self.plan.session);
+        let notes = doubts.into_iter().flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
+        self.report.assumptions.extend(notes);
+    }
+
+    /// The next piece from the threads, or what became of them.
+    fn next_of_threads(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
+        let Source::Threads(threads) = &mut self.source else { return None };
+        let Some(piece) = threads.pieces.pop_front() else {
+            match threads.desk.wait() {
+                Some(pieces) => threads.pieces = pieces,
+                None => return self.end_threads(),
+            }
+            return None;
+        };
+        match piece {
+            Piece::Batch(batch) => return Some(Ok(batch)),
+            Piece::Failed(error) => {
+                self.source = Source::Over;
+                return Some(Err(error.into()));
+            }
+            Piece::End(ended) => self.add(&ended),
+        }
+        None
+    }
+
+    /// All threads have ended.
+    fn end_threads(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
+        let Source::Threads(mut threads) = std::mem::replace(&mut self.source, Source::Over) else { return None };
+        let has_panicked = threads.join();
+        let ending = threads.desk.end();
+        if has_panicked {
+            return Some(Err(EventsFailure::Gone));
+        }
+        if ending.is_unsliceable {
+            self.begin_again();
+        } else {
+            self.add_doubts(ending.doubts);
+        }
+        None
+    }
+}
+
+impl Iterator for EventStream {
+    type Item = Result<RecordBatch, EventsFailure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let next = match &mut self.source {
+                Source::Over => return None,
+                Source::New => {
+                    self.source = self.start();
+                    None
+                }
+                Source::Threads(_) => self.next_of_threads(),
+                Source::Alone(alone) => match alone.next() {
+                    Ok(Some(batch)) => Some(Ok(batch)),
+                    Ok(None) => {
+                        let ended = alone.ended(&self.plan);
+                        self.source = Source::Over;
+                        self.add(&ended);
+                        None
+                    }
+                    Err(failure) => {
+                        self.source = Source::Over;
+                        Some(Err(failure.into()))
+                    }
+                },
+            };
+            if let Some(Ok(batch)) = &next {
+                self.rows += batch.num_rows() as u64;
+            }
+            if next.is_some() {
+                return next;
+            }
+        }
+    }
+}
+
+impl From<Failure> for EventsFailure {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unsliceable => Self::Unsliceable,
+            Failure::Arrow(error) => Self::Arrow(error),
+        }
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let source = match &self.source {
+            Source::New => "not begun",
+            Source::Threads(_) => "threads",
+            Source::Alone(_) => "alone",
+            Source::Over => "over",
+        };
+        f.debug_struct("EventStream").field("source", &source).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}
+
+/// Part of the rows of a table, in the order of time, read by the thread that asks.
+#[derive(Debug)]
+pub struct EventPartition {
+    plan: Arc<Plan>,
+    slices: Arc<Mutex<Waiting>>,
+    state: State,
+    report: Report,
+    replaced_texts: u64,
+}
+
+/// Slices that nobody has read yet.
+#[derive(Debug)]
+enum Waiting {
+    Many(Slices),
+    One(Option<Slice>),
+    /// Everything, as there are no slices.
+    Whole,
+    None,
+}
+
+impl Waiting {
+    fn next(&mut self) -> Result<Option<Slice>, Unsliceable> {
+        match self {
+            Self::Many(slices) => slices.next_slice(),
+            Self::One(slice) => Ok(slice.take()),
+            Self::Whole | Self::None => Ok(None),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing was asked for yet.
+    New,
+    /// Between two slices.
+    Between(Box<Reader>),
+    In(Box<Reader>),
+    Alone(Box<Alone>),
+    Over,
+}
+
+impl EventPartition {
+    pub(super) fn all(plan: &Arc<Plan>, count: usize) -> Vec<Self> {
+        let (slices, count) = match plan.slices(count) {
+            Ok(slices) => (Waiting::Many(slices), count),
+            Err(Unsliceable) => (Waiting::Whole, 1),
+        };
+        let slices = Arc::new(Mutex::new(slices));
+        (0..count).map(|_| Self::new(plan, Arc::clone(&slices))).collect()
+    }
+
+    pub(super) fn of_chunk(plan: &Arc<Plan>, chunk: &Chunk) -> Self {
+        let slices = match &chunk.slice {
+            Some(slice) => Waiting::One(Some(slice.clone())),
+            None => Waiting::Whole,
+        };
+        Self::new(plan, Arc::new(Mutex::new(slices)))
+    }
+
+    fn new(plan: &Arc<Plan>, slices: Arc<Mutex<Waiting>>) -> Self {
+        let plan = Arc::clone(plan);
+        Self { plan, slices, state: State::New, report: Report::default(), replaced_texts: 0 }
+    }
+
+    /// What stands between the rows so far and the whole truth, but for what opening found.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Texts so far that were not valid: they have U+FFFD where they are not.
+    #[must_use]
+    pub fn replaced_texts(&self) -> u64 {
+        self.replaced_texts
+    }
+
+    fn add(&mut self, ended: &Ended) {
+        self.report.add_losses(&ended.report);
+        self.report.add_problems(&ended.report);
+        self.replaced_texts += ended.replaced_texts;
+    }
+
+    /// The next slice that nobody has read.
+    fn next_slice(&self) -> Result<Option<Slice>, EventsFailure> {
+        let mut slices = self.slices.lock().map_err(|_| EventsFailure::Gone)?;
+        slices.next().map_err(|Unsliceable| EventsFailure::Unsliceable)
+    }
+
+    fn start(&self) -> State {
+        let Ok(mut slices) = self.slices.lock() else { return State::Over };
+        match &mut *slices {
+            Waiting::Whole => {
+                *slices = Waiting::None;
+                State::Alone(Box::new(Alone::new(&self.plan, 0)))
+            }
+            Waiting::None => State::Over,
+            Waiting::Many(_) | Waiting::One(_) => State::Between(Box::new(Reader::new(&self.plan))),
+        }
+    }
+
+    /// A step towards the next batch.
+    fn step(&mut self) -> Result<Option<RecordBatch>, EventsFailure> {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::New => self.state = self.start(),
+            State::Between(mut reader) => match self.next_slice()? {
+                Some(slice) => {
+                    reader.enter(&slice);
+                    self.state = State::In(reader);
+                }
+                None => self.end(&reader),
+            },
+            State::In(mut reader) => match reader.next()? {
+                Some(batch) => {
+                    self.state = State::In(reader);
+                    return Ok(Some(batch));
+                }
+                None => {
+                    self.add(&reader.ended());
+                    self.state = State::Between(reader);
+                }
+            },
+            State::Alone(mut alone) => match alone.next()? {
+                Some(batch) => {
+                    self.state = State::Alone(alone);
+                    return Ok(Some(batch));
+                }
+                None => self.add(&alone.ended(&self.plan)),
+            },
+            State::Over => {}
+        }
+        Ok(None)
+    }
+
+    fn end(&mut self, reader: &Reader) {
+        let notes = reader.cursors().iter().flat_map(|cursor| self.plan.session.assumptions(cursor));
+        self.report.assumptions.extend(notes);
+    }
+}
+
+impl Iterator for EventPartition {
+    type Item = Result<RecordBatch, EventsFailure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.step() {
+                Ok(Some(batch)) => return Some(Ok(batch)),
+                Err(failure) => {
+                    if matches!(failure, EventsFailure::Unsliceable) {
+                        self.plan.is_unsliceable.store(true, Ordering::Relaxed);
+                    }
+                    return Some(Err(failure));
+                }
+                Ok(None) if matches!(self.state, State::Over) => return None,
+                Ok(None) => {}
+            }
+        }
+    }
+}
