@@ -19,6 +19,7 @@ mod index;
 mod info;
 #[cfg(test)]
 mod made_traces;
+pub mod messages;
 mod metadata;
 mod open;
 mod print;

@@ -1,9 +1,9 @@
 //! Events as text, in the order of time.
 
-mod details;
+pub(crate) mod details;
 mod sliced;
-mod span;
-mod trim;
+pub(crate) mod span;
+pub(crate) mod trim;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -116,7 +116,7 @@ impl Session {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
             write_names(out, &names)?;
         }
-        let spans = self.spans(options)?;
+        let spans = self.spans((options.begin_ns, options.end_ns), options.stream_intersection)?;
         let streams: Vec<StreamFacts> = self.stream_facts(options, &spans, columns.is_some());
         let work = PrintWork { streams: &streams, options, filters: &filters, spare: Mutex::default() };
         let report = self.opening_report().clone();

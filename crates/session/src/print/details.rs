@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use kymo_decode::ClockConverter;
 use kymo_decode::text::details::{ClockFacts, StreamTraits, grouped, grouped_unsigned, trace_class};
 use kymo_decode::text::{Paint, Tone};
 use kymo_format::model::EnvironmentValue;
@@ -106,7 +107,7 @@ fn tag(paint: Paint, trace: usize, class: u64, stream: u64) -> String {
 }
 
 /// Streams without an id are counted.
-fn stream_ids(trace: &Trace) -> Vec<u64> {
+pub(crate) fn stream_ids(trace: &Trace) -> Vec<u64> {
     let mut next = 0;
     let id = |stream: &DataStream| {
         stream.id.unwrap_or_else(|| {
@@ -180,10 +181,11 @@ impl Blocks {
     }
 
     /// The blocks of a round, up to so many events.
-    pub(crate) fn of_round(&mut self, round: &Round<Batch>, streams: &[StreamFacts], left: &mut u64) -> Vec<Block> {
+    pub(super) fn of_round(&mut self, round: &Round<Batch>, streams: &[StreamFacts], left: &mut u64) -> Vec<Block> {
         let mut messages = Vec::with_capacity(round.order.len());
         for &place in &round.order {
-            let message = message(round, place, streams);
+            let clock = streams[round.parts[place.part as usize].stream].clock;
+            let message = message(round, place, clock);
             if let Some(details) = &streams[message.stream].details {
                 self.trimmers[details.trace].push(message, &mut messages);
             }
@@ -203,11 +205,10 @@ impl Blocks {
     }
 }
 
-/// A row of a round as a message.
-fn message(round: &Round<Batch>, place: Place, streams: &[StreamFacts]) -> Message<Body> {
+/// A row of a round as a message of a stream with that clock.
+pub(crate) fn message(round: &Round<Batch>, place: Place, clock: Option<ClockConverter>) -> Message<Body> {
     let part = &round.parts[place.part as usize];
-    let facts = &streams[part.stream];
-    let nanos_of = |cycles: Option<u64>| facts.clock.zip(cycles).map(|(clock, cycles)| clock.nanos_saturating(cycles));
+    let nanos_of = |cycles: Option<u64>| clock.zip(cycles).map(|(clock, cycles)| clock.nanos_saturating(cycles));
     let message = |step, cycles: Option<u64>, body| Message {
         stream: part.stream,
         step,
@@ -225,7 +226,9 @@ fn message(round: &Round<Batch>, place: Place, streams: &[StreamFacts]) -> Messa
         Content::Mark(Mark::PacketBegin { packet, cycles }) => {
             message(Step::PacketBegin, *cycles, Body::Packet(Arc::clone(packet)))
         }
-        Content::Mark(Mark::PacketEnd { cycles, .. }) => message(Step::PacketEnd, *cycles, Body::Nothing),
+        Content::Mark(Mark::PacketEnd { packet, cycles }) => {
+            message(Step::PacketEnd, *cycles, Body::Packet(Arc::clone(packet)))
+        }
         Content::Mark(Mark::DiscardedEvents(loss)) => {
             let body = Body::Lost { events: true, loss: *loss };
             Message { until: nanos_of(loss.end_cycles), ..message(Step::Loss, loss.begin_cycles, body) }
@@ -239,7 +242,7 @@ fn message(round: &Round<Batch>, place: Place, streams: &[StreamFacts]) -> Messa
 
 impl Block {
     /// Writes everything but an event's fields.
-    pub(crate) fn write(&self, stream: &StreamFacts, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, stream: &StreamFacts, out: &mut Vec<u8>) {
         let Some(details) = &stream.details else { return };
         if !self.first {
             out.push(b'\n');

@@ -5,7 +5,6 @@ use std::io;
 use kymo_decode::tree::stream::read_packet_at;
 use kymo_scan::{DataStream, PacketRow, Trace};
 
-use super::PrintOptions;
 use crate::open::{Session, trace_name};
 
 /// Not before, not after; in nanoseconds since the clock's origin.
@@ -17,9 +16,8 @@ impl Session {
     /// # Errors
     ///
     /// The streams of a trace are never active together, or their packets do not say when they are.
-    pub(crate) fn spans(&self, options: &PrintOptions) -> io::Result<Vec<Span>> {
-        let wanted = (options.begin_ns, options.end_ns);
-        if !options.stream_intersection {
+    pub(crate) fn spans(&self, wanted: Span, stream_intersection: bool) -> io::Result<Vec<Span>> {
+        if !stream_intersection {
             return Ok(vec![wanted; self.traces.len()]);
         }
         self.traces.iter().map(|trace| intersection(trace).map(|span| overlap(wanted, span))).collect()

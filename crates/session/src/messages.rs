@@ -1,0 +1,201 @@
+//! Events, and what happens beside them, one by one in the order of time, for whoever pulls them.
+//!
+//! ```text
+//! a thread: engine ──round──> MessageBatch ──channel, few at a time──> Messages ──> whoever asks
+//! ```
+//!
+//! A batch is handed over as it was read: where the events are, their times and classes. The values of a field are decoded for
+//! all events of a batch when somebody asks for the first one; what was asked for once is decoded by the reading threads from
+//! then on. Reading is ahead by a few batches; it ends when nobody holds the [`Messages`] any more.
+//!
+//! Values and classes are shown as what they are in the format ([`model`], [`Shape`]); how they look to anybody is a face's
+//! duty.
+
+mod batch;
+mod columns;
+mod feed;
+mod value;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+pub use kymo_decode::ClockConverter;
+pub use kymo_decode::columns::{ScopeField, Shape};
+pub use kymo_decode::text::details::StreamTraits;
+pub use kymo_format::model;
+pub use kymo_scan::Packet;
+
+pub use batch::{EventAt, MarkKind, MarkMessage, MessageBatch, Row};
+pub use columns::{ClassFields, PacketFields, PacketValues};
+pub use feed::{MessageStream, MessageTrace, MessagesFacts};
+pub use value::{FieldRef, Value};
+
+use self::feed::Fed;
+use crate::open::Session;
+use crate::report::Report;
+use crate::select::Selection;
+
+/// Which messages are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct MessagesQuestion {
+    /// Only these events.
+    pub selection: Selection,
+    /// Not before, in nanoseconds since the clock's origin.
+    pub begin_ns: Option<i64>,
+    /// Not after.
+    pub end_ns: Option<i64>,
+    /// Of each trace only the time in which all its data streams are active.
+    pub stream_intersection: bool,
+    /// Not only events, but also where streams and packets begin and end, and what was lost. At the first time what is
+    /// open begins, at the second one it ends.
+    pub marks: bool,
+}
+
+/// Why there are no further messages.
+#[derive(Debug, thiserror::Error)]
+pub enum MessagesFailure {
+    /// No time is known in which all data streams are active.
+    #[error("{0}")]
+    NoIntersection(std::io::Error),
+    /// No thread can be started.
+    #[error("no thread can be started: {0}")]
+    NoThread(std::io::Error),
+    /// Whoever reads stayed behind when the process was forked.
+    #[error("the iteration began in another process, which goes on with it; begin another one here")]
+    Forked,
+    /// A thread panicked.
+    #[error("the reading thread stopped: this is a bug")]
+    Stopped,
+}
+
+/// The messages of a session, in batches. To be moved to any thread; dropping it ends the reading.
+#[derive(Debug)]
+pub struct Messages {
+    facts: Arc<MessagesFacts>,
+    /// `None` when all is over, or was begun in another process.
+    receiver: Option<Receiver<Fed>>,
+    report: Report,
+    process: u32,
+}
+
+/// What [`Messages::next_within`] found.
+#[derive(Debug)]
+pub enum Pulled {
+    /// The next batch, which is not empty.
+    Batch(Arc<MessageBatch>),
+    /// Nothing yet.
+    Nothing,
+    /// There are no more.
+    End,
+}
+
+impl Session {
+    /// Begins to read messages.
+    ///
+    /// # Errors
+    ///
+    /// Nothing can be read.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use kymo_session::messages::{MessagesQuestion, Row, Value};
+    /// use kymo_session::{OpenOptions, Session};
+    ///
+    /// let session = Arc::new(Session::open(&["trace".into()], &OpenOptions::default())?);
+    /// for batch in session.messages(&MessagesQuestion::default())? {
+    ///     let batch = batch?;
+    ///     for &row in batch.rows() {
+    ///         let Row::Event(at) = row else { continue };
+    ///         let class = batch.class_fields(at);
+    ///         if let Some(field) = class.position("next_tid").and_then(|field| batch.field(at, field))
+    ///             && let Value::Signed(tid) = field.value()
+    ///         {
+    ///             println!("{:?} {tid}", batch.nanos(at));
+    ///         }
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn messages(self: &Arc<Self>, question: &MessagesQuestion) -> Result<Messages, MessagesFailure> {
+        let (facts, receiver) = feed::start(self, question)?;
+        let report = self.opening_report().clone();
+        Ok(Messages { facts, receiver: Some(receiver), report, process: std::process::id() })
+    }
+}
+
+impl Messages {
+    /// The traces and streams that messages are of.
+    #[must_use]
+    pub fn facts(&self) -> &Arc<MessagesFacts> {
+        &self.facts
+    }
+
+    /// What could not be read and what had to be assumed; complete when there are no more messages.
+    #[must_use]
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The next batch, if it comes before so much time is over.
+    ///
+    /// # Errors
+    ///
+    /// There will be no more, though this is not the end.
+    pub fn next_within(&mut self, time: Duration) -> Result<Pulled, MessagesFailure> {
+        self.check_process()?;
+        let Some(receiver) = &self.receiver else { return Ok(Pulled::End) };
+        let until = Instant::now() + time;
+        loop {
+            match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Fed::Batch(batch)) => return Ok(Pulled::Batch(batch)),
+                Ok(Fed::End(report)) => {
+                    self.report = *report;
+                    self.receiver = None;
+                    return Ok(Pulled::End);
+                }
+                Err(RecvTimeoutError::Timeout) => return Ok(Pulled::Nothing),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.receiver = None;
+                    return Err(MessagesFailure::Stopped);
+                }
+            }
+        }
+    }
+
+    /// Threads do not follow into a forked process: what is waited for there never comes.
+    fn check_process(&mut self) -> Result<(), MessagesFailure> {
+        if self.process == std::process::id() {
+            return Ok(());
+        }
+        // Its lock may be held by a thread that is not here.
+        std::mem::forget(self.receiver.take());
+        Err(MessagesFailure::Forked)
+    }
+}
+
+impl Drop for Messages {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            std::mem::forget(self.receiver.take());
+        }
+    }
+}
+
+/// How long an iterator waits before it looks again; it has nothing else to do.
+const LONG: Duration = Duration::from_secs(60);
+
+impl Iterator for Messages {
+    type Item = Result<Arc<MessageBatch>, MessagesFailure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.next_within(LONG) {
+                Ok(Pulled::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Pulled::Nothing) => {}
+                Ok(Pulled::End) => return None,
+                Err(failure) => return Some(Err(failure)),
+            }
+        }
+    }
+}

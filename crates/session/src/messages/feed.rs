@@ -1,0 +1,337 @@
+//! Reads rounds on threads of its own and hands them over as batches.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use kymo_decode::ClockConverter;
+use kymo_decode::filter::StreamFilter;
+use kymo_format::TraceClass;
+use kymo_scan::{Batch, Content, Cursor, Events, Packet, Round, StreamFault};
+
+use super::batch::{EventAt, MarkKind, MarkMessage, MessageBatch, PartOfBatch, Row, Sorter};
+use super::columns::{PacketFields, Place, StreamColumns};
+use super::{MessagesFailure, MessagesQuestion};
+use crate::engine::{self, Sink, Work};
+use crate::open::{Session, is_unix_clock, trace_name};
+use crate::print::details::{Body, message, stream_ids};
+use crate::print::span::{Span, around};
+use crate::print::trim::{Message, Step, Trimmer};
+use crate::report::Report;
+
+/// Batches that wait to be asked for.
+const BATCHES_AHEAD: usize = 2;
+
+/// What the reading thread hands over.
+#[derive(Debug)]
+pub(super) enum Fed {
+    Batch(Arc<MessageBatch>),
+    End(Box<Report>),
+}
+
+/// The traces and streams that messages are of.
+#[derive(Debug)]
+pub struct MessagesFacts {
+    /// The traces.
+    pub traces: Vec<MessageTrace>,
+    /// All data streams, by rank.
+    pub streams: Vec<MessageStream>,
+}
+
+/// A trace.
+#[derive(Debug)]
+pub struct MessageTrace {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Its name for people.
+    pub name: String,
+    /// What it says of itself.
+    pub class: Arc<TraceClass>,
+    /// For each clock class, whether its times count from the Unix epoch.
+    pub unix_clocks: Vec<bool>,
+    /// How far all clocks are shifted, in nanoseconds.
+    pub clock_shift_ns: i64,
+}
+
+/// A data stream.
+#[derive(Debug)]
+pub struct MessageStream {
+    /// Index of its trace.
+    pub trace: usize,
+    /// Index of its class.
+    pub class: usize,
+    /// Its id; streams without one are counted.
+    pub id: u64,
+    /// Whether packets name its id.
+    pub has_id: bool,
+    /// Its first file.
+    pub path: PathBuf,
+    /// Converts its clock; `None` if it has none.
+    pub clock: Option<ClockConverter>,
+    /// The fields of its packets' contexts.
+    pub packet_fields: Arc<PacketFields>,
+    pub(super) columns: Arc<StreamColumns>,
+}
+
+impl MessageStream {
+    pub(super) fn columns_at<'a>(&'a self, events: &'a Events) -> Place<'a> {
+        Place { columns: &self.columns, window: events.window(), events }
+    }
+}
+
+impl MessagesFacts {
+    fn new(session: &Session) -> Self {
+        let (mut traces, mut streams) = (Vec::new(), Vec::new());
+        for (number, trace) in session.traces.iter().enumerate() {
+            let classes = 0..trace.class.stream_classes.len();
+            let readers: Vec<(Arc<StreamColumns>, Arc<PacketFields>)> = classes
+                .map(|class| {
+                    let columns = Arc::new(StreamColumns::new(&trace.decoder, class));
+                    (columns, Arc::new(PacketFields::new(&trace.decoder, class)))
+                })
+                .collect();
+            for (stream, id) in trace.streams.iter().zip(stream_ids(trace)) {
+                let (columns, packet_fields) = readers[stream.class].clone();
+                let file = stream.files.first().map(|&file| trace.folder.stream(file as usize).path().to_owned());
+                streams.push(MessageStream {
+                    trace: number,
+                    class: stream.class,
+                    id,
+                    has_id: stream.id.is_some(),
+                    path: file.unwrap_or_default(),
+                    clock: stream.clock,
+                    packet_fields,
+                    columns,
+                });
+            }
+            traces.push(MessageTrace {
+                path: trace.folder.path().to_owned(),
+                name: trace_name(trace.folder.path()),
+                class: Arc::clone(&trace.class),
+                unix_clocks: trace.class.clock_classes.iter().map(|clock| is_unix_clock(trace, clock)).collect(),
+                clock_shift_ns: session.clock_shift_ns,
+            });
+        }
+        Self { traces, streams }
+    }
+}
+
+/// Starts the reading thread.
+pub(super) fn start(
+    session: &Arc<Session>,
+    question: &MessagesQuestion,
+) -> Result<(Arc<MessagesFacts>, Receiver<Fed>), MessagesFailure> {
+    let spans = session.spans((question.begin_ns, question.end_ns), question.stream_intersection);
+    let spans = spans.map_err(MessagesFailure::NoIntersection)?;
+    let facts = Arc::new(MessagesFacts::new(session));
+    let filters = session.filters(&question.selection);
+    let (sender, receiver) = sync_channel(BATCHES_AHEAD);
+    let job = Job { session: Arc::clone(session), facts: Arc::clone(&facts), spans, marks: question.marks, filters };
+    let thread = std::thread::Builder::new().name("kymo-messages".to_owned());
+    thread.spawn(move || job.run(&sender)).map_err(MessagesFailure::NoThread)?;
+    Ok((facts, receiver))
+}
+
+/// What the reading thread does.
+struct Job {
+    session: Arc<Session>,
+    facts: Arc<MessagesFacts>,
+    /// Of each trace.
+    spans: Vec<Span>,
+    marks: bool,
+    filters: Vec<Option<Arc<StreamFilter>>>,
+}
+
+impl Job {
+    fn run(self, sender: &SyncSender<Fed>) {
+        let trims = self.spans.iter().any(|span| *span != (None, None));
+        // What was open before a time matters to marks.
+        let (begin, end) = if self.marks { (None, None) } else { around(&self.spans) };
+        let cursors = self.session.cursors_between(true, begin, end, &self.filters);
+        let trimmers = self.spans.iter().map(|(begin, end)| Trimmer::new(*begin, *end)).collect();
+        let work = FeedWork {
+            facts: Arc::clone(&self.facts),
+            spans: (trims && !self.marks).then_some(&self.spans),
+            marks: self.marks,
+            sorters: Mutex::default(),
+        };
+        let mut sink = FeedSink {
+            session: &self.session,
+            facts: &self.facts,
+            trimmers: (trims && self.marks).then_some(trimmers),
+            packets: vec![None; self.facts.streams.len()],
+            report: self.session.opening_report().clone(),
+            sender,
+        };
+        let cursors = engine::run(cursors, self.session.threads, &work, &mut sink);
+        let notes = cursors.iter().flat_map(|cursor: &Cursor| self.session.assumptions(cursor));
+        sink.report.assumptions.extend(notes);
+        // Nobody may be waiting any more.
+        let _ = sender.send(Fed::End(Box::new(sink.report)));
+    }
+}
+
+struct FeedWork<'a> {
+    facts: Arc<MessagesFacts>,
+    /// Of each trace, where events alone are left out.
+    spans: Option<&'a [Span]>,
+    marks: bool,
+    sorters: Mutex<Vec<Sorter>>,
+}
+
+/// What a round needs of those before.
+#[derive(Default)]
+struct Before {
+    /// What is left of the round, where marks are kept and something is left out.
+    messages: Option<Vec<Message<Body>>>,
+    /// Nothing follows.
+    last: bool,
+}
+
+struct Read {
+    batch: MessageBatch,
+    last: bool,
+}
+
+impl Work for FeedWork<'_> {
+    type Context = Before;
+    type Output = Read;
+
+    fn work(&self, round: &Round<Batch>, before: Before) -> Read {
+        let mut sorter = self.sorters.lock().ok().and_then(|mut sorters| sorters.pop()).unwrap_or_default();
+        let streams = &self.facts.streams;
+        let part = |part| PartOfBatch::new(part, &streams[part.stream], &mut sorter);
+        let parts: Vec<PartOfBatch> = round.parts.iter().map(part).collect();
+        for (part, from) in parts.iter().zip(&round.parts) {
+            part.read_ahead(&streams[from.stream]);
+        }
+        if let Ok(mut sorters) = self.sorters.lock() {
+            sorters.push(sorter);
+        }
+        let (rows, marks) = match before.messages {
+            Some(messages) => self.rows_of_messages(messages),
+            None => self.rows_of_round(round),
+        };
+        Read { batch: MessageBatch::new(Arc::clone(&self.facts), rows, parts, marks), last: before.last }
+    }
+}
+
+impl FeedWork<'_> {
+    fn rows_of_round(&self, round: &Round<Batch>) -> (Vec<Row>, Vec<MarkMessage>) {
+        let mut marks = Vec::new();
+        let mut rows = Vec::with_capacity(round.order.len());
+        for &place in &round.order {
+            let part = &round.parts[place.part as usize];
+            match &part.batch.content {
+                Content::Events(events) => {
+                    if self.is_inside(part.stream, events.records.cycles[place.row as usize]) {
+                        rows.push(Row::Event(EventAt { part: place.part, row: place.row }));
+                    }
+                }
+                Content::Mark(_) if self.marks => {
+                    rows.push(Row::Mark(marks.len() as u32));
+                    let clock = self.facts.streams[part.stream].clock;
+                    marks.extend(mark(message(round, place, clock), clock));
+                }
+                Content::Mark(_) => {}
+            }
+        }
+        (rows, marks)
+    }
+
+    #[inline]
+    fn is_inside(&self, stream: usize, cycles: u64) -> bool {
+        let Some(spans) = self.spans else { return true };
+        let stream = &self.facts.streams[stream];
+        let (begin, end) = spans[stream.trace];
+        let inside = |nanos: i64| begin.is_none_or(|begin| begin <= nanos) && end.is_none_or(|end| nanos <= end);
+        stream.clock.and_then(|clock| clock.nanos(cycles)).is_none_or(inside)
+    }
+
+    fn rows_of_messages(&self, messages: Vec<Message<Body>>) -> (Vec<Row>, Vec<MarkMessage>) {
+        let mut marks = Vec::new();
+        let rows = messages.into_iter().filter_map(|message| match message.body {
+            Body::Event(place) => Some(Row::Event(EventAt { part: place.part, row: place.row })),
+            _ => {
+                let clock = self.facts.streams[message.stream].clock;
+                marks.push(mark(message, clock)?);
+                Some(Row::Mark(marks.len() as u32 - 1))
+            }
+        });
+        (rows.collect(), marks)
+    }
+}
+
+/// What is not an event.
+fn mark(message: Message<Body>, clock: Option<ClockConverter>) -> Option<MarkMessage> {
+    let whole_end = |end: Option<u64>| clock.zip(end).map(|(clock, cycles)| clock.nanos_saturating(cycles));
+    let (packet, count, mut end_cycles, lost_events) = match message.body {
+        Body::Packet(packet) => (Some(packet), None, None, false),
+        // How many of them lie in the part that is left is unknown.
+        Body::Lost { events, loss } => {
+            let count = loss.count.filter(|_| message.cycles == loss.begin_cycles);
+            (None, count, loss.end_cycles.filter(|_| whole_end(loss.end_cycles) == message.until), events)
+        }
+        Body::Nothing | Body::Event(_) => (None, None, None, false),
+    };
+    let kind = match (message.step, lost_events) {
+        (Step::StreamBegin, _) => MarkKind::StreamBegin,
+        (Step::StreamEnd, _) => MarkKind::StreamEnd,
+        (Step::PacketBegin, _) => MarkKind::PacketBegin,
+        (Step::PacketEnd, _) => MarkKind::PacketEnd,
+        (Step::Loss, true) => MarkKind::DiscardedEvents,
+        (Step::Loss, false) => MarkKind::DiscardedPackets,
+        (Step::Event, _) => return None,
+    };
+    // What is cut is cut at a time, not at cycles.
+    let cut = |nanos: Option<i64>| clock.zip(nanos).and_then(|(clock, nanos)| clock.cycles_from(nanos));
+    end_cycles = end_cycles.or_else(|| cut(message.until));
+    let cycles = message.cycles.or_else(|| cut(message.nanos));
+    Some(MarkMessage { kind, stream: message.stream, cycles, end_cycles, count, packet })
+}
+
+struct FeedSink<'a> {
+    session: &'a Session,
+    facts: &'a MessagesFacts,
+    /// One for each trace, where marks are kept and something is left out.
+    trimmers: Option<Vec<Trimmer<Body>>>,
+    /// Of each stream the packet that is open.
+    packets: Vec<Option<Arc<Packet>>>,
+    report: Report,
+    sender: &'a SyncSender<Fed>,
+}
+
+impl<'a> Sink<FeedWork<'a>> for FeedSink<'_> {
+    fn context(&mut self, round: &mut Round<Batch>) -> Before {
+        self.report.count_losses(round);
+        let Some(trimmers) = &mut self.trimmers else { return Before::default() };
+        let mut messages = Vec::with_capacity(round.order.len());
+        for &place in &round.order {
+            let stream = round.parts[place.part as usize].stream;
+            let facts = &self.facts.streams[stream];
+            let message = message(round, place, facts.clock);
+            if let (Step::PacketBegin, Body::Packet(packet)) = (message.step, &message.body) {
+                self.packets[stream] = Some(Arc::clone(packet));
+            }
+            trimmers[facts.trace].push(message, &mut messages);
+        }
+        for message in messages.iter_mut().filter(|message| message.step == Step::PacketEnd) {
+            if let (Body::Nothing, Some(packet)) = (&message.body, &self.packets[message.stream]) {
+                message.body = Body::Packet(Arc::clone(packet));
+            }
+        }
+        Before { messages: Some(messages), last: trimmers.iter().all(Trimmer::is_finished) }
+    }
+
+    fn finish(&mut self, read: Read) -> ControlFlow<()> {
+        if !read.batch.rows().is_empty() && self.sender.send(Fed::Batch(Arc::new(read.batch))).is_err() {
+            return ControlFlow::Break(());
+        }
+        if read.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn fault(&mut self, fault: StreamFault) {
+        self.report.unreadable.push(self.session.problem(&fault));
+    }
+}

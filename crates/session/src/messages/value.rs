@@ -1,0 +1,130 @@
+//! One field of one record, and what it holds.
+
+use kymo_decode::columns::Shape;
+use kymo_format::model::{Mapping, TextEncoding};
+use kymo_ir::Cells;
+use kymo_ir::emit::double;
+
+/// A field of a record: where its value is.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldRef<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) cells: &'a Cells,
+    pub(super) bytes: &'a [u8],
+    pub(super) row: usize,
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// An integer, or an enumeration.
+    Unsigned(u64),
+    /// The same with a sign.
+    Signed(i64),
+    /// True or false.
+    Boolean(bool),
+    /// Bits, with or without names.
+    Bits(u64),
+    /// A real.
+    Real(f64),
+    /// Bytes of text, up to a zero code unit at most.
+    Text(&'a [u8], TextEncoding),
+    /// Bytes.
+    Blob(&'a [u8]),
+    /// Elements; see [`FieldRef::elements`].
+    List(usize),
+    /// Members; see [`FieldRef::members`].
+    Structure,
+    /// Content or nothing.
+    Optional(Option<FieldRef<'a>>),
+    /// The option that is there, and its index.
+    Variant(usize, FieldRef<'a>),
+}
+
+impl<'a> FieldRef<'a> {
+    /// What kind of field it is.
+    #[must_use]
+    pub fn shape(&self) -> &'a Shape {
+        self.shape
+    }
+
+    /// Its value.
+    #[must_use]
+    #[inline]
+    pub fn value(&self) -> Value<'a> {
+        match *self.shape {
+            Shape::Integer { column, signed: true, cell, .. } => {
+                let unused = 64 - 8 * cell.width() as u32;
+                Value::Signed((self.number(column) << unused) as i64 >> unused)
+            }
+            Shape::Integer { column, .. } => Value::Unsigned(self.number(column)),
+            Shape::Boolean { column } => Value::Boolean(self.number(column) != 0),
+            Shape::BitArray { column } | Shape::BitMap { column, .. } => Value::Bits(self.number(column)),
+            Shape::Real { column, cell } => Value::Real(double(self.number(column), 8 * cell.width() as u8)),
+            Shape::Text { column, encoding } => Value::Text(self.span(column), encoding),
+            Shape::Blob { column } => Value::Blob(self.span(column)),
+            Shape::List { column, .. } => Value::List(self.cells.span(column, self.row).1),
+            Shape::Structure { .. } => Value::Structure,
+            Shape::Optional { present, ref content } => {
+                let is_there = self.number(present) != 0;
+                Value::Optional(is_there.then(|| self.of(content, self.row)))
+            }
+            Shape::Variant { option, ref options } => {
+                let option = self.number(option) as usize;
+                Value::Variant(option, self.of(&options[option].1, self.row))
+            }
+        }
+    }
+
+    #[inline]
+    fn number(&self, column: u16) -> u64 {
+        self.cells.value(column, self.row)
+    }
+
+    fn span(&self, column: u16) -> &'a [u8] {
+        let (start, count) = self.cells.span(column, self.row);
+        &self.bytes[start..start + count]
+    }
+
+    fn of(&self, shape: &'a Shape, row: usize) -> Self {
+        Self { shape, row, ..*self }
+    }
+
+    /// The elements of a list; nothing for other fields.
+    pub fn elements(&self) -> impl ExactSizeIterator<Item = Self> + use<'a> {
+        let (rows, element) = match self.shape {
+            Shape::List { column, element, .. } => {
+                let (first, count) = self.cells.span(*column, self.row);
+                (first..first + count, &**element)
+            }
+            _ => (0..0, self.shape),
+        };
+        let list = *self;
+        rows.map(move |row| list.of(element, row))
+    }
+
+    /// The members of a structure with their names; nothing for other fields.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = (&'a str, Self)> + use<'a> {
+        let members: &'a [(String, Shape)] = match self.shape {
+            Shape::Structure { members } => members,
+            _ => &[],
+        };
+        let structure = *self;
+        members.iter().map(move |(name, shape)| (name.as_str(), structure.of(shape, structure.row)))
+    }
+
+    /// The labels of its value, if it is an enumeration; of each mapping that has it, in their order.
+    pub fn labels(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let value = match self.value() {
+            Value::Unsigned(value) => i128::from(value),
+            Value::Signed(value) => i128::from(value),
+            _ => 0,
+        };
+        let mappings: &'a [Mapping] = match self.shape {
+            Shape::Integer { labels: Some(mappings), .. } => mappings,
+            _ => &[],
+        };
+        let has = move |mapping: &&Mapping| mapping.ranges.iter().any(|range| range.contains(value));
+        mappings.iter().filter(has).map(|mapping| mapping.label.as_str())
+    }
+}
