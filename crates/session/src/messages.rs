@@ -18,7 +18,7 @@ mod value;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 pub use kymo_decode::ClockConverter;
 pub use kymo_decode::columns::{ScopeField, Shape};
@@ -145,20 +145,17 @@ impl Messages {
     pub fn next_within(&mut self, time: Duration) -> Result<Pulled, MessagesFailure> {
         self.check_process()?;
         let Some(receiver) = &self.receiver else { return Ok(Pulled::End) };
-        let until = Instant::now() + time;
-        loop {
-            match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok(Fed::Batch(batch)) => return Ok(Pulled::Batch(batch)),
-                Ok(Fed::End(report)) => {
-                    self.report = *report;
-                    self.receiver = None;
-                    return Ok(Pulled::End);
-                }
-                Err(RecvTimeoutError::Timeout) => return Ok(Pulled::Nothing),
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.receiver = None;
-                    return Err(MessagesFailure::Stopped);
-                }
+        match receiver.recv_timeout(time) {
+            Ok(Fed::Batch(batch)) => Ok(Pulled::Batch(batch)),
+            Ok(Fed::End(report)) => {
+                self.report = *report;
+                self.receiver = None;
+                Ok(Pulled::End)
+            }
+            Err(RecvTimeoutError::Timeout) => Ok(Pulled::Nothing),
+            Err(RecvTimeoutError::Disconnected) => {
+                self.receiver = None;
+                Err(MessagesFailure::Stopped)
             }
         }
     }
