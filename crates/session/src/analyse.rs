@@ -16,6 +16,7 @@ mod part;
 mod parts;
 mod periods;
 mod prepare;
+mod shares;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ use crate::spool::FileSpool;
 pub use self::kinds::{AnalysisKind, Understood};
 pub use self::pairs::{PairsProblem, PairsQuestion};
 pub use self::periods::PeriodsQuestion;
+pub use self::shares::{Share, ShareFailure};
 pub use self::states::OwnStates;
 
 use self::prepare::Prepared;
@@ -137,7 +139,7 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        let room = Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES };
+        let room = room();
         let has_length = options.wishes.period_ns.is_some() && !question.has_periods;
         if options.periods.is_some() || has_length {
             return self.analyse_periods(question, options, &room, progress);
@@ -214,6 +216,11 @@ impl From<RolesFailure> for AnalyseFailure {
 
 /// What a table of a part of the trace keeps in memory. A thread has a few of them at a time.
 const TABLE_BYTES: usize = 8 << 20;
+
+/// Where tables may put rows aside.
+fn room() -> Room {
+    Room { spool: Arc::new(FileSpool::default()), budget_bytes: TABLE_BYTES }
+}
 
 /// How often a trace is read that cannot be read as it stands.
 const READS_MAX: usize = 3;

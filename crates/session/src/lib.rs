@@ -15,6 +15,7 @@ mod events;
 mod explain;
 #[cfg(feature = "export")]
 mod export;
+mod identity;
 mod index;
 mod info;
 #[cfg(test)]
@@ -33,7 +34,8 @@ mod when;
 mod zone;
 
 pub use analyse::{
-    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Understood,
+    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Share,
+    ShareFailure, Understood,
 };
 pub use analysis_options::AnalysisOptions;
 pub use cache::{PacketCache, Stale, cache_folder};
@@ -45,6 +47,7 @@ pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, 
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
+pub use identity::TraceIdentity;
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
 pub use kymo_analysis::declared::Declaration;

@@ -10,6 +10,7 @@ use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
 use kymo_source::{BufferPool, Finder};
 use kymo_units::Uuid;
+use serde::{Deserialize, Serialize};
 
 use crate::cache::{PacketCache, Recalled};
 use crate::report::{Problem, Report};
@@ -303,7 +304,7 @@ impl Session {
 }
 
 /// What is doubtful of a stream, as whoever read it saw.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Doubts {
     uuid_differs: bool,
     steps_back: u64,

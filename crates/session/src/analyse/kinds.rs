@@ -71,7 +71,7 @@ pub struct Understood {
 }
 
 /// What is done with an analysis, whichever it is.
-trait Visit {
+pub(super) trait Visit {
     type Output;
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output;
 }
@@ -107,7 +107,7 @@ impl AnalysisKind {
         }
     }
 
-    fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
+    pub(super) fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
         match self {
             Self::Count => visit.visit(&Question::new(Count::needs(), &[], &|setup| Count::new(setup))),
             Self::Cpu => visit.visit(&Question::new(Cpu::needs(), &[Role::Switch], &|setup| Cpu::new(setup))),

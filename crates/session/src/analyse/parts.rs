@@ -88,30 +88,13 @@ fn read_parts<A: Analysis>(
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
-    let desk = Desk {
-        parts: Parts::new(session, prepared, analysis, threads)?,
-        next: 0,
-        busy: 0,
-        done: BTreeMap::new(),
-        is_in_order: analysis.merges_in_order(),
-        later: VecDeque::new(),
-        ended: 0,
-        is_unsliceable: false,
-        doubts: BTreeMap::new(),
-        left_out: BTreeMap::new(),
-    };
+    let desk = Desk::new(Parts::new(session, prepared, analysis, threads)?, analysis.merges_in_order());
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
     prepared.expect(session, progress);
     let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
     match rehearsal {
         Some(rehearsal) => rehearse::rehearse(&desk, worker, rehearsal),
-        None => std::thread::scope(|scope| {
-            let serve = || worker().serve(&desk, &changed);
-            for _ in 1..threads {
-                scope.spawn(serve);
-            }
-            serve();
-        }),
+        None => serve_all(threads, &desk, &changed, worker),
     }
     let desk = desk.into_inner().expect("no thread panics while it holds the desk");
     #[cfg(test)]
@@ -122,6 +105,55 @@ fn read_parts<A: Analysis>(
         }
         _ => Err(Unsliceable),
     }
+}
+
+/// So many threads work for a desk.
+fn serve_all<'a, A: Analysis + 'a>(
+    threads: usize,
+    desk: &Mutex<Desk<'a, A::State>>,
+    changed: &Condvar,
+    worker: impl Fn() -> Worker<'a, A> + Sync,
+) {
+    std::thread::scope(|scope| {
+        let serve = || worker().serve(desk, changed);
+        for _ in 1..threads {
+            scope.spawn(serve);
+        }
+        serve();
+    });
+}
+
+/// The parts that so many readers elsewhere get.
+pub(super) fn all<A: Analysis>(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &A,
+    readers: usize,
+) -> Result<Vec<Slice>, Unsliceable> {
+    let mut parts = Parts::new(session, prepared, analysis, readers)?;
+    let mut all = Vec::new();
+    while let Some(part) = parts.next_part()? {
+        all.push(part);
+    }
+    Ok(all)
+}
+
+/// Merges, on all threads, what is known of parts that follow each other from the first one on: numbers of the first part
+/// and of the one behind it, and the state.
+pub(super) fn together<A: Analysis>(
+    session: &Session,
+    prepared: &Prepared,
+    analysis: &A,
+    runs: Vec<(u64, u64, A::State)>,
+) -> Option<A::State> {
+    let progress = Progress::default();
+    let mut desk = Desk::new(Parts::none(), analysis.merges_in_order());
+    desk.done = runs.into_iter().map(|(first, end, state)| (first, Run { end, state })).collect();
+    let (desk, changed) = (Mutex::new(desk), Condvar::new());
+    let worker = || Worker { reader: Reader::new(session, prepared, &progress), analysis };
+    serve_all(session.threads, &desk, &changed, worker);
+    let desk = desk.into_inner().expect("no thread panics while it holds the desk");
+    desk.done.into_values().next().map(|run| run.state)
 }
 
 /// Where parts are given out, and their states come together.
@@ -261,6 +293,21 @@ impl<'a, A: Analysis> Worker<'a, A> {
 }
 
 impl<'a, S> Desk<'a, S> {
+    fn new(parts: Parts, is_in_order: bool) -> Self {
+        Self {
+            parts,
+            next: 0,
+            busy: 0,
+            done: BTreeMap::new(),
+            is_in_order,
+            later: VecDeque::new(),
+            ended: 0,
+            is_unsliceable: false,
+            doubts: BTreeMap::new(),
+            left_out: BTreeMap::new(),
+        }
+    }
+
     /// Work that was done.
     fn put(&mut self, done: Done<'a, S>) {
         self.busy -= 1;
@@ -346,6 +393,11 @@ struct Parts {
 }
 
 impl Parts {
+    /// All are read already.
+    fn none() -> Self {
+        Self { cuts: Vec::new().into_iter(), current: None, begin: 0, end: None, cuts_ns: Vec::new(), rest: None }
+    }
+
     /// The parts that so many threads get.
     fn new<A: Analysis>(
         session: &Session,

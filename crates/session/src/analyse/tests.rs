@@ -3,6 +3,7 @@
 mod cuts;
 mod made;
 mod odd_traces;
+mod shares;
 mod threads;
 mod tiny_trace;
 

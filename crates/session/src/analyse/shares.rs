@@ -1,0 +1,450 @@
+//! Parts of traces that are read elsewhere: what goes out, what comes back, and how that is put together.
+//!
+//! ```text
+//! share() ──> Share, Share, ...   where to read            a few hundred bytes each
+//!    │ any process that opens the same traces
+//! read_share(Share) ──> bytes     what is known there      an encoded state, no events
+//!    │ neighbours, in order: a tree
+//! merge_shares(bytes, bytes) ──> bytes
+//! finish_shares(bytes...) ──> Analysed                     what `ask` answers
+//! ```
+//!
+//! Nothing here remembers: each call has all it needs, so that it can be made again, or somewhere else.
+
+use std::collections::BTreeMap;
+
+use kymo_analysis::{Analysis, StateError, decode, encode, in_series};
+use kymo_scan::{Slice, Unsliceable};
+use serde::{Deserialize, Serialize};
+
+use super::kinds::Visit;
+use super::part::{PartRead, Reader, Strays};
+use super::parts::{self, Read};
+use super::prepare::Prepared;
+use super::{AnalyseFailure, Analysed, AnalysisKind, Question, room};
+use crate::analysis_options::AnalysisOptions;
+use crate::identity::TraceIdentity;
+use crate::open::{Doubts, Session};
+use crate::progress::Progress;
+
+const MAGIC: &str = "kymo share 1";
+const KNOWN_MAGIC: &str = "kymo known 1";
+
+/// A part of traces that can be read elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    magic: String,
+    trace: TraceIdentity,
+    number: u32,
+    begin: i64,
+    end: Option<i64>,
+    /// Of each stream the packets that have a part in it.
+    wanted: Vec<(u64, u64)>,
+    bytes: u64,
+}
+
+impl Share {
+    /// Its place among all, from 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Bytes of the packets that begin in it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// As bytes, to be sent.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("memory takes it")
+    }
+
+    /// From bytes that [`Self::encode`] made.
+    ///
+    /// # Errors
+    ///
+    /// They are something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ShareFailure> {
+        match postcard::take_from_bytes::<Self>(bytes) {
+            Ok((share, [])) if share.magic == MAGIC => Ok(share),
+            _ => Err(ShareFailure::NoShare),
+        }
+    }
+}
+
+/// Why a share cannot be read, or what came of shares not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareFailure {
+    /// The analysis has no answer.
+    #[error(transparent)]
+    Analyse(#[from] AnalyseFailure),
+    /// The traces are others than those that were shared out.
+    #[error("these are other traces: here are {here}; shared out were {wanted}")]
+    OtherTrace {
+        /// What is open here.
+        here: Box<TraceIdentity>,
+        /// What was shared out.
+        wanted: Box<TraceIdentity>,
+    },
+    /// The bytes are no share.
+    #[error("these bytes are no share of a trace")]
+    NoShare,
+    /// The bytes are not what is known of a share.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// What is known cannot be written down.
+    #[error("what is known of a share cannot be written down: {0}")]
+    Written(postcard::Error),
+    /// States do not follow each other.
+    #[error("share {wanted} is missing: what comes next begins with share {found}")]
+    Gap {
+        /// What should come.
+        wanted: u32,
+        /// What comes.
+        found: u32,
+    },
+    /// Shares at the end are missing.
+    #[error("{found} of {wanted} shares are there")]
+    Missing {
+        /// How many there are.
+        found: u32,
+        /// How many there should be.
+        wanted: u32,
+    },
+    /// The traces cannot be read in parts.
+    #[error("these traces cannot be read in parts: {0}")]
+    Whole(&'static str),
+}
+
+impl From<Strays> for ShareFailure {
+    fn from(Strays: Strays) -> Self {
+        Self::Whole("packets do not tell the times of their events, or cannot be read")
+    }
+}
+
+/// What is known of shares that follow each other; the state's bytes are behind it.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    magic: String,
+    first: u32,
+    end: u32,
+    streams: Streams,
+}
+
+/// What is known of data streams besides.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Streams {
+    doubts: BTreeMap<usize, Doubts>,
+    left_out: BTreeMap<usize, u64>,
+}
+
+impl Streams {
+    fn add(&mut self, others: Self) {
+        for (stream, others) in others.doubts {
+            self.doubts.entry(stream).or_default().add(others);
+        }
+        for (stream, others) in others.left_out {
+            *self.left_out.entry(stream).or_default() += others;
+        }
+    }
+}
+
+/// A state and which shares it is of.
+struct Known<S> {
+    first: u32,
+    end: u32,
+    state: S,
+    streams: Streams,
+}
+
+impl<S> Known<S> {
+    fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Asked<'_>) -> Result<Vec<u8>, ShareFailure> {
+        let head =
+            Head { magic: KNOWN_MAGIC.to_owned(), first: self.first, end: self.end, streams: self.streams.clone() };
+        let room = room();
+        let setup = asked.prepared.setup(&asked.options.wishes, &room);
+        let state = encode(analysis, &setup, &self.state).map_err(ShareFailure::Written)?;
+        let mut bytes = postcard::to_allocvec(&head).map_err(ShareFailure::Written)?;
+        bytes.extend(state);
+        Ok(bytes)
+    }
+
+    fn decode<A: Analysis<State = S>>(analysis: &A, asked: &Asked<'_>, bytes: &[u8]) -> Result<Self, ShareFailure> {
+        let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareFailure::NoShare)?;
+        if head.magic != KNOWN_MAGIC || head.first >= head.end {
+            return Err(ShareFailure::NoShare);
+        }
+        let room = room();
+        let setup = asked.prepared.setup(&asked.options.wishes, &room);
+        let state = decode(analysis, &setup, state)?;
+        let streams = asked.session.streams().len();
+        let is_stream = |stream: &usize| *stream < streams;
+        if !head.streams.doubts.keys().chain(head.streams.left_out.keys()).all(is_stream) {
+            return Err(ShareFailure::NoShare);
+        }
+        let Head { first, end, streams, .. } = head;
+        Ok(Self { first, end, state, streams })
+    }
+}
+
+/// A question, and what is known before reading.
+struct Asked<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    prepared: Prepared,
+}
+
+impl<'a> Asked<'a> {
+    fn new<A: Analysis>(
+        session: &'a Session,
+        question: &Question<'_, A>,
+        options: &'a AnalysisOptions,
+    ) -> Result<Self, ShareFailure> {
+        let has_length = options.wishes.period_ns.is_some() && !question.has_periods;
+        if options.periods.is_some() || has_length {
+            return Err(ShareFailure::Whole("periods are told apart by one reader"));
+        }
+        Ok(Self { session, options, prepared: session.prepare(question, options)? })
+    }
+
+    fn make<A: Analysis>(&self, question: &Question<'_, A>) -> A {
+        (question.make)(&self.prepared.setup(&self.options.wishes, &room()))
+    }
+}
+
+impl Session {
+    /// Shares out a question to so many readers: parts in the order of time, several for each.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer, or the traces cannot be read in parts.
+    pub fn share(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        readers: usize,
+    ) -> Result<Vec<Share>, ShareFailure> {
+        shared(kind, options, ShareOut { session: self, options, readers })
+    }
+
+    /// Reads a share of these traces: what is known of it, as bytes.
+    ///
+    /// # Errors
+    ///
+    /// The share is of other traces, or it cannot be read.
+    pub fn read_share(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        share: &Share,
+        progress: &Progress,
+    ) -> Result<Vec<u8>, ShareFailure> {
+        let here = self.identity();
+        if here != share.trace {
+            return Err(ShareFailure::OtherTrace { here: Box::new(here), wanted: Box::new(share.trace.clone()) });
+        }
+        shared(kind, options, ReadShare { session: self, options, share, progress })
+    }
+
+    /// Puts together what is known of shares that follow each other.
+    ///
+    /// # Errors
+    ///
+    /// They do not, or something is not what is known of a share.
+    pub fn merge_shares(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        states: &[&[u8]],
+    ) -> Result<Vec<u8>, ShareFailure> {
+        shared(kind, options, MergeShares { session: self, options, states })
+    }
+
+    /// The answer, from what is known of all `count` shares, in order.
+    ///
+    /// # Errors
+    ///
+    /// Some are missing, or something is not what is known of a share.
+    pub fn finish_shares(
+        &self,
+        kind: &AnalysisKind,
+        options: &AnalysisOptions,
+        states: &[&[u8]],
+        count: usize,
+    ) -> Result<Analysed, ShareFailure> {
+        shared(kind, options, FinishShares { session: self, options, states, count: count as u32 })
+    }
+
+    /// Whether what is known of shares is best put together in one place: see [`Analysis::merges_in_order`].
+    #[must_use]
+    pub fn merges_in_one_place(&self, kind: &AnalysisKind, options: &AnalysisOptions) -> bool {
+        shared(kind, options, InOnePlace { session: self, options }).unwrap_or(true)
+    }
+}
+
+fn shared<T, V>(kind: &AnalysisKind, options: &AnalysisOptions, visit: V) -> Result<T, ShareFailure>
+where
+    V: Visit<Output = Result<T, ShareFailure>>,
+{
+    match kind {
+        AnalysisKind::Periods(_) => Err(ShareFailure::Whole("periods are told apart by one reader")),
+        kind => kind.visit(&options.wishes, visit),
+    }
+}
+
+struct ShareOut<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    readers: usize,
+}
+
+impl Visit for ShareOut<'_> {
+    type Output = Result<Vec<Share>, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        let asked = Asked::new(self.session, question, self.options)?;
+        let analysis = asked.make(question);
+        let slices = parts::all(self.session, &asked.prepared, &analysis, self.readers);
+        let too_short = ShareFailure::Whole("they are short, or packets do not tell their times");
+        let slices = match slices {
+            Ok(slices) if !slices.is_empty() => slices,
+            Ok(_) | Err(Unsliceable) => return Err(too_short),
+        };
+        let trace = self.session.identity();
+        let share = |(number, slice): (usize, Slice)| Share {
+            magic: MAGIC.to_owned(),
+            trace: trace.clone(),
+            number: number as u32,
+            begin: slice.begin,
+            end: slice.end,
+            wanted: slice.wanted.iter().map(|packets| (packets.start as u64, packets.end as u64)).collect(),
+            bytes: slice.bytes,
+        };
+        Ok(slices.into_iter().enumerate().map(share).collect())
+    }
+}
+
+struct ReadShare<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    share: &'a Share,
+    progress: &'a Progress,
+}
+
+impl Visit for ReadShare<'_> {
+    type Output = Result<Vec<u8>, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        let asked = Asked::new(self.session, question, self.options)?;
+        let Share { number, begin, end, bytes, .. } = *self.share;
+        let packets = |(&(start, end), (_, stream)): (&(u64, u64), &(_, &kymo_scan::DataStream))| {
+            let is_there = start <= end && end <= stream.packets.len() as u64;
+            is_there.then_some(start as usize..end as usize)
+        };
+        let streams = self.session.streams();
+        let wanted: Option<Vec<_>> = self.share.wanted.iter().zip(&streams).map(packets).collect();
+        let wanted = wanted.filter(|wanted| wanted.len() == streams.len()).ok_or(ShareFailure::NoShare)?;
+        let slice = Slice { begin, end, wanted, bytes };
+        let analysis = asked.make(question);
+        let mut reader = Reader::new(self.session, &asked.prepared, self.progress);
+        let PartRead { state, .. } = reader.read(&analysis, &slice, number == 0, true)?;
+        let mut streams = Streams::default();
+        reader.doubt(&mut streams.doubts, &mut streams.left_out);
+        Known { first: number, end: number + 1, state, streams }.encode(&analysis, &asked)
+    }
+}
+
+/// What is known of shares, as far as they follow each other.
+fn in_order<A: Analysis>(
+    analysis: &A,
+    asked: &Asked<'_>,
+    states: &[&[u8]],
+    mut take: impl FnMut(Known<A::State>),
+) -> Result<Option<(u32, u32)>, ShareFailure> {
+    let mut span: Option<(u32, u32)> = None;
+    for bytes in states {
+        let known = Known::decode(analysis, asked, bytes)?;
+        let (first, wanted) = span.unwrap_or((known.first, known.first));
+        if known.first != wanted {
+            return Err(ShareFailure::Gap { wanted, found: known.first });
+        }
+        span = Some((first, known.end));
+        take(known);
+    }
+    Ok(span)
+}
+
+struct MergeShares<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    states: &'a [&'a [u8]],
+}
+
+impl Visit for MergeShares<'_> {
+    type Output = Result<Vec<u8>, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        let asked = Asked::new(self.session, question, self.options)?;
+        let analysis = asked.make(question);
+        let mut merged: Option<Known<A::State>> = None;
+        in_order(&analysis, &asked, self.states, |known| match &mut merged {
+            None => merged = Some(known),
+            Some(left) => {
+                analysis.merge(&mut left.state, known.state);
+                left.streams.add(known.streams);
+                left.end = known.end;
+            }
+        })?;
+        merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, &asked)
+    }
+}
+
+struct FinishShares<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+    states: &'a [&'a [u8]],
+    count: u32,
+}
+
+impl Visit for FinishShares<'_> {
+    type Output = Result<Analysed, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        let Self { session, options, states, count: wanted } = self;
+        let asked = Asked::new(session, question, options)?;
+        let analysis = asked.make(question);
+        let (mut runs, mut streams) = (Vec::new(), Streams::default());
+        let add = |known: Known<A::State>| {
+            streams.add(known.streams);
+            runs.push((known.first.into(), known.end.into(), known.state));
+        };
+        match in_order(&analysis, &asked, states, add)? {
+            Some((0, found)) if found == wanted => {}
+            Some((0, found)) => return Err(ShareFailure::Missing { found, wanted }),
+            Some((found, _)) => return Err(ShareFailure::Gap { wanted: 0, found }),
+            None => return Err(ShareFailure::Missing { found: 0, wanted }),
+        }
+        let state = parts::together(session, &asked.prepared, &analysis, runs).ok_or(ShareFailure::NoShare)?;
+        let Streams { doubts, left_out } = streams;
+        let read = Read { state, faults: Vec::new(), doubts, left_out };
+        let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
+        Ok(Analysed { answer: in_series(answer, &options.wishes), report: asked.prepared.report(session, &read) })
+    }
+}
+
+struct InOnePlace<'a> {
+    session: &'a Session,
+    options: &'a AnalysisOptions,
+}
+
+impl Visit for InOnePlace<'_> {
+    type Output = Result<bool, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        let asked = Asked::new(self.session, question, self.options)?;
+        Ok(asked.make(question).merges_in_order())
+    }
+}
