@@ -11,6 +11,9 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 pub struct Moments {
     /// Times are counted from the Unix epoch.
     is_unix: bool,
+    /// Which of the columns are filled.
+    wanted: [bool; 3],
+    rows: usize,
     times: Vec<i64>,
     cycles: Vec<u64>,
     streams: Vec<u32>,
@@ -20,11 +23,27 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Empty columns.
+    /// Empty columns, of which the wanted ones will be filled: time, cycles, stream.
     #[must_use]
-    pub fn new(is_unix: bool) -> Self {
-        let (timeless, clockless) = (Vec::new(), Vec::new());
-        Self { is_unix, times: Vec::new(), cycles: Vec::new(), streams: Vec::new(), timeless, clockless }
+    pub fn new(is_unix: bool, wanted: [bool; 3]) -> Self {
+        Self {
+            is_unix,
+            wanted,
+            rows: 0,
+            times: Vec::new(),
+            cycles: Vec::new(),
+            streams: Vec::new(),
+            timeless: Vec::new(),
+            clockless: Vec::new(),
+        }
+    }
+
+    /// Makes room for so many events.
+    pub fn reserve(&mut self, rows: usize) {
+        let [times, cycles, streams] = self.wanted.map(|wanted| if wanted { rows } else { 0 });
+        self.times.reserve(times);
+        self.cycles.reserve(cycles);
+        self.streams.reserve(streams);
     }
 
     /// Names and types: time, cycles, stream.
@@ -42,39 +61,46 @@ impl Moments {
     }
 
     /// Appends an event.
+    #[inline]
     pub fn push(&mut self, stream: usize, time: Option<i64>, cycles: Option<u64>) {
-        if time.is_none() {
-            self.timeless.push(self.times.len());
+        let [has_times, has_cycles, has_streams] = self.wanted;
+        if has_times {
+            if time.is_none() {
+                self.timeless.push(self.rows);
+            }
+            self.times.push(time.unwrap_or(0));
         }
-        if cycles.is_none() {
-            self.clockless.push(self.times.len());
+        if has_cycles {
+            if cycles.is_none() {
+                self.clockless.push(self.rows);
+            }
+            self.cycles.push(cycles.unwrap_or(0));
         }
-        self.times.push(time.unwrap_or(0));
-        self.cycles.push(cycles.unwrap_or(0));
-        self.streams.push(stream as u32);
+        if has_streams {
+            self.streams.push(stream as u32);
+        }
+        self.rows += 1;
     }
 
-    /// Events that were appended.
+    /// What was appended, in the order of the fields, as far as it is wanted; the columns are empty again.
     #[must_use]
-    pub fn rows(&self) -> usize {
-        self.times.len()
-    }
-
-    /// What was appended, in the order of the fields; the columns are empty again.
-    #[must_use]
-    pub fn finish(&mut self) -> [ArrayRef; 3] {
-        let rows = self.rows();
-        let times = ScalarBuffer::from(std::mem::take(&mut self.times));
-        let nulls = nulls(rows, &mut self.timeless);
-        let times: ArrayRef = if self.is_unix {
-            Arc::new(TimestampNanosecondArray::new(times, nulls).with_timezone("UTC"))
-        } else {
-            Arc::new(Int64Array::new(times, nulls))
+    pub fn finish(&mut self) -> [Option<ArrayRef>; 3] {
+        let rows = std::mem::take(&mut self.rows);
+        let times = || -> ArrayRef {
+            let times = ScalarBuffer::from(std::mem::take(&mut self.times));
+            let nulls = nulls(rows, &mut self.timeless);
+            match self.is_unix {
+                true => Arc::new(TimestampNanosecondArray::new(times, nulls).with_timezone("UTC")),
+                false => Arc::new(Int64Array::new(times, nulls)),
+            }
         };
-        let cycles = ScalarBuffer::from(std::mem::take(&mut self.cycles));
-        let cycles = UInt64Array::new(cycles, self::nulls(rows, &mut self.clockless));
-        let streams = UInt32Array::from(std::mem::take(&mut self.streams));
-        [times, Arc::new(cycles), Arc::new(streams)]
+        let cycles = || -> ArrayRef {
+            let cycles = ScalarBuffer::from(std::mem::take(&mut self.cycles));
+            Arc::new(UInt64Array::new(cycles, nulls(rows, &mut self.clockless)))
+        };
+        let streams = || -> ArrayRef { Arc::new(UInt32Array::from(std::mem::take(&mut self.streams))) };
+        let [has_times, has_cycles, has_streams] = self.wanted;
+        [has_times.then(times), has_cycles.then(cycles), has_streams.then(streams)]
     }
 }
 

@@ -45,7 +45,7 @@ impl Table {
     pub fn new(packet: &[ScopeField], body: &[ScopeField], is_unix: bool, keep_bytes: bool) -> Self {
         let names = Names::new(body.iter().map(|field| (field.scope, field.name.as_str())), &TAKEN);
         let fields = Fields::new(packet, body, &names, keep_bytes, &|_| true);
-        let moments = Moments::new(is_unix);
+        let moments = Moments::new(is_unix, [true; 3]);
         let columns: Vec<Field> = moments.fields().into_iter().chain(fields.fields()).collect();
         Self { schema: Arc::new(Schema::new(columns)), moments, fields }
     }
@@ -72,7 +72,7 @@ impl Table {
     /// What was appended, the row `order[i]` as row `i` where an order is given; the table is empty again.
     #[must_use]
     pub fn finish(&mut self, order: Option<Vec<u32>>) -> RecordBatch {
-        let mut arrays: Vec<ArrayRef> = self.moments.finish().into();
+        let mut arrays: Vec<ArrayRef> = self.moments.finish().into_iter().flatten().collect();
         arrays.extend(self.fields.finish());
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).expect("every column has the same rows");
         match order {

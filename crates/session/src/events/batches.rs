@@ -15,7 +15,7 @@ use kymo_table::arrow::error::ArrowError;
 use kymo_table::{Fields, Moments, RecordBatch, Source, gather};
 
 use super::Plan;
-use super::columns::{Column, StreamClass};
+use super::columns::{Column, FieldSource, StreamClass};
 
 /// Rows of the first batch, and how many times as many each one may have as the one before: whoever wants a few events does
 /// not wait for thousands.
@@ -34,11 +34,15 @@ pub(super) struct Batches {
     names: Vec<i32>,
     /// Of each row, where its fields are: which table, and the row in it.
     order: Vec<(usize, usize)>,
+    /// Of each row, where the fields of its packet are.
+    packet_order: Vec<(usize, usize)>,
     rows: usize,
     bytes: u64,
     /// For each class of events the number of its table, if it has one yet.
     numbers: Vec<Option<usize>>,
     tables: Vec<Table>,
+    /// The contexts of packets, for each class of streams that has come.
+    packets: Vec<PacketTable>,
     wants: Wants,
     memory: Memory,
     /// Texts that were not valid.
@@ -50,7 +54,8 @@ pub(super) struct Batches {
 struct Wants {
     moments: bool,
     names: bool,
-    fields: bool,
+    body: bool,
+    packets: bool,
 }
 
 /// The fields of a class.
@@ -64,6 +69,14 @@ struct Table {
     positions: Vec<u64>,
 }
 
+/// The contexts of packets of a class of streams; a row for each part of a round.
+#[derive(Debug)]
+struct PacketTable {
+    stream: Arc<StreamClass>,
+    fields: Fields,
+    rows: usize,
+}
+
 /// To be used again.
 #[derive(Debug, Default)]
 struct Memory {
@@ -75,26 +88,33 @@ struct Memory {
     places: Vec<(usize, usize)>,
     /// Where the rows of each part begin in that.
     starts: Vec<usize>,
+    /// Of each part where its packet's fields are.
+    packet_places: Vec<(usize, usize)>,
 }
 
 impl Batches {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
         let columns = plan.columns.columns();
         let has = |wanted: fn(&Column) -> bool| columns.iter().any(wanted);
+        let moments = [Column::Time, Column::Cycles, Column::Stream].map(|wanted| columns.contains(&wanted));
+        let streams = &plan.columns.streams;
         let wants = Wants {
-            moments: has(|column| matches!(column, Column::Time | Column::Cycles | Column::Stream)),
-            names: has(|column| matches!(column, Column::Name)),
-            fields: has(|column| matches!(column, Column::Field(_))),
+            moments: moments.contains(&true),
+            names: columns.contains(&Column::Name),
+            body: has(|column| matches!(column, Column::Field(_))) && streams.iter().any(|it| it.shared.reads_events()),
+            packets: streams.iter().any(|stream| stream.shared.packet.is_some()),
         };
         Self {
             rows_max: FIRST_ROWS.min(plan.batch_rows),
-            moments: Moments::new(plan.columns.is_unix),
+            moments: Moments::new(plan.columns.is_unix, moments),
             names: Vec::new(),
             order: Vec::new(),
+            packet_order: Vec::new(),
             rows: 0,
             bytes: 0,
             numbers: Vec::new(),
             tables: Vec::new(),
+            packets: Vec::new(),
             wants,
             memory: Memory::default(),
             replaced_texts: 0,
@@ -104,13 +124,18 @@ impl Batches {
 
     /// Adds the events of a round, without the first `skip` of them; takes from that as many as were left out.
     pub(super) fn add(&mut self, round: &Round<Batch>, skip: &mut u64) {
-        if self.wants.fields {
-            self.read_fields(round);
+        if self.wants.body {
+            self.read_bodies(round);
         }
+        if self.wants.packets {
+            self.read_packets(round);
+        }
+        self.reserve(round.order.len());
         let plan = Arc::clone(&self.plan);
         let is_cut = plan.begin_ns.is_some() || plan.end_ns.is_some();
         for place in &round.order {
-            let part = &round.parts[place.part as usize];
+            let at = place.part as usize;
+            let part = &round.parts[at];
             let Content::Events(events) = &part.batch.content else { continue };
             let stream = &plan.columns.streams[part.stream];
             let row = place.row as usize;
@@ -131,16 +156,27 @@ impl Batches {
             if self.wants.names {
                 self.names.push(stream.shared.name(events.records.classes[row] as usize));
             }
-            if self.wants.fields {
-                let start = self.memory.starts[place.part as usize];
-                self.order.push(self.memory.places[start + row - part.rows.start]);
+            if self.wants.body {
+                self.order.push(self.memory.places[self.memory.starts[at] + row - part.rows.start]);
+            }
+            if self.wants.packets {
+                self.packet_order.push(self.memory.packet_places[at]);
             }
             self.rows += 1;
         }
     }
 
+    /// Makes room for rows of a round; the first time for those of a whole batch.
+    fn reserve(&mut self, rows: usize) {
+        let rows = if self.rows == 0 { self.rows_max + rows } else { rows };
+        self.moments.reserve(rows);
+        self.names.reserve(if self.wants.names { rows } else { 0 });
+        self.order.reserve(if self.wants.body { rows } else { 0 });
+        self.packet_order.reserve(if self.wants.packets { rows } else { 0 });
+    }
+
     /// Reads the fields of all events of a round.
-    fn read_fields(&mut self, round: &Round<Batch>) {
+    fn read_bodies(&mut self, round: &Round<Batch>) {
         self.memory.places.clear();
         self.memory.starts.clear();
         for part in &round.parts {
@@ -163,6 +199,29 @@ impl Batches {
         }
     }
 
+    /// Reads the contexts of the packets of a round.
+    fn read_packets(&mut self, round: &Round<Batch>) {
+        self.memory.packet_places.clear();
+        for part in &round.parts {
+            let shared = &self.plan.columns.streams[part.stream].shared;
+            let number = self.packets.iter().position(|table| Arc::ptr_eq(&table.stream, shared));
+            let number = number.unwrap_or_else(|| {
+                let fields = self.plan.columns.filler_of_packets(shared, 0);
+                self.packets.push(PacketTable { stream: Arc::clone(shared), fields, rows: 0 });
+                self.packets.len() - 1
+            });
+            let table = &mut self.packets[number];
+            self.memory.packet_places.push((number, table.rows));
+            let (Content::Events(events), Some(packet)) = (&part.batch.content, &shared.packet) else { continue };
+            let (window, start) = (events.packet.head_window(), events.packet.head.context_start);
+            let read = eval::rows(&packet.program, window, &[start], &mut events.state(), &mut self.memory.packet);
+            debug_assert!(read.is_ok(), "{read:?}");
+            let cells = Source { cells: &self.memory.packet, bytes: window.bytes() };
+            table.fields.append(1, Some(cells), cells);
+            table.rows += 1;
+        }
+    }
+
     /// The number of the table of a class.
     fn table(&mut self, stream: &Arc<StreamClass>, class: usize) -> usize {
         let number = stream.number(class);
@@ -181,13 +240,6 @@ impl Batches {
     fn read_part(&mut self, shared: &StreamClass, events: &Events) {
         let memory = &mut self.memory;
         let window = events.window();
-        let packet = shared.packet.as_ref().map(|packet| {
-            let mut state = events.state();
-            let (window, start) = (events.packet.head_window(), events.packet.head.context_start);
-            let read = eval::rows(&packet.program, window, &[start], &mut state, &mut memory.packet);
-            debug_assert!(read.is_ok(), "{read:?}");
-            Source { cells: &memory.packet, bytes: window.bytes() }
-        });
         let mut state = events.state();
         for number in memory.touched.drain(..) {
             let table = &mut self.tables[number];
@@ -196,9 +248,8 @@ impl Batches {
                 // The scan read the records before: what it accepted can be read again.
                 debug_assert!(read.is_ok(), "{read:?}");
             }
-            let packet = packet.filter(|_| table.fields.reads_packets());
             let body = Source { cells: &memory.body, bytes: window.bytes() };
-            table.fields.append(table.positions.len(), packet, body);
+            table.fields.append(table.positions.len(), None, body);
             table.rows += table.positions.len();
             table.positions.clear();
         }
@@ -219,52 +270,90 @@ impl Batches {
         self.rows_max = (self.rows_max * GROWTH).min(self.plan.batch_rows);
         self.bytes = 0;
         let plan = Arc::clone(&self.plan);
-        let moments = self.wants.moments.then(|| self.moments.finish());
+        let [times, cycles, streams] = self.moments.finish();
         let names = self.wants.names.then(|| {
             let keys = Int32Array::from(std::mem::take(&mut self.names));
             let names = DictionaryArray::<Int32Type>::new(keys, Arc::clone(plan.columns.names()));
             Arc::new(names) as ArrayRef
         });
         let fields = self.take_fields()?;
-        let array = |column: &Column| match (column, &moments, &names) {
-            (Column::Time, Some(moments), _) => Arc::clone(&moments[0]),
-            (Column::Cycles, Some(moments), _) => Arc::clone(&moments[1]),
-            (Column::Stream, Some(moments), _) => Arc::clone(&moments[2]),
-            (Column::Name, _, Some(names)) => Arc::clone(names),
-            (Column::Field(field), ..) => Arc::clone(&fields[*field]),
-            _ => unreachable!("what is wanted was made"),
+        let array = |column: &Column| match column {
+            Column::Time => times.clone(),
+            Column::Cycles => cycles.clone(),
+            Column::Stream => streams.clone(),
+            Column::Name => names.clone(),
+            Column::Field(field) => Some(Arc::clone(&fields[*field])),
         };
-        let arrays = plan.columns.columns().iter().map(array).collect();
+        let arrays = plan.columns.columns().iter().map(|column| array(column).expect("what is wanted was made"));
         let options = RecordBatchOptions::new().with_row_count(Some(std::mem::take(&mut self.rows)));
-        RecordBatch::try_new_with_options(Arc::clone(plan.columns.schema()), arrays, &options)
+        RecordBatch::try_new_with_options(Arc::clone(plan.columns.schema()), arrays.collect(), &options)
     }
 
     /// The columns of fields.
     fn take_fields(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
         let columns = &self.plan.columns;
-        let order = std::mem::take(&mut self.order);
-        let mut arrays: Vec<Vec<ArrayRef>> = Vec::with_capacity(self.tables.len());
+        let mut bodies: Vec<Vec<ArrayRef>> = Vec::with_capacity(self.tables.len());
         for table in &mut self.tables {
-            arrays.push(table.fields.finish().collect());
+            bodies.push(table.fields.finish().collect());
+            self.replaced_texts += table.fields.replaced();
+        }
+        let mut packets: Vec<Vec<ArrayRef>> = Vec::with_capacity(self.packets.len());
+        for table in &mut self.packets {
+            packets.push(table.fields.finish().collect());
             self.replaced_texts += table.fields.replaced();
         }
         let is_in_order = match &self.tables[..] {
-            [table] => table.rows == order.len() && order.iter().enumerate().all(|(at, (_, row))| at == *row),
+            [table] => table.rows == self.order.len() && self.order.iter().enumerate().all(|(at, (_, row))| at == *row),
             _ => false,
         };
         let of_field = |field: usize| {
-            let source = |(table, arrays): (&Table, &Vec<ArrayRef>)| {
-                let source = table.stream.sources(table.class, columns)[field]?;
-                Some(Arc::clone(&arrays[source]))
+            let kind = columns.field_type(field);
+            let sources = self.tables.iter().map(|table| table.stream.sources(table.class, columns)[field]);
+            let sources: Vec<Option<FieldSource>> = sources.collect();
+            let body = |(source, arrays): (&Option<FieldSource>, &Vec<ArrayRef>)| match source {
+                Some(FieldSource::Body(at)) => Some(Arc::clone(&arrays[*at])),
+                _ => None,
             };
-            let sources: Vec<Option<ArrayRef>> = self.tables.iter().zip(&arrays).map(source).collect();
-            match &sources[..] {
-                [Some(only)] if is_in_order && only.data_type() == columns.field_type(field) => Ok(Arc::clone(only)),
-                sources => gather(sources, &order, columns.field_type(field)),
+            let mut arrays: Vec<Option<ArrayRef>> = sources.iter().zip(&bodies).map(body).collect();
+            if let [Some(only)] = &arrays[..]
+                && is_in_order
+                && only.data_type() == kind
+            {
+                return Ok(Arc::clone(only));
             }
+            let is_own = arrays.iter().any(Option::is_some);
+            let of_packet = |stream: &StreamClass, source: Option<FieldSource>| match source {
+                Some(FieldSource::Packet(at)) => Some(at),
+                _ => stream.packet_source(field, columns).filter(|_| !stream.is_shadowed()),
+            };
+            if !self.wants.packets || is_own && !sources.iter().any(|it| matches!(it, Some(FieldSource::Packet(_)))) {
+                return gather(&arrays, &self.order, kind);
+            }
+            let packet = |(table, arrays): (&PacketTable, &Vec<ArrayRef>)| {
+                let own = self.tables.iter().zip(&sources).find(|(own, source)| {
+                    Arc::ptr_eq(&own.stream, &table.stream) && matches!(source, Some(FieldSource::Packet(_)))
+                });
+                of_packet(&table.stream, own.and_then(|(_, source)| *source)).map(|at| Arc::clone(&arrays[at]))
+            };
+            let of_packets: Vec<Option<ArrayRef>> = self.packets.iter().zip(&packets).map(packet).collect();
+            if !is_own && !self.packets.iter().any(|table| table.stream.is_shadowed()) {
+                return gather(&of_packets, &self.packet_order, kind);
+            }
+            // Some classes have a field of their own that is called as one of the packet's.
+            let behind = arrays.len();
+            arrays.extend(of_packets);
+            let place = |(own, packet): (&(usize, usize), &(usize, usize))| match sources[own.0] {
+                Some(FieldSource::Packet(_)) => (behind + packet.0, packet.1),
+                _ => *own,
+            };
+            let order: Vec<(usize, usize)> = self.order.iter().zip(&self.packet_order).map(place).collect();
+            gather(&arrays, &order, kind)
         };
         let fields = (0..columns.field_count()).map(of_field).collect();
         self.tables.iter_mut().for_each(|table| table.rows = 0);
+        self.packets.iter_mut().for_each(|table| table.rows = 0);
+        self.order.clear();
+        self.packet_order.clear();
         fields
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-use kymo_decode::columns::{ClassColumns, ColumnReader, Projection};
+use kymo_decode::columns::{ClassColumns, ColumnReader, Projection, ScopeField};
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::{ClockConverter, Decoder};
 use kymo_format::model::{self, FieldKind, Scope};
@@ -65,7 +65,22 @@ pub(super) struct StreamClass {
     /// Which name each event record class has.
     names: Vec<i32>,
     /// Made when the first event of a class comes.
-    sources: Vec<OnceLock<Vec<Option<usize>>>>,
+    sources: Vec<OnceLock<Vec<Option<FieldSource>>>>,
+    /// Of each field of the table which column of the packet's context has its name.
+    packet_sources: OnceLock<Vec<Option<usize>>>,
+    /// Fields of events are wanted.
+    reads_events: bool,
+    /// Fields of some events are called as one of the packet's context, which is called otherwise then.
+    is_shadowed: bool,
+}
+
+/// Where a field of the table is for a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FieldSource {
+    /// The number of a column of the packet's context.
+    Packet(usize),
+    /// The number of a column of the event.
+    Body(usize),
 }
 
 /// A data stream.
@@ -86,12 +101,36 @@ impl StreamClass {
         self.names[class]
     }
 
-    /// Of each field of the table which of the class' columns it is.
-    pub(super) fn sources(&self, class: usize, columns: &Columns) -> &[Option<usize>] {
-        self.sources[class].get_or_init(|| {
-            let filler = columns.filler(self, class);
+    /// Whether something has to be known of each event besides its class' name.
+    pub(super) fn reads_events(&self) -> bool {
+        self.reads_events || self.is_shadowed
+    }
+
+    /// Whether it depends on the class of an event which column of the packet's context is which of the table.
+    pub(super) fn is_shadowed(&self) -> bool {
+        self.is_shadowed
+    }
+
+    /// Which column of the packet's context is a field of the table, where that is the same for all classes.
+    pub(super) fn packet_source(&self, field: usize, columns: &Columns) -> Option<usize> {
+        let all = self.packet_sources.get_or_init(|| {
+            let filler = columns.filler_of_packets(self, 0);
             let names: Vec<String> = filler.fields().map(|field| field.name().clone()).collect();
-            let source = |(name, _): &(String, DataType)| names.iter().position(|column| column == name);
+            columns.fields.iter().map(|(name, _)| names.iter().position(|column| column == name)).collect()
+        });
+        all[field]
+    }
+
+    /// Of each field of the table where it is for a class.
+    pub(super) fn sources(&self, class: usize, columns: &Columns) -> &[Option<FieldSource>] {
+        self.sources[class].get_or_init(|| {
+            let names = |fields: Fields| fields.fields().map(|field| field.name().clone()).collect::<Vec<String>>();
+            let (packet, body) = (names(columns.filler_of_packets(self, class)), names(columns.filler(self, class)));
+            let at = |names: &[String], name: &str| names.iter().position(|column| column == name);
+            let source = |(name, _): &(String, DataType)| {
+                let body = at(&body, name).map(FieldSource::Body);
+                body.or_else(|| at(&packet, name).map(FieldSource::Packet))
+            };
             columns.fields.iter().map(source).collect()
         })
     }
@@ -142,7 +181,7 @@ impl Columns {
 
     /// Makes these the table's columns.
     fn choose(&mut self, wanted: &[String]) -> Result<(), EventsFailure> {
-        let moments = kymo_table::Moments::new(self.is_unix).fields();
+        let moments = kymo_table::Moments::new(self.is_unix, [true; 3]).fields();
         let mut schema = Vec::new();
         for name in wanted {
             let field = self.fields.iter().position(|(field, _)| field == name);
@@ -212,12 +251,28 @@ impl Columns {
 
     /// Columns to be filled with events of a class.
     pub(super) fn filler(&self, stream: &StreamClass, class: usize) -> Fields {
+        self.fields_of(stream, class, &[], &stream.reader.columns(class).fields, true)
+    }
+
+    /// Columns to be filled with the contexts of the packets of a stream, called as they are for a class. Which ones they are
+    /// does not depend on it.
+    pub(super) fn filler_of_packets(&self, stream: &StreamClass, class: usize) -> Fields {
+        let packet = stream.packet.as_ref().map(|packet| &packet.fields[..]).unwrap_or_default();
+        self.fields_of(stream, class, packet, &[], false)
+    }
+
+    fn fields_of(
+        &self,
+        stream: &StreamClass,
+        class: usize,
+        packet: &[ScopeField],
+        body: &[ScopeField],
+        only_wanted: bool,
+    ) -> Fields {
         let trace = stream.decoder.trace_class();
         let fields = fields_of(trace, &trace.stream_classes[stream.class], class);
         let names = Names::new(fields.filter(|(scope, _)| *scope != Scope::PacketContext), self.taken);
-        let packet = stream.packet.as_ref().map(|packet| &packet.fields[..]).unwrap_or_default();
-        let body = &stream.reader.columns(class).fields;
-        let is_wanted = |name: &str| self.fields.iter().any(|(field, _)| field == name);
+        let is_wanted = |name: &str| !only_wanted || self.fields.iter().any(|(field, _)| field == name);
         Fields::new(packet, body, &names, self.keep_bytes, &is_wanted)
     }
 }
@@ -289,7 +344,13 @@ impl<'a> Making<'a> {
                 with_fields.push(event);
             }
         }
-        let has_packet = projected.iter().any(|(scope, _)| *scope == Scope::PacketContext);
+        let in_packet = |(scope, _): &&(Scope, String)| *scope == Scope::PacketContext;
+        let has_packet = projected.iter().any(|field| in_packet(&field));
+        let reads_events = !projected.iter().all(|field| in_packet(&field));
+        let is_shadowed = projected.iter().filter(in_packet).any(|(_, name)| {
+            let mut fields = (0..events.len()).flat_map(|event| fields_of(&trace.class, stream, event));
+            fields.any(|(scope, field)| scope != Scope::PacketContext && field == name)
+        });
         let projection = if self.question.columns.is_none() { Projection::All } else { Projection::Fields(projected) };
         let packet = has_packet.then(|| trace.decoder.packet_columns(class));
         let names = events.iter().map(|event| self.name(event)).collect();
@@ -301,6 +362,9 @@ impl<'a> Making<'a> {
             first: self.count,
             names,
             sources: events.iter().map(|_| OnceLock::new()).collect(),
+            packet_sources: OnceLock::new(),
+            reads_events,
+            is_shadowed,
         });
         self.count += events.len();
         for event in with_fields {
@@ -350,15 +414,15 @@ fn fields_of<'a>(
     stream: &'a model::DataStreamClass,
     event: usize,
 ) -> impl Iterator<Item = (Scope, &'a str)> {
-    let event = &stream.event_classes[event];
+    let event = stream.event_classes.get(event);
     SCOPES.into_iter().flat_map(move |scope| {
         let class = match scope {
-            Scope::PacketContext => &stream.packet_context,
-            Scope::EventCommonContext => &stream.event_common_context,
-            Scope::EventSpecificContext => &event.specific_context,
-            _ => &event.payload,
+            Scope::PacketContext => stream.packet_context.as_ref(),
+            Scope::EventCommonContext => stream.event_common_context.as_ref(),
+            Scope::EventSpecificContext => event.and_then(|event| event.specific_context.as_ref()),
+            _ => event.and_then(|event| event.payload.as_ref()),
         };
-        let members = match class.as_ref().map(|class| &class.kind) {
+        let members = match class.map(|class| &class.kind) {
             Some(FieldKind::Structure(structure)) => &structure.members[..],
             _ => &[],
         };

@@ -272,3 +272,62 @@ fn a_stream_that_is_dropped_ends_its_threads() {
     }
     assert_eq!(Arc::strong_count(&session), 1, "nobody reads any more");
 }
+
+/// A packet's context has `cpu_id`; so have some events, whose own it is then.
+#[test]
+fn a_field_that_only_some_events_have_of_their_own() {
+    let metadata = "/* CTF 1.8 */
+trace { major = 1; minor = 8; byte_order = le; };
+stream {
+    packet.context := struct {
+        integer { size = 32; align = 8; } content_size;
+        integer { size = 32; align = 8; } packet_size;
+        integer { size = 8; align = 8; } cpu_id;
+    };
+    event.header := struct { integer { size = 8; align = 8; } id; };
+};
+event { name = own; id = 0; fields := struct { integer { size = 16; align = 8; signed = true; } cpu_id; }; };
+event { name = none; id = 1; fields := struct { integer { size = 8; align = 8; } other; }; };
+";
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("metadata"), metadata).unwrap();
+    let mut stream = Vec::new();
+    for cpu in 0..5_u8 {
+        let events: Vec<u8> = (0..3).flat_map(|_| [0, 0xff, 0xff - cpu, 1, 7]).collect();
+        let bits = 8 * (9 + events.len() as u32);
+        stream.extend([bits, bits].map(u32::to_le_bytes).concat());
+        stream.push(cpu);
+        stream.extend(events);
+    }
+    std::fs::write(folder.path().join("stream"), stream).unwrap();
+    let session = open(folder.path(), 1, None);
+    let rows = |wanted: &[&str]| -> Vec<Vec<String>> {
+        let question = EventsQuestion { columns: columns(wanted), ..EventsQuestion::default() };
+        let table = session.events(&question).unwrap_or_else(|failure| panic!("{failure}"));
+        let batches: Vec<RecordBatch> = table.stream().map(|batch| batch.unwrap()).collect();
+        let batch = concat_batches(table.schema(), &batches).unwrap();
+        let options = kymo_table::arrow::util::display::FormatOptions::default().with_null("-");
+        let shown = |row: usize| {
+            let column = |array| kymo_table::arrow::util::display::ArrayFormatter::try_new(array, &options).unwrap();
+            batch.columns().iter().map(|array| column(array).value(row).to_string()).collect()
+        };
+        (0..batch.num_rows()).map(shown).collect()
+    };
+    let packets = "packet_context.cpu_id";
+    let all = rows(&["name", "cpu_id", packets, "other"]);
+    assert_eq!(all.len(), 30);
+    for (row, cells) in all.iter().enumerate() {
+        let cpu = row / 6;
+        let own = (i64::from(i16::from_le_bytes([0xff, 0xff - cpu as u8]))).to_string();
+        let expected = if row % 2 == 0 {
+            ["own".to_owned(), own, cpu.to_string(), "-".to_owned()]
+        } else {
+            ["none".to_owned(), cpu.to_string(), "-".to_owned(), "7".to_owned()]
+        };
+        assert_eq!(*cells, expected, "row {row}");
+    }
+    let column = |at: usize| all.iter().map(|cells| vec![cells[at].clone()]).collect::<Vec<_>>();
+    assert_eq!(rows(&["cpu_id"]), column(1));
+    assert_eq!(rows(&[packets]), column(2));
+    assert_eq!(rows(&["other"]), column(3));
+}
