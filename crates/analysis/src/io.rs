@@ -517,7 +517,7 @@ impl Analysis for Io {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "io", version: 2 }
+        Identity { name: "io", version: 3 }
     }
 
     fn shape(&self) -> Shape {

@@ -35,7 +35,7 @@ mod zone;
 
 pub use analyse::{
     AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Share,
-    ShareFailure, Understood,
+    ShareFailure, Shares, Understood,
 };
 pub use analysis_options::AnalysisOptions;
 pub use cache::{PacketCache, Stale, cache_folder};

@@ -20,6 +20,7 @@ pub enum Act {
     /// A path was opened; as this, if it could be.
     Open {
         /// The path.
+        #[serde(with = "serde_bytes")]
         path: Box<[u8]>,
         /// The new fd.
         fd: Option<i32>,

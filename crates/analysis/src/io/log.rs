@@ -38,8 +38,8 @@ pub struct Log {
 /// From a place on, a thread is of a process, or nobody knows of which.
 type Move = (Place, ThreadKey, Option<i32>);
 
-/// Acts in the order of places.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// Acts in the order of places. As bytes, all of them are packed: unpacked ones take four times as many.
+#[derive(Clone, Debug, Default)]
 pub struct Settled {
     /// The first ones; each with the time since the one before.
     packed: Vec<u8>,
@@ -51,6 +51,8 @@ pub struct Settled {
 
 /// Acts that are kept before they are packed.
 const UNPACKED: usize = if cfg!(test) { 8 } else { 1 << 18 };
+/// Bytes of a packed act, about.
+const PACKED_BYTES: usize = 24;
 /// Acts that are logged before it is worth to put them in order.
 const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
 
@@ -228,13 +230,35 @@ impl Settled {
     }
 
     fn pack(&mut self) {
-        for Logged { place: Place { time, lane, nth }, key, act } in self.acts.drain(..) {
-            let since_ns = time.wrapping_sub(self.last_ns);
-            self.last_ns = time;
-            let bytes = std::mem::take(&mut self.packed);
-            self.packed = postcard::to_extend(&(since_ns, lane, nth, key, act), bytes)
-                .expect("a vector takes all bytes, and acts have lengths");
-        }
+        let Self { packed, last_ns, acts } = self;
+        acts.drain(..).for_each(|logged| pack(packed, last_ns, &logged));
+    }
+}
+
+/// Adds an act to packed ones, of which the last one was at `last_ns`.
+fn pack(packed: &mut Vec<u8>, last_ns: &mut i64, Logged { place, key, act }: &Logged) {
+    let Place { time, lane, nth } = *place;
+    let since_ns = time.wrapping_sub(*last_ns);
+    *last_ns = time;
+    let bytes = std::mem::take(packed);
+    let bytes = postcard::to_extend(&(since_ns, lane, nth, key, act), bytes);
+    *packed = bytes.expect("a vector takes all bytes, and acts have lengths");
+}
+
+impl Serialize for Settled {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut packed = Vec::with_capacity(self.packed.len() + PACKED_BYTES * self.acts.len());
+        packed.extend_from_slice(&self.packed);
+        let mut last_ns = self.last_ns;
+        self.acts.iter().for_each(|logged| pack(&mut packed, &mut last_ns, logged));
+        (serde_bytes::Bytes::new(&packed), last_ns).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Settled {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (packed, last_ns) = <(serde_bytes::ByteBuf, i64)>::deserialize(deserializer)?;
+        Ok(Self { packed: packed.into_vec(), last_ns, acts: Vec::new() })
     }
 }
 

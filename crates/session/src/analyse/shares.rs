@@ -1,17 +1,18 @@
 //! Parts of traces that are read elsewhere: what goes out, what comes back, and how that is put together.
 //!
 //! ```text
-//! share() ──> Share, Share, ...   where to read            a few hundred bytes each
+//! Shares::split() ──> Share, Share, ...   where to read       a few hundred bytes each
 //!    │ any process that opens the same traces
-//! read_share(Share) ──> bytes     what is known there      an encoded state, no events
+//! Shares::read(Share) ──> bytes           what is known there an encoded state, no events
 //!    │ neighbours, in order: a tree
-//! merge_shares(bytes, bytes) ──> bytes
-//! finish_shares(bytes...) ──> Analysed                     what `ask` answers
+//! Shares::merge(bytes, bytes) ──> bytes
+//! Shares::finish(bytes...) ──> Analysed                       what `ask` answers
 //! ```
 //!
-//! Nothing here remembers: each call has all it needs, so that it can be made again, or somewhere else.
+//! No call depends on those before: each can be made again, or somewhere else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kymo_analysis::{Analysis, StateError, decode, encode, in_series};
 use kymo_scan::{Slice, Unsliceable};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::kinds::Visit;
 use super::part::{PartRead, Reader, Strays};
-use super::parts::{self, Read};
+use super::parts;
 use super::prepare::Prepared;
 use super::{AnalyseFailure, Analysed, AnalysisKind, Question, room};
 use crate::analysis_options::AnalysisOptions;
@@ -161,7 +162,7 @@ struct Known<S> {
 }
 
 impl<S> Known<S> {
-    fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Asked<'_>) -> Result<Vec<u8>, ShareFailure> {
+    fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
         let head =
             Head { magic: KNOWN_MAGIC.to_owned(), first: self.first, end: self.end, streams: self.streams.clone() };
         let room = room();
@@ -172,7 +173,7 @@ impl<S> Known<S> {
         Ok(bytes)
     }
 
-    fn decode<A: Analysis<State = S>>(analysis: &A, asked: &Asked<'_>, bytes: &[u8]) -> Result<Self, ShareFailure> {
+    fn decode<A: Analysis<State = S>>(analysis: &A, asked: &Shares, bytes: &[u8]) -> Result<Self, ShareFailure> {
         let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareFailure::NoShare)?;
         if head.magic != KNOWN_MAGIC || head.first >= head.end {
             return Err(ShareFailure::NoShare);
@@ -190,63 +191,49 @@ impl<S> Known<S> {
     }
 }
 
-/// A question, and what is known before reading.
-struct Asked<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
+/// A question about traces, to be answered in shares: by this process or others that open the same traces and ask the same.
+pub struct Shares {
+    session: Arc<Session>,
+    kind: AnalysisKind,
+    options: AnalysisOptions,
+    identity: TraceIdentity,
     prepared: Prepared,
 }
 
-impl<'a> Asked<'a> {
-    fn new<A: Analysis>(
-        session: &'a Session,
-        question: &Question<'_, A>,
-        options: &'a AnalysisOptions,
-    ) -> Result<Self, ShareFailure> {
-        let has_length = options.wishes.period_ns.is_some() && !question.has_periods;
-        if options.periods.is_some() || has_length {
-            return Err(ShareFailure::Whole("periods are told apart by one reader"));
-        }
-        Ok(Self { session, options, prepared: session.prepare(question, options)? })
-    }
-
-    fn make<A: Analysis>(&self, question: &Question<'_, A>) -> A {
-        (question.make)(&self.prepared.setup(&self.options.wishes, &room()))
-    }
-}
-
-impl Session {
-    /// Shares out a question to so many readers: parts in the order of time, several for each.
+impl Shares {
+    /// A question to be shared out.
     ///
     /// # Errors
     ///
-    /// There is no answer, or the traces cannot be read in parts.
-    pub fn share(
-        &self,
-        kind: &AnalysisKind,
-        options: &AnalysisOptions,
-        readers: usize,
-    ) -> Result<Vec<Share>, ShareFailure> {
-        shared(kind, options, ShareOut { session: self, options, readers })
+    /// There is no answer, or it cannot be had in parts.
+    pub fn new(session: Arc<Session>, kind: AnalysisKind, options: AnalysisOptions) -> Result<Self, ShareFailure> {
+        if matches!(kind, AnalysisKind::Periods(_)) || options.periods.is_some() {
+            return Err(ShareFailure::Whole(OF_PERIODS));
+        }
+        let prepared = kind.visit(&options.wishes, Prepare { session: &session, options: &options })?;
+        Ok(Self { identity: session.identity(), session, kind, options, prepared })
     }
 
-    /// Reads a share of these traces: what is known of it, as bytes.
+    /// Parts for so many readers in the order of time, several for each.
+    ///
+    /// # Errors
+    ///
+    /// The traces cannot be read in parts.
+    pub fn split(&self, readers: usize) -> Result<Vec<Share>, ShareFailure> {
+        self.visit(Split { asked: self, readers })
+    }
+
+    /// Reads a share of these traces on this thread: what is known of it, as bytes.
     ///
     /// # Errors
     ///
     /// The share is of other traces, or it cannot be read.
-    pub fn read_share(
-        &self,
-        kind: &AnalysisKind,
-        options: &AnalysisOptions,
-        share: &Share,
-        progress: &Progress,
-    ) -> Result<Vec<u8>, ShareFailure> {
-        let here = self.identity();
-        if here != share.trace {
-            return Err(ShareFailure::OtherTrace { here: Box::new(here), wanted: Box::new(share.trace.clone()) });
+    pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
+        if self.identity != share.trace {
+            let (here, wanted) = (Box::new(self.identity.clone()), Box::new(share.trace.clone()));
+            return Err(ShareFailure::OtherTrace { here, wanted });
         }
-        shared(kind, options, ReadShare { session: self, options, share, progress })
+        self.visit(Read { asked: self, share, progress })
     }
 
     /// Puts together what is known of shares that follow each other.
@@ -254,69 +241,72 @@ impl Session {
     /// # Errors
     ///
     /// They do not, or something is not what is known of a share.
-    pub fn merge_shares(
-        &self,
-        kind: &AnalysisKind,
-        options: &AnalysisOptions,
-        states: &[&[u8]],
-    ) -> Result<Vec<u8>, ShareFailure> {
-        shared(kind, options, MergeShares { session: self, options, states })
+    pub fn merge(&self, states: &[&[u8]]) -> Result<Vec<u8>, ShareFailure> {
+        self.visit(Merge { asked: self, states })
     }
 
-    /// The answer, from what is known of all `count` shares, in order.
+    /// The answer, from what is known of all `count` shares, in order. All threads of the session work for it.
     ///
     /// # Errors
     ///
     /// Some are missing, or something is not what is known of a share.
-    pub fn finish_shares(
-        &self,
-        kind: &AnalysisKind,
-        options: &AnalysisOptions,
-        states: &[&[u8]],
-        count: usize,
-    ) -> Result<Analysed, ShareFailure> {
-        shared(kind, options, FinishShares { session: self, options, states, count: count as u32 })
+    pub fn finish(&self, states: &[&[u8]], count: usize) -> Result<Analysed, ShareFailure> {
+        self.visit(Finish { asked: self, states, count: count as u32 })
     }
 
-    /// Whether what is known of shares is best put together in one place: see [`Analysis::merges_in_order`].
+    /// Whether what is known of shares is best put together in one place, all at once: see [`Analysis::merges_in_order`].
     #[must_use]
-    pub fn merges_in_one_place(&self, kind: &AnalysisKind, options: &AnalysisOptions) -> bool {
-        shared(kind, options, InOnePlace { session: self, options }).unwrap_or(true)
+    pub fn merges_in_one_place(&self) -> bool {
+        self.visit(InOnePlace { asked: self })
+    }
+
+    fn visit<V: Visit>(&self, visit: V) -> V::Output {
+        self.kind.visit(&self.options.wishes, visit)
+    }
+
+    fn make<A: Analysis>(&self, question: &Question<'_, A>) -> A {
+        (question.make)(&self.prepared.setup(&self.options.wishes, &room()))
     }
 }
 
-fn shared<T, V>(kind: &AnalysisKind, options: &AnalysisOptions, visit: V) -> Result<T, ShareFailure>
-where
-    V: Visit<Output = Result<T, ShareFailure>>,
-{
-    match kind {
-        AnalysisKind::Periods(_) => Err(ShareFailure::Whole("periods are told apart by one reader")),
-        kind => kind.visit(&options.wishes, visit),
-    }
-}
+const OF_PERIODS: &str = "periods are told apart by one reader";
 
-struct ShareOut<'a> {
+struct Prepare<'a> {
     session: &'a Session,
     options: &'a AnalysisOptions,
+}
+
+impl Visit for Prepare<'_> {
+    type Output = Result<Prepared, ShareFailure>;
+
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
+        if self.options.wishes.period_ns.is_some() && !question.has_periods {
+            return Err(ShareFailure::Whole(OF_PERIODS));
+        }
+        Ok(self.session.prepare(question, self.options)?)
+    }
+}
+
+struct Split<'a> {
+    asked: &'a Shares,
     readers: usize,
 }
 
-impl Visit for ShareOut<'_> {
+impl Visit for Split<'_> {
     type Output = Result<Vec<Share>, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let asked = Asked::new(self.session, question, self.options)?;
-        let analysis = asked.make(question);
-        let slices = parts::all(self.session, &asked.prepared, &analysis, self.readers);
-        let too_short = ShareFailure::Whole("they are short, or packets do not tell their times");
+        let Self { asked, readers } = self;
+        let slices = parts::all(&asked.session, &asked.prepared, &asked.make(question), readers);
         let slices = match slices {
             Ok(slices) if !slices.is_empty() => slices,
-            Ok(_) | Err(Unsliceable) => return Err(too_short),
+            Ok(_) | Err(Unsliceable) => {
+                return Err(ShareFailure::Whole("they are short, or packets do not tell their times"));
+            }
         };
-        let trace = self.session.identity();
         let share = |(number, slice): (usize, Slice)| Share {
             magic: MAGIC.to_owned(),
-            trace: trace.clone(),
+            trace: asked.identity.clone(),
             number: number as u32,
             begin: slice.begin,
             end: slice.end,
@@ -327,40 +317,40 @@ impl Visit for ShareOut<'_> {
     }
 }
 
-struct ReadShare<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
+struct Read<'a> {
+    asked: &'a Shares,
     share: &'a Share,
     progress: &'a Progress,
 }
 
-impl Visit for ReadShare<'_> {
+impl Visit for Read<'_> {
     type Output = Result<Vec<u8>, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let asked = Asked::new(self.session, question, self.options)?;
-        let Share { number, begin, end, bytes, .. } = *self.share;
+        let Self { asked, share, progress } = self;
+        let Share { number, begin, end, bytes, .. } = *share;
         let packets = |(&(start, end), (_, stream)): (&(u64, u64), &(_, &kymo_scan::DataStream))| {
             let is_there = start <= end && end <= stream.packets.len() as u64;
             is_there.then_some(start as usize..end as usize)
         };
-        let streams = self.session.streams();
-        let wanted: Option<Vec<_>> = self.share.wanted.iter().zip(&streams).map(packets).collect();
+        let streams = asked.session.streams();
+        let wanted: Option<Vec<_>> = share.wanted.iter().zip(&streams).map(packets).collect();
         let wanted = wanted.filter(|wanted| wanted.len() == streams.len()).ok_or(ShareFailure::NoShare)?;
         let slice = Slice { begin, end, wanted, bytes };
         let analysis = asked.make(question);
-        let mut reader = Reader::new(self.session, &asked.prepared, self.progress);
+        let mut reader = Reader::new(&asked.session, &asked.prepared, progress);
         let PartRead { state, .. } = reader.read(&analysis, &slice, number == 0, true)?;
         let mut streams = Streams::default();
         reader.doubt(&mut streams.doubts, &mut streams.left_out);
-        Known { first: number, end: number + 1, state, streams }.encode(&analysis, &asked)
+        let end = number.checked_add(1).ok_or(ShareFailure::NoShare)?;
+        Known { first: number, end, state, streams }.encode(&analysis, asked)
     }
 }
 
-/// What is known of shares, as far as they follow each other.
+/// What is known of shares, as far as they follow each other: which ones these are.
 fn in_order<A: Analysis>(
     analysis: &A,
-    asked: &Asked<'_>,
+    asked: &Shares,
     states: &[&[u8]],
     mut take: impl FnMut(Known<A::State>),
 ) -> Result<Option<(u32, u32)>, ShareFailure> {
@@ -377,20 +367,19 @@ fn in_order<A: Analysis>(
     Ok(span)
 }
 
-struct MergeShares<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
+struct Merge<'a> {
+    asked: &'a Shares,
     states: &'a [&'a [u8]],
 }
 
-impl Visit for MergeShares<'_> {
+impl Visit for Merge<'_> {
     type Output = Result<Vec<u8>, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let asked = Asked::new(self.session, question, self.options)?;
+        let Self { asked, states } = self;
         let analysis = asked.make(question);
         let mut merged: Option<Known<A::State>> = None;
-        in_order(&analysis, &asked, self.states, |known| match &mut merged {
+        in_order(&analysis, asked, states, |known| match &mut merged {
             None => merged = Some(known),
             Some(left) => {
                 analysis.merge(&mut left.state, known.state);
@@ -398,53 +387,56 @@ impl Visit for MergeShares<'_> {
                 left.end = known.end;
             }
         })?;
-        merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, &asked)
+        merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, asked)
     }
 }
 
-struct FinishShares<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
+struct Finish<'a> {
+    asked: &'a Shares,
     states: &'a [&'a [u8]],
     count: u32,
 }
 
-impl Visit for FinishShares<'_> {
+impl Visit for Finish<'_> {
     type Output = Result<Analysed, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { session, options, states, count: wanted } = self;
-        let asked = Asked::new(session, question, options)?;
+        let Self { asked, states, count: wanted } = self;
         let analysis = asked.make(question);
         let (mut runs, mut streams) = (Vec::new(), Streams::default());
         let add = |known: Known<A::State>| {
             streams.add(known.streams);
             runs.push((known.first.into(), known.end.into(), known.state));
         };
-        match in_order(&analysis, &asked, states, add)? {
+        match in_order(&analysis, asked, states, add)? {
             Some((0, found)) if found == wanted => {}
             Some((0, found)) => return Err(ShareFailure::Missing { found, wanted }),
             Some((found, _)) => return Err(ShareFailure::Gap { wanted: 0, found }),
             None => return Err(ShareFailure::Missing { found: 0, wanted }),
         }
+        let (session, wishes) = (&asked.session, &asked.options.wishes);
         let state = parts::together(session, &asked.prepared, &analysis, runs).ok_or(ShareFailure::NoShare)?;
         let Streams { doubts, left_out } = streams;
-        let read = Read { state, faults: Vec::new(), doubts, left_out };
+        let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
-        Ok(Analysed { answer: in_series(answer, &options.wishes), report: asked.prepared.report(session, &read) })
+        Ok(Analysed { answer: in_series(answer, wishes), report: asked.prepared.report(session, &read) })
     }
 }
 
 struct InOnePlace<'a> {
-    session: &'a Session,
-    options: &'a AnalysisOptions,
+    asked: &'a Shares,
 }
 
 impl Visit for InOnePlace<'_> {
-    type Output = Result<bool, ShareFailure>;
+    type Output = bool;
 
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let asked = Asked::new(self.session, question, self.options)?;
-        Ok(asked.make(question).merges_in_order())
+    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> bool {
+        self.asked.make(question).merges_in_order()
+    }
+}
+
+impl std::fmt::Debug for Shares {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shares").field("kind", &self.kind).field("traces", &self.identity).finish_non_exhaustive()
     }
 }

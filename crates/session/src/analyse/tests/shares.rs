@@ -1,31 +1,32 @@
 //! What is read elsewhere, and sent as bytes, comes to the same as what is read here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use kymo_analysis::testing::Random;
 
 use super::{corpus, difference, kinds};
-use crate::{AnalysisKind, AnalysisOptions, OpenOptions, Progress, Session, Share, ShareFailure};
+use crate::{AnalysisKind, AnalysisOptions, OpenOptions, Progress, Session, Share, ShareFailure, Shares};
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
 }
 
-fn open(path: &Path, slice_bytes: u64) -> Session {
+fn open(path: &Path, slice_bytes: u64) -> Arc<Session> {
     let options = OpenOptions { threads: 3, ..OpenOptions::default() };
     let mut session = Session::open(&[path.to_path_buf()], &options).expect("it was opened before");
     session.slice_bytes = Some(slice_bytes);
-    session
+    Arc::new(session)
+}
+
+fn shares(path: &Path, kind: &AnalysisKind, slice_bytes: u64) -> Result<Shares, ShareFailure> {
+    Shares::new(open(path, slice_bytes), kind.clone(), AnalysisOptions::default())
 }
 
 /// What is known of each share, read by a session of its own each time.
-fn read(path: &Path, kind: &AnalysisKind, shares: &[Share]) -> Result<Vec<Vec<u8>>, ShareFailure> {
-    let options = AnalysisOptions::default();
-    let read = |share: &Share| {
-        let share = Share::decode(&share.encode())?;
-        open(path, 1).read_share(kind, &options, &share, &Progress::default())
-    };
-    shares.iter().map(read).collect()
+fn read(path: &Path, kind: &AnalysisKind, all: &[Share]) -> Result<Vec<Vec<u8>>, ShareFailure> {
+    let read = |share: &Share| shares(path, kind, 1)?.read(&Share::decode(&share.encode())?, &Progress::default());
+    all.iter().map(read).collect()
 }
 
 fn borrowed(states: &[Vec<u8>]) -> Vec<&[u8]> {
@@ -33,12 +34,12 @@ fn borrowed(states: &[Vec<u8>]) -> Vec<&[u8]> {
 }
 
 /// Merges neighbours here and there, until few are left.
-fn merged(session: &Session, kind: &AnalysisKind, mut states: Vec<Vec<u8>>, random: &mut Random) -> Vec<Vec<u8>> {
+fn merged(asked: &Shares, mut states: Vec<Vec<u8>>, random: &mut Random) -> Vec<Vec<u8>> {
     let left = 1 + random.below(4);
     while states.len() > left {
         let at = random.below(states.len() - 1);
         let end = (at + 2 + random.below(2)).min(states.len());
-        let together = session.merge_shares(kind, &AnalysisOptions::default(), &borrowed(&states[at..end]));
+        let together = asked.merge(&borrowed(&states[at..end]));
         states.splice(at..end, [together.expect("they follow each other")]);
     }
     states
@@ -46,24 +47,24 @@ fn merged(session: &Session, kind: &AnalysisKind, mut states: Vec<Vec<u8>>, rand
 
 /// How many shares of a trace were read.
 fn check(path: &Path, slice_bytes: u64, random: &mut Random) -> usize {
-    let (options, mut count) = (AnalysisOptions::default(), 0);
+    let mut count = 0;
     for kind in kinds() {
-        let session = open(path, slice_bytes);
-        let Ok(expected) = session.ask(&kind, &options, &Progress::default()) else { continue };
-        let Ok(shares) = session.share(&kind, &options, 3) else { continue };
-        // Parts of one lane say less of what is beside them; nor can everything be read in parts.
-        let states = match read(path, &kind, &shares) {
+        let asked = open(path, slice_bytes).ask(&kind, &AnalysisOptions::default(), &Progress::default());
+        let (Ok(expected), Ok(asked)) = (asked, shares(path, &kind, slice_bytes)) else { continue };
+        let Ok(all) = asked.split(3) else { continue };
+        let place = format!("{}, {kind:?}", path.display());
+        // Not everything can be read in parts.
+        let states = match read(path, &kind, &all) {
             Ok(states) => states,
             Err(ShareFailure::Whole(_)) => continue,
-            Err(failure) => panic!("{}, {kind:?}: {failure}", path.display()),
+            Err(failure) => panic!("{place}: {failure}"),
         };
-        count += shares.len();
-        let states = merged(&session, &kind, states, random);
-        let found = session.finish_shares(&kind, &options, &borrowed(&states), shares.len());
-        let found = found.unwrap_or_else(|failure| panic!("{}, {kind:?}: {failure}", path.display()));
-        let place = path.display();
-        assert!(found.answer == expected.answer, "{place}, {kind:?}: {}", difference(&expected.answer, &found.answer));
-        assert_eq!(found.report, expected.report, "{place}, {kind:?}");
+        count += all.len();
+        let states = merged(&asked, states, random);
+        let found = asked.finish(&borrowed(&states), all.len());
+        let found = found.unwrap_or_else(|failure| panic!("{place}: {failure}"));
+        assert!(found.answer == expected.answer, "{place}: {}", difference(&expected.answer, &found.answer));
+        assert_eq!(found.report, expected.report, "{place}");
     }
     count
 }
@@ -83,15 +84,15 @@ fn shares_come_to_the_same() {
 
 #[test]
 fn what_does_not_belong_is_refused() {
-    let session = open(&demo(), 10_000);
-    let (kind, options) = (AnalysisKind::Count, AnalysisOptions::default());
-    let shares = session.share(&kind, &options, 3).unwrap();
-    let states = read(&demo(), &kind, &shares).unwrap();
+    let kind = AnalysisKind::Count;
+    let asked = shares(&demo(), &kind, 10_000).unwrap();
+    let all = asked.split(3).unwrap();
+    let states = read(&demo(), &kind, &all).unwrap();
     let finish = |states: &[Vec<u8>]| {
-        let finished = session.finish_shares(&kind, &options, &borrowed(states), shares.len());
+        let finished = asked.finish(&borrowed(states), all.len());
         finished.map(|_| ()).map_err(|failure| failure.to_string())
     };
-    let count = shares.len();
+    let count = all.len();
     assert_eq!(finish(&states), Ok(()));
     assert_eq!(finish(&states[..count - 1]), Err(format!("{} of {count} shares are there", count - 1)));
     assert_eq!(finish(&states[1..]), Err("share 0 is missing: what comes next begins with share 1".to_owned()));
@@ -101,7 +102,7 @@ fn what_does_not_belong_is_refused() {
     assert_eq!(finish(&[b"kymo".to_vec()]), Err("these bytes are no share of a trace".to_owned()));
     assert!(matches!(Share::decode(&states[0]), Err(ShareFailure::NoShare)));
     // Another question's.
-    let other = session.finish_shares(&AnalysisKind::Gaps, &options, &borrowed(&states), count);
+    let other = shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(&borrowed(&states), count);
     assert!(matches!(other, Err(ShareFailure::State(_))), "{other:?}");
 }
 
@@ -114,9 +115,9 @@ fn shares_of_another_trace_are_refused() {
             std::fs::copy(file.path(), folder.path().join(file.file_name())).unwrap();
         }
     }
-    let (kind, options) = (AnalysisKind::Count, AnalysisOptions::default());
-    let shares = open(&demo(), 10_000).share(&kind, &options, 3).unwrap();
-    let elsewhere = |path: &Path| open(path, 1).read_share(&kind, &options, &shares[0], &Progress::default());
+    let kind = AnalysisKind::Count;
+    let all = shares(&demo(), &kind, 10_000).unwrap().split(3).unwrap();
+    let elsewhere = |path: &Path| shares(path, &kind, 1).unwrap().read(&all[0], &Progress::default());
     assert!(elsewhere(folder.path()).is_ok(), "a copy is the same trace");
     let streams = std::fs::read_dir(folder.path()).unwrap().flatten();
     let stream = streams.map(|file| file.path()).filter(|path| !path.ends_with("metadata")).max().unwrap();
@@ -129,18 +130,18 @@ fn shares_of_another_trace_are_refused() {
 /// Bytes that somebody changed are refused, or come to something else; nothing breaks.
 #[test]
 fn damaged_shares_are_harmless() {
-    let session = open(&demo(), 10_000);
-    let (kind, options) = (AnalysisKind::Count, AnalysisOptions::default());
-    let shares = session.share(&kind, &options, 3).unwrap();
-    let states = read(&demo(), &kind, &shares).unwrap();
+    let kind = AnalysisKind::Count;
+    let asked = shares(&demo(), &kind, 10_000).unwrap();
+    let all = asked.split(3).unwrap();
+    let states = read(&demo(), &kind, &all).unwrap();
     let mut random = Random(9);
     let (mut refused, mut read) = (0, 0);
     for _ in 0..500 {
-        let mut share = shares[random.below(shares.len())].encode();
+        let mut share = all[random.below(all.len())].encode();
         let at = random.below(share.len());
         share[at] ^= 1 << random.below(8);
         let known = Share::decode(&share);
-        match known.and_then(|share| session.read_share(&kind, &options, &share, &Progress::default())) {
+        match known.and_then(|share| asked.read(&share, &Progress::default())) {
             Ok(_) => read += 1,
             Err(_) => refused += 1,
         }
@@ -148,7 +149,7 @@ fn damaged_shares_are_harmless() {
         let state = &mut damaged[random.below(states.len())];
         let at = random.below(state.len());
         state[at] ^= 1 << random.below(8);
-        let _ = session.finish_shares(&kind, &options, &borrowed(&damaged), shares.len());
+        let _ = asked.finish(&borrowed(&damaged), all.len());
     }
     assert!(refused > 100 && read > 0, "{refused} were refused, {read} were read");
 }
