@@ -5,8 +5,6 @@
 //!                          ── ask ─────> Answer, Report, or why there is none
 //! ```
 
-use std::io;
-
 use kymo_session::{
     AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, Order, PairsProblem, PairsQuestion,
     PeriodsQuestion, Progress, Report, Session, Took, Work, Zone,
@@ -14,12 +12,15 @@ use kymo_session::{
 
 use crate::Outcome;
 use crate::answer::{Manner, show};
-use crate::arguments::{AnalysisArguments, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments};
+use crate::arguments::{
+    AnalysisArguments, Command, NamedAnalysisArguments, PairsArguments, PeriodsArguments, SpanArguments,
+};
 use crate::progress::watched;
-use crate::select::selection;
-use crate::when::refuse;
+use crate::select::understood;
+use crate::stop::Stop;
 
 /// An analysis.
+#[derive(Clone)]
 pub(crate) struct Analysis {
     /// What people type.
     pub(crate) name: &'static str,
@@ -152,7 +153,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
 pub(crate) const TOP: usize = 10;
 
 /// Opens traces, asks an analysis and shows its answer: what `kymo cpu TRACE` does.
-pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
     let Some(session) = crate::open(&arguments.common, 0) else { return Ok(Outcome::Incomplete) };
     let outcome = run(analysis, &session, arguments);
     // The process ends now: giving everything back bit by bit would take another millisecond.
@@ -160,18 +161,30 @@ pub(crate) fn open_and_run(analysis: &Analysis, arguments: &AnalysisArguments) -
     outcome
 }
 
-/// Asks an analysis and shows its answer.
-fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> io::Result<Outcome> {
-    let (span, wanted, face) = (&arguments.span, &arguments.wanted, &arguments.face);
+/// What the arguments ask of an analysis, and lines that say where that means nothing; `top`: rows if they do not say.
+pub(crate) fn asked(
+    analysis: &Analysis,
+    session: &Session,
+    arguments: &AnalysisArguments,
+    top: Option<usize>,
+) -> Result<(AnalysisOptions, String), Stop> {
+    let (span, wanted) = (&arguments.span, &arguments.wanted);
     let misunderstanding = || wanted.misunderstanding(analysis.name, &analysis.kind.understood());
     if let Some(contradiction) = wanted.contradiction().or_else(misunderstanding) {
-        refuse(&contradiction);
+        return Err(Stop::Usage(contradiction));
     }
     let zone = if span.clock_gmt { Zone::Utc } else { Zone::Local };
-    let between = span.between.nanos(session, zone);
-    let selection = selection(session, &[], wanted.filter.as_deref(), zone);
+    let between = span.between.nanos(session, zone)?;
+    let (selection, warnings) = understood(session, &[], wanted.filter.as_deref(), zone)?;
+    Ok((wanted.options(selection, between, top), warnings))
+}
+
+/// Asks an analysis and shows its answer.
+fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
+    let (span, face) = (&arguments.span, &arguments.face);
     let top = face.is_for_people().then_some(TOP);
-    let options = wanted.options(selection, between, top);
+    let (options, warnings) = asked(analysis, session, arguments, top)?;
+    eprint!("{warnings}");
     let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
     let work = || analysis.ask(session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
@@ -182,7 +195,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
             let manner = Manner { face, clock_gmt, clock_seconds, strict: arguments.common.strict };
             show(session, &analysis.kind.tables(), &answer, &report, manner)
         }
-        Err(Refusal::Question(message)) => refuse(&message),
+        Err(Refusal::Question(message)) => Err(Stop::Usage(message)),
         Err(Refusal::Traces(message)) => {
             eprintln!("error: {message}");
             Ok(Outcome::Incomplete)
@@ -213,55 +226,79 @@ pub(crate) fn known(name: &str) -> &'static Analysis {
 }
 
 /// Runs an analysis by its name, or one that somebody declared in a file.
-pub(crate) fn run_named(arguments: &NamedAnalysisArguments) -> io::Result<Outcome> {
-    let named = &arguments.analysis;
-    let own;
-    let analysis = match find(named) {
-        Some(analysis) => analysis,
-        None => {
-            own = declared(named);
-            &own
-        }
-    };
-    open_and_run(analysis, &arguments.told)
+pub(crate) fn run_named(arguments: &NamedAnalysisArguments) -> Result<Outcome, Stop> {
+    open_and_run(&named(&arguments.analysis)?, &arguments.told)
+}
+
+/// The analysis of this name, or the one that a file declares.
+fn named(name: &str) -> Result<Analysis, Stop> {
+    find(name).cloned().map_or_else(|| declared(name), Ok)
 }
 
 /// The analysis that a file declares.
-fn declared(path: &str) -> Analysis {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| {
-        refuse(&format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
-    });
-    let declaration = Declaration::parse(&text).unwrap_or_else(|errors| refuse(&format!("{path}: {errors}")));
+fn declared(path: &str) -> Result<Analysis, Stop> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Stop::Usage(format!("`{path}` is no analysis ({}), nor a file that declares one: {error}", names()))
+    })?;
+    let declaration = Declaration::parse(&text).map_err(|errors| Stop::Usage(format!("{path}: {errors}")))?;
     let description = "What a file declares.";
-    Analysis { name: "own", title: "Own analysis", description, kind: AnalysisKind::Own(declaration) }
+    Ok(Analysis { name: "own", title: "Own analysis", description, kind: AnalysisKind::Own(declaration) })
+}
+
+/// Which analysis a command asks, and what it is told; `None`: the command is no analysis.
+pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &AnalysisArguments), Stop>> {
+    let (name, told) = match command {
+        Command::Cpu(told) => ("cpu", told),
+        Command::Syscalls(told) => ("syscalls", told),
+        Command::Io(told) => ("io", told),
+        Command::Sched(told) => ("sched", told),
+        Command::Irq(told) => ("irq", told),
+        Command::Block(told) => ("block", told),
+        Command::Memory(told) => ("memory", told),
+        Command::Rates(told) => ("rates", told),
+        Command::Gaps(told) => ("gaps", told),
+        Command::Pairs(arguments) => return Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),
+        Command::Periods(arguments) => return Some(Ok((periods(arguments), &arguments.told))),
+        Command::Analyse(arguments) => {
+            return Some(named(&arguments.analysis).map(|analysis| (analysis, &arguments.told)));
+        }
+        _ => return None,
+    };
+    Some(Ok((known(name).clone(), told)))
 }
 
 /// Asks for pairs and shows them.
-pub(crate) fn run_pairs(session: &Session, arguments: &PairsArguments) -> io::Result<Outcome> {
+pub(crate) fn run_pairs(session: &Session, arguments: &PairsArguments) -> Result<Outcome, Stop> {
+    run(&pairs(arguments)?, session, &arguments.told)
+}
+
+/// Which pairs.
+fn pairs(arguments: &PairsArguments) -> Result<Analysis, Stop> {
     let group = arguments.group.as_deref();
     let question = PairsQuestion::parse(&arguments.start, &arguments.stop, &arguments.key, group, arguments.nested);
-    let question = question.unwrap_or_else(|problem| match problem {
-        PairsProblem::Half => refuse("--start needs --stop, and --stop needs --start"),
-        PairsProblem::Expression(text, problems) => {
-            refuse(&problems.iter().map(|problem| problem.render(&text)).collect::<String>())
-        }
-    });
-    let Analysis { name, title, description, .. } = *known("pairs");
-    let analysis = Analysis { name, title, description, kind: AnalysisKind::Pairs(question) };
-    run(&analysis, session, &arguments.told)
+    let question = question.map_err(|problem| {
+        Stop::Usage(match problem {
+            PairsProblem::Half => "--start needs --stop, and --stop needs --start".to_owned(),
+            PairsProblem::Expression(text, problems) => problems.iter().map(|problem| problem.render(&text)).collect(),
+        })
+    })?;
+    Ok(Analysis { kind: AnalysisKind::Pairs(question), ..known("pairs").clone() })
 }
 
 /// Finds periods and sums them up.
-pub(crate) fn run_periods(session: &Session, arguments: &PeriodsArguments) -> io::Result<Outcome> {
+pub(crate) fn run_periods(session: &Session, arguments: &PeriodsArguments) -> Result<Outcome, Stop> {
+    run(&periods(arguments), session, &arguments.told)
+}
+
+/// Which sums of periods.
+fn periods(arguments: &PeriodsArguments) -> Analysis {
     let question = PeriodsQuestion {
         aggregate_by: arguments.aggregate_by.clone(),
         select: arguments.select.clone(),
         group_by: arguments.group_by.clone(),
         order: arguments.order_by.into(),
     };
-    let Analysis { name, title, description, .. } = *known("periods");
-    let analysis = Analysis { name, title, description, kind: AnalysisKind::Periods(question) };
-    run(&analysis, session, &arguments.told)
+    Analysis { kind: AnalysisKind::Periods(question), ..known("periods").clone() }
 }
 
 /// What people may name.

@@ -14,11 +14,7 @@ use crate::show::counted;
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
     let findings = watched(&progress, || kymo_session::check(&arguments.traces, &progress));
-    let is_error = |found: &Finding| match found.gravity {
-        Gravity::Error => true,
-        Gravity::Assumption => arguments.strict,
-        Gravity::Warning => false,
-    };
+    let is_error = |found: &Finding| is_error(found, arguments.strict);
     let errors = findings.iter().filter(|found| is_error(found)).count();
     let mut out = io::stdout().lock();
     if arguments.json {
@@ -39,6 +35,15 @@ pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     Ok(if errors == 0 { Outcome::Complete } else { Outcome::Incomplete })
 }
 
+/// Whether something cannot be read, or if `strict` not without assumptions.
+pub(crate) fn is_error(found: &Finding, strict: bool) -> bool {
+    match found.gravity {
+        Gravity::Error => true,
+        Gravity::Assumption => strict,
+        Gravity::Warning => false,
+    }
+}
+
 fn severity(is_error: bool) -> &'static str {
     if is_error { "error" } else { "warning" }
 }
@@ -55,7 +60,7 @@ fn show(found: &Finding, is_error: bool, out: &mut impl Write) -> io::Result<()>
     Ok(())
 }
 
-fn as_json(found: &Finding, is_error: bool) -> serde_json::Value {
+pub(crate) fn as_json(found: &Finding, is_error: bool) -> serde_json::Value {
     json!({
         "severity": severity(is_error),
         "rule": found.rule,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 
-use kymo_session::{ClassCount, CountOptions, Counts, Progress, Session, Zone};
+use kymo_session::{Bounded, Cell, Class, ClassCount, Column, CountOptions, Counts, Progress, Session, Zone};
 use serde_json::json;
 
 use crate::Outcome;
@@ -11,14 +11,15 @@ use crate::arguments::{By, CountArguments};
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, bytes, grouped};
+use crate::stop::Stop;
 
 /// Characters of the longest bar.
 const BAR: usize = 30;
 
 /// Shows how often each class occurs.
-pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<Outcome> {
+pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Outcome, Stop> {
     let progress = Progress::default();
-    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local);
+    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
     let counts = watched(&progress, || session.count(&options, &progress));
     let table = Table::new(&counts, &arguments.by);
@@ -30,6 +31,14 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> io::Result<O
         table.show(out.is_terminal(), &mut out)?;
     }
     Ok(show::report(&counts.report, arguments.common.strict))
+}
+
+/// Counts as a table of an answer, and as they are shown.
+pub(crate) fn as_table(counts: &Counts, by: &[By]) -> (kymo_session::Table, String) {
+    let table = Table::new(counts, by);
+    let mut text = Vec::new();
+    table.show(false, &mut text).expect("memory takes all bytes");
+    (table.as_answer(), String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Event records that have in common what the table is about.
@@ -134,6 +143,49 @@ impl<'a> Table<'a> {
 
     fn per_second(&self, events: u64) -> Option<f64> {
         self.span.map(|span| events as f64 * 1e9 / span as f64)
+    }
+
+    /// With the names of `as_json`.
+    fn as_answer(&self) -> kymo_session::Table {
+        let mut columns = Vec::new();
+        for by in &self.by {
+            match by {
+                By::Trace => columns.push(Column::new("trace", "Trace", Class::Text)),
+                By::Stream => columns.extend([
+                    Column::new("stream", "Stream", Class::Number),
+                    Column::new("stream_name", "Name of the stream", Class::Text),
+                ]),
+                By::Class => columns.push(Column::new("class", "Event", Class::Text)),
+            }
+        }
+        columns.push(Column::of("events", "Events", "events"));
+        columns.push(Column::of("events_per_second", "Events per second", "events/s"));
+        if self.counts.sizes.is_some() {
+            columns.push(Column::of("size_bits", "Size", "bits"));
+        }
+        let mut table = kymo_session::Table::new("count", "Events", columns);
+        table.span_ns = self.counts.span_ns;
+        table.rows = self.groups.iter().map(|group| self.cells(group)).collect();
+        table
+    }
+
+    fn cells(&self, group: &Group<'_>) -> Vec<Cell> {
+        let count = |number: u64| Cell::Count(Bounded::exact(number));
+        let mut cells = Vec::new();
+        for by in &self.by {
+            match by {
+                By::Trace => cells.push(Cell::Text(group.trace.to_owned())),
+                By::Stream => {
+                    cells.extend([count(group.stream as u64), Cell::Text(group.stream_name.to_owned())]);
+                }
+                By::Class => cells.push(Cell::Text(group.class.clone())),
+            }
+        }
+        cells.push(count(group.events));
+        // Of a column without any whole number, none is whole.
+        cells.push(self.per_second(group.events).map_or(Cell::Number(f64::NAN), Cell::Number));
+        cells.extend(self.counts.sizes.map(|_| count(group.bits)));
+        cells
     }
 
     fn as_json(&self) -> serde_json::Value {

@@ -10,11 +10,12 @@ use crate::metadata::form;
 use crate::progress::watched;
 use crate::select::selection;
 use crate::show::{self, grouped};
+use crate::stop::Stop;
 
 /// Writes a part of a trace.
-pub(crate) fn run(session: &Session, arguments: &CutArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local);
-    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local);
+pub(crate) fn run(session: &Session, arguments: &CutArguments) -> Result<Outcome, Stop> {
+    let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
+    let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CutOptions { begin_ns, end_ns, selection, form: form(arguments.dialect) };
     let progress = Progress::default();
     let cut = watched(&progress, || session.cut(&options, &arguments.output, &progress)).map_err(io::Error::other)?;

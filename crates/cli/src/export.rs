@@ -7,23 +7,14 @@ use kymo_session::{ExportOptions, FileFormat, Progress, Session, Zone};
 use crate::Outcome;
 use crate::arguments::{ExportArguments, TableFormat};
 use crate::progress::watched;
-use crate::select::selection;
+use crate::select::understood;
 use crate::show;
+use crate::stop::Stop;
 
 /// Writes tables and says which.
-pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<Outcome> {
-    let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local);
-    let options = ExportOptions {
-        output: arguments.output.clone(),
-        format: match arguments.format {
-            TableFormat::Arrow => FileFormat::Arrow,
-            TableFormat::Parquet => FileFormat::Parquet,
-        },
-        selection: selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local),
-        begin_ns,
-        end_ns,
-        keep_bytes: arguments.keep_bytes,
-    };
+pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> Result<Outcome, Stop> {
+    let (options, warnings) = asked(session, arguments)?;
+    eprint!("{warnings}");
     let progress = Progress::default();
     let exported = watched(&progress, || session.export(&options, &progress)).map_err(io::Error::other)?;
     let mut out = io::stdout().lock();
@@ -36,4 +27,16 @@ pub(crate) fn run(session: &Session, arguments: &ExportArguments) -> io::Result<
         }
     }
     Ok(show::report(&exported.report, arguments.common.strict))
+}
+
+/// What the arguments ask for, and what is to be said of that.
+pub(crate) fn asked(session: &Session, arguments: &ExportArguments) -> Result<(ExportOptions, String), Stop> {
+    let (begin_ns, end_ns) = arguments.between.nanos(session, Zone::Local)?;
+    let (selection, warnings) = understood(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
+    let format = match arguments.format {
+        TableFormat::Arrow => FileFormat::Arrow,
+        TableFormat::Parquet => FileFormat::Parquet,
+    };
+    let (output, keep_bytes) = (arguments.output.clone(), arguments.keep_bytes);
+    Ok((ExportOptions { output, format, selection, begin_ns, end_ns, keep_bytes }, warnings))
 }

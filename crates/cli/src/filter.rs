@@ -7,15 +7,16 @@ use serde_json::json;
 
 use crate::Outcome;
 use crate::arguments::FilterArguments;
-use crate::select::{parsed, tell};
+use crate::select::{parsed, told};
 use crate::show::{self, bytes, counted};
+use crate::stop::Stop;
 
 /// Names of classes that are shown before the rest is counted.
 const NAMES_MAX: usize = 6;
 
 /// Says what is wrong with an expression, without a trace.
-pub(crate) fn check(arguments: &FilterArguments) -> io::Result<Outcome> {
-    let filter = parsed(&arguments.expression);
+pub(crate) fn check(arguments: &FilterArguments) -> Result<Outcome, Stop> {
+    let filter = parsed(&arguments.expression)?;
     if arguments.explain {
         writeln!(io::stdout(), "{}", filter.tree().trim_end())?;
     }
@@ -23,8 +24,8 @@ pub(crate) fn check(arguments: &FilterArguments) -> io::Result<Outcome> {
 }
 
 /// Says what an expression means for traces.
-pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> io::Result<Outcome> {
-    let filter = parsed(&arguments.expression);
+pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> Result<Outcome, Stop> {
+    let filter = parsed(&arguments.expression)?;
     let selection = Selection { events: arguments.event.clone(), filter: Some(filter.clone()), zone: Zone::Local };
     let meaning = session.meaning(&selection);
     let explanation = session.explain(&selection);
@@ -36,8 +37,7 @@ pub(crate) fn run(session: &Session, arguments: &FilterArguments) -> io::Result<
     }
     out.flush()?;
     let is_error = meaning.applies == 0;
-    tell(&meaning, &filter, is_error);
-    show::unmatched(session, &arguments.event);
+    eprint!("{}{}", told(&meaning, &filter, is_error), show::unmatched(session, &arguments.event));
     Ok(if is_error { Outcome::Incomplete } else { Outcome::Complete })
 }
 

@@ -22,6 +22,7 @@ mod roles;
 mod select;
 mod show;
 mod state;
+mod stop;
 mod when;
 pub mod words;
 
@@ -34,6 +35,7 @@ use clap::{CommandFactory, FromArgMatches};
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
 
 use arguments::{AnalysisArguments, Arguments, Command, Common};
+use stop::Stop;
 
 /// What a run of the command ends with.
 pub(crate) enum Outcome {
@@ -63,12 +65,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
     match run(&arguments) {
         Ok(Outcome::Complete) => 0,
         Ok(Outcome::Incomplete) => 1,
-        // Whoever read our output has seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
-        Err(error) => {
-            eprintln!("error: {error}");
-            1
-        }
+        Err(stop) => stop.tell(),
     }
 }
 
@@ -91,10 +88,10 @@ fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Ve
     words
 }
 
-fn run(arguments: &Arguments) -> io::Result<Outcome> {
+fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     match &arguments.command {
         Command::Info(arguments) => match open(&arguments.common, 0) {
-            Some(session) => info::run(&session, arguments),
+            Some(session) => Ok(info::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
         },
         Command::Count(arguments) => match open(&arguments.common, 0) {
@@ -120,12 +117,12 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             None => Ok(Outcome::Incomplete),
         },
         Command::Roles(arguments) => match open_paths(&arguments.traces, 0, 0) {
-            Some(session) => roles::run(&session, arguments),
+            Some(session) => Ok(roles::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
         },
-        Command::Index(arguments) => index::run(arguments),
-        Command::Check(arguments) => check::run(arguments),
-        Command::Metadata(arguments) => metadata::run(arguments),
+        Command::Index(arguments) => Ok(index::run(arguments)?),
+        Command::Check(arguments) => Ok(check::run(arguments)?),
+        Command::Metadata(arguments) => Ok(metadata::run(arguments)?),
         Command::Cpu(arguments) => analyse("cpu", arguments),
         Command::Syscalls(arguments) => analyse("syscalls", arguments),
         Command::Io(arguments) => analyse("io", arguments),
@@ -148,18 +145,19 @@ fn run(arguments: &Arguments) -> io::Result<Outcome> {
             None => Ok(Outcome::Incomplete),
         },
         Command::Analyse(arguments) => analyses::run_named(arguments),
-        Command::Lami(arguments) => lami::run(arguments),
+        Command::Lami(arguments) => Ok(lami::run(arguments)?),
         Command::Completions { shell } => {
             // The generators take it for a mistake of ours if their output goes nowhere.
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "kymo", &mut script);
-            io::stdout().write_all(&script).map(|()| Outcome::Complete)
+            io::stdout().write_all(&script)?;
+            Ok(Outcome::Complete)
         }
-        Command::Man { page } => man(page.as_deref()),
+        Command::Man { page } => Ok(man(page.as_deref())?),
     }
 }
 
-fn analyse(name: &str, arguments: &AnalysisArguments) -> io::Result<Outcome> {
+fn analyse(name: &str, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {
     analyses::open_and_run(analyses::known(name), arguments)
 }
 

@@ -13,19 +13,18 @@ use kymo_session::{
 use crate::Outcome;
 use crate::arguments::{Color, Fields, Format, Names, PrintArguments};
 use crate::progress::watched;
-use crate::select::selection;
+use crate::select::understood;
 use crate::show;
+use crate::stop::Stop;
 
 /// Babeltrace refuses such traces; each on its own has an order all the same.
-const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
+pub(crate) const ORIGINS: &str = "warning: the clocks count from different origins, so that events of one say nothing of when \
                        those of another were; --clock-force-correlate takes all as counted from 1970";
 
 /// Prints what the arguments ask for.
-pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<Outcome> {
-    let mut options = options(arguments);
-    let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
-    options.selection = selection(session, &arguments.event, arguments.filter.as_deref(), zone);
-    (options.begin_ns, options.end_ns) = arguments.between.nanos(session, zone);
+pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> Result<Outcome, Stop> {
+    let (options, warnings) = asked(session, arguments)?;
+    eprint!("{warnings}");
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let progress = Progress::default();
     let mut print = || session.print(&options, &mut out, &progress);
@@ -38,6 +37,16 @@ pub(crate) fn run(session: &Session, arguments: &PrintArguments) -> io::Result<O
         eprintln!("{} events", show::grouped(printed.events));
     }
     Ok(show::report(&printed.report, arguments.common.strict))
+}
+
+/// What the arguments ask for, and what is to be said of that.
+pub(crate) fn asked(session: &Session, arguments: &PrintArguments) -> Result<(PrintOptions, String), Stop> {
+    let mut options = options(arguments);
+    let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
+    let (selection, warnings) = understood(session, &arguments.event, arguments.filter.as_deref(), zone)?;
+    options.selection = selection;
+    (options.begin_ns, options.end_ns) = arguments.between.nanos(session, zone)?;
+    Ok((options, warnings))
 }
 
 /// Whether the terminal is free for a line on how far it is: events go elsewhere, and not into a pipe, behind

@@ -3,41 +3,60 @@
 use kymo_session::{Filter, Meaning, Selection, Session, Zone};
 
 use crate::show;
+use crate::stop::Stop;
 
 /// Classes and problems of one kind that are shown before the rest is counted.
 const SHOWN_MAX: usize = 3;
 
-/// What was asked for. Ends the program where no event can be meant: somebody mistyped something.
-pub(crate) fn selection(session: &Session, events: &[String], filter: Option<&str>, zone: Zone) -> Selection {
-    let filter = filter.map(parsed);
+/// What was asked for; says on standard error where that means nothing.
+pub(crate) fn selection(
+    session: &Session,
+    events: &[String],
+    filter: Option<&str>,
+    zone: Zone,
+) -> Result<Selection, Stop> {
+    let (selection, warnings) = understood(session, events, filter, zone)?;
+    eprint!("{warnings}");
+    Ok(selection)
+}
+
+/// What was asked for, and lines that say where that means nothing. Stops where no event can be meant: somebody mistyped
+/// something.
+pub(crate) fn understood(
+    session: &Session,
+    events: &[String],
+    filter: Option<&str>,
+    zone: Zone,
+) -> Result<(Selection, String), Stop> {
+    let filter = filter.map(parsed).transpose()?;
     let selection = Selection { events: events.to_vec(), filter, zone };
+    let mut warnings = String::new();
     if let Some(filter) = &selection.filter {
         let meaning = session.meaning(&selection);
         let is_error = meaning.applies == 0 && (!meaning.unknown.is_empty() || !meaning.untyped.is_empty());
-        tell(&meaning, filter, is_error);
+        warnings = told(&meaning, filter, is_error);
         if is_error {
-            std::process::exit(2);
+            return Err(Stop::Expression(warnings));
         }
     }
-    show::unmatched(session, events);
-    selection
+    warnings += &show::unmatched(session, events);
+    Ok((selection, warnings))
 }
 
-/// The expression; ends the program with what is wrong with it.
-pub(crate) fn parsed(text: &str) -> Filter {
-    Filter::parse(text).unwrap_or_else(|problems| {
-        for problem in &problems {
-            eprint!("error: {}", problem.render(text));
-        }
-        std::process::exit(2);
+/// The expression, or what is wrong with it.
+pub(crate) fn parsed(text: &str) -> Result<Filter, Stop> {
+    Filter::parse(text).map_err(|problems| {
+        Stop::Expression(problems.iter().map(|problem| format!("error: {}", problem.render(text))).collect())
     })
 }
 
-/// Says on standard error where the expression means nothing.
-pub(crate) fn tell(meaning: &Meaning, filter: &Filter, is_error: bool) {
+/// Where the expression means nothing, in lines.
+pub(crate) fn told(meaning: &Meaning, filter: &Filter, is_error: bool) -> String {
     let gravity = if is_error { "error" } else { "warning" };
+    let mut lines = String::new();
     for name in &meaning.unknown {
-        eprint!("{gravity}: {}", filter.unknown_name(name.span.clone(), &name.near).render(filter.text()));
+        let problem = filter.unknown_name(name.span.clone(), &name.near);
+        lines += &format!("{gravity}: {}", problem.render(filter.text()));
     }
     // The same is wrong with many classes, most often.
     let mut told: Vec<(String, Vec<&str>)> = Vec::new();
@@ -52,9 +71,10 @@ pub(crate) fn tell(meaning: &Meaning, filter: &Filter, is_error: bool) {
         let more = classes.len().saturating_sub(SHOWN_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = classes.iter().take(SHOWN_MAX).copied().collect::<Vec<_>>().join(", ");
-        eprint!("{gravity}: in {names}{more}: {text}");
+        lines += &format!("{gravity}: in {names}{more}: {text}");
     }
     if let Some(more) = told.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
-        eprintln!("{gravity}: and {}", show::counted(more as u64, "more problem"));
+        lines += &format!("{gravity}: and {}\n", show::counted(more as u64, "more problem"));
     }
+    lines
 }

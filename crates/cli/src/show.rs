@@ -29,11 +29,10 @@ pub(crate) fn report(report: &Report, strict: bool) -> Outcome {
     if is_good { Outcome::Complete } else { Outcome::Incomplete }
 }
 
-/// Says which patterns match nothing: what they were to choose is not there.
-pub(crate) fn unmatched(session: &Session, patterns: &[String]) {
-    for pattern in session.unmatched(patterns) {
-        eprintln!("warning: no event record class is called `{pattern}`");
-    }
+/// Says which patterns match nothing, in lines: what they were to choose is not there.
+pub(crate) fn unmatched(session: &Session, patterns: &[String]) -> String {
+    let line = |pattern: &str| format!("warning: no event record class is called `{pattern}`\n");
+    session.unmatched(patterns).into_iter().map(line).collect()
 }
 
 /// A line about an assumption, which says itself that it is a warning.

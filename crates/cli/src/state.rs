@@ -1,51 +1,86 @@
 //! `kymo state`: what CPUs and threads do at an instant.
 
-use std::io;
 use std::path::Path;
 
-use kymo_session::{AnalyseFailure, OwnStates, Progress, Session, Zone};
+use kymo_session::{AnalyseFailure, Analysed, AnalysisOptions, OwnStates, Progress, Session, Zone};
 
 use crate::Outcome;
-use crate::analyses::TOP;
+use crate::analyses::{Refusal, TOP};
 use crate::answer::{Manner, show};
 use crate::arguments::StateArguments;
 use crate::progress::watched;
-use crate::when::refuse;
+use crate::stop::Stop;
 
 /// Asks and shows the answer.
-pub(crate) fn run(session: &Session, arguments: &StateArguments) -> io::Result<Outcome> {
-    let (face, clock_gmt) = (&arguments.face, arguments.clock_gmt);
-    let zone = if clock_gmt { Zone::Utc } else { Zone::Local };
-    let at_ns = arguments.at.nanos(session.first_ns().unwrap_or(0), zone);
-    let at_ns = at_ns.unwrap_or_else(|| refuse("the time is out of range"));
-    let own = arguments.own.as_deref().map(own_states);
-    let options = arguments.options(face.is_for_people().then_some(TOP));
-    let clock_seconds = arguments.clock_seconds;
-    let manner = Manner { face, clock_gmt, clock_seconds, strict: arguments.common.strict };
+pub(crate) fn run(session: &Session, arguments: &StateArguments) -> Result<Outcome, Stop> {
+    let face = &arguments.face;
     let progress = Progress::default();
-    let work = || session.state_at(at_ns, own.as_ref(), &options, &progress);
+    let top = face.is_for_people().then_some(TOP);
+    let question = Question::new(session, arguments, top)?;
+    let work = || question.ask(session, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     match asked {
-        Ok(found) => show(session, &Session::state_tables(own.as_ref()), &found.answer, &found.report, manner),
-        Err(AnalyseFailure::Outside { begin_ns, end_ns }) => {
-            let times = manner.times(session).within(None);
-            refuse(&format!("the trace is from {} to {}", times.word(begin_ns), times.word(end_ns)))
+        Ok(found) => {
+            let tables = Session::state_tables(question.own.as_ref());
+            show(session, &tables, &found.answer, &found.report, manner(arguments))
         }
-        Err(failure @ (AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. })) => refuse(&failure.to_string()),
-        Err(failure) => {
-            eprintln!("error: {failure}");
-            Ok(Outcome::Incomplete)
+        Err(failure) => match refusal(session, arguments, failure) {
+            Refusal::Question(message) => Err(Stop::Usage(message)),
+            Refusal::Traces(message) => {
+                eprintln!("error: {message}");
+                Ok(Outcome::Incomplete)
+            }
+        },
+    }
+}
+
+/// What is asked.
+pub(crate) struct Question {
+    at_ns: i64,
+    own: Option<OwnStates>,
+    options: AnalysisOptions,
+}
+
+impl Question {
+    pub(crate) fn new(session: &Session, arguments: &StateArguments, top: Option<usize>) -> Result<Self, Stop> {
+        let zone = if arguments.clock_gmt { Zone::Utc } else { Zone::Local };
+        let at_ns = arguments.at.nanos(session.first_ns().unwrap_or(0), zone);
+        let at_ns = at_ns.ok_or_else(|| Stop::Usage("the time is out of range".to_owned()))?;
+        let own = arguments.own.as_deref().map(own_states).transpose()?;
+        Ok(Self { at_ns, own, options: arguments.options(top) })
+    }
+
+    pub(crate) fn ask(&self, session: &Session, progress: &Progress) -> Result<Analysed, AnalyseFailure> {
+        session.state_at(self.at_ns, self.own.as_ref(), &self.options, progress)
+    }
+}
+
+fn manner(arguments: &StateArguments) -> Manner<'_> {
+    let StateArguments { clock_gmt, clock_seconds, .. } = *arguments;
+    Manner { face: &arguments.face, clock_gmt, clock_seconds, strict: arguments.common.strict }
+}
+
+/// Why there is no answer.
+pub(crate) fn refusal(session: &Session, arguments: &StateArguments, failure: AnalyseFailure) -> Refusal {
+    match failure {
+        AnalyseFailure::Outside { begin_ns, end_ns } => {
+            let times = manner(arguments).times(session).within(None);
+            Refusal::Question(format!("the trace is from {} to {}", times.word(begin_ns), times.word(end_ns)))
         }
+        failure @ (AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. }) => {
+            Refusal::Question(failure.to_string())
+        }
+        failure => Refusal::Traces(failure.to_string()),
     }
 }
 
 /// The states that a file declares.
-fn own_states(path: &Path) -> OwnStates {
+fn own_states(path: &Path) -> Result<OwnStates, Stop> {
     let name = path.display();
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| refuse(&format!("{name}: {error}")));
-    let own = OwnStates::parse(path, &text).unwrap_or_else(|errors| refuse(&format!("{name}: {errors}")));
+    let text = std::fs::read_to_string(path).map_err(|error| Stop::Usage(format!("{name}: {error}")))?;
+    let own = OwnStates::parse(path, &text).map_err(|errors| Stop::Usage(format!("{name}: {errors}")))?;
     if own.is_empty() {
-        refuse(&format!("{name}: declares no `[[states]]`"));
+        return Err(Stop::Usage(format!("{name}: declares no `[[states]]`")));
     }
-    own
+    Ok(own)
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use clap::error::ErrorKind;
-use clap::{Args, CommandFactory};
+use clap::Args;
 use kymo_session::{NotATime, Session, When, Zone};
 
-use crate::arguments::Arguments;
+use crate::stop::Stop;
 
 /// Which events are wanted, by their time.
 #[derive(Args)]
@@ -23,19 +22,20 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    /// In nanoseconds. Ends the program where nothing can be between them: somebody mistyped a time.
-    pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> (Option<i64>, Option<i64>) {
+    /// In nanoseconds; stops where nothing can be between them: somebody mistyped a time.
+    pub(crate) fn nanos(&self, session: &Session, zone: Zone) -> Result<(Option<i64>, Option<i64>), Stop> {
         let (begin, end) = match &self.timerange {
             Some(range) => (Some(&range.begin), Some(&range.end)),
             None => (self.begin.as_ref(), self.end.as_ref()),
         };
         let first_ns = session.first_ns().unwrap_or(0);
-        let nanos = |when: &When| when.nanos(first_ns, zone).unwrap_or_else(|| refuse("the time is out of range"));
-        let (begin_ns, end_ns) = (begin.map(nanos), end.map(nanos));
+        let out_of_range = || Stop::Usage("the time is out of range".to_owned());
+        let nanos = |when: &When| when.nanos(first_ns, zone).ok_or_else(out_of_range);
+        let (begin_ns, end_ns) = (begin.map(nanos).transpose()?, end.map(nanos).transpose()?);
         if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
-            refuse("the time of --begin is after that of --end");
+            return Err(Stop::Usage("the time of --begin is after that of --end".to_owned()));
         }
-        (begin_ns, end_ns)
+        Ok((begin_ns, end_ns))
     }
 }
 
@@ -68,11 +68,6 @@ impl std::str::FromStr for TimeRange {
         let when = |text: &str| text.parse().map_err(|NotATime| NotATimeRange);
         Ok(Self { begin: when(begin)?, end: when(end)? })
     }
-}
-
-/// Ends the program: what was typed makes no sense.
-pub(crate) fn refuse(message: &str) -> ! {
-    Arguments::command().error(ErrorKind::ValueValidation, message).exit()
 }
 
 #[cfg(test)]

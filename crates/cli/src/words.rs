@@ -1,12 +1,29 @@
-//! What the command says, and what its options mean, for a face in another language: one question has one answer, in the
-//! same words.
+//! What the command's words mean and what it says, for a face in another language: one question has one answer there too.
+//!
+//! ```text
+//! ["cpu", "--by=process"] ──clap──> arguments ──> what to ask of the session ──> tables, report, text
+//!                            └──────────┴──> why not, as the command says it after `error: `
+//! ```
 
+use std::io;
+#[cfg(feature = "export")]
+use std::path::Path;
 use std::path::PathBuf;
 
-use kymo_session::{Info, Problem, Report};
+use clap::{CommandFactory, FromArgMatches};
+use kymo_session::{
+    CountOptions, Finding, Info, PrintOptions, Problem, Progress, Report, Selection, Session, Table, Zone,
+};
 use serde_json::{Value, json};
 
-use crate::{answer, info};
+use crate::analyses::{self, Refusal, TOP};
+use crate::answer::screen::Screen;
+use crate::answer::words::Words;
+use crate::answer::{self, Times, table};
+use crate::arguments::{Arguments, Command};
+use crate::select::understood;
+use crate::stop::Stop;
+use crate::{check, count, info, print, state};
 
 /// An answer for people and for programs.
 pub struct Said {
@@ -14,6 +31,47 @@ pub struct Said {
     pub text: String,
     /// What it prints with `--json`.
     pub json: String,
+}
+
+/// An answer in tables.
+pub struct Answered {
+    /// With all rows that were asked for.
+    pub tables: Vec<Table>,
+    /// What stands between them and the whole truth.
+    pub report: Report,
+    /// What the command shows where nothing is said of rows.
+    pub text: String,
+    /// Lines that say where the question means nothing.
+    pub warnings: String,
+}
+
+/// Why there is no answer: what the command says after `error: `.
+#[derive(Debug)]
+pub enum Refused {
+    /// The question is wrong.
+    Question(String),
+    /// These traces cannot answer it.
+    Traces(String),
+    /// Nothing more can be written.
+    Output(io::Error),
+}
+
+impl From<Stop> for Refused {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Output(error) => Self::Output(error),
+            stop => Self::Question(stop.text()),
+        }
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Question(message) => Self::Question(message),
+            Refusal::Traces(message) => Self::Traces(message),
+        }
+    }
 }
 
 /// What traces hold.
@@ -39,4 +97,165 @@ pub fn report(report: &Report) -> String {
     object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
     object.insert("assumptions".to_owned(), report.assumptions.iter().map(problem).collect());
     Value::Object(object).to_string()
+}
+
+/// What is wrong with traces, as JSON: an array of findings.
+#[must_use]
+pub fn findings(findings: &[Finding]) -> String {
+    findings.iter().map(|found| check::as_json(found, check::is_error(found, false))).collect::<Value>().to_string()
+}
+
+/// Answers a command that asks: an analysis, `count` or `state`; the words are without traces.
+///
+/// # Errors
+///
+/// The words make no sense, or the traces cannot answer.
+pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
+    let command = parsed(words)?;
+    let (answer, report, warnings) = match &command {
+        Command::Count(arguments) => {
+            let events = &arguments.event;
+            let (selection, warnings) = understood(session, events, arguments.filter.as_deref(), Zone::Local)?;
+            let counts = session.count(&CountOptions { selection, sizes: arguments.sizes }, progress);
+            let (table, text) = count::as_table(&counts, &arguments.by);
+            return Ok(Answered { tables: vec![table], report: counts.report, text, warnings });
+        }
+        Command::State(arguments) => {
+            let asked = state::Question::new(session, arguments, None)?.ask(session, progress);
+            let found = asked.map_err(|failure| state::refusal(session, arguments, failure))?;
+            (found.answer, found.report, String::new())
+        }
+        command => {
+            let Some(analysis) = analyses::of_command(command) else {
+                return Err(Refused::Question(format!("`{}` asks nothing", words.first().map_or("", |word| word))));
+            };
+            let (analysis, arguments) = analysis?;
+            let (options, warnings) = analyses::asked(&analysis, session, arguments, None)?;
+            let (answer, report) = analysis.ask(session, &options, progress)?;
+            (answer, report, warnings)
+        }
+    };
+    let text = shown(&answer.tables, session.times_are_unix());
+    Ok(Answered { tables: answer.tables, report, text, warnings })
+}
+
+/// Tables as the command shows them where nobody says how many rows.
+fn shown(tables: &[Table], times_are_unix: bool) -> String {
+    let times = Times::new(times_are_unix, Zone::Local, false);
+    let screen = Screen { width: None, colours: false, unicode: true };
+    let mut text = Vec::new();
+    for (number, table) in tables.iter().enumerate() {
+        let mut top = head(table);
+        top.rows = table.rows.iter().take(TOP).cloned().collect();
+        top.omitted += (table.rows.len() - top.rows.len()) as u64;
+        let words = Words { times: times.within(table.span_ns), unicode: true };
+        let gap: &[u8] = if number > 0 { b"\n" } else { b"" };
+        text.extend_from_slice(gap);
+        table::show(&top, &words, screen, true, &mut text).expect("memory takes all bytes");
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// The table without its rows.
+fn head(table: &Table) -> Table {
+    let Table { class, title, span_ns, columns, omitted, plot, .. } = table;
+    let (title, columns, plot) = (title.clone(), columns.clone(), plot.clone());
+    Table { class, title, span_ns: *span_ns, columns, rows: Vec::new(), omitted: *omitted, plot }
+}
+
+/// What `kymo print` is told, without traces, and lines that say where that means nothing.
+///
+/// # Errors
+///
+/// The words make no sense.
+pub fn print_options(session: &Session, words: &[String]) -> Result<(PrintOptions, String), Refused> {
+    let words: Vec<String> = std::iter::once("print".to_owned()).chain(words.iter().cloned()).collect();
+    let Command::Print(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
+    let (options, mut warnings) = print::asked(session, &arguments)?;
+    if !options.force_correlate && !session.times_are_comparable() {
+        warnings = warnings + print::ORIGINS + "\n";
+    }
+    Ok((options, warnings))
+}
+
+/// What `kymo export` is told, without traces and folder, and lines that say where that means nothing.
+///
+/// # Errors
+///
+/// The words make no sense.
+#[cfg(feature = "export")]
+pub fn export_options(
+    session: &Session,
+    output: &Path,
+    words: &[String],
+) -> Result<(kymo_session::ExportOptions, String), Refused> {
+    let fixed = ["export".to_owned(), format!("--output={}", output.display())];
+    let words: Vec<String> = fixed.into_iter().chain(words.iter().cloned()).collect();
+    let Command::Export(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
+    let (mut options, warnings) = crate::export::asked(session, &arguments)?;
+    // As it is, whatever its bytes are.
+    options.output = output.to_owned();
+    Ok((options, warnings))
+}
+
+/// Which events.
+pub struct Chosen {
+    /// By name and by what is true of them.
+    pub selection: Selection,
+    /// Not before this.
+    pub begin_ns: Option<i64>,
+    /// Not after this.
+    pub end_ns: Option<i64>,
+    /// Lines that say where that means nothing.
+    pub warnings: String,
+}
+
+/// Which events are meant by `--event`, `--filter`, `--begin` and their like.
+///
+/// # Errors
+///
+/// The words make no sense.
+pub fn chosen(session: &Session, words: &[String]) -> Result<Chosen, Refused> {
+    let (PrintOptions { selection, begin_ns, end_ns, .. }, warnings) = print_options(session, words)?;
+    Ok(Chosen { selection, begin_ns, end_ns, warnings })
+}
+
+/// A command line without traces.
+fn parsed(words: &[String]) -> Result<Command, Refused> {
+    let (name, said) = words.split_first().map_or(("", &[][..]), |(name, said)| (name.as_str(), said));
+    let (files, options): (Vec<&String>, Vec<&String>) = said.iter().partition(|word| !word.starts_with("--"));
+    let line = ["kymo", name].into_iter().chain(options.into_iter().map(String::as_str)).chain(["--"]);
+    let line = line.chain(files.into_iter().map(String::as_str)).chain(["."]);
+    let matches = Arguments::command().try_get_matches_from(line);
+    let parsed = matches.and_then(|matches| Arguments::from_arg_matches(&matches));
+    parsed.map(|arguments| arguments.command).map_err(|error| Refused::Question(sentence(&error.to_string())))
+}
+
+/// What an error of the parser says, without what else one may type.
+fn sentence(error: &str) -> String {
+    let text = error.strip_prefix("error: ").unwrap_or(error);
+    let end = ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|rest| text.find(rest)).min();
+    text[..end.unwrap_or(text.len())].trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_parser_are_sentences() {
+        let refused = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            match parsed(&words) {
+                Err(Refused::Question(text)) => text,
+                other => panic!("{:?}", other.err()),
+            }
+        };
+        assert_eq!(
+            refused(&["cpu", "--top=many"]),
+            "invalid value 'many' for '--top <ROWS>': it is a number of rows, or `all`"
+        );
+        assert!(refused(&["cpu", "--topp=1"]).starts_with("unexpected argument '--topp' found"));
+        assert!(!refused(&["cpu", "--topp=1"]).contains("Usage"));
+    }
 }

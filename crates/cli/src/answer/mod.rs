@@ -14,11 +14,11 @@ pub(crate) mod csv;
 pub(crate) mod json;
 pub(crate) mod lami;
 mod plot;
-mod screen;
-mod table;
+pub(crate) mod screen;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
-mod words;
+pub(crate) mod words;
 
 use std::io::{self, BufWriter, Write};
 
@@ -26,6 +26,7 @@ use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone};
 
 use crate::Outcome;
 use crate::arguments::FaceArguments;
+use crate::stop::Stop;
 use plot::Axes;
 use screen::Screen;
 pub(crate) use words::Times;
@@ -58,12 +59,9 @@ pub(crate) fn show(
     answer: &Answer,
     report: &Report,
     manner: Manner<'_>,
-) -> io::Result<Outcome> {
+) -> Result<Outcome, Stop> {
     let face = manner.face;
-    let chosen = match chosen(answer, &face.table, face.csv) {
-        Ok(chosen) => chosen,
-        Err(message) => crate::when::refuse(&message),
-    };
+    let chosen = chosen(answer, &face.table, face.csv).map_err(Stop::Usage)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if face.csv {
         csv::write(&chosen, &mut out)?;

@@ -1,0 +1,53 @@
+//! Why a command ends without an answer, so that whoever asks decides what comes of it: the program ends, another face goes on.
+
+use std::io;
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use crate::arguments::Arguments;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Nothing more can be written.
+    Output(io::Error),
+    /// What was typed makes no sense together, or with these traces: a sentence.
+    Usage(String),
+    /// An expression is wrong: lines that say where, the first of which begins with `error: `.
+    Expression(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl Stop {
+    /// Says so on standard error; the status with which the process should end.
+    pub(crate) fn tell(self) -> u8 {
+        match self {
+            // Whoever read our output has seen enough.
+            Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Self::Output(error) => {
+                eprintln!("error: {error}");
+                1
+            }
+            Self::Usage(message) => Arguments::command().error(ErrorKind::ValueValidation, message).exit(),
+            Self::Expression(lines) => {
+                eprint!("{lines}");
+                2
+            }
+        }
+    }
+
+    /// What is said after `error: `.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Output(error) => error.to_string(),
+            Self::Usage(message) => message.clone(),
+            Self::Expression(lines) => lines.strip_prefix("error: ").unwrap_or(lines).trim_end().to_owned(),
+        }
+    }
+}
