@@ -4,6 +4,8 @@
 
 mod analyse;
 mod analysis_options;
+#[cfg(feature = "export")]
+mod answer_columns;
 mod cache;
 mod check;
 mod count;
@@ -38,6 +40,8 @@ pub use analyse::{
     ShareFailure, Shares, Understood,
 };
 pub use analysis_options::AnalysisOptions;
+#[cfg(feature = "export")]
+pub use answer_columns::answer_columns;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
