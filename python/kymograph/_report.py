@@ -6,7 +6,7 @@ import json
 import warnings
 from dataclasses import dataclass
 
-from kymograph._errors import UnreadableWarning
+from kymograph._errors import LossWarning, UnreadableWarning
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,36 @@ class Report:
         """Whether everything was read."""
         return not self.unreadable
 
+    @property
+    def losses(self) -> str | None:
+        """What tracers lost, in a sentence; ``None``: nothing that they know of."""
+        parts = []
+        if self.events_discarded == 0 and self.events_discarded_is_lower_bound:
+            parts.append("an unknown number of events discarded")
+        elif self.events_discarded:
+            at_least = "at least " if self.events_discarded_is_lower_bound else ""
+            parts.append(f"{at_least}{_counted(self.events_discarded, 'event')} discarded")
+        if self.packets_lost:
+            parts.append(f"{_counted(self.packets_lost, 'packet')} lost")
+        return f"the tracer reports {' and '.join(parts)}" if parts else None
+
+    def summary(self) -> str:
+        """Everything in a few words."""
+        parts = ["complete" if self.complete else f"{_counted(len(self.unreadable), 'place')} could not be read"]
+        parts += [self.losses] if self.losses else []
+        parts += [_counted(len(self.assumptions), "assumption")] if self.assumptions else []
+        return "; ".join(parts)
+
+    def __add__(self, other: Report) -> Report:
+        """What stands between two parts of an answer and the whole truth."""
+        return Report(
+            unreadable=tuple(dict.fromkeys(self.unreadable + other.unreadable)),
+            assumptions=tuple(dict.fromkeys(self.assumptions + other.assumptions)),
+            events_discarded=self.events_discarded + other.events_discarded,
+            events_discarded_is_lower_bound=self.events_discarded_is_lower_bound or other.events_discarded_is_lower_bound,
+            packets_lost=self.packets_lost + other.packets_lost,
+        )
+
     @classmethod
     def _of(cls, text: str) -> Report:
         """From what the native part says."""
@@ -60,14 +90,20 @@ class Report:
             packets_lost=said["packets_lost"],
         )
 
-    def _warn(self) -> Report:
-        """Warns of what could not be read, on behalf of the line that asked."""
+    def _warn(self, *, losses: bool = False, stacklevel: int = 3) -> Report:
+        """Warns of what could not be read, on behalf of the line that asked; of losses where nobody else says so."""
         for problem in self.unreadable[:_WARNINGS_MAX]:
-            warnings.warn(str(problem), UnreadableWarning, stacklevel=3)
+            warnings.warn(str(problem), UnreadableWarning, stacklevel=stacklevel)
         more = len(self.unreadable) - _WARNINGS_MAX
         if more > 0:
-            warnings.warn(f"and {more} more places could not be read", UnreadableWarning, stacklevel=3)
+            warnings.warn(f"and {more} more places could not be read", UnreadableWarning, stacklevel=stacklevel)
+        if losses and self.losses:
+            warnings.warn(self.losses, LossWarning, stacklevel=stacklevel)
         return self
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 #: Places that are named before the rest is counted, as the command does.

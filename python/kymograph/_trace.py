@@ -2,15 +2,65 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import json
 import os
-from collections.abc import Sequence
+import pathlib
+import sys
+import tempfile  # noqa: F401  (for examples)
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, Protocol, TypeVar, Unpack
 
-from kymograph import _native
+from kymograph import _native, _own
+from kymograph._answer import Answer
+from kymograph._errors import QuestionWarning
+from kymograph._events import Events
+from kymograph._html import trace_html
 from kymograph._info import Info
+from kymograph._own import Analysis
+from kymograph._report import Report
+from kymograph._words import Options, PrintOptions, StateOptions, StrPath, Time, timedelta_ns, words
 
-StrPath = str | os.PathLike[str]
+State = TypeVar("State")
+Result = TypeVar("Result")
+
+
+class SupportsWrite(Protocol):
+    """What can be written to: files of text or bytes."""
+
+    def write(self, text: Any, /) -> object: ...
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong with a trace."""
+
+    #: ``error``: something cannot be read; ``warning``: it can.
+    severity: Literal["error", "warning"]
+    #: What rule it breaks.
+    rule: str
+    #: It is read by assuming something.
+    assumption: bool
+    place: str
+    message: str
+    #: What to do.
+    help: str | None
+    #: How often it occurs in this file.
+    times: int
+
+
+@dataclass(frozen=True)
+class ExportedTable:
+    """A table that was written."""
+
+    path: pathlib.Path
+    rows: int
+    #: Texts that are not valid: they have U+FFFD where they are not.
+    replaced_texts: int
 
 
 def open(  # noqa: A001  (people write kymograph.open)
@@ -57,7 +107,7 @@ class Trace:
         if not self._paths:
             raise ValueError("there is no path of a trace")
         self._threads = threads
-        self._clock_shift_ns = _nanos(clock_shift)
+        self._clock_shift_ns = timedelta_ns(clock_shift) if isinstance(clock_shift, timedelta) else clock_shift
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
 
@@ -97,17 +147,361 @@ class Trace:
           recorded  by lttng-ust 2.13 on vm
         ...
         """
-        return Info._of(*self._session.info(exact))
+        info = Info._of(*self._session.info(exact))
+        info.report._warn()
+        return info
+
+    def events(
+        self,
+        event: str | Sequence[str] | None = None,
+        *,
+        where: str | None = None,
+        begin: Time | None = None,
+        end: Time | None = None,
+        columns: Sequence[str] | None = None,
+        gmt: bool = False,
+        keep_bytes: bool = False,
+    ) -> Events:
+        """Events as columns, in the order of time; nothing is read before somebody asks for rows.
+
+        Args:
+            event: Names of events; ``*`` is any text, ``?`` any character. ``None``: all.
+            where: Only events for which this expression is true, in the language of ``kymo filter``.
+            begin: Only events that are not before this: as the command takes it, a ``datetime``, a ``numpy.datetime64``, or
+                nanoseconds since the clock's origin.
+            end: Only events that are not after this.
+            columns: Only these columns, in this order. ``None``: ``time``, ``cycles``, ``stream``, ``name`` if there may be
+                several, and all fields.
+            gmt: Takes times without a zone in UTC instead of the local zone.
+            keep_bytes: Gives every text ``x`` a column ``x_bytes`` with the bytes of those that are not valid.
+
+        Raises:
+            QuestionError: There are no such events or columns, or the expression is wrong.
+
+        >>> events = trace.events("jobs:end", where="result < 0", columns=["time", "id", "result"])
+        >>> events.schema
+        Schema(time: Timestamp(ns, "UTC"), id: UInt32, result: Int64)
+        >>> [batch.rows() for batch in events][0][:2]
+        [(1795219372256911781, 13, -13), (1795219372259533309, 26, -26)]
+        """
+        line = words("events", {"event": event, "where": where, "begin": begin, "end": end, "gmt": gmt}, _EVENTS)
+        native, warned = self._session.events(line, None if columns is None else list(columns), keep_bytes)
+        _warn(warned)
+        return Events(native, "all" if event is None else repr(event))
+
+    def _ask(self, command: str, options: Mapping[str, Any], known: Iterable[str], *files: str) -> Answer:
+        line = [command, *words(command, options, known), *files]
+        tables, report, text, warned = self._session.ask(line)
+        _warn(warned)
+        return Answer(command, tables, Report._of(report)._warn(stacklevel=4), text)
+
+    def count(
+        self,
+        *,
+        by: str | Sequence[str] = "class",
+        event: str | Sequence[str] | None = None,
+        where: str | None = None,
+        sizes: bool = False,
+    ) -> Answer:
+        """How often events occur, by ``class``, ``stream`` or ``trace``; with ``sizes``, how large they are too.
+
+        >>> trace.count()["count"].rows()[:2]
+        [('jobs:chunk', 1200, 16851.67...), ('jobs:begin', 400, 5617.22...)]
+        >>> trace.count(by="trace", event="jobs:b*")["count"]["events"]
+        [400]
+        """
+        options = {"by": by, "event": event, "where": where, "sizes": sizes}
+        return self._ask("count", options, options)
+
+    def cpu(self, **options: Unpack[Options]) -> Answer:
+        """How long CPUs were busy, and with which threads and processes: ``kymo cpu``.
+
+        ``kymo cpu --help`` says what options there are; docs/analyses.md what is counted. This is so for every analysis.
+
+        >>> kernel.cpu(by="process", top=3).names  # doctest: +SKIP
+        ('per-process',)
+        """
+        return self._ask("cpu", options, _OPTIONS)
+
+    def syscalls(self, **options: Unpack[Options]) -> Answer:
+        """How long system calls took, and which failed: ``kymo syscalls``."""
+        return self._ask("syscalls", options, _OPTIONS)
+
+    def io(self, **options: Unpack[Options]) -> Answer:
+        """Who read and wrote how much, of which files and devices: ``kymo io``."""
+        return self._ask("io", options, _OPTIONS)
+
+    def sched(self, **options: Unpack[Options]) -> Answer:
+        """How long threads waited for a CPU once they were woken, ran, and were blocked in what: ``kymo sched``."""
+        return self._ask("sched", options, _OPTIONS)
+
+    def irq(self, **options: Unpack[Options]) -> Answer:
+        """How long CPUs served interrupts and softirqs, and how long softirqs waited: ``kymo irq``."""
+        return self._ask("irq", options, _OPTIONS)
+
+    def block(self, **options: Unpack[Options]) -> Answer:
+        """How long requests to block devices took: ``kymo block``."""
+        return self._ask("block", options, _OPTIONS)
+
+    def memory(self, **options: Unpack[Options]) -> Answer:
+        """Who takes pages of memory from the kernel, and who gives them back: ``kymo memory``."""
+        return self._ask("memory", options, _OPTIONS)
+
+    def rates(self, **options: Unpack[Options]) -> Answer:
+        """How many events there are over time: ``kymo rates``.
+
+        >>> trace.rates(period="20ms")["course"].schema
+        Schema(period_begin: Timestamp(ns, "UTC"), period_end: Timestamp(ns, "UTC"), name: Utf8, count: Int64)
+        """
+        return self._ask("rates", options, _OPTIONS)
+
+    def gaps(self, **options: Unpack[Options]) -> Answer:
+        """When nothing was recorded for longest, and what of that is a loss: ``kymo gaps``.
+
+        >>> trace.gaps(top=1)
+        <kymograph.Answer gaps: ...; complete>
+        """
+        return self._ask("gaps", options, _OPTIONS)
+
+    def pairs(
+        self,
+        *,
+        start: str | Sequence[str] | None = None,
+        stop: str | Sequence[str] | None = None,
+        key: str | Sequence[str] | None = None,
+        group: str | None = None,
+        nested: bool = False,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """How long lasts what begins with one event and ends with another: ``kymo pairs``.
+
+        Args:
+            start: Events that begin something: ``NAME`` or ``NAME if EXPR``. Without it and ``stop``, those that have the
+                roles ``begin`` and ``end``.
+            stop: Events that end it.
+            key: What both have in common: ``FIELD``, or ``FIELD=FIELD`` where it has another name in the event that ends.
+            group: A field of the event that begins, by which pairs are told apart.
+            nested: What begins again while it is open is open twice.
+
+        >>> trace.pairs(start="jobs:begin", stop="jobs:end", key="id")["total"]["count"]
+        [400]
+        """
+        own = {"start": start, "stop": stop, "key": key, "group": group, "nested": nested}
+        return self._ask("pairs", own | dict(options), {*own, *_OPTIONS})
+
+    def periods(
+        self,
+        *,
+        aggregate_by: str | None = None,
+        select: str | Sequence[str] | None = None,
+        group_by: str | Sequence[str] | None = None,
+        order_by: Literal["duration", "time", "hierarchy"] | None = None,
+        **options: Unpack[Options],
+    ) -> Answer:
+        """How long periods last that begin and end with events, and of what they consist: ``kymo periods``.
+
+        >>> answer = trace.periods(period="job : jobs:submit : jobs:end if id == $begin.id")
+        >>> answer["statistics"]["count"]
+        [400]
+        """
+        own = {"aggregate_by": aggregate_by, "select": select, "group_by": group_by, "order_by": order_by}
+        return self._ask("periods", own | dict(options), {*own, *_OPTIONS})
+
+    def analyse(self, analysis: StrPath, **options: Unpack[Options]) -> Answer:
+        """An analysis that a file declares, or a ready-made one by its name: ``kymo analyse``.
+
+        >>> trace.analyse("rates", period="10ms").names
+        ('rates', 'course')
+        """
+        name = os.fspath(analysis)
+        return self._ask("analyse", options, _OPTIONS, f"./{name}" if name.startswith("-") else name)
+
+    def state_at(self, at: Time, **options: Unpack[StateOptions]) -> Answer:
+        """What CPUs and threads do at an instant: who runs where, who waits for what, since when and until when.
+
+        The first time, the trace is read as a whole; what is found is kept in the cache, for any other instant.
+
+        >>> kernel.state_at("17:46:23.5", top=5)  # doctest: +SKIP
+        """
+        return self._ask("state", {"at": at, **options}, {"at", *StateOptions.__annotations__})
+
+    def print(self, file: SupportsWrite | None = None, **options: Unpack[PrintOptions]) -> None:
+        """Prints events as text, in the order of time: ``kymo print``.
+
+        Args:
+            file: What to write to; ``None``: ``sys.stdout``. A binary file gets the bytes as the command writes them; of what
+                is no valid text, others get escapes.
+
+        >>> trace.print(limit=1, clock_gmt=True)
+        [00:02:52.255263261] (+?.?????????) vm jobs:submit: { cpu_id = 1 }, ...
+        """
+        file = sys.stdout if file is None else file
+        pieces, warned = self._session.pieces(words("print", options, _PRINT))
+        _warn(warned)
+        write = _writer(file)
+        while True:
+            piece, report = pieces.next()
+            if piece is None:
+                break
+            write(piece)
+        if report is not None:
+            Report._of(report)._warn(losses=True)
+
+    def lines(self, **options: Unpack[PrintOptions]) -> Iterator[str]:
+        """What `print` prints, line by line, as it is asked for.
+
+        >>> for line in trace.lines(format="json", event="jobs:end", limit=1):
+        ...     print(json.loads(line)["payload"]["result"])
+        2
+        """
+        pieces, warned = self._session.pieces(words("lines", options, _PRINT))
+        _warn(warned)
+        return _lines(pieces)
+
+    def export(
+        self,
+        output: StrPath,
+        *,
+        format: Literal["parquet", "arrow"] = "parquet",
+        event: str | Sequence[str] | None = None,
+        where: str | None = None,
+        begin: Time | None = None,
+        end: Time | None = None,
+        keep_bytes: bool = False,
+    ) -> list[ExportedTable]:
+        """Writes a table for each class of events to a folder: ``kymo export``.
+
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [(table.path.name, table.rows) for table in trace.export(folder)][:1]
+        [('jobs_chunk.parquet', 1200)]
+        """
+        options = {"format": format, "event": event, "where": where, "begin": begin, "end": end, "keep_bytes": keep_bytes}
+        tables, report, warned = self._session.export(os.fspath(output), words("export", options, options))
+        _warn(warned)
+        Report._of(report)._warn(losses=True)
+        return [ExportedTable(pathlib.Path(path), rows, replaced) for path, rows, replaced in tables]
+
+    def run(
+        self,
+        analysis: type[Analysis[State, Result]] | Analysis[State, Result],
+        *,
+        begin: Time | None = None,
+        end: Time | None = None,
+    ) -> Result:
+        """The result of an analysis of your own, on all cores; `Analysis` says what it is made of.
+
+        The trace is cut into slices of time. Each is read and stepped through by one thread, its rows in the order of time;
+        neighbours are merged, the earlier one first, as a tree. How many slices there are depends on the trace and on the
+        number of threads alone.
+
+        >>> class Chunks(kymograph.Analysis):
+        ...     events, columns = "jobs:chunk", ["time"]
+        ...     def init(self): return 0
+        ...     def step(self, state, batch): return state + len(batch)
+        ...     def merge(self, left, right): return left + right
+        >>> trace.run(Chunks)
+        1200
+        """
+        result, report = _own.run(self, _own.made(analysis), self._threads, {"begin": begin, "end": end})
+        report._warn(losses=True)
+        return result
+
+    def check(
+        self,
+        analysis: type[Analysis[Any, Any]] | Analysis[Any, Any],
+        *,
+        cuts: int = 8,
+        rounds: int = 5,
+        seed: int | None = None,
+        tolerance: float = 0.0,
+        begin: Time | None = None,
+        end: Time | None = None,
+    ) -> None:
+        """Whether an analysis of your own says the same of pieces as of the whole.
+
+        It is run in one piece, as `run` runs it, and so many times (``rounds``) in pieces between random rows, of which
+        neighbours are merged in random order.
+
+        Args:
+            cuts: Pieces of each round, less one.
+            rounds: How often.
+            seed: The same seed cuts the same.
+            tolerance: How much numbers with a point may differ, relative to the larger one: sums of them depend on the order.
+
+        Raises:
+            CheckError: It does not; says where results differ first.
+
+        >>> class Last(kymograph.Analysis):
+        ...     "It takes the wrong one of two."
+        ...     events, columns = "jobs:begin", ["id"]
+        ...     def init(self): return None
+        ...     def step(self, state, batch): return batch["id"][-1]
+        ...     def merge(self, left, right): return left
+        >>> trace.check(Last, seed=1)
+        Traceback (most recent call last):
+          ...
+        kymograph.CheckError: result is 399 in one piece and ...
+        """
+        _own.check(self, _own.made(analysis), cuts, rounds, seed, tolerance, {"begin": begin, "end": end})
+
+    def verify(self) -> list[Finding]:
+        """Everything that is wrong with the traces' files, where, and what to do: ``kymo check``.
+
+        >>> trace.verify()
+        []
+        """
+        return findings(*self._paths)
 
     def __repr__(self) -> str:
         return f"<kymograph.Trace {', '.join(map(repr, self._paths))}: {self._session.summary()}>"
+
+    def _repr_html_(self) -> str:
+        return trace_html(self.info())
+
+
+def findings(*paths: StrPath) -> list[Finding]:
+    """Everything that is wrong with traces, where, and what to do, even if they cannot be opened.
+
+    >>> [finding.severity for finding in kymograph.findings("nowhere")]
+    ['error']
+    """
+    return [Finding(**each) for each in json.loads(_native.findings([os.fspath(path) for path in paths]))]
 
 
 def _opened_again(paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool) -> Trace:
     return Trace(paths, threads=threads, clock_shift=clock_shift_ns, cache=cache)
 
 
-def _nanos(length: int | timedelta) -> int:
-    if isinstance(length, timedelta):
-        return (length.days * 86_400 + length.seconds) * 1_000_000_000 + length.microseconds * 1_000
-    return length
+def _warn(lines: str) -> None:
+    """Warns of what means nothing, on behalf of the line that asked our caller."""
+    for line in lines.strip().split("\nwarning: ") if lines.strip() else []:
+        warnings.warn(line.removeprefix("warning: "), QuestionWarning, stacklevel=4)
+
+
+def _writer(file: SupportsWrite) -> Callable[[bytes], object]:
+    """What takes pieces of output for a file."""
+    is_text = isinstance(file, io.TextIOBase) or (hasattr(file, "encoding") and not isinstance(file, io.RawIOBase))
+    if not is_text:
+        return file.write
+    decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
+    return lambda piece: file.write(decode(piece))
+
+
+def _lines(pieces: _native.Pieces) -> Iterator[str]:
+    rest = b""
+    while True:
+        piece, report = pieces.next()
+        if piece is None:
+            if rest:
+                yield rest.decode("utf-8", "backslashreplace")
+            if report is not None:
+                Report._of(report)._warn(losses=True)
+            return
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line.decode("utf-8", "backslashreplace")
+
+
+_OPTIONS = frozenset(Options.__annotations__)
+_PRINT = frozenset(PrintOptions.__annotations__)
+_EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

@@ -24,7 +24,8 @@ def test_what_cannot_be_opened_is_said_as_the_command_does() -> None:
 
 def test_of_several_what_can_be_read_is_read(tmp_path: pathlib.Path) -> None:
     trace = kymograph.open([DEMO, pathlib.Path("nowhere")])
-    info = trace.info()
+    with pytest.warns(kymograph.UnreadableWarning, match="nowhere: No such file"):
+        info = trace.info()
     assert info.events == 2400
     assert [problem.place for problem in info.report.unreadable] == ["nowhere"]
     assert not info.report.complete

@@ -1,5 +1,7 @@
 //! Exceptions of `kymograph`: their classes are Python's, so that they have docstrings and can be sent to other processes.
 
+use kymo_cli::words::Refused;
+use kymo_session::EventsFailure;
 use pyo3::prelude::*;
 
 /// Which exception.
@@ -7,12 +9,30 @@ use pyo3::prelude::*;
 pub(crate) enum Kind {
     /// Nothing can be opened.
     Open,
+    /// The question is wrong.
+    Question,
+    /// The traces cannot answer.
+    Unanswerable,
+    /// Reading cannot go on.
+    Read,
+    /// Parts of a trace cannot be read by themselves.
+    Unsliceable,
+    /// A file cannot be written.
+    Write,
+    /// Something belongs to another process.
+    Fork,
 }
 
 impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Open => "OpenError",
+            Self::Question => "QuestionError",
+            Self::Unanswerable => "UnanswerableError",
+            Self::Read => "ReadError",
+            Self::Unsliceable => "UnsliceableError",
+            Self::Write => "WriteError",
+            Self::Fork => "ForkError",
         }
     }
 }
@@ -23,4 +43,23 @@ pub(crate) fn error(py: Python<'_>, kind: Kind, text: &str) -> PyErr {
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let made = || py.import("kymograph._errors")?.getattr(kind.name())?.call1((text,));
     made().map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Why there is no answer.
+pub(crate) fn refused(py: Python<'_>, refused: Refused) -> PyErr {
+    match refused {
+        Refused::Question(text) => error(py, Kind::Question, &text),
+        Refused::Traces(text) => error(py, Kind::Unanswerable, &text),
+        Refused::Output(cause) => error(py, Kind::Write, &cause.to_string()),
+    }
+}
+
+/// Why there are no columns.
+pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
+    let kind = match failure {
+        EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } => Kind::Question,
+        EventsFailure::Unsliceable => Kind::Unsliceable,
+        EventsFailure::Arrow(_) | EventsFailure::Gone => Kind::Read,
+    };
+    error(py, kind, &failure.to_string())
 }

@@ -10,8 +10,12 @@
 //! The interpreter's lock is given back around everything that reads. What goes wrong becomes an exception of
 //! `kymograph`, with the text that the command prints.
 
+mod columns;
 mod command;
 mod errors;
+mod events;
+mod printing;
+mod process;
 mod session;
 
 use pyo3::prelude::*;
@@ -20,9 +24,15 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::columns::{Batch, Schema};
+    #[pymodule_export]
     use super::command::run_command;
     #[pymodule_export]
-    use super::session::{Session, cache_folder};
+    use super::events::{Events, Stream};
+    #[pymodule_export]
+    use super::printing::Pieces;
+    #[pymodule_export]
+    use super::session::{Session, cache_folder, findings};
     use super::*;
 
     #[pymodule_init]

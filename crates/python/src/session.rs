@@ -1,23 +1,32 @@
-//! Open traces, for Python.
+//! Open traces, for Python: questions go in as the command's words or as plain values, answers come out as columns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use kymo_cli::words;
+use kymo_session::{EventsQuestion, Progress, answer_columns};
 use pyo3::prelude::*;
 
-use crate::errors::{Kind, error};
+use crate::columns::{Batch, batch};
+use crate::errors::{Kind, error, no_columns, refused};
+use crate::events::Events;
+use crate::printing::Pieces;
+
+/// A table of an answer: class, title, columns, from when to when, rows beyond these.
+type AnswerTable = (String, String, Batch, Option<(i64, i64)>, u64);
+/// A file with a table: path, rows, texts that are not valid.
+type ExportedTable = (PathBuf, u64, u64);
 
 /// Open traces; `kymograph.Trace` knows how to open them again.
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Session {
-    inner: Arc<kymo_session::Session>,
+    pub(crate) inner: Arc<kymo_session::Session>,
     paths: Vec<PathBuf>,
 }
 
 #[pymethods]
 impl Session {
     #[new]
-    #[pyo3(signature = (paths, threads, clock_shift_ns, cache))]
     fn new(
         py: Python<'_>,
         paths: Vec<PathBuf>,
@@ -32,18 +41,86 @@ impl Session {
         }
     }
 
-    /// What the traces hold: for people as `kymo info` shows it, and as its JSON.
+    /// What the traces hold: for people as `kymo info` shows it, as its JSON, and the report.
     fn info(&self, py: Python<'_>, exact: bool) -> (String, String, String) {
-        let progress = kymo_session::Progress::default();
+        let progress = Progress::default();
         let info = py.detach(|| if exact { self.inner.info_exact(&progress) } else { self.inner.info() });
-        let words = kymo_cli::words::info(&info, &self.paths);
-        (words.text, words.json, kymo_cli::words::report(&info.report))
+        let said = words::info(&info, &self.paths);
+        (said.text, said.json, words::report(&info.report))
     }
 
     /// What the traces hold, in a few words.
     fn summary(&self, py: Python<'_>) -> String {
-        kymo_cli::words::summary(&py.detach(|| self.inner.info()))
+        words::summary(&py.detach(|| self.inner.info()))
     }
+
+    #[getter]
+    fn times_are_unix(&self) -> bool {
+        self.inner.times_are_unix()
+    }
+
+    /// The answer to a command: its tables, the report, text for people, and warnings.
+    fn ask(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Vec<AnswerTable>, String, String, String)> {
+        let answered = py.detach(|| words::ask(&self.inner, &line, &Progress::default()));
+        let answered = answered.map_err(|why| refused(py, why))?;
+        let is_unix = self.inner.times_are_unix();
+        let table = |table: kymo_session::Table| {
+            let columns = batch(answer_columns(&table, is_unix));
+            (table.class.to_owned(), table.title, columns, table.span_ns, table.omitted)
+        };
+        let tables = answered.tables.into_iter().map(table).collect();
+        Ok((tables, words::report(&answered.report), answered.text, answered.warnings))
+    }
+
+    /// What the words ask to print, in pieces for whoever asks, and warnings.
+    fn pieces(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Pieces, String)> {
+        let (options, warnings) = words::print_options(&self.inner, &line).map_err(|why| refused(py, why))?;
+        let pieces = Pieces::start(Arc::clone(&self.inner), options)?;
+        Ok((pieces, warnings))
+    }
+
+    /// Writes tables to files; returns them, the report and warnings.
+    fn export(
+        &self,
+        py: Python<'_>,
+        output: PathBuf,
+        line: Vec<String>,
+    ) -> PyResult<(Vec<ExportedTable>, String, String)> {
+        let asked = words::export_options(&self.inner, &output, &line);
+        let (options, warnings) = asked.map_err(|why| refused(py, why))?;
+        let exported = py.detach(|| self.inner.export(&options, &Progress::default()));
+        let exported = exported.map_err(|failure| error(py, Kind::Write, &failure.to_string()))?;
+        let tables = exported.tables.into_iter().map(|table| (table.path, table.rows, table.replaced_texts));
+        Ok((tables.collect(), words::report(&exported.report), warnings))
+    }
+
+    /// Events as columns, and warnings; the words say which events.
+    fn events(
+        &self,
+        py: Python<'_>,
+        line: Vec<String>,
+        columns: Option<Vec<String>>,
+        keep_bytes: bool,
+    ) -> PyResult<(Events, String)> {
+        let chosen = words::chosen(&self.inner, &line).map_err(|why| refused(py, why))?;
+        let question = EventsQuestion {
+            selection: chosen.selection,
+            begin_ns: chosen.begin_ns,
+            end_ns: chosen.end_ns,
+            columns,
+            keep_bytes,
+            ..EventsQuestion::default()
+        };
+        let table = py.detach(|| self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
+        Ok((Events::new(table), chosen.warnings))
+    }
+}
+
+/// What is wrong with traces, as JSON.
+#[pyfunction]
+pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> String {
+    let findings = py.detach(|| kymo_session::check(&paths, &Progress::default()));
+    words::findings(&findings)
 }
 
 /// Where the command remembers what it found.

@@ -1,0 +1,89 @@
+//! Events as text, for Python.
+//!
+//! Another thread makes it, in pieces that Python asks for. Nothing here calls Python: what is called back while the interpreter ends
+//! would never come back, and the process would be aborted.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kymo_session::{PrintOptions, Progress, Report};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::process::{Owned, foreign};
+
+/// Bytes that are handed over together.
+const CHUNK_BYTES: usize = 1 << 16;
+/// Time between two looks for signals.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// Chunks that may wait.
+const CHUNKS_WAITING: usize = 4;
+
+/// Pieces of text that another thread makes as they are asked for. That thread knows nothing of Python.
+#[pyclass(frozen, module = "kymograph._native")]
+pub(crate) struct Pieces {
+    pieces: Mutex<Owned<Receiver<Piece>>>,
+}
+
+enum Piece {
+    Text(Vec<u8>),
+    End(Report),
+}
+
+impl Pieces {
+    pub(crate) fn start(session: Arc<kymo_session::Session>, options: PrintOptions) -> io::Result<Self> {
+        let (sender, pieces) = sync_channel(CHUNKS_WAITING);
+        std::thread::Builder::new().name("kymo-print".to_owned()).spawn(move || {
+            let mut out = ToChannel { sender, text: Vec::with_capacity(CHUNK_BYTES) };
+            // It ends early if nobody wants more.
+            if let Ok(printed) = session.print(&options, &mut out, &Progress::default())
+                && out.flush().is_ok()
+            {
+                let _ = out.sender.send(Piece::End(printed.report));
+            }
+        })?;
+        Ok(Self { pieces: Mutex::new(Owned::new(pieces)) })
+    }
+}
+
+#[pymethods]
+impl Pieces {
+    /// The next piece of text, or the report as JSON behind the last one, or `None` behind that.
+    fn next<'py>(&self, py: Python<'py>) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<String>)> {
+        loop {
+            let piece = py.detach(|| {
+                let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+                pieces.get_mut().map(|pieces| pieces.recv_timeout(PATIENCE))
+            });
+            match piece.ok_or_else(|| foreign(py))? {
+                Ok(Piece::Text(text)) => return Ok((Some(PyBytes::new(py, &text)), None)),
+                Ok(Piece::End(report)) => return Ok((None, Some(kymo_cli::words::report(&report)))),
+                Err(RecvTimeoutError::Disconnected) => return Ok((None, None)),
+                // Somebody may have pressed Ctrl-C.
+                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            }
+        }
+    }
+}
+
+struct ToChannel {
+    sender: SyncSender<Piece>,
+    text: Vec<u8>,
+}
+
+impl Write for ToChannel {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        if self.text.len() >= CHUNK_BYTES {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::replace(&mut self.text, Vec::with_capacity(CHUNK_BYTES));
+        self.sender.send(Piece::Text(text)).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

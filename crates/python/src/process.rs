@@ -1,0 +1,50 @@
+//! What belongs to the process that made it: threads do not live on in a child, so that a child must neither ask nor wait for
+//! what its parent's threads do.
+
+use pyo3::prelude::*;
+
+use crate::errors::{Kind, error};
+
+/// Something that only the process that made it may use. A child forgets it: giving it back could wait for ever.
+pub(crate) struct Owned<T> {
+    process: u32,
+    inner: Option<T>,
+}
+
+impl<T> Owned<T> {
+    pub(crate) fn new(inner: T) -> Self {
+        Self { process: std::process::id(), inner: Some(inner) }
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// What it is, if it is ours.
+    pub(crate) fn get(&self, py: Python<'_>) -> PyResult<&T> {
+        match &self.inner {
+            Some(inner) if self.is_ours() => Ok(inner),
+            _ => Err(foreign(py)),
+        }
+    }
+
+    /// The same, to change it.
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        if self.is_ours() { self.inner.as_mut() } else { None }
+    }
+}
+
+impl<T> Drop for Owned<T> {
+    fn drop(&mut self) {
+        if !self.is_ours() {
+            std::mem::forget(self.inner.take());
+        }
+    }
+}
+
+/// What is said of something that is another process'.
+pub(crate) const FOREIGN: &str = "it was begun by another process: a child of it must begin anew";
+
+pub(crate) fn foreign(py: Python<'_>) -> PyErr {
+    error(py, Kind::Fork, FOREIGN)
+}

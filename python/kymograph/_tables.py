@@ -1,0 +1,135 @@
+"""Columns: whatever takes Arrow takes them as they are, and without any other package they give plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+    import pandas
+    import polars
+    import pyarrow
+
+    from kymograph import _native
+
+
+class Columns:
+    """Something with columns. pyarrow, polars, pandas and DuckDB take it without copying, by the Arrow C interface::
+
+        pyarrow.table(columns)
+        polars.DataFrame(columns)
+        duckdb.sql("select * from columns")
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise NotImplementedError
+
+    def to_pyarrow(self) -> pyarrow.Table:
+        """A ``pyarrow.Table``. Needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.table(self)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A ``polars.DataFrame``. Needs polars."""
+        import polars
+
+        return polars.DataFrame(self)
+
+    def to_pandas(self, **options: Any) -> pandas.DataFrame:
+        """A ``pandas.DataFrame``. Needs pandas and pyarrow; options are those of ``pyarrow.Table.to_pandas``."""
+        frame: pandas.DataFrame = self.to_pyarrow().to_pandas(**options)
+        return frame
+
+
+class Schema:
+    """Names and types of columns, in Arrow's words.
+
+    >>> trace.count().tables[0].schema
+    Schema(class: Utf8, events: Int64, events_per_second: Float64)
+    """
+
+    def __init__(self, native: _native.Schema) -> None:
+        self._native = native
+        #: The columns' names.
+        self.names: tuple[str, ...] = tuple(native.names)
+        #: Their types.
+        self.types: tuple[str, ...] = tuple(native.types)
+
+    @property
+    def metadata(self) -> Mapping[str, Mapping[str, str]]:
+        """What is known of each column besides: of answers ``class``, ``title`` and ``unit``."""
+        return dict(zip(self.names, self._native.metadata, strict=True))
+
+    def to_pyarrow(self) -> pyarrow.Schema:
+        """A ``pyarrow.Schema``. Needs pyarrow."""
+        import pyarrow
+
+        return pyarrow.schema(self)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.__arrow_c_schema__()
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return zip(self.names, self.types, strict=True)
+
+    def __repr__(self) -> str:
+        return f"Schema({', '.join(f'{name}: {type_}' for name, type_ in self)})"
+
+
+class Batch(Columns):
+    """Rows as columns.
+
+    >>> batch = next(iter(trace.events("jobs:begin", columns=["time", "worker"])))
+    >>> len(batch), batch.schema
+    (400, Schema(time: Timestamp(ns, "UTC"), worker: Int32))
+    >>> batch["worker"][:3]
+    [1, 2, 0]
+    """
+
+    def __init__(self, native: _native.Batch) -> None:
+        self._native = native
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the columns."""
+        return Schema(self._native.schema)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self._native.num_rows
+
+    def __len__(self) -> int:
+        return self._native.num_rows
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """One column as plain values; times are nanoseconds, structures are dictionaries."""
+        return self._native.values(column)
+
+    def rows(self, begin: int = 0, end: int | None = None) -> list[tuple[Any, ...]]:
+        """Rows as plain values."""
+        return self._native.rows(begin, self.num_rows if end is None else end)
+
+    def to_numpy(self, column: str) -> numpy.ndarray[Any, Any]:
+        """One column as a NumPy array. Needs NumPy; if not all values are numbers, pyarrow too."""
+        import numpy
+
+        known = self._native.buffer(column)
+        if known is None:
+            array: numpy.ndarray[Any, Any] = self.to_pyarrow().column(column).to_numpy()
+            return array
+        return numpy.frombuffer(known[1], dtype=known[0])
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        return self._native.__arrow_c_array__(requested_schema)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.__arrow_c_schema__()
+
+    def __repr__(self) -> str:
+        return f"<kymograph.{type(self).__name__}: {self.num_rows:,} rows, {', '.join(self.schema.names)}>"
