@@ -37,7 +37,7 @@ use crate::spool::FileSpool;
 pub use self::kinds::{AnalysisKind, Understood};
 pub use self::pairs::{PairsProblem, PairsQuestion};
 pub use self::periods::PeriodsQuestion;
-pub use self::shares::{Share, ShareFailure, Shares};
+pub use self::shares::Shares;
 pub use self::states::OwnStates;
 
 use self::prepare::Prepared;

@@ -29,6 +29,7 @@ use crate::desk;
 use crate::explain::SkippedPackets;
 use crate::open::Session;
 use crate::select::Selection;
+use crate::share::{Share, ShareFailure};
 
 pub use self::stream::{EventPartition, EventStream};
 
@@ -202,6 +203,25 @@ impl EventTable {
     #[must_use]
     pub fn chunk(&self, chunk: &Chunk) -> EventPartition {
         EventPartition::of_chunk(&self.plan, chunk)
+    }
+
+    /// The same slices, to be read by whoever opens the same traces and asks the same.
+    #[must_use]
+    pub fn shares(&self, readers: usize) -> Vec<Share> {
+        let identity = self.plan.session.identity();
+        let share = |(number, chunk): (usize, &Chunk)| Share::new(&identity, number, chunk.slice.as_ref());
+        self.chunks(readers).iter().enumerate().map(share).collect()
+    }
+
+    /// The rows of a share, as [`Self::chunk`] reads them.
+    ///
+    /// # Errors
+    ///
+    /// It is of other traces.
+    pub fn share(&self, share: &Share) -> Result<EventPartition, ShareFailure> {
+        let session = &self.plan.session;
+        share.check(&session.identity())?;
+        Ok(self.chunk(&Chunk { slice: share.slice(session)? }))
     }
 
     /// How many packets are not read.

@@ -31,13 +31,13 @@ mod rehearsal;
 mod report;
 mod roles;
 mod select;
+mod share;
 mod spool;
 mod when;
 mod zone;
 
 pub use analyse::{
-    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Share,
-    ShareFailure, Shares, Understood,
+    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Shares, Understood,
 };
 pub use analysis_options::AnalysisOptions;
 #[cfg(feature = "export")]
@@ -71,6 +71,7 @@ pub use rehearsal::{Took, Work};
 pub use report::{Problem, Report};
 pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};
 pub use select::{Meaning, Selection, UnknownName, Untyped};
+pub use share::{Share, ShareFailure};
 pub use spool::FileSpool;
 pub use when::{NotATime, When};
 pub use zone::Zone;

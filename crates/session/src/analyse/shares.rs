@@ -14,8 +14,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use kymo_analysis::{Analysis, StateError, decode, encode, in_series};
-use kymo_scan::{Slice, Unsliceable};
+use kymo_analysis::{Analysis, decode, encode, in_series};
+use kymo_scan::Unsliceable;
 use serde::{Deserialize, Serialize};
 
 use super::kinds::Visit;
@@ -27,98 +27,9 @@ use crate::analysis_options::AnalysisOptions;
 use crate::identity::TraceIdentity;
 use crate::open::{Doubts, Session};
 use crate::progress::Progress;
+use crate::share::{Share, ShareFailure};
 
-const MAGIC: &str = "kymo share 1";
-const KNOWN_MAGIC: &str = "kymo known 1";
-
-/// A part of traces that can be read elsewhere.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Share {
-    magic: String,
-    trace: TraceIdentity,
-    number: u32,
-    begin: i64,
-    end: Option<i64>,
-    /// Of each stream the packets that have a part in it.
-    wanted: Vec<(u64, u64)>,
-    bytes: u64,
-}
-
-impl Share {
-    /// Its place among all, from 0.
-    #[must_use]
-    pub fn number(&self) -> u32 {
-        self.number
-    }
-
-    /// Bytes of the packets that begin in it.
-    #[must_use]
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// As bytes, to be sent.
-    #[must_use]
-    pub fn encode(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).expect("memory takes it")
-    }
-
-    /// From bytes that [`Self::encode`] made.
-    ///
-    /// # Errors
-    ///
-    /// They are something else.
-    pub fn decode(bytes: &[u8]) -> Result<Self, ShareFailure> {
-        match postcard::take_from_bytes::<Self>(bytes) {
-            Ok((share, [])) if share.magic == MAGIC => Ok(share),
-            _ => Err(ShareFailure::NoShare),
-        }
-    }
-}
-
-/// Why a share cannot be read, or what came of shares not be put together.
-#[derive(Debug, thiserror::Error)]
-pub enum ShareFailure {
-    /// The analysis has no answer.
-    #[error(transparent)]
-    Analyse(#[from] AnalyseFailure),
-    /// The traces are others than those that were shared out.
-    #[error("these are other traces: here are {here}; shared out were {wanted}")]
-    OtherTrace {
-        /// What is open here.
-        here: Box<TraceIdentity>,
-        /// What was shared out.
-        wanted: Box<TraceIdentity>,
-    },
-    /// The bytes are no share.
-    #[error("these bytes are no share of a trace")]
-    NoShare,
-    /// The bytes are not what is known of a share.
-    #[error(transparent)]
-    State(#[from] StateError),
-    /// What is known cannot be written down.
-    #[error("what is known of a share cannot be written down: {0}")]
-    Written(postcard::Error),
-    /// States do not follow each other.
-    #[error("share {wanted} is missing: what comes next begins with share {found}")]
-    Gap {
-        /// What should come.
-        wanted: u32,
-        /// What comes.
-        found: u32,
-    },
-    /// Shares at the end are missing.
-    #[error("{found} of {wanted} shares are there")]
-    Missing {
-        /// How many there are.
-        found: u32,
-        /// How many there should be.
-        wanted: u32,
-    },
-    /// The traces cannot be read in parts.
-    #[error("these traces cannot be read in parts: {0}")]
-    Whole(&'static str),
-}
+const MAGIC: &str = "kymo known 1";
 
 impl From<Strays> for ShareFailure {
     fn from(Strays: Strays) -> Self {
@@ -163,8 +74,7 @@ struct Known<S> {
 
 impl<S> Known<S> {
     fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
-        let head =
-            Head { magic: KNOWN_MAGIC.to_owned(), first: self.first, end: self.end, streams: self.streams.clone() };
+        let head = Head { magic: MAGIC.to_owned(), first: self.first, end: self.end, streams: self.streams.clone() };
         let room = room();
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
         let state = encode(analysis, &setup, &self.state).map_err(ShareFailure::Written)?;
@@ -175,7 +85,7 @@ impl<S> Known<S> {
 
     fn decode<A: Analysis<State = S>>(analysis: &A, asked: &Shares, bytes: &[u8]) -> Result<Self, ShareFailure> {
         let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareFailure::NoShare)?;
-        if head.magic != KNOWN_MAGIC || head.first >= head.end {
+        if head.magic != MAGIC || head.first >= head.end {
             return Err(ShareFailure::NoShare);
         }
         let room = room();
@@ -229,10 +139,7 @@ impl Shares {
     ///
     /// The share is of other traces, or it cannot be read.
     pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
-        if self.identity != share.trace {
-            let (here, wanted) = (Box::new(self.identity.clone()), Box::new(share.trace.clone()));
-            return Err(ShareFailure::OtherTrace { here, wanted });
-        }
+        share.check(&self.identity)?;
         self.visit(Read { asked: self, share, progress })
     }
 
@@ -304,16 +211,8 @@ impl Visit for Split<'_> {
                 return Err(ShareFailure::Whole("they are short, or packets do not tell their times"));
             }
         };
-        let share = |(number, slice): (usize, Slice)| Share {
-            magic: MAGIC.to_owned(),
-            trace: asked.identity.clone(),
-            number: number as u32,
-            begin: slice.begin,
-            end: slice.end,
-            wanted: slice.wanted.iter().map(|packets| (packets.start as u64, packets.end as u64)).collect(),
-            bytes: slice.bytes,
-        };
-        Ok(slices.into_iter().enumerate().map(share).collect())
+        let share = |(number, slice)| Share::new(&asked.identity, number, Some(slice));
+        Ok(slices.iter().enumerate().map(share).collect())
     }
 }
 
@@ -328,15 +227,7 @@ impl Visit for Read<'_> {
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
         let Self { asked, share, progress } = self;
-        let Share { number, begin, end, bytes, .. } = *share;
-        let packets = |(&(start, end), (_, stream)): (&(u64, u64), &(_, &kymo_scan::DataStream))| {
-            let is_there = start <= end && end <= stream.packets.len() as u64;
-            is_there.then_some(start as usize..end as usize)
-        };
-        let streams = asked.session.streams();
-        let wanted: Option<Vec<_>> = share.wanted.iter().zip(&streams).map(packets).collect();
-        let wanted = wanted.filter(|wanted| wanted.len() == streams.len()).ok_or(ShareFailure::NoShare)?;
-        let slice = Slice { begin, end, wanted, bytes };
+        let (number, slice) = (share.number(), share.slice(&asked.session)?.ok_or(ShareFailure::NoShare)?);
         let analysis = asked.make(question);
         let mut reader = Reader::new(&asked.session, &asked.prepared, progress);
         let PartRead { state, .. } = reader.read(&analysis, &slice, number == 0, true)?;

@@ -11,7 +11,9 @@ use kymo_table::arrow::ipc::reader::FileReader;
 use super::{EventsFailure, EventsQuestion};
 use crate::made_traces::{Random, trace};
 use crate::report::Report;
-use crate::{ExportOptions, FileFormat, Filter, OpenOptions, PrintFormat, PrintOptions, Progress, Selection, Session};
+use crate::{
+    ExportOptions, FileFormat, Filter, OpenOptions, PrintFormat, PrintOptions, Progress, Selection, Session, Share,
+};
 
 fn demo() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo")
@@ -134,6 +136,12 @@ fn chunks_in_order_are_the_stream() {
     };
     let chunked = together(&mut chunks.iter().flat_map(|chunk| table.chunk(chunk)));
     assert_eq!(chunked, together(&mut table.stream()));
+    // Elsewhere, the slices come as bytes.
+    let elsewhere = open(&demo(), 1, None).events(&EventsQuestion::default()).unwrap();
+    let shares = table.shares(4);
+    assert_eq!(shares.len(), chunks.len());
+    let shared = |share: &Share| elsewhere.share(&Share::decode(&share.encode()).unwrap()).unwrap();
+    assert_eq!(chunked, together(&mut shares.iter().flat_map(shared)));
     assert_eq!(chunked.num_rows(), 2400);
 }
 

@@ -1,0 +1,143 @@
+//! Parts of traces as bytes, to be read by whoever opens the same traces.
+
+use std::ops::Range;
+
+use kymo_analysis::StateError;
+use kymo_scan::{DataStream, Slice};
+use serde::{Deserialize, Serialize};
+
+use crate::analyse::AnalyseFailure;
+#[cfg(feature = "export")]
+use crate::events::EventsFailure;
+use crate::identity::TraceIdentity;
+use crate::open::Session;
+
+const MAGIC: &str = "kymo share 1";
+
+/// A part of traces that can be read elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    magic: String,
+    trace: TraceIdentity,
+    number: u32,
+    begin: i64,
+    end: Option<i64>,
+    /// Of each stream the packets that have a part in it; `None`: it is everything.
+    wanted: Option<Vec<(u64, u64)>>,
+    bytes: u64,
+}
+
+impl Share {
+    /// A slice of traces, or all of them.
+    pub(crate) fn new(trace: &TraceIdentity, number: usize, slice: Option<&Slice>) -> Self {
+        let packets = |packets: &Range<usize>| (packets.start as u64, packets.end as u64);
+        Self {
+            magic: MAGIC.to_owned(),
+            trace: trace.clone(),
+            number: number as u32,
+            begin: slice.map_or(i64::MIN, |slice| slice.begin),
+            end: slice.and_then(|slice| slice.end),
+            wanted: slice.map(|slice| slice.wanted.iter().map(packets).collect()),
+            bytes: slice.map_or(0, |slice| slice.bytes),
+        }
+    }
+
+    /// Whether it is of these traces.
+    pub(crate) fn check(&self, here: &TraceIdentity) -> Result<(), ShareFailure> {
+        if self.trace == *here {
+            return Ok(());
+        }
+        Err(ShareFailure::OtherTrace { here: Box::new(here.clone()), wanted: Box::new(self.trace.clone()) })
+    }
+
+    /// What to read of traces that it was checked with; `None`: everything.
+    pub(crate) fn slice(&self, session: &Session) -> Result<Option<Slice>, ShareFailure> {
+        let Some(wanted) = &self.wanted else { return Ok(None) };
+        let streams = session.streams();
+        let packets = |(&(start, end), (_, stream)): (&(u64, u64), &(_, &DataStream))| {
+            let is_there = start <= end && end <= stream.packets.len() as u64;
+            is_there.then_some(start as usize..end as usize)
+        };
+        let ranges: Option<Vec<Range<usize>>> = wanted.iter().zip(&streams).map(packets).collect();
+        let wanted = ranges.filter(|wanted| wanted.len() == streams.len()).ok_or(ShareFailure::NoShare)?;
+        Ok(Some(Slice { begin: self.begin, end: self.end, wanted, bytes: self.bytes }))
+    }
+
+    /// Its place among all, from 0.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Bytes of the packets that begin in it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// As bytes, to be sent.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("memory takes it")
+    }
+
+    /// From bytes that [`Self::encode`] made.
+    ///
+    /// # Errors
+    ///
+    /// They are something else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, ShareFailure> {
+        match postcard::take_from_bytes::<Self>(bytes) {
+            Ok((share, [])) if share.magic == MAGIC => Ok(share),
+            _ => Err(ShareFailure::NoShare),
+        }
+    }
+}
+
+/// Why a share cannot be read, or what came of shares not be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareFailure {
+    /// The analysis has no answer.
+    #[error(transparent)]
+    Analyse(#[from] AnalyseFailure),
+    /// There are no such columns.
+    #[cfg(feature = "export")]
+    #[error(transparent)]
+    Events(#[from] EventsFailure),
+    /// The traces are others than those that were shared out.
+    #[error("these are other traces: here are {here}; shared out were {wanted}")]
+    OtherTrace {
+        /// What is open here.
+        here: Box<TraceIdentity>,
+        /// What was shared out.
+        wanted: Box<TraceIdentity>,
+    },
+    /// The bytes are no share.
+    #[error("these bytes are no share of a trace")]
+    NoShare,
+    /// The bytes are not what is known of a share.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// What is known cannot be written down.
+    #[error("what is known of a share cannot be written down: {0}")]
+    Written(postcard::Error),
+    /// States do not follow each other.
+    #[error("share {wanted} is missing: what comes next begins with share {found}")]
+    Gap {
+        /// What should come.
+        wanted: u32,
+        /// What comes.
+        found: u32,
+    },
+    /// Shares at the end are missing.
+    #[error("{found} of {wanted} shares are there")]
+    Missing {
+        /// How many there are.
+        found: u32,
+        /// How many there should be.
+        wanted: u32,
+    },
+    /// The traces cannot be read in parts.
+    #[error("these traces cannot be read in parts: {0}")]
+    Whole(&'static str),
+}
