@@ -12,29 +12,48 @@
 Everything that reads gives the interpreter's lock back meanwhile; a trace may be asked from several threads at once.
 """
 
-from kymograph._answer import Answer, Table
-from kymograph._errors import (
-    CheckError,
-    Error,
-    ForkError,
-    KymographWarning,
-    LossWarning,
-    OpenError,
-    QuestionError,
-    QuestionWarning,
-    ReadError,
-    UnanswerableError,
-    UnreadableWarning,
-    UnsliceableError,
-    WriteError,
-)
-from kymograph._events import Events
-from kymograph._info import Clock, Info, TraceInfo
 from kymograph._native import __version__, cache_folder
-from kymograph._own import Analysis
-from kymograph._report import Problem, Report
-from kymograph._tables import Batch, Schema
-from kymograph._trace import ExportedTable, Finding, Trace, findings, open
+from kymograph._trace import Trace, open
+
+# The rest is imported when somebody asks for it: importing takes a few milliseconds.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from kymograph._answer import Answer, Table
+    from kymograph._errors import (
+        CheckError,
+        Error,
+        ForkError,
+        KymographWarning,
+        LossWarning,
+        OpenError,
+        QuestionError,
+        QuestionWarning,
+        ReadError,
+        UnanswerableError,
+        UnreadableWarning,
+        UnsliceableError,
+        WriteError,
+    )
+    from kymograph._events import Events
+    from kymograph._info import Clock, Info, TraceInfo
+    from kymograph._own import Analysis
+    from kymograph._report import Problem, Report
+    from kymograph._tables import Batch, Schema
+    from kymograph._values import ExportedTable, Finding, findings
+
+_HOMES = {
+    "kymograph._answer": "Answer Table",
+    "kymograph._errors": (
+        "CheckError Error ForkError KymographWarning LossWarning OpenError QuestionError "
+        "QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
+    ),
+    "kymograph._events": "Events",
+    "kymograph._info": "Clock Info TraceInfo",
+    "kymograph._own": "Analysis",
+    "kymograph._report": "Problem Report",
+    "kymograph._tables": "Batch Schema",
+    "kymograph._values": "ExportedTable Finding findings",
+}
 
 __all__ = [
     "Analysis",
@@ -69,3 +88,18 @@ __all__ = [
     "findings",
     "open",
 ]
+
+
+def __getattr__(name: str) -> object:
+    import importlib
+
+    for home, names in _HOMES.items():
+        if name in names.split():
+            value: object = getattr(importlib.import_module(home), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,7 +16,6 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from kymograph._errors import CheckError, UnsliceableError
@@ -176,6 +175,8 @@ def _in_chunks(events: Events, analysis: Analysis[State, Any], threads: int) -> 
         for number in range(count):
             tree.add(*chunk(number))
         return tree.top(), sum(reports, Report())
+    from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
     numbers = iter(range(count))
     with ThreadPoolExecutor(threads, "kymograph") as pool:
         # Few are begun ahead, so that states of neighbours meet soon and few have to wait.

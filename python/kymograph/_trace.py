@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import codecs
 import io
-import json
 import os
-import pathlib
 import sys
-import tempfile  # noqa: F401  (for examples)
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Literal, Protocol, TypeVar, Unpack
 
-from kymograph import _native, _own
-from kymograph._answer import Answer
-from kymograph._errors import QuestionWarning
-from kymograph._events import Events
-from kymograph._html import trace_html
-from kymograph._info import Info
-from kymograph._own import Analysis
-from kymograph._report import Report
-from kymograph._words import Options, PrintOptions, StateOptions, StrPath, Time, timedelta_ns, words
+from kymograph import _native
 
-State = TypeVar("State")
-Result = TypeVar("Result")
+# Everything else is imported when it is needed: who opens a trace waits for nothing that answers questions.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
+    from typing import Any, Literal, TypeVar, Unpack
 
+    from kymograph._answer import Answer
+    from kymograph._events import Events
+    from kymograph._info import Info
+    from kymograph._own import Analysis
+    from kymograph._values import ExportedTable, Finding, SupportsWrite
+    from kymograph._words import Options, PrintOptions, StateOptions, StrPath, Time
 
-class SupportsWrite(Protocol):
-    """What can be written to: files of text or bytes."""
-
-    def write(self, text: Any, /) -> object: ...
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Something that is wrong with a trace."""
-
-    #: ``error``: something cannot be read; ``warning``: it can.
-    severity: Literal["error", "warning"]
-    #: What rule it breaks.
-    rule: str
-    #: It is read by assuming something.
-    assumption: bool
-    place: str
-    message: str
-    #: What to do.
-    help: str | None
-    #: How often it occurs in this file.
-    times: int
-
-
-@dataclass(frozen=True)
-class ExportedTable:
-    """A table that was written."""
-
-    path: pathlib.Path
-    rows: int
-    #: Texts that are not valid: they have U+FFFD where they are not.
-    replaced_texts: int
+    State = TypeVar("State")
+    Result = TypeVar("Result")
 
 
 def open(  # noqa: A001  (people write kymograph.open)
@@ -107,7 +70,11 @@ class Trace:
         if not self._paths:
             raise ValueError("there is no path of a trace")
         self._threads = threads
-        self._clock_shift_ns = timedelta_ns(clock_shift) if isinstance(clock_shift, timedelta) else clock_shift
+        if not isinstance(clock_shift, int):
+            from kymograph._words import timedelta_ns
+
+            clock_shift = timedelta_ns(clock_shift)
+        self._clock_shift_ns = clock_shift
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
 
@@ -147,6 +114,8 @@ class Trace:
           recorded  by lttng-ust 2.13 on vm
         ...
         """
+        from kymograph._info import Info
+
         info = Info._of(*self._session.info(exact))
         info.report._warn()
         return info
@@ -184,12 +153,19 @@ class Trace:
         >>> [batch.rows() for batch in events][0][:2]
         [(1795219372256911781, 13, -13), (1795219372259533309, 26, -26)]
         """
+        from kymograph._events import Events
+        from kymograph._words import words
+
         line = words("events", {"event": event, "where": where, "begin": begin, "end": end, "gmt": gmt}, _EVENTS)
         native, warned = self._session.events(line, None if columns is None else list(columns), keep_bytes)
         _warn(warned)
         return Events(native, "all" if event is None else repr(event))
 
     def _ask(self, command: str, options: Mapping[str, Any], known: Iterable[str], *files: str) -> Answer:
+        from kymograph._answer import Answer
+        from kymograph._report import Report
+        from kymograph._words import words
+
         line = [command, *words(command, options, known), *files]
         tables, report, text, warned = self._session.ask(line)
         _warn(warned)
@@ -221,31 +197,31 @@ class Trace:
         >>> kernel.cpu(by="process", top=3).names  # doctest: +SKIP
         ('per-process',)
         """
-        return self._ask("cpu", options, _OPTIONS)
+        return self._ask("cpu", options, _options())
 
     def syscalls(self, **options: Unpack[Options]) -> Answer:
         """How long system calls took, and which failed: ``kymo syscalls``."""
-        return self._ask("syscalls", options, _OPTIONS)
+        return self._ask("syscalls", options, _options())
 
     def io(self, **options: Unpack[Options]) -> Answer:
         """Who read and wrote how much, of which files and devices: ``kymo io``."""
-        return self._ask("io", options, _OPTIONS)
+        return self._ask("io", options, _options())
 
     def sched(self, **options: Unpack[Options]) -> Answer:
         """How long threads waited for a CPU once they were woken, ran, and were blocked in what: ``kymo sched``."""
-        return self._ask("sched", options, _OPTIONS)
+        return self._ask("sched", options, _options())
 
     def irq(self, **options: Unpack[Options]) -> Answer:
         """How long CPUs served interrupts and softirqs, and how long softirqs waited: ``kymo irq``."""
-        return self._ask("irq", options, _OPTIONS)
+        return self._ask("irq", options, _options())
 
     def block(self, **options: Unpack[Options]) -> Answer:
         """How long requests to block devices took: ``kymo block``."""
-        return self._ask("block", options, _OPTIONS)
+        return self._ask("block", options, _options())
 
     def memory(self, **options: Unpack[Options]) -> Answer:
         """Who takes pages of memory from the kernel, and who gives them back: ``kymo memory``."""
-        return self._ask("memory", options, _OPTIONS)
+        return self._ask("memory", options, _options())
 
     def rates(self, **options: Unpack[Options]) -> Answer:
         """How many events there are over time: ``kymo rates``.
@@ -253,7 +229,7 @@ class Trace:
         >>> trace.rates(period="20ms")["course"].schema
         Schema(period_begin: Timestamp(ns, "UTC"), period_end: Timestamp(ns, "UTC"), name: Utf8, count: Int64)
         """
-        return self._ask("rates", options, _OPTIONS)
+        return self._ask("rates", options, _options())
 
     def gaps(self, **options: Unpack[Options]) -> Answer:
         """When nothing was recorded for longest, and what of that is a loss: ``kymo gaps``.
@@ -261,7 +237,7 @@ class Trace:
         >>> trace.gaps(top=1)
         <kymograph.Answer gaps: ...; complete>
         """
-        return self._ask("gaps", options, _OPTIONS)
+        return self._ask("gaps", options, _options())
 
     def pairs(
         self,
@@ -287,7 +263,7 @@ class Trace:
         [400]
         """
         own = {"start": start, "stop": stop, "key": key, "group": group, "nested": nested}
-        return self._ask("pairs", own | dict(options), {*own, *_OPTIONS})
+        return self._ask("pairs", own | dict(options), {*own, *_options()})
 
     def periods(
         self,
@@ -305,7 +281,7 @@ class Trace:
         [400]
         """
         own = {"aggregate_by": aggregate_by, "select": select, "group_by": group_by, "order_by": order_by}
-        return self._ask("periods", own | dict(options), {*own, *_OPTIONS})
+        return self._ask("periods", own | dict(options), {*own, *_options()})
 
     def analyse(self, analysis: StrPath, **options: Unpack[Options]) -> Answer:
         """An analysis that a file declares, or a ready-made one by its name: ``kymo analyse``.
@@ -314,7 +290,7 @@ class Trace:
         ('rates', 'course')
         """
         name = os.fspath(analysis)
-        return self._ask("analyse", options, _OPTIONS, f"./{name}" if name.startswith("-") else name)
+        return self._ask("analyse", options, _options(), f"./{name}" if name.startswith("-") else name)
 
     def state_at(self, at: Time, **options: Unpack[StateOptions]) -> Answer:
         """What CPUs and threads do at an instant: who runs where, who waits for what, since when and until when.
@@ -323,6 +299,8 @@ class Trace:
 
         >>> kernel.state_at("17:46:23.5", top=5)  # doctest: +SKIP
         """
+        from kymograph._words import StateOptions
+
         return self._ask("state", {"at": at, **options}, {"at", *StateOptions.__annotations__})
 
     def print(self, file: SupportsWrite | None = None, **options: Unpack[PrintOptions]) -> None:
@@ -336,7 +314,10 @@ class Trace:
         [00:02:52.255263261] (+?.?????????) vm jobs:submit: { cpu_id = 1 }, ...
         """
         file = sys.stdout if file is None else file
-        pieces, warned = self._session.pieces(words("print", options, _PRINT))
+        from kymograph._report import Report
+        from kymograph._words import PrintOptions, words
+
+        pieces, warned = self._session.pieces(words("print", options, PrintOptions.__annotations__))
         _warn(warned)
         write = _writer(file)
         while True:
@@ -354,7 +335,9 @@ class Trace:
         ...     print(json.loads(line)["payload"]["result"])
         2
         """
-        pieces, warned = self._session.pieces(words("lines", options, _PRINT))
+        from kymograph._words import PrintOptions, words
+
+        pieces, warned = self._session.pieces(words("lines", options, PrintOptions.__annotations__))
         _warn(warned)
         return _lines(pieces)
 
@@ -376,10 +359,14 @@ class Trace:
         [('jobs_chunk.parquet', 1200)]
         """
         options = {"format": format, "event": event, "where": where, "begin": begin, "end": end, "keep_bytes": keep_bytes}
+        from kymograph._report import Report
+        from kymograph._values import ExportedTable
+        from kymograph._words import words
+
         tables, report, warned = self._session.export(os.fspath(output), words("export", options, options))
         _warn(warned)
         Report._of(report)._warn(losses=True)
-        return [ExportedTable(pathlib.Path(path), rows, replaced) for path, rows, replaced in tables]
+        return [ExportedTable.of(path, rows, replaced) for path, rows, replaced in tables]
 
     def run(
         self,
@@ -402,6 +389,8 @@ class Trace:
         >>> trace.run(Chunks)
         1200
         """
+        from kymograph import _own
+
         result, report = _own.run(self, _own.made(analysis), self._threads, {"begin": begin, "end": end})
         report._warn(losses=True)
         return result
@@ -442,6 +431,8 @@ class Trace:
           ...
         kymograph.CheckError: result is 399 in one piece and ...
         """
+        from kymograph import _own
+
         _own.check(self, _own.made(analysis), cuts, rounds, seed, tolerance, {"begin": begin, "end": end})
 
     def verify(self) -> list[Finding]:
@@ -450,22 +441,17 @@ class Trace:
         >>> trace.verify()
         []
         """
+        from kymograph._values import findings
+
         return findings(*self._paths)
 
     def __repr__(self) -> str:
         return f"<kymograph.Trace {', '.join(map(repr, self._paths))}: {self._session.summary()}>"
 
     def _repr_html_(self) -> str:
+        from kymograph._html import trace_html
+
         return trace_html(self.info())
-
-
-def findings(*paths: StrPath) -> list[Finding]:
-    """Everything that is wrong with traces, where, and what to do, even if they cannot be opened.
-
-    >>> [finding.severity for finding in kymograph.findings("nowhere")]
-    ['error']
-    """
-    return [Finding(**each) for each in json.loads(_native.findings([os.fspath(path) for path in paths]))]
 
 
 def _opened_again(paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool) -> Trace:
@@ -474,7 +460,13 @@ def _opened_again(paths: list[str], threads: int, clock_shift_ns: int, cache: st
 
 def _warn(lines: str) -> None:
     """Warns of what means nothing, on behalf of the line that asked our caller."""
-    for line in lines.strip().split("\nwarning: ") if lines.strip() else []:
+    if not lines.strip():
+        return
+    import warnings
+
+    from kymograph._errors import QuestionWarning
+
+    for line in lines.strip().split("\nwarning: "):
         warnings.warn(line.removeprefix("warning: "), QuestionWarning, stacklevel=4)
 
 
@@ -483,11 +475,15 @@ def _writer(file: SupportsWrite) -> Callable[[bytes], object]:
     is_text = isinstance(file, io.TextIOBase) or (hasattr(file, "encoding") and not isinstance(file, io.RawIOBase))
     if not is_text:
         return file.write
+    import codecs
+
     decode = codecs.getincrementaldecoder("utf-8")("backslashreplace").decode
     return lambda piece: file.write(decode(piece))
 
 
 def _lines(pieces: _native.Pieces) -> Iterator[str]:
+    from kymograph._report import Report
+
     rest = b""
     while True:
         piece, report = pieces.next()
@@ -502,6 +498,10 @@ def _lines(pieces: _native.Pieces) -> Iterator[str]:
             yield line.decode("utf-8", "backslashreplace")
 
 
-_OPTIONS = frozenset(Options.__annotations__)
-_PRINT = frozenset(PrintOptions.__annotations__)
+def _options() -> Iterable[str]:
+    from kymograph._words import Options
+
+    return Options.__annotations__
+
+
 _EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

@@ -2,10 +2,12 @@
 
 import doctest
 import importlib
+import json
 import pathlib
 import pkgutil
 import subprocess
 import sys
+import tempfile
 from types import ModuleType
 
 import pytest
@@ -22,7 +24,7 @@ MODULES = [
 
 @pytest.mark.parametrize("module", [kymograph, *MODULES], ids=lambda module: module.__name__)
 def test_examples(module: ModuleType) -> None:
-    names = {"kymograph": kymograph, "trace": kymograph.open(DEMO)}
+    names = {"kymograph": kymograph, "trace": kymograph.open(DEMO), "json": json, "tempfile": tempfile}
     failed, _ = doctest.testmod(module, extraglobs=names, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     assert failed == 0
 

@@ -213,8 +213,8 @@ fn as_float(cell: &Cell, part: Part) -> Option<f64> {
         }
         other => as_integer(other, part)? as f64,
     };
-    let is_bound = !matches!(part, Part::Value);
-    (!number.is_nan() && !(is_bound && number.is_infinite())).then_some(number)
+    let is_none = number.is_nan() || number.is_infinite() && !matches!(part, Part::Value);
+    (!is_none).then_some(number)
 }
 
 /// A cell in words.

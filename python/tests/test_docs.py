@@ -1,0 +1,47 @@
+"""What docs/python.md and the README say of Python runs, and says what it says it says."""
+
+import re
+
+import duckdb
+import pandas
+import pytest
+
+import kymograph
+from conftest import DEMO, ROOT, corpus
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(path: str) -> list[str]:
+    return BLOCK.findall((ROOT / path).read_text())
+
+
+def test_names_in_the_docs_are_there() -> None:
+    text = (ROOT / "docs/python.md").read_text()
+    for name in re.findall(r"`(\w+(?:Error|Warning))`", text):
+        assert hasattr(kymograph, name) or name in {"ValueError", "AssertionError"}, name
+    for name in re.findall(r"`trace\.(\w+)\(", text):
+        assert hasattr(kymograph.Trace, name), name
+
+
+def test_what_runs_on_the_demo() -> None:
+    opening, _, answers, own = blocks("docs/python.md")
+    names: dict[str, object] = {}
+    exec(opening + answers + own, names)
+    assert repr(names["answer"]).startswith("<kymograph.Answer pairs: total (1 rows), per-group (1 rows), ")
+
+
+def test_what_runs_on_a_kernel_trace() -> None:
+    _, events, _, _ = blocks("docs/python.md")
+    trace = kymograph.open(corpus("ctf/tracecompass/bug446190"))
+    exec(events.replace(' begin="17:46:22.5",', ""), {"trace": trace, "duckdb": duckdb})
+
+
+def test_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+    (tour,) = [block for block in blocks("README.md") if "kymograph" in block]
+    kernel = kymograph.open(corpus("ctf/tracecompass/bug446190"))
+    events = kymograph.open(DEMO).events("jobs:begin")
+    names = {"duckdb": duckdb, "events": events, "trace": kernel}
+    exec(tour.replace('kymograph.open("my-trace")', "trace"), names)
+    assert issubclass(names["Latest"], kymograph.Analysis)  # type: ignore[arg-type]
+    assert isinstance(kernel.events("sched_switch", columns=["time"]).to_pandas(), pandas.DataFrame)
