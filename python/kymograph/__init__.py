@@ -18,6 +18,7 @@ from kymograph._trace import Trace, open
 # The rest is imported when somebody asks for it: importing takes a few milliseconds.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from kymograph import cluster
     from kymograph._answer import Answer, Table
     from kymograph._errors import (
         CheckError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         KymographWarning,
         LossWarning,
         OpenError,
+        OtherTraceError,
         QuestionError,
         QuestionWarning,
         ReadError,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "kymograph._answer": "Answer Table",
     "kymograph._errors": (
-        "CheckError Error ForkError KymographWarning LossWarning OpenError QuestionError "
+        "CheckError Error ForkError KymographWarning LossWarning OpenError OtherTraceError QuestionError "
         "QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
     ),
     "kymograph._events": "Events",
@@ -70,6 +72,7 @@ __all__ = [
     "KymographWarning",
     "LossWarning",
     "OpenError",
+    "OtherTraceError",
     "Problem",
     "QuestionError",
     "QuestionWarning",
@@ -85,6 +88,7 @@ __all__ = [
     "WriteError",
     "__version__",
     "cache_folder",
+    "cluster",
     "findings",
     "open",
 ]
@@ -93,6 +97,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     import importlib
 
+    if name == "cluster":
+        return importlib.import_module("kymograph.cluster")
     for home, names in _HOMES.items():
         if name in names.split():
             value: object = getattr(importlib.import_module(home), name)

@@ -46,6 +46,10 @@ class UnsliceableError(ReadError):
     """Parts of the trace cannot be read by themselves: its packets do not tell the times of their events."""
 
 
+class OtherTraceError(ReadError):
+    """What was shared out is of another trace than the one that is here."""
+
+
 class WriteError(Error):
     """A file cannot be written."""
 

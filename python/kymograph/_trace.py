@@ -36,8 +36,8 @@ def open(  # noqa: A001  (people write kymograph.open)
     """Opens one or more traces, to be read as one.
 
     Args:
-        path: A folder with a ``metadata`` file, a folder above such, a single stream file, or an archive of them; or
-            several of these.
+        path: A folder with a ``metadata`` file, a folder above such, a single stream file, or an archive of them, as a path
+            or a ``file:`` URL; or several of these.
         threads: How many may read; 0: as ``KYMO_THREADS`` says, or one for each core.
         clock_shift: Time that every clock is ahead, in nanoseconds or as a ``timedelta``.
         cache: Where to remember what was found; ``True``: as the command (`cache_folder`), ``False``: nowhere.
@@ -66,7 +66,7 @@ class Trace:
         cache: StrPath | bool = True,
     ) -> None:
         several = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-        self._paths = [os.fspath(each) for each in several]
+        self._paths = [local_path(each) for each in several]
         if not self._paths:
             raise ValueError("there is no path of a trace")
         self._threads = threads
@@ -395,6 +395,45 @@ class Trace:
         report._warn(losses=True)
         return result
 
+    def analyze(
+        self,
+        what: str | type[Analysis[State, Result]] | Analysis[State, Result],
+        *,
+        client: Any = None,
+        readers: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+        retries: int = 3,
+        patience: float = 30.0,
+        paths: StrPath | Sequence[StrPath] | None = None,
+        **options: Any,
+    ) -> Any:
+        """An analysis by name, or one of your own, here or on a cluster.
+
+        Workers open the traces by themselves, and refuse others; where to read goes out, states of the analysis come back. A
+        worker that is killed or says nothing for long costs time, not the answer. Where traces cannot be read in parts, this
+        process reads them.
+
+        Args:
+            what: ``"cpu"``, ``"io"`` and so on, or an `Analysis`.
+            client: A ``dask.distributed.Client``, or an executor of `concurrent.futures`. ``None``: all cores of this machine.
+            readers: How many will read at the same time, if not as many as the client has threads.
+            progress: Is called with how many parts are known, and of how many.
+            retries: How often a part is read again after a worker died or stalled.
+            patience: Seconds after which a part of which nothing was heard is read by another worker too (Dask).
+            paths: Where workers find the traces, if not where they were opened here.
+            options: Those of the analysis.
+
+        >>> trace.analyze("pairs", start="jobs:begin", stop="jobs:end", key="id")
+        <kymograph.Answer pairs: ...; complete>
+        """
+        if client is not None:
+            from kymograph import cluster
+
+            return cluster.analyze(self, what, client, readers, progress, retries, patience, paths, options)
+        if isinstance(what, str):
+            return self._ask(what, options, {*_options(), *options})
+        return self.run(what, **options)
+
     def check(
         self,
         analysis: type[Analysis[Any, Any]] | Analysis[Any, Any],
@@ -452,6 +491,25 @@ class Trace:
         from kymograph._html import trace_html
 
         return trace_html(self.info())
+
+
+def local_path(path: StrPath) -> str:
+    """A path, or that of a ``file:`` URL."""
+    text = os.fspath(path)
+    scheme, colon, _ = text.partition("://")
+    if not colon or not scheme.isalpha():
+        return text
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    from kymograph._errors import OpenError
+
+    parts = urlsplit(text)
+    if parts.scheme != "file":
+        raise OpenError(f"{text}: traces are opened from files; {scheme}: is none")
+    if parts.netloc not in ("", "localhost"):
+        raise OpenError(f"{text}: traces are opened from files of this machine")
+    return url2pathname(parts.path)
 
 
 def _opened_again(paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool) -> Trace:

@@ -9,10 +9,12 @@ use std::io;
 #[cfg(feature = "export")]
 use std::path::Path;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 use kymo_session::{
-    CountOptions, Finding, Info, PrintOptions, Problem, Progress, Report, Selection, Session, Table, Zone,
+    AnalyseFailure, Analysed, CountOptions, Finding, Info, PrintOptions, Problem, Progress, Report, Selection, Session,
+    ShareFailure, Shares, Table, Zone,
 };
 use serde_json::{Value, json};
 
@@ -61,6 +63,17 @@ impl From<Stop> for Refused {
         match stop {
             Stop::Output(error) => Self::Output(error),
             stop => Self::Question(stop.text()),
+        }
+    }
+}
+
+impl From<ShareFailure> for Refused {
+    fn from(failure: ShareFailure) -> Self {
+        match failure {
+            ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) | ShareFailure::Whole(_) => {
+                Self::Traces(failure.to_string())
+            }
+            failure => Self::Question(failure.to_string()),
         }
     }
 }
@@ -137,6 +150,34 @@ pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<A
     };
     let text = shown(&answer.tables, session.times_are_unix());
     Ok(Answered { tables: answer.tables, report, text, warnings })
+}
+
+/// The same question to be answered in shares, by this process and others, and lines that say where it means nothing.
+///
+/// # Errors
+///
+/// The words make no sense, are no analysis, or the traces cannot answer in parts.
+pub fn shares(session: &Arc<Session>, words: &[String]) -> Result<(Shares, String), Refused> {
+    let command = parsed(words)?;
+    let name = words.first().map_or("", |word| word);
+    let (analysis, options, warnings) = match analyses::of_command(&command) {
+        Some(analysis) => {
+            let (analysis, arguments) = analysis?;
+            let (options, warnings) = analyses::asked(&analysis, session, arguments, None)?;
+            (analysis, options, warnings)
+        }
+        None => return Err(Refused::Question(format!("`{name}` is no analysis"))),
+    };
+    let shares = Shares::new(Arc::clone(session), analysis.kind, options)?;
+    Ok((shares, warnings))
+}
+
+/// An answer that was put together from shares.
+#[must_use]
+pub fn answered(session: &Session, analysed: Analysed) -> Answered {
+    let Analysed { answer, report } = analysed;
+    let text = shown(&answer.tables, session.times_are_unix());
+    Answered { tables: answer.tables, report, text, warnings: String::new() }
 }
 
 /// Tables as the command shows them where nobody says how many rows.

@@ -1,7 +1,7 @@
 //! Exceptions of `kymograph`: their classes are Python's, so that they have docstrings and can be sent to other processes.
 
 use kymo_cli::words::Refused;
-use kymo_session::EventsFailure;
+use kymo_session::{AnalyseFailure, EventsFailure, ShareFailure};
 use pyo3::prelude::*;
 
 /// Which exception.
@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Read,
     /// Parts of a trace cannot be read by themselves.
     Unsliceable,
+    /// A share of a trace is of another one.
+    OtherTrace,
     /// A file cannot be written.
     Write,
     /// Something belongs to another process.
@@ -31,6 +33,7 @@ impl Kind {
             Self::Unanswerable => "UnanswerableError",
             Self::Read => "ReadError",
             Self::Unsliceable => "UnsliceableError",
+            Self::OtherTrace => "OtherTraceError",
             Self::Write => "WriteError",
             Self::Fork => "ForkError",
         }
@@ -52,6 +55,19 @@ pub(crate) fn refused(py: Python<'_>, refused: Refused) -> PyErr {
         Refused::Traces(text) => error(py, Kind::Unanswerable, &text),
         Refused::Output(cause) => error(py, Kind::Write, &cause.to_string()),
     }
+}
+
+/// Why a share cannot be read, or shares not be put together.
+pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
+    let kind = match failure {
+        ShareFailure::OtherTrace { .. } => Kind::OtherTrace,
+        ShareFailure::Whole(_) => Kind::Unsliceable,
+        ShareFailure::Events(failure) => return no_columns(py, failure),
+        ShareFailure::Analyse(AnalyseFailure::NoRole { .. }) => Kind::Unanswerable,
+        ShareFailure::Analyse(_) => Kind::Question,
+        _ => Kind::Read,
+    };
+    error(py, kind, &failure.to_string())
 }
 
 /// Why there are no columns.

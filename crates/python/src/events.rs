@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kymo_session::arrow::array::{RecordBatch, RecordBatchReader};
 use kymo_session::arrow::datatypes::SchemaRef;
 use kymo_session::arrow::error::ArrowError;
-use kymo_session::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, Report};
+use kymo_session::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, Report, Share};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::columns::{self, Batch, Schema, stream_capsule};
-use crate::errors::no_columns;
+use crate::errors::{no_columns, not_shared};
 use crate::process::{FOREIGN, Owned, foreign};
 
 /// What the last stream that was read to its end says of the trace.
@@ -77,6 +77,20 @@ impl Events {
         let known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = known.get(number).ok_or_else(|| no_columns(py, &EventsFailure::Gone))?;
         Ok(Stream { rows: Mutex::new(Some(Owned::new(Rows::Part(table.chunk(chunk))))), last: None })
+    }
+
+    /// Slices of time for so many readers, to be read by whoever opens the same traces and asks the same.
+    fn shares<'py>(&self, py: Python<'py>, readers: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let table = self.table.get(py)?;
+        let shares = py.detach(|| table.shares(readers));
+        Ok(shares.iter().map(|share| PyBytes::new(py, &share.encode())).collect())
+    }
+
+    /// The rows of such a slice.
+    fn share(&self, py: Python<'_>, share: &[u8]) -> PyResult<Stream> {
+        let table = self.table.get(py)?;
+        let part = py.detach(|| table.share(&Share::decode(share)?)).map_err(|failure| not_shared(py, &failure))?;
+        Ok(Stream { rows: Mutex::new(Some(Owned::new(Rows::Part(part)))), last: None })
     }
 
     #[pyo3(signature = (requested_schema = None))]

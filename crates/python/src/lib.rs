@@ -17,6 +17,7 @@ mod events;
 mod printing;
 mod process;
 mod session;
+mod shares;
 
 use pyo3::prelude::*;
 
@@ -33,6 +34,8 @@ mod _native {
     use super::printing::Pieces;
     #[pymodule_export]
     use super::session::{Session, cache_folder, findings};
+    #[pymodule_export]
+    use super::shares::Shares;
     use super::*;
 
     #[pymodule_init]

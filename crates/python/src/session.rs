@@ -11,9 +11,12 @@ use crate::columns::{Batch, batch};
 use crate::errors::{Kind, error, no_columns, refused};
 use crate::events::Events;
 use crate::printing::Pieces;
+use crate::shares::Shares;
 
 /// A table of an answer: class, title, columns, from when to when, rows beyond these.
 type AnswerTable = (String, String, Batch, Option<(i64, i64)>, u64);
+/// An answer: its tables, the report, text for people, and warnings.
+pub(crate) type Said = (Vec<AnswerTable>, String, String, String);
 /// A file with a table: path, rows, texts that are not valid.
 type ExportedTable = (PathBuf, u64, u64);
 
@@ -60,16 +63,25 @@ impl Session {
     }
 
     /// The answer to a command: its tables, the report, text for people, and warnings.
-    fn ask(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Vec<AnswerTable>, String, String, String)> {
+    fn ask(&self, py: Python<'_>, line: Vec<String>) -> PyResult<Said> {
         let answered = py.detach(|| words::ask(&self.inner, &line, &Progress::default()));
-        let answered = answered.map_err(|why| refused(py, why))?;
-        let is_unix = self.inner.times_are_unix();
-        let table = |table: kymo_session::Table| {
-            let columns = batch(answer_columns(&table, is_unix));
-            (table.class.to_owned(), table.title, columns, table.span_ns, table.omitted)
-        };
-        let tables = answered.tables.into_iter().map(table).collect();
-        Ok((tables, words::report(&answered.report), answered.text, answered.warnings))
+        Ok(said(&self.inner, answered.map_err(|why| refused(py, why))?))
+    }
+
+    /// The same question, to be answered in shares, and warnings.
+    fn shares(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Shares, String)> {
+        Shares::new(py, &self.inner, &line)
+    }
+
+    /// What the traces are known by.
+    fn identity(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.identity()).to_string()
+    }
+
+    /// From when to when the words mean, in nanoseconds.
+    fn span(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Option<i64>, Option<i64>)> {
+        let chosen = words::chosen(&self.inner, &line).map_err(|why| refused(py, why))?;
+        Ok((chosen.begin_ns, chosen.end_ns))
     }
 
     /// What the words ask to print, in pieces for whoever asks, and warnings.
@@ -114,6 +126,17 @@ impl Session {
         let table = py.detach(|| self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
         Ok((Events::new(table), chosen.warnings))
     }
+}
+
+/// An answer for Python.
+pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered) -> Said {
+    let is_unix = session.times_are_unix();
+    let table = |table: kymo_session::Table| {
+        let columns = batch(answer_columns(&table, is_unix));
+        (table.class.to_owned(), table.title, columns, table.span_ns, table.omitted)
+    };
+    let tables = answered.tables.into_iter().map(table).collect();
+    (tables, words::report(&answered.report), answered.text, answered.warnings)
 }
 
 /// What is wrong with traces, as JSON.

@@ -24,6 +24,8 @@ use crate::progress::Progress;
 /// Bytes of a part at least, about: less is not worth a merge. Nor is a part that is shorter than a packet of each stream is
 /// long: the half of these before it are passed over again.
 const PART_BYTES_MIN: u64 = 4 << 20;
+/// The same of a part that is read elsewhere, where somebody wants that.
+const SHARE_BYTES_MIN: u64 = 1 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
 
@@ -88,7 +90,8 @@ fn read_parts<A: Analysis>(
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
-    let desk = Desk::new(Parts::new(session, prepared, analysis, threads)?, analysis.merges_in_order());
+    let desk =
+        Desk::new(Parts::new(session, prepared, analysis, (threads, PART_BYTES_MIN))?, analysis.merges_in_order());
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
     prepared.expect(session, progress);
     let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
@@ -130,7 +133,7 @@ pub(super) fn all<A: Analysis>(
     analysis: &A,
     readers: usize,
 ) -> Result<Vec<Slice>, Unsliceable> {
-    let mut parts = Parts::new(session, prepared, analysis, readers)?;
+    let mut parts = Parts::new(session, prepared, analysis, (readers, SHARE_BYTES_MIN))?;
     let mut all = Vec::new();
     while let Some(part) = parts.next_part()? {
         all.push(part);
@@ -398,12 +401,12 @@ impl Parts {
         Self { cuts: Vec::new().into_iter(), current: None, begin: 0, end: None, cuts_ns: Vec::new(), rest: None }
     }
 
-    /// The parts that so many threads get.
+    /// The parts that so many threads get, of so many bytes at least.
     fn new<A: Analysis>(
         session: &Session,
         prepared: &Prepared,
         analysis: &A,
-        threads: usize,
+        (threads, least): (usize, u64),
     ) -> Result<Self, Unsliceable> {
         let streams = session.streams();
         let all: Vec<usize> = (0..streams.len()).collect();
@@ -416,7 +419,7 @@ impl Parts {
         let bytes = |stream: &usize| streams[*stream].1.packets.packet_bytes(prepared.whole.wanted[*stream].clone());
         let total: u64 = all.iter().map(bytes).sum();
         let readers = threads as u64;
-        let least = session.slice_bytes.unwrap_or(PART_BYTES_MIN);
+        let least = session.slice_bytes.unwrap_or(least);
         if session.slice_bytes.is_none() && total < 2 * readers * least {
             return Err(Unsliceable);
         }
