@@ -32,10 +32,13 @@ wheel:
 	@scripts/wheel.sh release >/dev/null
 	@ls $(CARGO_TARGET_DIR)/wheels/release/*.whl
 
-# The tests of the Python package, in an environment with the wheel.
+# The tests of the Python package, in an environment with the wheel; kymograph.compat.bt2 is compared with bt2.
 python:
 	@scripts/setup.sh build
-	python="$$(scripts/wheel.sh ci)/bin/python" && KYMO=$(KYMO) $$python -m pytest -q
+	@scripts/setup.sh oracles
+	python="$$(scripts/wheel.sh ci)/bin/python" && KYMO=$(KYMO) $$python -m pytest -q && \
+	python3 scripts/oracles/bt2_compat.py --messages 300 \
+		"$$($$python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
 
 check:
 	cargo xtask check

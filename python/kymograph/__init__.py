@@ -12,7 +12,7 @@
 Everything that reads gives the interpreter's lock back meanwhile; a trace may be asked from several threads at once.
 """
 
-from kymograph._native import __version__, cache_folder
+from kymograph._native import Event, __version__, cache_folder
 from kymograph._trace import Trace, open
 
 # The rest is imported when somebody asks for it: importing takes a few milliseconds.
@@ -64,6 +64,7 @@ __all__ = [
     "CheckError",
     "Clock",
     "Error",
+    "Event",
     "Events",
     "ExportedTable",
     "Finding",

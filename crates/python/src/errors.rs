@@ -1,6 +1,7 @@
 //! Exceptions of `kymograph`: their classes are Python's, so that they have docstrings and can be sent to other processes.
 
 use kymo_cli::words::Refused;
+use kymo_session::messages::MessagesFailure;
 use kymo_session::{AnalyseFailure, EventsFailure, ShareFailure};
 use pyo3::prelude::*;
 
@@ -76,6 +77,16 @@ pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
         EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } => Kind::Question,
         EventsFailure::Unsliceable => Kind::Unsliceable,
         EventsFailure::Arrow(_) | EventsFailure::Gone => Kind::Read,
+    };
+    error(py, kind, &failure.to_string())
+}
+
+/// Why there are no further messages.
+pub(crate) fn no_messages(py: Python<'_>, failure: &MessagesFailure) -> PyErr {
+    let kind = match failure {
+        MessagesFailure::NoIntersection(_) => Kind::Unanswerable,
+        MessagesFailure::Forked => Kind::Fork,
+        MessagesFailure::NoThread(_) | MessagesFailure::Stopped => Kind::Read,
     };
     error(py, kind, &failure.to_string())
 }

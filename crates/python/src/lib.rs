@@ -12,10 +12,13 @@
 
 mod columns;
 mod command;
+mod compat;
 mod errors;
+mod event;
 mod events;
 mod printing;
 mod process;
+mod pull;
 mod session;
 mod shares;
 
@@ -28,6 +31,10 @@ mod _native {
     use super::columns::{Batch, Schema};
     #[pymodule_export]
     use super::command::run_command;
+    #[pymodule_export]
+    use super::compat::bt2;
+    #[pymodule_export]
+    use super::event::{Event, EventLoop, messages};
     #[pymodule_export]
     use super::events::{Events, Stream};
     #[pymodule_export]

@@ -27,6 +27,13 @@ pub(crate) struct Session {
     paths: Vec<PathBuf>,
 }
 
+impl Session {
+    /// The session itself.
+    pub(crate) fn inner(&self) -> &Arc<kymo_session::Session> {
+        &self.inner
+    }
+}
+
 #[pymethods]
 impl Session {
     #[new]

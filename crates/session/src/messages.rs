@@ -122,6 +122,18 @@ impl Session {
         let report = self.opening_report().clone();
         Ok(Messages { facts, receiver: Some(receiver), report, process: std::process::id() })
     }
+
+    /// The traces and streams that messages would be of.
+    #[must_use]
+    pub fn messages_facts(&self) -> MessagesFacts {
+        MessagesFacts::new(self)
+    }
+
+    /// The text of a trace's metadata, by the trace's index.
+    #[must_use]
+    pub fn metadata_text(&self, trace: usize) -> &str {
+        &self.traces[trace].metadata.text
+    }
 }
 
 impl Messages {

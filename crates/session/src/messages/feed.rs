@@ -81,7 +81,7 @@ impl MessageStream {
 }
 
 impl MessagesFacts {
-    fn new(session: &Session) -> Self {
+    pub(super) fn new(session: &Session) -> Self {
         let (mut traces, mut streams) = (Vec::new(), Vec::new());
         for (number, trace) in session.traces.iter().enumerate() {
             let classes = 0..trace.class.stream_classes.len();

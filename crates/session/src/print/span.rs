@@ -22,6 +22,12 @@ impl Session {
         }
         self.traces.iter().map(|trace| intersection(trace).map(|span| overlap(wanted, span))).collect()
     }
+
+    /// From when to when each data stream is active, in nanoseconds since its clock's origin, where its packets say so.
+    #[must_use]
+    pub fn stream_spans(&self) -> Vec<Option<(i64, i64)>> {
+        self.streams().into_iter().map(|(trace, stream)| active(trace, stream)).collect()
+    }
 }
 
 /// From the first time to the last one in any of the spans.
@@ -43,17 +49,7 @@ fn intersection(trace: &Trace) -> io::Result<Span> {
     if trace.streams.is_empty() {
         return Err(trouble("it has no data streams, which could be active at the same time"));
     }
-    let active = |stream: &DataStream| {
-        let clock = stream.clock?;
-        let (first, last) = (stream.packets.first()?, stream.packets.last()?);
-        let end = if trace.ends_with_last_event(&last) {
-            last_event(trace, &last).or(last.end_cycles)
-        } else {
-            last.end_cycles
-        };
-        Some((clock.nanos_saturating(first.begin_cycles?), clock.nanos_saturating(end?)))
-    };
-    let spans: Option<Vec<(i64, i64)>> = trace.streams.iter().map(active).collect();
+    let spans: Option<Vec<(i64, i64)>> = trace.streams.iter().map(|stream| active(trace, stream)).collect();
     let spans = spans.ok_or_else(|| trouble("packets do not say when they begin and end: no common time is known"))?;
     let begin = spans.iter().map(|span| span.0).max();
     let end = spans.iter().map(|span| span.1).min();
@@ -61,6 +57,15 @@ fn intersection(trace: &Trace) -> io::Result<Span> {
         return Err(trouble("its data streams are never active at the same time"));
     }
     Ok((begin, end))
+}
+
+/// From when to when a data stream is active, in nanoseconds since its clock's origin, if its packets say so.
+fn active(trace: &Trace, stream: &DataStream) -> Option<(i64, i64)> {
+    let clock = stream.clock?;
+    let (first, last) = (stream.packets.first()?, stream.packets.last()?);
+    let end =
+        if trace.ends_with_last_event(&last) { last_event(trace, &last).or(last.end_cycles) } else { last.end_cycles };
+    Some((clock.nanos_saturating(first.begin_cycles?), clock.nanos_saturating(end?)))
 }
 
 /// Larger packets are taken at their word: all values of a packet are in memory here.

@@ -1,0 +1,325 @@
+//! What is known of streams and classes while messages are read: the Python objects that belong to them, made once.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use kymo_session::messages::model::{FieldClass, FieldKind, Scope};
+use kymo_session::messages::{FieldRef, MessageBatch, MessagesFacts, Packet, Shape, Value};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString};
+
+use super::fields;
+use super::structure::{Content, Structure};
+use crate::event::text;
+use crate::pull::Names;
+
+/// A batch, and what is known of its classes.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    pub(super) batch: Arc<MessageBatch>,
+    pub(super) known: Arc<Known>,
+}
+
+/// What is known of all streams.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) facts: Arc<MessagesFacts>,
+    pub(super) maker: Py<PyAny>,
+    pub(super) streams: Vec<KnownStream>,
+}
+
+#[derive(Debug)]
+pub(super) struct KnownStream {
+    /// `_StreamConst`
+    pub(super) object: Py<PyAny>,
+    /// `_ClockClassConst` or `None`.
+    pub(super) clock_class: Py<PyAny>,
+    pub(super) has_clock: bool,
+    classes: Vec<OnceLock<Arc<KnownClass>>>,
+    context: OnceLock<Option<Arc<StructurePlan>>>,
+    /// The packet that was asked for last.
+    packet: Mutex<Option<(u64, Py<PyAny>)>>,
+}
+
+/// What is known of an event class.
+#[derive(Debug)]
+pub(super) struct KnownClass {
+    /// `_EventClassConst`
+    pub(super) object: Py<PyAny>,
+    pub(super) name: Py<PyAny>,
+    pub(super) id: Py<PyAny>,
+    /// In the order of its fields.
+    pub(super) fields: Vec<Arc<Plan>>,
+    pub(super) names: Names<Found>,
+    pub(super) payload: Option<Arc<StructurePlan>>,
+    pub(super) specific_context: Option<Arc<StructurePlan>>,
+    pub(super) common_context: Option<Arc<StructurePlan>>,
+}
+
+/// Where a field is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    Event(usize),
+    Packet(usize),
+    Nowhere,
+}
+
+/// How a field becomes an object.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(super) cls: Py<PyAny>,
+    children: Vec<Arc<Plan>>,
+    /// Of a structure.
+    structure: Option<Arc<StructurePlan>>,
+}
+
+/// A structure's members.
+#[derive(Debug)]
+pub(crate) struct StructurePlan {
+    pub(super) cls: Py<PyAny>,
+    pub(super) members: Vec<Arc<Plan>>,
+    pub(super) keys: Vec<String>,
+    /// In a scope: index of its first field among all of the event class.
+    pub(super) first: usize,
+    pub(super) names: Names<Option<usize>>,
+}
+
+impl Known {
+    pub(super) fn new(py: Python<'_>, facts: Arc<MessagesFacts>, maker: Py<PyAny>) -> PyResult<Self> {
+        let description = super::describe::facts(py, &facts)?;
+        let objects: Vec<Py<PyAny>> = maker.call_method1(py, intern!(py, "streams"), (description,))?.extract(py)?;
+        let mut streams = Vec::with_capacity(objects.len());
+        for (object, stream) in objects.into_iter().zip(&facts.streams) {
+            let class = &facts.traces[stream.trace].class.stream_classes[stream.class];
+            let of_class = object.getattr(py, intern!(py, "cls"))?;
+            streams.push(KnownStream {
+                clock_class: of_class.getattr(py, intern!(py, "default_clock_class"))?,
+                object,
+                has_clock: stream.clock.is_some(),
+                classes: class.event_classes.iter().map(|_| OnceLock::new()).collect(),
+                context: OnceLock::new(),
+                packet: Mutex::default(),
+            });
+        }
+        Ok(Self { facts, maker, streams })
+    }
+
+    #[inline]
+    pub(super) fn class(
+        &self,
+        py: Python<'_>,
+        batch: &MessageBatch,
+        at: kymo_session::messages::EventAt,
+    ) -> PyResult<&Arc<KnownClass>> {
+        let stream = &self.streams[batch.stream(at)];
+        let class = &stream.classes[batch.class(at)];
+        if let Some(known) = class.get() {
+            return Ok(known);
+        }
+        let made = self.make_class(py, batch, at)?;
+        Ok(class.get_or_init(|| Arc::new(made)))
+    }
+
+    #[cold]
+    fn make_class(
+        &self,
+        py: Python<'_>,
+        batch: &MessageBatch,
+        at: kymo_session::messages::EventAt,
+    ) -> PyResult<KnownClass> {
+        let of_stream = self.streams[batch.stream(at)].object.getattr(py, intern!(py, "cls"))?;
+        let object = of_stream.call_method1(py, intern!(py, "_event_class"), (batch.class(at),))?;
+        let fields = batch.class_fields(at).fields();
+        let mut plans = Vec::with_capacity(fields.len());
+        let mut scope = |scope: Scope, class: Py<PyAny>| -> PyResult<Option<Arc<StructurePlan>>> {
+            if class.is_none(py) {
+                return Ok(None);
+            }
+            let of_scope: Vec<_> = fields.iter().filter(|field| field.scope == scope).collect();
+            let members = of_scope.iter().map(|field| (field.name.as_str(), &field.shape));
+            let plan = StructurePlan::new(class.bind(py), members, plans.len())?;
+            plans.extend(plan.members.iter().cloned());
+            Ok(Some(Arc::new(plan)))
+        };
+        let common_context =
+            scope(Scope::EventCommonContext, of_stream.getattr(py, "event_common_context_field_class")?)?;
+        let specific_context = scope(Scope::EventSpecificContext, object.getattr(py, "specific_context_field_class")?)?;
+        let payload = scope(Scope::EventPayload, object.getattr(py, "payload_field_class")?)?;
+        Ok(KnownClass {
+            name: object.getattr(py, "name")?,
+            id: object.getattr(py, "id")?,
+            object,
+            fields: plans,
+            names: Names::default(),
+            payload,
+            specific_context,
+            common_context,
+        })
+    }
+
+    /// The fields of packets' contexts; `None` if they have none.
+    pub(super) fn context(&self, py: Python<'_>, stream: usize) -> PyResult<Option<&Arc<StructurePlan>>> {
+        let known = &self.streams[stream];
+        if known.context.get().is_none() {
+            let class = known.object.getattr(py, "cls")?.getattr(py, "packet_context_field_class")?;
+            let made = if class.is_none(py) {
+                None
+            } else {
+                let fields = self.facts.streams[stream].packet_fields.fields();
+                let members = fields.iter().map(|field| (field.name.as_str(), &field.shape));
+                Some(Arc::new(StructurePlan::new(class.bind(py), members, 0)?))
+            };
+            let _ = known.context.set(made);
+        }
+        Ok(known.context.get().and_then(Option::as_ref))
+    }
+
+    /// `_PacketConst`
+    pub(super) fn packet(&self, py: Python<'_>, stream: usize, packet: &Arc<Packet>) -> PyResult<Py<PyAny>> {
+        let known = &self.streams[stream];
+        let lock = || known.packet.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((number, object)) = &*lock()
+            && *number == packet.number
+        {
+            return Ok(object.clone_ref(py));
+        }
+        let fields = &self.facts.streams[stream].packet_fields;
+        let context = match self.context(py, stream)? {
+            None => None,
+            Some(plan) => {
+                let values = fields.read(packet);
+                let member = |(index, plan): (usize, &Arc<Plan>)| {
+                    let values = values.as_ref().ok_or_else(unreadable)?;
+                    plan.object(py, self, fields.field(values, index))
+                };
+                let members: PyResult<Vec<Py<PyAny>>> = plan.members.iter().enumerate().map(member).collect();
+                Some(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?)
+            }
+        };
+        let object = self.maker.call_method1(py, intern!(py, "packet"), (&known.object, context))?;
+        *lock() = Some((packet.number, object.clone_ref(py)));
+        Ok(object)
+    }
+}
+
+impl StructurePlan {
+    fn new<'a>(
+        cls: &Bound<'_, PyAny>,
+        members: impl Iterator<Item = (&'a str, &'a Shape)>,
+        first: usize,
+    ) -> PyResult<Self> {
+        let classes: Vec<Bound<'_, PyAny>> = cls.getattr("_children")?.extract()?;
+        let (mut plans, mut keys) = (Vec::new(), Vec::new());
+        for ((name, shape), class) in members.zip(classes) {
+            keys.push(name.to_owned());
+            plans.push(Arc::new(Plan::new(&class, shape)?));
+        }
+        Ok(Self { cls: cls.clone().unbind(), members: plans, keys, first, names: Names::default() })
+    }
+
+    /// Index of the member of that name.
+    #[inline]
+    pub(super) fn position(&self, name: &Bound<'_, PyString>) -> PyResult<Option<usize>> {
+        self.names.get(name, |name| self.keys.iter().position(|key| key == name))
+    }
+}
+
+impl Plan {
+    fn new(cls: &Bound<'_, PyAny>, shape: &Shape) -> PyResult<Self> {
+        let mut structure = None;
+        let shapes: Vec<&Shape> = match shape {
+            Shape::Structure { members } => {
+                let members = members.iter().map(|(name, shape)| (name.as_str(), shape));
+                structure = Some(Arc::new(StructurePlan::new(cls, members, 0)?));
+                Vec::new()
+            }
+            Shape::List { element, .. } => vec![element],
+            Shape::Optional { content, .. } => vec![content],
+            Shape::Variant { options, .. } => options.iter().map(|(_, shape)| shape).collect(),
+            _ => Vec::new(),
+        };
+        let mut children = Vec::new();
+        if !shapes.is_empty() {
+            let classes: Vec<Bound<'_, PyAny>> = cls.getattr("_children")?.extract()?;
+            for (shape, class) in shapes.into_iter().zip(classes) {
+                children.push(Arc::new(Self::new(&class, shape)?));
+            }
+        }
+        Ok(Self { cls: cls.clone().unbind(), children, structure })
+    }
+
+    /// The field as an object.
+    #[inline]
+    pub(super) fn object(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+        match field.value() {
+            Value::Unsigned(number) if is_enumeration(field) => fields::unsigned_enumeration(py, &self.cls, number),
+            Value::Unsigned(number) => fields::unsigned(py, &self.cls, number),
+            Value::Signed(number) if is_enumeration(field) => fields::signed_enumeration(py, &self.cls, number),
+            Value::Signed(number) => fields::signed(py, &self.cls, number),
+            Value::Boolean(is_true) => fields::boolean(py, &self.cls, is_true),
+            Value::Real(number) => fields::real(py, &self.cls, number, is_single(field)),
+            Value::Text(bytes, encoding) => fields::string(py, &self.cls, text(py, bytes, encoding)?, bytes.len()),
+            _ => self.compound(py, known, field),
+        }
+    }
+
+    fn compound(&self, py: Python<'_>, known: &Known, field: FieldRef<'_>) -> PyResult<Py<PyAny>> {
+        let maker = known.maker.bind(py);
+        let made = match field.value() {
+            Value::Structure => {
+                let plan = self.structure.as_ref().ok_or_else(unreadable)?;
+                let members = plan.members.iter().zip(field.members());
+                let members: PyResult<Vec<Py<PyAny>>> =
+                    members.map(|(plan, (_, member))| plan.object(py, known, member)).collect();
+                return Ok(Py::new(py, Structure::new(py, Arc::clone(plan), Content::Members(members?)))?.into_any());
+            }
+            Value::List(_) => {
+                let element = |element| self.children[0].object(py, known, element);
+                let elements: PyResult<Vec<Py<PyAny>>> = field.elements().map(element).collect();
+                maker.call_method1(intern!(py, "array"), (&self.cls, PyList::new(py, elements?)?))?
+            }
+            Value::Optional(content) => {
+                let content = content.map(|content| self.children[0].object(py, known, content)).transpose()?;
+                maker.call_method1(intern!(py, "option"), (&self.cls, content))?
+            }
+            Value::Variant(index, option) => {
+                let option = self.children[index].object(py, known, option)?;
+                maker.call_method1(intern!(py, "variant"), (&self.cls, index, option))?
+            }
+            Value::Blob(bytes) => maker.call_method1(intern!(py, "blob"), (&self.cls, PyBytes::new(py, bytes)))?,
+            Value::Bits(bits) => maker.call_method1(intern!(py, "bits"), (&self.cls, bits))?,
+            _ => return Err(unreadable()),
+        };
+        Ok(made.unbind())
+    }
+}
+
+#[inline]
+fn is_enumeration(field: FieldRef<'_>) -> bool {
+    matches!(field.shape(), Shape::Integer { labels: Some(_), .. })
+}
+
+/// Of a real, whether it has 32 bits.
+fn is_single(field: FieldRef<'_>) -> bool {
+    matches!(field.shape(), Shape::Real { cell, .. } if cell.width() == 4)
+}
+
+/// Not to be met: what the scan read can be read again.
+pub(super) fn unreadable() -> PyErr {
+    pyo3::exceptions::PyRuntimeError::new_err("a field cannot be read that was read before: this is a bug")
+}
+
+/// Whether readers of packets use the field for themselves.
+pub(super) fn has_roles(class: &FieldClass) -> bool {
+    !class.roles().is_empty()
+}
+
+/// Whether packets' contexts of that class have anything to show; those that are empty by themselves do.
+pub(super) fn shows_any(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Structure(structure) => {
+            structure.members.is_empty() || structure.members.iter().any(|member| !has_roles(&member.class))
+        }
+        _ => true,
+    }
+}

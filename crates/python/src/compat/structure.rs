@@ -1,0 +1,141 @@
+//! Fields that are structures: the scopes of events, whose members are read when they are asked for, and others.
+
+use std::sync::Arc;
+
+use kymo_session::messages::EventAt;
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyList, PyMapping, PyString};
+
+use super::event::string;
+use super::fields::Field;
+use super::plan::{Shelf, StructurePlan, unreadable};
+
+/// Named members, as a mapping.
+#[pyclass(frozen, subclass, freelist = 64, mapping, extends = Field, name = "_StructureFieldConst", module = "kymograph.compat.bt2")]
+pub(crate) struct Structure {
+    plan: Arc<StructurePlan>,
+    content: Content,
+}
+
+/// Where the members are.
+pub(super) enum Content {
+    Scope { shelf: Arc<Shelf>, at: EventAt },
+    Members(Vec<Py<PyAny>>),
+}
+
+impl Structure {
+    #[inline]
+    pub(super) fn new(py: Python<'_>, plan: Arc<StructurePlan>, content: Content) -> PyClassInitializer<Self> {
+        let cls = plan.cls.clone_ref(py);
+        PyClassInitializer::from(Field { cls }).add_subclass(Self { plan, content })
+    }
+
+    #[inline]
+    fn member(&self, py: Python<'_>, index: usize) -> PyResult<Py<PyAny>> {
+        match &self.content {
+            Content::Members(members) => Ok(members[index].clone_ref(py)),
+            Content::Scope { shelf, at } => {
+                let field = shelf.batch.field(*at, self.plan.first + index).ok_or_else(unreadable)?;
+                self.plan.members[index].object(py, &shelf.known, field)
+            }
+        }
+    }
+
+    fn equals(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = super::fields::leaf(other)?;
+        let Ok(mapping) = other.cast::<PyMapping>() else { return Ok(false) };
+        if mapping.len()? != self.plan.keys.len() {
+            return Ok(false);
+        }
+        for (index, key) in self.plan.keys.iter().enumerate() {
+            if !mapping.contains(key)? || self.member(py, index)?.bind(py).ne(mapping.get_item(key)?)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[pymethods]
+impl Structure {
+    fn __len__(&self) -> usize {
+        self.plan.keys.len()
+    }
+
+    #[inline]
+    fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let name = string(key)?;
+        match self.plan.position(name)? {
+            Some(index) => self.member(py, index),
+            None => Err(PyKeyError::new_err(name.clone().unbind())),
+        }
+    }
+
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.plan.position(string(key)?)?.is_some())
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let keys = self.plan.keys.iter().map(|key| PyString::intern(py, key));
+        PyList::new(py, keys)?.into_any().call_method0("__iter__")
+    }
+
+    #[pyo3(signature = (key, default=None))]
+    fn get(&self, py: Python<'_>, key: &Bound<'_, PyAny>, default: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        match self.plan.position(string(key)?)? {
+            Some(index) => self.member(py, index),
+            None => Ok(default.unwrap_or_else(|| py.None())),
+        }
+    }
+
+    fn keys<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "KeysView")
+    }
+
+    fn items<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "ItemsView")
+    }
+
+    fn values<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        view(slf, "ValuesView")
+    }
+
+    fn member_at_index(&self, py: Python<'_>, index: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        py.import("kymograph.compat.bt2._utils")?.call_method1("_check_uint64", (index,))?;
+        let index: usize = index.extract().unwrap_or(usize::MAX);
+        if index < self.plan.keys.len() { self.member(py, index) } else { Err(PyIndexError::new_err(())) }
+    }
+
+    fn __setitem__(slf: &Bound<'_, Self>, _key: &Bound<'_, PyAny>, _value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let class = slf.get_type().repr()?;
+        Err(PyTypeError::new_err(format!("'{class}' object does not support item assignment")))
+    }
+
+    fn __delitem__(&self, _key: &Bound<'_, PyAny>) -> PyResult<()> {
+        Err(pyo3::exceptions::PyNotImplementedError::new_err(()))
+    }
+
+    fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, op: CompareOp) -> PyResult<Py<PyAny>> {
+        let answer = match op {
+            CompareOp::Eq => self.equals(py, other)?,
+            CompareOp::Ne => !self.equals(py, other)?,
+            _ => return Ok(py.NotImplemented()),
+        };
+        Ok(answer.into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let mut items = Vec::new();
+        for (index, key) in self.plan.keys.iter().enumerate() {
+            let member = self.member(py, index)?;
+            items.push(format!("{}: {}", PyString::new(py, key).repr()?, member.bind(py).repr()?));
+        }
+        Ok(format!("{{{}}}", items.join(", ")))
+    }
+}
+
+fn view<'py>(slf: &Bound<'py, Structure>, class: &str) -> PyResult<Bound<'py, PyAny>> {
+    slf.py().import("collections.abc")?.getattr(class)?.call1((slf,))
+}

@@ -1,0 +1,370 @@
+//! Single events for loops in Python.
+//!
+//! ```text
+//! EventLoop ──next──> Event (batch, row) ──["field"]──> a number, text, list...
+//! ```
+//!
+//! An event is a place in a batch and reads nothing by itself; a field's value becomes a Python object each time it is asked
+//! for, from cells that were decoded for the whole batch.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use kymo_cli::words;
+use kymo_session::messages::model::{Mapping, Scope, TextEncoding};
+use kymo_session::messages::{
+    EventAt, FieldRef, MessageBatch, Messages, MessagesFacts, MessagesQuestion, Row, Shape, Value,
+};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
+
+use crate::errors::{no_messages, refused};
+use crate::pull::{Names, next_batch, pulled};
+use crate::session::Session;
+
+/// Events in the order of time; ends by itself, or when nobody holds it any more.
+#[pyclass(module = "kymograph._native")]
+pub(crate) struct EventLoop {
+    /// Nobody waits for the lock: whoever pulls has the iterator for itself.
+    messages: Mutex<Messages>,
+    classes: Arc<Classes>,
+    batch: Option<Arc<Shelf>>,
+    next: usize,
+    /// Called with the report, at the end.
+    at_end: Option<Py<PyAny>>,
+}
+
+impl EventLoop {
+    pub(crate) fn new(messages: Messages, at_end: Py<PyAny>) -> Self {
+        let classes = Arc::new(Classes::new(Arc::clone(messages.facts())));
+        Self { messages: Mutex::new(messages), classes, batch: None, next: 0, at_end: Some(at_end) }
+    }
+}
+
+#[pymethods]
+impl EventLoop {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[inline]
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
+        loop {
+            if let Some(shelf) = &self.batch {
+                while let Some(&row) = shelf.batch.rows().get(self.next) {
+                    self.next += 1;
+                    if let Row::Event(at) = row {
+                        return Py::new(py, Event { shelf: Arc::clone(shelf), at }).map(Some);
+                    }
+                }
+                self.batch = None;
+            }
+            let Some(batch) = next_batch(py, pulled(&mut self.messages))? else {
+                return self.end(py);
+            };
+            self.batch = Some(Arc::new(Shelf { batch, classes: Arc::clone(&self.classes) }));
+            self.next = 0;
+        }
+    }
+}
+
+impl EventLoop {
+    fn end(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
+        if let Some(at_end) = self.at_end.take() {
+            at_end.call1(py, (words::report(pulled(&mut self.messages).report()),))?;
+        }
+        Ok(None)
+    }
+}
+
+/// A batch, and what is known of its classes.
+struct Shelf {
+    batch: Arc<MessageBatch>,
+    classes: Arc<Classes>,
+}
+
+/// What is known of the classes of all streams.
+struct Classes {
+    facts: Arc<MessagesFacts>,
+    /// For each stream, by class.
+    streams: Vec<Vec<OnceLock<Class>>>,
+}
+
+/// What is known of a class.
+struct Class {
+    name: Option<Py<PyString>>,
+    id: u64,
+    names: Names<Found>,
+}
+
+/// Where a field is.
+#[derive(Clone, Copy)]
+enum Found {
+    Event(usize),
+    Packet(usize),
+    Nowhere,
+}
+
+impl Classes {
+    fn new(facts: Arc<MessagesFacts>) -> Self {
+        let streams = facts.streams.iter().map(|stream| {
+            let class = &facts.traces[stream.trace].class.stream_classes[stream.class];
+            class.event_classes.iter().map(|_| OnceLock::new()).collect()
+        });
+        let streams = streams.collect();
+        Self { facts, streams }
+    }
+
+    #[inline]
+    fn get(&self, py: Python<'_>, stream: usize, class: usize) -> &Class {
+        self.streams[stream][class].get_or_init(|| {
+            let of_stream = &self.facts.streams[stream];
+            let trace = &self.facts.traces[of_stream.trace].class;
+            let event = &trace.stream_classes[of_stream.class].event_classes[class];
+            let name = event.name.as_deref().map(|name| PyString::intern(py, name).unbind());
+            Class { name, id: event.id, names: Names::default() }
+        })
+    }
+}
+
+/// An event of a trace: what happened, when, and its fields.
+///
+/// Fields are those of the payload, of the event's contexts, and of its packet's context; where several have the same name,
+/// the first of these. Values are Python's own: `int`, `float`, `str`, `bool`, `bytes`, `list`, `dict`, and `None` for what an
+/// optional does not hold. An enumeration is its number; see `labels`.
+#[pyclass(frozen, freelist = 64, module = "kymograph", name = "Event")]
+pub(crate) struct Event {
+    shelf: Arc<Shelf>,
+    at: EventAt,
+}
+
+impl Event {
+    #[inline]
+    fn class(&self, py: Python<'_>) -> &Class {
+        let batch = &self.shelf.batch;
+        self.shelf.classes.get(py, batch.stream(self.at), batch.class(self.at))
+    }
+
+    #[inline]
+    fn field(&self, name: &Bound<'_, PyString>) -> PyResult<Option<FieldRef<'_>>> {
+        let batch = &self.shelf.batch;
+        let find = |name: &str| {
+            let own = batch.class_fields(self.at).position(name).map(Found::Event);
+            let packet = || batch.facts().streams[batch.stream(self.at)].packet_fields.position(name);
+            own.or_else(|| packet().map(Found::Packet)).unwrap_or(Found::Nowhere)
+        };
+        Ok(match self.class(name.py()).names.get(name, find)? {
+            Found::Event(field) => batch.field(self.at, field),
+            Found::Packet(field) => batch.packet_field(self.at, field),
+            Found::Nowhere => None,
+        })
+    }
+
+    /// Every field with its scope and name, in the order in which names are looked for.
+    fn all(&self) -> Vec<(Scope, &str, Option<FieldRef<'_>>)> {
+        let batch = &self.shelf.batch;
+        let own = batch.class_fields(self.at);
+        let mut all = Vec::new();
+        // Not through `self`: a class lives as long as the batch.
+        let facts = batch.facts();
+        for scope in [Scope::EventPayload, Scope::EventSpecificContext, Scope::EventCommonContext] {
+            let of_scope = own.fields().iter().enumerate().filter(|(_, field)| field.scope == scope);
+            all.extend(of_scope.map(|(index, field)| (scope, field.name.as_str(), batch.field(self.at, index))));
+        }
+        let packet = facts.streams[batch.stream(self.at)].packet_fields.fields();
+        let field = |(index, field)| {
+            let field: &kymo_session::messages::ScopeField = field;
+            (Scope::PacketContext, field.name.as_str(), batch.packet_field(self.at, index))
+        };
+        all.extend(packet.iter().enumerate().map(field));
+        let mut seen = std::collections::HashSet::new();
+        all.retain(|(_, name, _)| seen.insert(*name));
+        all
+    }
+}
+
+#[pymethods]
+impl Event {
+    /// The name of its class; `None` if that has none.
+    #[getter]
+    #[inline]
+    fn name(&self, py: Python<'_>) -> Option<Py<PyString>> {
+        self.class(py).name.as_ref().map(|name| name.clone_ref(py))
+    }
+
+    /// The id of its class.
+    #[getter]
+    fn id(&self, py: Python<'_>) -> u64 {
+        self.class(py).id
+    }
+
+    /// When it happened, in nanoseconds since the clock's origin; `None` without a clock, or if they do not fit 64 bits.
+    #[getter]
+    #[inline]
+    fn time(&self) -> Option<i64> {
+        self.shelf.batch.nanos(self.at)
+    }
+
+    /// When it happened, in cycles of its clock; `None` without a clock.
+    #[getter]
+    fn cycles(&self) -> Option<u64> {
+        let batch = &self.shelf.batch;
+        batch.facts().streams[batch.stream(self.at)].clock.map(|_| batch.cycles(self.at))
+    }
+
+    /// Number of its data stream, as in `kymo print --format json`.
+    #[getter]
+    fn stream(&self) -> usize {
+        self.shelf.batch.stream(self.at)
+    }
+
+    #[inline]
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        match self.field(name)? {
+            Some(field) => value(py, field),
+            None => Err(PyKeyError::new_err(name.clone().unbind())),
+        }
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyString>) -> PyResult<bool> {
+        Ok(self.field(name)?.is_some())
+    }
+
+    fn __len__(&self) -> usize {
+        self.all().len()
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.keys(py)?.into_any().call_method0("__iter__")
+    }
+
+    /// A field's value, or `default` if there is no such field.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: &Bound<'py, PyString>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self.field(name)? {
+            Some(field) => value(py, field),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// The names of its fields.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.all().into_iter().map(|(_, name, _)| name))
+    }
+
+    /// The values of its fields.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        self.all().into_iter().filter_map(|(.., field)| Some(value(py, field?))).collect()
+    }
+
+    /// Its fields as (name, value).
+    fn items<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let pair = |(_, name, field): (Scope, &str, Option<FieldRef<'_>>)| {
+            Some(value(py, field?).map(|value| (name.to_owned(), value)))
+        };
+        self.all().into_iter().filter_map(pair).collect()
+    }
+
+    /// The labels that the value of an enumeration has; of a map of bits, the names of those that are set.
+    fn labels(&self, name: &Bound<'_, PyString>) -> PyResult<Vec<String>> {
+        match self.field(name)? {
+            Some(field) => Ok(labels(field)),
+            None => Err(PyKeyError::new_err(name.clone().unbind())),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let name = self.class(py).name.as_ref().map_or("event".to_owned(), |name| name.to_string());
+        let time = self.time().map_or(String::new(), |time| format!(" at {time}"));
+        let mut fields = Vec::new();
+        for (_, name, field) in self.all() {
+            if let Some(field) = field {
+                fields.push(format!("{name}={}", value(py, field)?.repr()?));
+            }
+        }
+        Ok(format!("<{name}{time}: {}>", fields.join(", ")))
+    }
+}
+
+/// The labels of an enumeration's value, or the names of bits that are set.
+fn labels(field: FieldRef<'_>) -> Vec<String> {
+    let mut labels: Vec<String> = match (field.shape(), field.value()) {
+        (Shape::BitMap { flags, .. }, Value::Bits(bits)) => {
+            let is_set = |flag: &&Mapping| {
+                let mut set = (0..64_i128).filter(|bit| bits >> bit & 1 == 1);
+                set.any(|bit| flag.ranges.iter().any(|range| range.contains(bit)))
+            };
+            flags.iter().filter(is_set).map(|flag| flag.label.clone()).collect()
+        }
+        _ => field.labels().map(ToOwned::to_owned).collect(),
+    };
+    let mut seen = std::collections::HashSet::new();
+    labels.retain(|label| seen.insert(label.clone()));
+    labels
+}
+
+/// A field's value as Python's own.
+pub(crate) fn value<'py>(py: Python<'py>, field: FieldRef<'_>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match field.value() {
+        Value::Unsigned(number) | Value::Bits(number) => PyInt::new(py, number).into_any(),
+        Value::Signed(number) => PyInt::new(py, number).into_any(),
+        Value::Real(number) => PyFloat::new(py, number).into_any(),
+        Value::Boolean(is_true) => PyBool::new(py, is_true).to_owned().into_any(),
+        Value::Text(bytes, encoding) => text(py, bytes, encoding)?,
+        Value::Blob(bytes) => PyBytes::new(py, bytes).into_any(),
+        Value::List(_) => {
+            let elements: PyResult<Vec<Bound<'py, PyAny>>> = field.elements().map(|field| value(py, field)).collect();
+            PyList::new(py, elements?)?.into_any()
+        }
+        Value::Structure => {
+            let members = PyDict::new(py);
+            for (name, member) in field.members() {
+                members.set_item(name, value(py, member)?)?;
+            }
+            members.into_any()
+        }
+        Value::Optional(None) => py.None().into_bound(py),
+        Value::Optional(Some(content)) => value(py, content)?,
+        Value::Variant(_, option) => value(py, option)?,
+    })
+}
+
+/// Text; bytes that are not valid become surrogates, so that `os.fsencode` gives them back.
+pub(crate) fn text<'py>(py: Python<'py>, bytes: &[u8], encoding: TextEncoding) -> PyResult<Bound<'py, PyAny>> {
+    let (codec, errors) = match encoding {
+        TextEncoding::Ascii | TextEncoding::Utf8 => match std::str::from_utf8(bytes) {
+            Ok(text) => return Ok(PyString::new(py, text).into_any()),
+            Err(_) => ("utf-8", "surrogateescape"),
+        },
+        TextEncoding::Utf16Be => ("utf-16-be", "replace"),
+        TextEncoding::Utf16Le => ("utf-16-le", "replace"),
+        TextEncoding::Utf32Be => ("utf-32-be", "replace"),
+        TextEncoding::Utf32Le => ("utf-32-le", "replace"),
+    };
+    PyBytes::new(py, bytes).call_method1("decode", (codec, errors))
+}
+
+/// Begins a loop over events that the words choose; and warnings. `at_end` is called with the report, as JSON.
+#[pyfunction]
+pub(crate) fn messages(
+    py: Python<'_>,
+    session: &Session,
+    line: Vec<String>,
+    at_end: Py<PyAny>,
+) -> PyResult<(EventLoop, String)> {
+    let chosen = words::chosen(session.inner(), &line).map_err(|why| refused(py, why))?;
+    let question = MessagesQuestion {
+        selection: chosen.selection,
+        begin_ns: chosen.begin_ns,
+        end_ns: chosen.end_ns,
+        ..MessagesQuestion::default()
+    };
+    let messages = py.detach(|| session.inner().messages(&question));
+    let messages = messages.map_err(|failure| no_messages(py, &failure))?;
+    Ok((EventLoop::new(messages, at_end), chosen.warnings))
+}
