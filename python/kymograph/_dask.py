@@ -109,9 +109,21 @@ class _Job:
     def fetch(self, number: int, future: Any) -> None:
         """Gets a result, which may lie on a worker that has stalled since."""
         try:
-            self.events.put((number, future, future.result(timeout=self.patience)))
+            self.events.put((number, future, self.gather(future)))
         except BaseException as error:  # noqa: BLE001  (whatever it is, somebody waits for it)
             self.events.put((number, future, error))
+
+    def gather(self, future: Any) -> Known:
+        async def gathered() -> Known:
+            # From the worker itself; by way of the scheduler it would be copied twice.
+            try:
+                result: Known = await self.client._gather(future, direct=True)
+            except OSError:
+                result = await self.client._gather(future, direct=False)
+            return result
+
+        known: Known = self.client.sync(gathered, callback_timeout=self.patience)
+        return known
 
     def take(self, task: _Task, known: Known) -> None:
         del self.tasks[task.part.number]

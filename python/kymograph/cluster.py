@@ -16,6 +16,7 @@ out. What is sent are states of analyses, never events.
 
 from __future__ import annotations
 
+import operator
 import os
 import pickle
 import threading
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from dataclasses import field as _field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, SupportsIndex, TypeVar
 
 from kymograph import _own
 from kymograph._answer import Answer
@@ -79,9 +80,18 @@ class Known:
     #: The first part, and the one behind the last one.
     first: int
     end: int
-    #: An encoded state of an analysis of the command, or a state of somebody's own.
-    _state: Any = _field(repr=False)
+    #: An encoded state of an analysis of the command, or a pickled one of somebody's own.
+    _state: bytes = _field(repr=False)
     _report: Report = _field(repr=False)
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        # States may be large: whoever sends buffers as they are need not copy this one.
+        state = pickle.PickleBuffer(self._state) if operator.index(protocol) >= 5 else self._state
+        return _received, (self.question, self.first, self.end, state, self._report)
+
+
+def _received(question: Question, first: int, end: int, state: Any, report: Report) -> Known:
+    return Known(question, first, end, bytes(state), report)
 
 
 def read(part: Part) -> Known:
