@@ -545,7 +545,8 @@ def queries(theirs, ours, path):
 def traces(corpus, only):
     found = []
     for folder in sorted(pathlib.Path(corpus, "ctf").rglob("metadata")):
-        if folder.is_file() and only in str(folder) and "metadata-only" not in folder.parts:
+        has_data = any(file.is_file() and file.name != "metadata" for file in folder.parent.iterdir())
+        if folder.is_file() and only in str(folder) and has_data:
             found.append(folder.parent)
     return found
 
