@@ -16,7 +16,8 @@ test:
 	@scripts/setup.sh build
 	cargo test --profile ci --workspace --features kymo-format/testing,kymo-session/export,kymo-cli/export
 	cargo --config 'profile.ci.package."*".opt-level=0' test --profile ci --package kymo-sql --features testing
-	cargo build --profile ci --package kymo-cli --features export
+	# With the features that the wheel is built with, so that it finds everything built.
+	cargo build --profile ci --package kymo-cli --package kymo-python --features kymo-cli/export
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)

@@ -184,3 +184,13 @@ def test_results_of_trees() -> None:
             shapes.add(tree.top())
         (shape,) = shapes
         assert [digit for digit in shape if digit.isdigit()] == [str(place) for place in range(count)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_losses_are_told(threads: int) -> None:
+    """A result has no report."""
+    trace = kymograph.open(corpus("ctf/tracecompass/hello-lost"), threads=threads)
+    counted = trace.count()
+    with pytest.warns(kymograph.LossWarning) as caught:
+        assert sum(trace.run(ByName).values()) == sum(counted["count"]["events"])
+    assert [str(each.message) for each in caught] == [counted.report.losses]

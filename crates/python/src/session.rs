@@ -93,7 +93,8 @@ impl Session {
 
     /// What the words ask to print, in pieces for whoever asks, and warnings.
     fn pieces(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Pieces, String)> {
-        let (options, warnings) = words::print_options(&self.inner, &line).map_err(|why| refused(py, why))?;
+        let asked = py.detach(|| words::print_options(&self.inner, &line));
+        let (options, warnings) = asked.map_err(|why| refused(py, why))?;
         let pieces = Pieces::start(Arc::clone(&self.inner), options)?;
         Ok((pieces, warnings))
     }
@@ -105,7 +106,7 @@ impl Session {
         output: PathBuf,
         line: Vec<String>,
     ) -> PyResult<(Vec<ExportedTable>, String, String)> {
-        let asked = words::export_options(&self.inner, &output, &line);
+        let asked = py.detach(|| words::export_options(&self.inner, &output, &line));
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
         let exported = py.detach(|| self.inner.export(&options, &Progress::default()));
         let exported = exported.map_err(|failure| error(py, Kind::Write, &failure.to_string()))?;
@@ -121,7 +122,7 @@ impl Session {
         columns: Option<Vec<String>>,
         keep_bytes: bool,
     ) -> PyResult<(Events, String)> {
-        let chosen = words::chosen(&self.inner, &line).map_err(|why| refused(py, why))?;
+        let chosen = py.detach(|| words::chosen(&self.inner, &line)).map_err(|why| refused(py, why))?;
         let question = EventsQuestion {
             selection: chosen.selection,
             begin_ns: chosen.begin_ns,
