@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test wheel python check conformance mutants sanitize cross bench bench-filter bench-analyses
+.PHONY: demo test wheel python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
 
 demo:
 	@scripts/setup.sh build
@@ -75,3 +75,7 @@ bench-filter:
 bench-analyses:
 	cargo build --release --package kymo-cli
 	python3 bench/analyses.py --peer --kymo $(CARGO_TARGET_DIR)/release/kymo
+
+bench-python:
+	cargo build --release --package kymo-cli --features export,sql
+	python="$$(scripts/wheel.sh release)/bin/python" && $$python bench/python.py --python $$python --peer --kymo $(CARGO_TARGET_DIR)/release/kymo

@@ -65,6 +65,13 @@ LOOPS = {
 }
 
 
+def measured(interpreter, script, trace):
+    """What a loop takes in a process of its own: nanoseconds per event."""
+    command = [interpreter, "-c", SETUP + script, str(trace)]
+    count, took, _ = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return took / count * 1e9
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("trace", nargs="?", default="/tmp/traces/k32")
