@@ -25,16 +25,17 @@ def test_names_in_the_docs_are_there() -> None:
 
 
 def test_what_runs_on_the_demo() -> None:
-    opening, _, answers, own = blocks("docs/python.md")
+    opening, _, _, answers, own = blocks("docs/python.md")
     names: dict[str, object] = {}
     exec(opening + answers + own, names)
     assert repr(names["answer"]).startswith("<kymograph.Answer pairs: total (1 rows), per-group (1 rows), ")
 
 
 def test_what_runs_on_a_kernel_trace() -> None:
-    _, events, _, _ = blocks("docs/python.md")
+    _, events, loop, *_ = blocks("docs/python.md")
     trace = kymograph.open(corpus("ctf/tracecompass/bug446190"))
     exec(events.replace(' begin="17:46:22.5",', ""), {"trace": trace, "duckdb": duckdb})
+    exec(loop, {"trace": trace})
 
 
 def test_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
