@@ -279,7 +279,7 @@ impl Event {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let name = self.class(py).name.as_ref().map_or("event".to_owned(), |name| name.to_string());
+        let name = self.class(py).name.as_ref().map_or("event".to_owned(), ToString::to_string);
         let time = self.time().map_or(String::new(), |time| format!(" at {time}"));
         let mut fields = Vec::new();
         for (_, name, field) in self.all() {
