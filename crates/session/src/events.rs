@@ -52,7 +52,7 @@ pub struct EventsQuestion {
     pub columns: Option<Vec<String>>,
     /// Gives texts a second column, `x_bytes`, with the bytes of those that are not valid.
     pub keep_bytes: bool,
-    /// Rows of a batch at most; the first ones are shorter.
+    /// Rows of a batch, about; the first ones are shorter.
     pub batch_rows: usize,
 }
 
