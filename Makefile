@@ -14,8 +14,9 @@ demo:
 
 test:
 	@scripts/setup.sh build
-	cargo test --profile ci --workspace --features kymo-format/testing,kymo-session/export,kymo-cli/export
-	cargo --config 'profile.ci.package."*".opt-level=0' test --profile ci --package kymo-sql --features testing
+	# All at once, with one set of features and one profile; the tests of the command build the command.
+	cargo test --profile ci --workspace --features kymo-format/testing,kymo-cli/sql
+	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)
 	# With the features that the wheel is built with, so that it finds everything built.
 	cargo build --profile ci --package kymo-cli --package kymo-python --features kymo-cli/export
 	python3 scripts/conformance.py $(KYMO)

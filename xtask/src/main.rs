@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 
 const HELP: &str = "\
 cargo xtask check               formatting, clippy, docs, the house table, unsafe, sizes, links
+cargo xtask check --sql         the same, and SQL, whose library takes minutes
 cargo xtask cross               type checks for other platforms, tests under emulators that are installed
 cargo xtask cross --types-only  type checks for other platforms
 ";
@@ -18,7 +19,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let problems = match words[..] {
-        ["check"] => check(),
+        ["check"] => check("--features=kymo-cli/export"),
+        ["check", "--sql"] => check("--features=kymo-cli/sql"),
         ["cross"] => cross::run(&root(), false),
         ["cross", "--types-only"] => cross::run(&root(), true),
         _ => {
@@ -37,7 +39,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
 }
 
-fn check() -> Vec<String> {
+fn check(features: &str) -> Vec<String> {
     let root = root();
     let mut problems = house::check(&root);
     problems.extend(sizes::check(&root));
@@ -50,7 +52,7 @@ fn check() -> Vec<String> {
         "ci",
         "--workspace",
         "--all-targets",
-        "--features=kymo-cli/export",
+        features,
         "--",
         "--deny",
         "warnings",

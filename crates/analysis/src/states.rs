@@ -99,6 +99,21 @@ impl Doing {
         u64::from(self as u32) << 32 | u64::from(cpu)
     }
 
+    /// What people call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Preempted => "preempted",
+            Self::Woken => "waiting for a CPU",
+            Self::New => "new",
+            Self::Blocked => "blocked",
+            Self::Uninterruptible => "uninterruptible",
+            Self::Stopped => "stopped",
+            Self::Away => "off the CPU",
+        }
+    }
+
     /// What a value says: what it does, and on which CPU it does or did so.
     #[must_use]
     pub fn of(value: u64) -> Option<(Self, u32)> {

@@ -21,6 +21,8 @@ mod quantity;
 mod roles;
 mod select;
 mod show;
+#[cfg(feature = "sql")]
+mod sql;
 mod state;
 mod stop;
 mod when;
@@ -111,6 +113,8 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             Some(session) => export::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        #[cfg(feature = "sql")]
+        Command::Sql(arguments) => sql::run(arguments),
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
         Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
             Some(session) => filter::run(&session, arguments),

@@ -33,6 +33,8 @@ mod roles;
 mod select;
 mod share;
 mod spool;
+#[cfg(feature = "sql")]
+mod sql;
 mod when;
 mod zone;
 
@@ -61,6 +63,10 @@ pub use kymo_analysis::{Answer, BINS, Bounded, Cell, Class, Column, Plot, Table,
 pub use kymo_decode::Compile;
 pub use kymo_decode::text::{Paint, StampOptions, ZoneOffset};
 pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem, Verdict, unit};
+#[cfg(feature = "sql")]
+pub use kymo_sql::statements as sql_statements;
+#[cfg(feature = "sql")]
+pub use kymo_table::FileError;
 #[cfg(feature = "export")]
 pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
@@ -73,5 +79,9 @@ pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, 
 pub use select::{Meaning, Selection, UnknownName, Untyped};
 pub use share::{Share, ShareFailure};
 pub use spool::FileSpool;
+#[cfg(feature = "sql")]
+pub use sql::{
+    AnswerFormat, Database, FUNCTIONS as SQL_FUNCTIONS, SqlAnswer, SqlFailure, SqlOptions, WriteFailure, write_answer,
+};
 pub use when::{NotATime, When};
 pub use zone::Zone;

@@ -15,8 +15,8 @@ mod number;
 mod part;
 mod text;
 
-use datafusion_common::{Column, ScalarValue};
-use datafusion_expr::{Expr, Operator};
+use datafusion::common::{Column, ScalarValue};
+use datafusion::logical_expr::{Expr, Operator};
 use kymo_ir::predicate::{Input, Number, Predicate, Refusal, Relation, Test};
 
 use number::Integer;
@@ -35,7 +35,7 @@ const DEPTH_MAX: usize = 128;
 /// The first part that SQL cannot say, or says otherwise.
 ///
 /// ```
-/// use datafusion_common::Column;
+/// use datafusion::common::Column;
 /// use kymo_ir::predicate::{Input, InputClass, InputKind, Number, Predicate, Relation, Test};
 ///
 /// let kind = InputKind::Integer { signed: true, bits: 32 };

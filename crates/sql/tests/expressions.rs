@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use datafusion_common::arrow::array::{
+use datafusion::arrow::array::{
     ArrayRef, BooleanArray, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, StringArray, UInt8Array,
     UInt16Array, UInt32Array, UInt64Array,
 };
-use datafusion_common::arrow::datatypes::{Field, Schema};
-use datafusion_common::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion_common::{Column, DFSchema};
-use datafusion_expr::Expr;
-use datafusion_expr::execution_props::ExecutionProps;
-use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
-use datafusion_physical_expr::create_physical_expr;
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion::common::{Column, DFSchema};
+use datafusion::logical_expr::Expr;
+use datafusion::logical_expr::execution_props::ExecutionProps;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::physical_expr::create_physical_expr;
 use kymo_ir::predicate::testing::{self, Options};
 use kymo_ir::predicate::{
     Bitwise, Datum, Input, InputClass, InputKind, Number, Pattern, Predicate, Regex, Relation, Test, Text,

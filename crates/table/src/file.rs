@@ -1,7 +1,7 @@
 //! Files of record batches.
 
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use arrow::datatypes::SchemaRef;
@@ -61,9 +61,12 @@ pub struct TableFile {
     writer: Writer,
 }
 
+/// Where bytes go.
+type Out = Box<dyn Write + Send>;
+
 enum Writer {
-    Arrow(Box<FileWriter<BufWriter<File>>>),
-    Parquet(Box<ArrowWriter<File>>),
+    Arrow(Box<FileWriter<BufWriter<Out>>>),
+    Parquet(Box<ArrowWriter<Out>>),
 }
 
 impl TableFile {
@@ -73,12 +76,20 @@ impl TableFile {
     ///
     /// It cannot be made.
     pub fn create(path: &Path, schema: &SchemaRef, format: FileFormat) -> Result<Self, FileError> {
-        let file = File::create(path)?;
+        Self::new(Box::new(File::create(path)?), schema, format)
+    }
+
+    /// Begins a file whose bytes go where somebody says.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be begun.
+    pub fn new(out: Box<dyn Write + Send>, schema: &SchemaRef, format: FileFormat) -> Result<Self, FileError> {
         let writer = match format {
-            FileFormat::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(BufWriter::new(file), schema)?)),
+            FileFormat::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(BufWriter::new(out), schema)?)),
             FileFormat::Parquet => {
                 let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-                Writer::Parquet(Box::new(ArrowWriter::try_new(file, schema.clone(), Some(properties))?))
+                Writer::Parquet(Box::new(ArrowWriter::try_new(out, schema.clone(), Some(properties))?))
             }
         };
         Ok(Self { writer })

@@ -54,7 +54,11 @@ fn wider(one: (usize, bool), other: (usize, bool)) -> DataType {
 }
 
 /// The values with another type, which [`common_type`] gave.
-fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+///
+/// # Errors
+///
+/// Arrow has no such cast.
+pub fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }

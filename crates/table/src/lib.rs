@@ -32,6 +32,6 @@ pub use arrow::record_batch::RecordBatch;
 pub use column::Source;
 pub use fields::{Fields, Names, scope_name};
 pub use file::{FileError, FileFormat, TableFile, together};
-pub use gather::{common_type, gather};
+pub use gather::{common_type, convert, gather};
 pub use moments::Moments;
 pub use table::{Part, Table};

@@ -51,19 +51,6 @@ impl Texts {
     }
 }
 
-fn state_name(doing: Doing) -> &'static str {
-    match doing {
-        Doing::Running => "running",
-        Doing::Preempted => "preempted",
-        Doing::Woken => "waiting for a CPU",
-        Doing::New => "new",
-        Doing::Blocked => "blocked",
-        Doing::Uninterruptible => "uninterruptible",
-        Doing::Stopped => "stopped",
-        Doing::Away => "off the CPU",
-    }
-}
-
 /// All runs, in the order of what they are of, and of time.
 pub(super) fn history(runs: &RunWriter, texts: &Texts) -> Result<Answer, SpoolError> {
     let columns = vec![
@@ -99,7 +86,7 @@ fn described(texts: &Texts, (kind, host, track): (EntityKind, u16, usize), value
         (EntityKind::Thread, thread_track::STATE) => {
             let text = match Doing::of(value) {
                 Some((Doing::Running, cpu)) => format!("running on {cpu}"),
-                doing => doing.map_or("?", |doing| state_name(doing.0)).to_owned(),
+                doing => doing.map_or("?", |doing| doing.0.name()).to_owned(),
             };
             ("thread: state", Cell::Text(text))
         }
@@ -281,7 +268,7 @@ impl Moment<'_> {
         let is_another = runs.is_some_and(|run| (run.value as u32).cast_signed() != tid);
         let is_doubtful = self.is_cut(host, None, &state) || is_on && is_another;
         let mut row = self.host(host);
-        row.extend([self.process(tid, Some(now)), Cell::Text(state_name(doing).to_owned())]);
+        row.extend([self.process(tid, Some(now)), Cell::Text(doing.name().to_owned())]);
         row.push(if is_on { Cell::Cpu(cpu) } else { Cell::Empty });
         row.push(now[thread_track::CALL].map_or(Cell::Empty, |run| self.texts.call(run.value & !DOUBT)));
         row.extend(self.times(&state, is_doubtful));

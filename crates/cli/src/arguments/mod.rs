@@ -3,6 +3,8 @@
 mod analyses;
 mod print;
 mod roles;
+#[cfg(feature = "sql")]
+mod sql;
 
 use std::path::PathBuf;
 
@@ -18,6 +20,8 @@ pub(crate) use analyses::{
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use roles::RolesArguments;
+#[cfg(feature = "sql")]
+pub(crate) use sql::{SqlArguments, SqlFormat};
 
 /// Records, reads and shows traces.
 #[derive(Parser)]
@@ -54,6 +58,9 @@ pub(crate) enum Command {
     /// Writes events as tables for pandas, DuckDB, Polars and their like
     #[cfg(feature = "export")]
     Export(ExportArguments),
+    /// Answers SQL queries over traces, without an import
+    #[cfg(feature = "sql")]
+    Sql(SqlArguments),
     /// Says what a filter expression means, and what is wrong with it
     Filter(FilterArguments),
     /// Says what the events of a trace mean to analyses, and writes that as a file to edit

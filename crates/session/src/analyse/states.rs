@@ -131,17 +131,49 @@ impl Session {
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
+        self.kept(wanted, options, progress, |kept| kept.at(at_ns, &options.wishes))?
+    }
+
+    /// What somebody asks of runs that are known, or that are found out now. His error: they cannot be read.
+    fn kept<A: Analysis, T: Meanings, R>(
+        &self,
+        wanted: &Wanted<'_, A, T>,
+        options: &AnalysisOptions,
+        progress: &Progress,
+        mut ask: impl FnMut(&Kept<T>) -> Result<R, SpoolError>,
+    ) -> Result<R, AnalyseFailure> {
         let belongs = self.fingerprint(options, wanted.text);
         let path = self.cache.as_ref().map(|folder| self.runs_path(folder, wanted.name));
         let known = path.as_deref().zip(belongs).and_then(|(path, belongs)| Kept::<T>::open(path, belongs));
-        if let Some(known) = known {
-            // What cannot be read is found out again.
-            if let Ok(analysed) = known.at(at_ns, &options.wishes) {
-                return analysed;
-            }
+        // What cannot be read is found out again.
+        if let Some(Ok(asked)) = known.map(|known| ask(&known)) {
+            return Ok(asked);
         }
-        let kept = self.find_runs(wanted, options, (path.as_deref(), belongs), progress)?;
-        kept.at(at_ns, &options.wishes)?
+        Ok(ask(&self.find_runs(wanted, options, (path.as_deref(), belongs), progress)?)?)
+    }
+
+    /// All runs of CPUs and threads, in no order, what their numbers mean, and what stands between them and the truth. Of the
+    /// options, only the mapping of roles counts.
+    ///
+    /// # Errors
+    ///
+    /// No event says which thread runs, or a file cannot be written.
+    #[cfg(feature = "sql")]
+    pub(crate) fn all_runs(
+        &self,
+        options: &AnalysisOptions,
+        progress: &Progress,
+    ) -> Result<(Vec<Run>, Texts, Report), AnalyseFailure> {
+        let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
+        let make = |setup: &Setup<'_>| States::new(setup);
+        let question = Question::new(States::needs(), &[Role::Switch], &make);
+        let into_runs = |states: &States, state| states.into_runs(state);
+        let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
+        self.kept(&wanted, &options, progress, |kept| {
+            let mut runs = Vec::new();
+            runs_between(&kept.file, &kept.index.blocks, (i64::MIN, i64::MAX), |run| runs.push(run))?;
+            Ok((runs, kept.index.texts.clone(), kept.index.report.clone()))
+        })
     }
 
     fn runs_path(&self, folder: &Path, name: &[u8]) -> PathBuf {

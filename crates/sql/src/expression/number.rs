@@ -7,9 +7,9 @@
 //! x / y     x / CASE WHEN y = 0 THEN NULL ELSE y END                                  NULL instead of an error
 //! ```
 
-use datafusion_common::ScalarValue;
-use datafusion_common::arrow::datatypes::DataType;
-use datafusion_expr::Operator;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
 use kymo_ir::predicate::{Arithmetic, Bitwise, InputKind, Number, Range, Refusal};
 
 use super::part::Part;

@@ -3,9 +3,9 @@
 //! SQL has no names for values, so a value that is needed twice stands there twice: without counting, nested ones would
 //! double at each step.
 
-use datafusion_common::ScalarValue;
-use datafusion_common::arrow::datatypes::DataType;
-use datafusion_expr::{BinaryExpr, Case, Cast, Expr, Like, Operator, TryCast};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{BinaryExpr, Case, Cast, Expr, Like, Operator, TryCast};
 
 #[derive(Clone, Debug)]
 pub(super) struct Part {
@@ -61,7 +61,7 @@ impl Part {
     pub(super) fn in_list(self, list: Vec<ScalarValue>) -> Self {
         let count = list.len();
         let list = list.into_iter().map(|value| Expr::Literal(value, None)).collect();
-        let part = self.around(|value| Expr::InList(datafusion_expr::expr::InList::new(value, list, false)));
+        let part = self.around(|value| Expr::InList(datafusion::logical_expr::expr::InList::new(value, list, false)));
         Self { nodes: part.nodes + count, ..part }
     }
 

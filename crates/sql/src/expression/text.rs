@@ -1,8 +1,8 @@
 //! Tests of texts: equality and order of their bytes, patterns as `LIKE`, regular expressions as they are.
 
-use datafusion_common::ScalarValue;
-use datafusion_common::arrow::datatypes::DataType;
-use datafusion_expr::Operator;
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Operator;
 use kymo_ir::predicate::{Pattern, Refusal, Test, Text};
 
 use super::Mapping;

@@ -1,0 +1,94 @@
+//! `kymo sql`: one query, several of standard input, or a shell.
+
+mod shell;
+
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use kymo_session::{AnswerFormat, Database, SqlFailure, SqlOptions, WriteFailure, sql_statements, write_answer};
+
+use crate::arguments::{SqlArguments, SqlFormat};
+use crate::stop::Stop;
+use crate::{Outcome, open_paths, show};
+
+/// Answers the query, or those that somebody types.
+pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
+    let (traces, query) = arguments.traces_and_query();
+    let Some(session) = open_paths(&traces, arguments.threads, 0) else { return Ok(Outcome::Incomplete) };
+    let memory_bytes = usize::try_from(arguments.memory).unwrap_or(usize::MAX);
+    let options = SqlOptions { memory_bytes, is_unordered: arguments.unordered };
+    let database = Arc::new(session).database(&options).map_err(io::Error::other)?;
+    let asking = Asking { database: &database, arguments };
+    let text = match query {
+        Some(query) => query,
+        None if io::stdin().is_terminal() => return Ok(shell::run(&asking)?),
+        None => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text)?;
+            text
+        }
+    };
+    let mut outcome = Outcome::Complete;
+    for query in sql_statements(&text).0 {
+        match asking.answer(query, answer_format(arguments.chosen_format()), arguments.output.as_deref()) {
+            Ok(Answered { is_complete: true, .. }) => {}
+            Ok(_) => outcome = Outcome::Incomplete,
+            Err(WriteFailure::Sql(failure)) => return refused(&failure),
+            Err(WriteFailure::File(error)) => return Err(into_io(error).into()),
+        }
+    }
+    Ok(outcome)
+}
+
+/// What is wrong with a query ends the command.
+fn refused(failure: &SqlFailure) -> Result<Outcome, Stop> {
+    if failure.is_in_query() {
+        return Err(Stop::Expression(format!("error: {failure}\n")));
+    }
+    eprintln!("error: {failure}");
+    Ok(Outcome::Incomplete)
+}
+
+fn into_io(error: kymo_session::FileError) -> io::Error {
+    match error {
+        kymo_session::FileError::Io(error) => error,
+        error => io::Error::other(error),
+    }
+}
+
+fn answer_format(format: SqlFormat) -> AnswerFormat {
+    match format {
+        SqlFormat::Table => AnswerFormat::Table,
+        SqlFormat::Csv => AnswerFormat::Csv,
+        SqlFormat::Json => AnswerFormat::Json,
+        SqlFormat::Parquet => AnswerFormat::Parquet,
+        SqlFormat::Arrow => AnswerFormat::Arrow,
+    }
+}
+
+/// Who asks, and what.
+struct Asking<'a> {
+    database: &'a Database,
+    arguments: &'a SqlArguments,
+}
+
+/// What became of a query.
+struct Answered {
+    rows: u64,
+    took: std::time::Duration,
+    /// Everything could be read.
+    is_complete: bool,
+}
+
+impl Asking<'_> {
+    /// Shows the answer to a query, and behind it what was lost.
+    fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<Answered, WriteFailure> {
+        let began = Instant::now();
+        let mut answer = self.database.query(query)?;
+        let written = write_answer(&mut answer, format, output);
+        let is_complete = matches!(show::report(&answer.report(), self.arguments.strict), Outcome::Complete);
+        Ok(Answered { rows: written?, took: began.elapsed(), is_complete })
+    }
+}

@@ -1,0 +1,166 @@
+//! The tables and functions that there are.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use kymo_sql::{Argument, Catalog, Function, Relation, TableError};
+use kymo_table::arrow::datatypes::SchemaRef;
+
+use super::events::EventRelation;
+use super::functions::{self, FUNCTIONS};
+use super::watch::Watch;
+use super::{facts, terms};
+use crate::open::Session;
+
+/// Where names are looked for that say nothing else.
+const TRACE: &str = "trace";
+/// Where event record classes are, whatever else has their names.
+const EVENT: &str = "event";
+/// All events.
+pub(super) const EVENTS: &str = "events";
+
+/// What all tables share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) session: Arc<Session>,
+    /// Nobody relies on the order of time.
+    pub(super) is_unordered: bool,
+    /// Packets were found not to tell the times of their events.
+    is_unsliceable: AtomicBool,
+    watch: Mutex<Arc<Watch>>,
+    /// Names of event record classes.
+    names: OnceLock<BTreeSet<String>>,
+}
+
+impl Shared {
+    pub(super) fn new(session: Arc<Session>, is_unordered: bool) -> Self {
+        Self {
+            session,
+            is_unordered,
+            is_unsliceable: AtomicBool::new(false),
+            watch: Mutex::default(),
+            names: OnceLock::new(),
+        }
+    }
+
+    /// The watch of the query that is planned.
+    pub(super) fn watch(&self) -> Arc<Watch> {
+        Arc::clone(&self.watch.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Scans from now on are of another query.
+    pub(super) fn watch_anew(&self) -> Arc<Watch> {
+        let watch = Arc::new(Watch::default());
+        *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&watch);
+        watch
+    }
+
+    pub(super) fn give_up_slices(&self) {
+        self.is_unsliceable.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_unsliceable(&self) -> bool {
+        self.is_unsliceable.load(Ordering::Relaxed)
+    }
+
+    fn names(&self) -> &BTreeSet<String> {
+        self.names.get_or_init(|| {
+            let classes = self.session.traces.iter().flat_map(|trace| &trace.class.stream_classes);
+            classes.flat_map(|stream| &stream.event_classes).filter_map(|class| class.name.clone()).collect()
+        })
+    }
+}
+
+/// The tables and functions of a session.
+#[derive(Debug)]
+pub(super) struct TraceCatalog {
+    shared: Arc<Shared>,
+}
+
+impl TraceCatalog {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    /// What can be typed: tables, functions, columns.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words: BTreeSet<String> = self.names(TRACE).into_iter().collect();
+        words.extend(FUNCTIONS.iter().map(|function| function.name.to_owned()));
+        words.extend(terms::all_fields(&self.shared.session));
+        for table in self.names(TRACE).iter().filter(|name| facts::TABLES.contains(&name.as_str())) {
+            let columns = self.columns(table);
+            words.extend(columns.iter().flat_map(|schema| schema.fields()).map(|field| field.name().clone()));
+        }
+        words.into_iter().collect()
+    }
+
+    /// Tables and functions, and what they are.
+    pub(super) fn tables(&self) -> Vec<(String, String)> {
+        let what = |name: &str| match name {
+            EVENTS => "all events",
+            "streams" => "data streams",
+            "packets" => "packets",
+            "losses" => "when events and packets were lost",
+            "fields" => "which fields events have",
+            _ => "events",
+        };
+        let mut tables: Vec<(String, String)> =
+            self.names(TRACE).into_iter().map(|name| (name.clone(), what(&name).to_owned())).collect();
+        tables.extend(FUNCTIONS.iter().map(|it| (format!("{}()", it.name), it.description.to_owned())));
+        tables
+    }
+
+    /// The columns of a table.
+    pub(super) fn columns(&self, table: &str) -> Option<SchemaRef> {
+        match self.relation(TRACE, table).ok()?? {
+            Relation::Read(table) => Some(table.schema()),
+            Relation::Rows(schema, _) => Some(schema),
+        }
+    }
+}
+
+impl Catalog for TraceCatalog {
+    fn schemas(&self) -> Vec<String> {
+        vec![TRACE.to_owned(), EVENT.to_owned()]
+    }
+
+    fn names(&self, schema: &str) -> Vec<String> {
+        let own = |name: &str| name == EVENTS || facts::TABLES.contains(&name);
+        let classes = self.shared.names().iter();
+        if schema == EVENT {
+            // Those that have another name are not told twice.
+            return classes.filter(|name| own(name)).cloned().collect();
+        }
+        let classes = classes.filter(|name| !own(name)).cloned();
+        [EVENTS].iter().chain(facts::TABLES).map(|name| (*name).to_owned()).chain(classes).collect()
+    }
+
+    fn relation(&self, schema: &str, name: &str) -> Result<Option<Relation>, TableError> {
+        if schema == TRACE {
+            if name == EVENTS {
+                return Ok(Some(Relation::Read(Arc::new(EventRelation::all(&self.shared)?))));
+            }
+            if let Some(rows) = facts::table(&self.shared.session, name)? {
+                return Ok(Some(Relation::Rows(rows.schema(), vec![rows])));
+            }
+        }
+        if !self.shared.names().contains(name) {
+            return Ok(None);
+        }
+        Ok(Some(Relation::Read(Arc::new(EventRelation::of_class(&self.shared, name)?))))
+    }
+
+    fn functions(&self) -> Vec<Function> {
+        let function = |it: &functions::TableFunction| Function {
+            name: it.name.to_owned(),
+            description: it.description.to_owned(),
+        };
+        FUNCTIONS.iter().map(function).collect()
+    }
+
+    fn call(&self, function: &str, arguments: &[Argument]) -> Result<Relation, TableError> {
+        let rows = functions::call(&self.shared, function, arguments)?;
+        Ok(Relation::Rows(rows.schema(), vec![rows]))
+    }
+}

@@ -1,0 +1,240 @@
+//! Analyses as functions that are tables: `cpu()`, `cpu('per-thread')`, `pairs('start=sched_waking', 'stop=sched_switch')`.
+//!
+//! An argument without `=` names one of the tables that the analysis answers with; the others are its options, named as on the
+//! command line: `min=1ms`, `by=process`, `begin=12:18:50`.
+
+use kymo_analysis::periods::Definitions;
+use kymo_analysis::{Answer, Wishes};
+use kymo_filter::{Dimension, Filter, unit};
+use kymo_sql::{Argument, TableError};
+use kymo_table::RecordBatch;
+
+use super::catalog::Shared;
+use super::states::thread_states;
+use crate::analyse::{Analysed, AnalysisKind, PairsProblem, PairsQuestion, PeriodsQuestion};
+use crate::analysis_options::AnalysisOptions;
+use crate::answer_columns::answer_columns;
+use crate::progress::Progress;
+use crate::when::When;
+use crate::zone::Zone;
+
+/// A function that is a table.
+#[derive(Clone, Copy, Debug)]
+pub struct TableFunction {
+    /// Its name.
+    pub name: &'static str,
+    /// What it says, in a sentence.
+    pub description: &'static str,
+}
+
+/// All of them.
+pub const FUNCTIONS: &[TableFunction] = &[
+    function("cpu", "How long CPUs were busy, and with which threads."),
+    function("syscalls", "How long system calls took, and which failed."),
+    function("io", "Who read and wrote how much, of which files and devices."),
+    function("sched", "How long threads waited for a CPU once they were woken, ran, and were blocked in what."),
+    function("irq", "How long CPUs served interrupts and softirqs, and how long softirqs waited."),
+    function("block", "How long requests to block devices took."),
+    function("memory", "Who takes pages of memory from the kernel, and who gives them back."),
+    function("pairs", "How long lasts what begins with one event and ends with another."),
+    function("periods", "How long periods last that begin and end with events, and of what they consist."),
+    function("rates", "How many events there are over time."),
+    function("gaps", "When nothing was recorded for longest."),
+    function("counts", "How often events of each class occur."),
+    function("state_at", "What CPUs and threads do at an instant."),
+    function("thread_states", "What each thread did, from when to when."),
+];
+
+const fn function(name: &'static str, description: &'static str) -> TableFunction {
+    TableFunction { name, description }
+}
+
+/// What was told to a function.
+#[derive(Default)]
+struct Told {
+    /// The table that is wanted.
+    table: Option<String>,
+    options: AnalysisOptions,
+    start: Vec<String>,
+    stop: Vec<String>,
+    keys: Vec<String>,
+    group: Option<String>,
+    is_nested: bool,
+    periods: Vec<String>,
+}
+
+/// The rows of a function.
+pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Result<RecordBatch, TableError> {
+    let mut told = Told::default();
+    let is_instant = name == "state_at";
+    let (instant, rest) = if is_instant { arguments.split_at(arguments.len().min(1)) } else { arguments.split_at(0) };
+    for argument in rest {
+        told.take(shared, name, argument)?;
+    }
+    let session = &shared.session;
+    if is_instant {
+        let at = instant.first().ok_or("state_at() needs a time: state_at('12:18:50.43')")?;
+        let at = time(shared, at)?;
+        let roles = told.options.roles;
+        let options = AnalysisOptions { roles, ..AnalysisOptions::default() };
+        let found = session.state_at(at, None, &options, &Progress::default())?;
+        return rows(shared, found, told.table.as_deref());
+    }
+    if name == "thread_states" {
+        let (rows, report) = thread_states(session, &told.options)?;
+        shared.watch().add(&report);
+        return Ok(rows);
+    }
+    let kind = kind(name, &mut told)?;
+    let found = session.ask(&kind, &told.options, &Progress::default())?;
+    rows(shared, found, told.table.as_deref())
+}
+
+fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
+    Ok(match name {
+        "cpu" => AnalysisKind::Cpu,
+        "syscalls" => AnalysisKind::Syscalls,
+        "io" => AnalysisKind::Io,
+        "sched" => AnalysisKind::Sched,
+        "irq" => AnalysisKind::Irq,
+        "block" => AnalysisKind::Block,
+        "memory" => AnalysisKind::Memory,
+        "rates" => AnalysisKind::Rates,
+        "gaps" => AnalysisKind::Gaps,
+        "counts" => AnalysisKind::Count,
+        "pairs" if told.start.is_empty() && told.stop.is_empty() => AnalysisKind::Pairs(PairsQuestion::by_roles()),
+        "pairs" => {
+            let question =
+                PairsQuestion::parse(&told.start, &told.stop, &told.keys, told.group.as_deref(), told.is_nested);
+            AnalysisKind::Pairs(question.map_err(pairs_problem)?)
+        }
+        "periods" => {
+            if told.options.periods.is_none() {
+                return Err("periods() needs one: periods('period=frame : app:vsync')".into());
+            }
+            AnalysisKind::Periods(PeriodsQuestion::default())
+        }
+        other => return Err(format!("there is no function {other}()").into()),
+    })
+}
+
+fn pairs_problem(problem: PairsProblem) -> TableError {
+    match problem {
+        PairsProblem::Half => "pairs() needs both: pairs('start=NAME', 'stop=NAME')".into(),
+        PairsProblem::Expression(text, problems) => {
+            let said: String = problems.iter().map(|problem| problem.render(&text)).collect();
+            said.trim_end().to_owned().into()
+        }
+    }
+}
+
+/// The wanted table of an answer.
+fn rows(shared: &Shared, found: Analysed, wanted: Option<&str>) -> Result<RecordBatch, TableError> {
+    shared.watch().add(&found.report);
+    let Answer { tables } = found.answer;
+    let table = match wanted {
+        None => tables.first(),
+        Some(wanted) => tables.iter().find(|table| is_called(table.class, wanted)),
+    };
+    let Some(table) = table else {
+        let mut names: Vec<&str> = tables.iter().map(|table| table.class).collect();
+        names.dedup();
+        let wanted = wanted.unwrap_or("");
+        return Err(format!("the answer has no table {wanted:?}; it has {}", names.join(", ")).into());
+    };
+    Ok(answer_columns(table, shared.session.times_are_unix()))
+}
+
+/// `per_thread` is `per-thread`.
+fn is_called(class: &str, wanted: &str) -> bool {
+    class.len() == wanted.len()
+        && class.bytes().zip(wanted.bytes()).all(|(one, other)| one == other || one == b'-' && other == b'_')
+}
+
+impl Told {
+    fn take(&mut self, shared: &Shared, function: &str, argument: &Argument) -> Result<(), TableError> {
+        let Argument::Text(text) = argument else {
+            return Err(format!("{function}() takes texts: a table's name, or options such as 'min=1ms'").into());
+        };
+        let Some((option, value)) = text.split_once('=') else {
+            self.table = Some(text.trim().to_owned());
+            return Ok(());
+        };
+        let (option, value) = (option.trim(), value.trim());
+        let wishes: &mut Wishes = &mut self.options.wishes;
+        let wrong = || TableError::from(format!("{function}(): {option}={value} cannot be understood"));
+        let list = || value.split(',').map(|item| item.trim().to_owned());
+        let duration = || quantity(value, Dimension::Time).ok_or_else(wrong);
+        let size = || quantity(value, Dimension::Size).ok_or_else(wrong);
+        let at = || time(shared, &Argument::Text(value.to_owned()));
+        match option {
+            "by" => wishes.by = list().collect(),
+            "min" => wishes.min_ns = Some(duration()?),
+            "max" => wishes.max_ns = Some(duration()?),
+            "min-size" => wishes.min_bytes = Some(size()?),
+            "max-size" => wishes.max_bytes = Some(size()?),
+            "cpu" => wishes.cpus = list().map(|it| it.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?,
+            "tid" => wishes.tids = list().map(|it| it.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?,
+            "comm" => wishes.comms = list().collect(),
+            "begin" => self.options.begin_ns = Some(at()?),
+            "end" => self.options.end_ns = Some(at()?),
+            "event" => self.options.selection.events = list().collect(),
+            "where" | "filter" => self.options.selection.filter = Some(filter(value)?),
+            "roles" => self.options.roles = Some(value.into()),
+            "start" => self.start.push(value.to_owned()),
+            "stop" => self.stop.push(value.to_owned()),
+            "key" => self.keys.push(value.to_owned()),
+            "group" => self.group = Some(value.to_owned()),
+            "nested" => self.is_nested = value == "true",
+            "period" => match quantity(value, Dimension::Time).filter(|nanos| *nanos > 0) {
+                Some(nanos) => wishes.period_ns = Some(nanos),
+                None => {
+                    self.periods.push(value.to_owned());
+                    self.options.periods = Some(periods(&self.periods)?);
+                }
+            },
+            _ => return Err(format!("{function}() has no option {option:?}; it has {OPTIONS}").into()),
+        }
+        Ok(())
+    }
+}
+
+const OPTIONS: &str = "by, min, max, min-size, max-size, cpu, tid, comm, begin, end, event, filter, roles, period; pairs() also \
+                       start, stop, key, group, nested";
+
+fn filter(text: &str) -> Result<Filter, TableError> {
+    let said = |problems: Vec<kymo_filter::Problem>| -> TableError {
+        let said: String = problems.iter().map(|problem| problem.render(text)).collect();
+        said.trim_end().to_owned().into()
+    };
+    Filter::parse(text).map_err(said)
+}
+
+fn periods(texts: &[String]) -> Result<Definitions, TableError> {
+    Definitions::parse(texts, &[]).map_err(|problem| problem.to_string().into())
+}
+
+/// A time in nanoseconds.
+fn time(shared: &Shared, argument: &Argument) -> Result<i64, TableError> {
+    let text = match argument {
+        Argument::Integer(nanos) => return Ok(*nanos),
+        Argument::Text(text) => text,
+        Argument::Boolean(_) => return Err("a time is a text, or nanoseconds".into()),
+    };
+    let when: When = text.parse().map_err(|error: crate::when::NotATime| TableError::from(error.to_string()))?;
+    let first_ns = shared.session.first_ns().unwrap_or(0);
+    when.nanos(first_ns, Zone::Utc).ok_or_else(|| format!("{text} is out of range").into())
+}
+
+/// A decimal number and a unit, in nanoseconds or bytes.
+fn quantity(text: &str, dimension: Dimension) -> Option<u64> {
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let unit = unit(text[end..].trim_start()).filter(|unit| unit.dimension == dimension)?;
+    let (whole, fraction) = text[..end].split_once('.').unwrap_or((&text[..end], ""));
+    if fraction.len() > 18 || fraction.contains('.') {
+        return None;
+    }
+    let whole = u128::from(whole.parse::<u64>().ok()?) * u128::from(unit.multiply);
+    let part = fraction.parse::<u128>().unwrap_or(0) * u128::from(unit.multiply) / 10_u128.pow(fraction.len() as u32);
+    u64::try_from(whole + part).ok()
+}

@@ -1,0 +1,67 @@
+//! What the scans of one query could not read, and what was lost there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::report::Report;
+
+/// The scans of a query.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    scans: Mutex<Vec<Arc<ScanWatch>>>,
+    is_unsliceable: AtomicBool,
+}
+
+/// One scan, whose parts add what they find.
+#[derive(Debug, Default)]
+pub(super) struct ScanWatch {
+    report: Mutex<Option<Report>>,
+}
+
+impl ScanWatch {
+    pub(super) fn add(&self, part: &Report) {
+        let mut report = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let report = report.get_or_insert_default();
+        report.add_losses(part);
+        report.add_problems(part);
+    }
+}
+
+impl Watch {
+    /// A scan that is about to be.
+    pub(super) fn scan(&self) -> Arc<ScanWatch> {
+        let scan = Arc::new(ScanWatch::default());
+        self.scans.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&scan));
+        scan
+    }
+
+    /// Something else that was read for the query.
+    pub(super) fn add(&self, report: &Report) {
+        self.scan().add(report);
+    }
+
+    pub(super) fn refuse_slices(&self) {
+        self.is_unsliceable.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_unsliceable(&self) -> bool {
+        self.is_unsliceable.load(Ordering::Relaxed)
+    }
+
+    /// All of it. Scans of one query read the same streams: what each of them lost is not added up.
+    pub(super) fn report(&self, opening: &Report) -> Report {
+        let mut all = opening.clone();
+        let mut is_first = true;
+        for scan in &*self.scans.lock().unwrap_or_else(PoisonError::into_inner) {
+            let scan = scan.report.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(report) = &*scan else { continue };
+            if std::mem::take(&mut is_first) {
+                all.add_losses(report);
+            } else {
+                all.raise_losses(report);
+            }
+            all.add_problems(report);
+        }
+        all
+    }
+}
