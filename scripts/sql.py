@@ -4,7 +4,7 @@
     sql.py KYMO [--only WORD]
 
 Run it with the Python of the environment that scripts/setup.sh python makes: it needs duckdb and pyarrow. Traces are those of
-the corpus (KYMO_CORPUS), a kernel's and a program's, and examples/traces/demo. DuckDB reads times that count nanoseconds as
+the corpus ($KYMO_CORPUS, else ../shared/corpus), a kernel's and a program's, and examples/traces/demo. DuckDB reads times that count nanoseconds as
 microseconds, so it gets them as numbers: `{t:N}` in a query is a time to one and a number to the other.
 """
 
@@ -211,12 +211,12 @@ def main():
     parser.add_argument("kymo")
     parser.add_argument("--only", default="", help="traces whose path has this in it")
     arguments = parser.parse_args()
-    corpus = os.environ.get("KYMO_CORPUS")
+    corpus = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus"))
     paths = [DEMO]
-    if corpus:
-        paths += [pathlib.Path(corpus) / name for name in (KERNEL, PROGRAM)]
+    if corpus.is_dir():
+        paths += [corpus / name for name in (KERNEL, PROGRAM)]
     else:
-        print("CORPUS ABSENT: KYMO_CORPUS is not set; SQL is compared on the demo alone", file=sys.stderr)
+        print(f"CORPUS ABSENT: {corpus} is not there; SQL is compared on the demo alone", file=sys.stderr)
     failed = False
     for path in (path for path in paths if arguments.only in str(path)):
         if not path.exists():

@@ -31,7 +31,7 @@ def trace() -> kymograph.Trace:
 
 def corpus(part: str) -> str:
     """A trace of the corpus; where that is absent, the test says so."""
-    folder = os.environ.get("KYMO_CORPUS")
-    if not folder or not (pathlib.Path(folder) / part).exists():
-        pytest.skip(f"CORPUS ABSENT: {part} (set KYMO_CORPUS)")
-    return str(pathlib.Path(folder) / part)
+    folder = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus"))
+    if not (folder / part).exists():
+        pytest.skip(f"CORPUS ABSENT: {folder / part} is not there")
+    return str(folder / part)
