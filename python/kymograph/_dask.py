@@ -76,7 +76,7 @@ class _Job:
         task.since = time.monotonic()
         key = f"kymograph-{self.token}-{number}-{attempt}"
         # Parts do not depend on each other, and what was read once need not be remembered.
-        future = self.client.submit(read, task.part, key=key, pure=False, workers=workers, retries=self.retries)
+        future = self.client.submit(read, task.part, key=key, pure=False, workers=workers)
         task.futures.add(future)
         future.add_done_callback(lambda done: self.events.put((number, done, None)))
 

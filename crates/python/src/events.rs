@@ -45,11 +45,6 @@ impl Events {
         columns::schema(&self.schema)
     }
 
-    /// Packets that are not read: those that are, those that hold no such events, those outside of the time.
-    fn skipped(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("{:?}", self.table.get(py)?.skipped()))
-    }
-
     /// What stands between the rows and the whole truth, as JSON; `None` before a stream was read to its end.
     fn report(&self) -> Option<String> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);

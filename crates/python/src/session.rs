@@ -80,11 +80,6 @@ impl Session {
         Shares::new(py, &self.inner, &line)
     }
 
-    /// What the traces are known by.
-    fn identity(&self, py: Python<'_>) -> String {
-        py.detach(|| self.inner.identity()).to_string()
-    }
-
     /// From when to when the words mean, in nanoseconds.
     fn span(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Option<i64>, Option<i64>)> {
         let chosen = words::chosen(&self.inner, &line).map_err(|why| refused(py, why))?;

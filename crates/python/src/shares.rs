@@ -64,10 +64,4 @@ impl Shares {
         let answered = finished.map_err(|failure| not_shared(py, &failure))?;
         Ok(said(&self.session, answered))
     }
-
-    /// Whether what is known of shares is best put together in one place.
-    #[getter]
-    fn merges_in_one_place(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(self.asked.get(py)?.merges_in_one_place())
-    }
 }

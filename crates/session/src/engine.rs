@@ -76,16 +76,7 @@ fn run_alone<W: Work>(
     faults: &mut Vec<StreamFault>,
 ) -> ControlFlow<()> {
     for _ in 0..rounds {
-        for (stream, cursor) in cursors.iter_mut().enumerate() {
-            while merger.is_hungry(stream) {
-                match cursor.next_item() {
-                    Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
-                    Some(Item::Fault(fault)) => faults.push(fault),
-                    None => merger.finish(stream),
-                }
-            }
-        }
-        let Some(mut round) = merger.round() else {
+        let Some(mut round) = next_round(cursors, merger, faults) else {
             return ControlFlow::Break(());
         };
         let context = sink.context(&mut round);
@@ -97,6 +88,24 @@ fn run_alone<W: Work>(
         merger.recycle(round);
     }
     ControlFlow::Continue(())
+}
+
+/// The next round, read by this thread.
+pub(crate) fn next_round(
+    cursors: &mut [Cursor],
+    merger: &mut Merger<Batch>,
+    faults: &mut Vec<StreamFault>,
+) -> Option<Round<Batch>> {
+    for (stream, cursor) in cursors.iter_mut().enumerate() {
+        while merger.is_hungry(stream) {
+            match cursor.next_item() {
+                Some(Item::Batch(batch)) => merger.push(stream, Arc::new(batch)),
+                Some(Item::Fault(fault)) => faults.push(fault),
+                None => merger.finish(stream),
+            }
+        }
+    }
+    merger.round()
 }
 
 /// Batches that no other round needs, with their streams; what remains of the round is of no use but as memory.

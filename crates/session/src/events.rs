@@ -16,8 +16,8 @@ mod stream;
 mod tests;
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use kymo_decode::filter::StreamFilter;
 use kymo_scan::{DataStream, Lengths, Slice, Slices, Unsliceable};
@@ -27,6 +27,7 @@ use kymo_table::arrow::error::ArrowError;
 use self::columns::Columns;
 use crate::desk;
 use crate::explain::SkippedPackets;
+use crate::identity::TraceIdentity;
 use crate::open::Session;
 use crate::select::Selection;
 use crate::share::{Share, ShareFailure};
@@ -118,29 +119,14 @@ struct Plan {
     columns: Columns,
     /// Slices were found to be no way to read the traces.
     is_unsliceable: AtomicBool,
+    /// Asked of those who read shares.
+    identity: OnceLock<TraceIdentity>,
 }
 
 /// A slice of time as part of a table, or all of it.
 #[derive(Clone, Debug)]
 pub struct Chunk {
     slice: Option<Slice>,
-}
-
-impl Chunk {
-    /// Bytes of the packets that begin in it; `None`: it is everything.
-    #[must_use]
-    pub fn bytes(&self) -> Option<u64> {
-        self.slice.as_ref().map(|slice| slice.bytes)
-    }
-
-    /// Its first nanosecond and the first one behind it, as far as it has any.
-    #[must_use]
-    pub fn span_ns(&self) -> (Option<i64>, Option<i64>) {
-        match &self.slice {
-            Some(slice) => (Some(slice.begin).filter(|begin| *begin > i64::MIN), slice.end),
-            None => (None, None),
-        }
-    }
 }
 
 impl Session {
@@ -160,6 +146,7 @@ impl Session {
             filters,
             columns,
             is_unsliceable: AtomicBool::new(false),
+            identity: OnceLock::new(),
         };
         Ok(EventTable { plan: Arc::new(plan) })
     }
@@ -208,8 +195,7 @@ impl EventTable {
     /// The same slices, to be read by whoever opens the same traces and asks the same.
     #[must_use]
     pub fn shares(&self, readers: usize) -> Vec<Share> {
-        let identity = self.plan.session.identity();
-        let share = |(number, chunk): (usize, &Chunk)| Share::new(&identity, number, chunk.slice.as_ref());
+        let share = |(number, chunk): (usize, &Chunk)| Share::new(self.plan.identity(), number, chunk.slice.as_ref());
         self.chunks(readers).iter().enumerate().map(share).collect()
     }
 
@@ -220,7 +206,7 @@ impl EventTable {
     /// It is of other traces.
     pub fn share(&self, share: &Share) -> Result<EventPartition, ShareFailure> {
         let session = &self.plan.session;
-        share.check(&session.identity())?;
+        share.check(self.plan.identity())?;
         Ok(self.chunk(&Chunk { slice: share.slice(session)? }))
     }
 
@@ -237,6 +223,10 @@ impl EventTable {
 }
 
 impl Plan {
+    fn identity(&self) -> &TraceIdentity {
+        self.identity.get_or_init(|| self.session.identity())
+    }
+
     /// The packets of each stream that are read.
     fn wanted(&self) -> Vec<(&DataStream, Range<usize>)> {
         let streams = self.session.streams().into_iter().zip(&self.filters);

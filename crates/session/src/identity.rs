@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use kymo_scan::{DataStream, Trace};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
+use crate::cache::hash;
 use crate::open::Session;
 
 /// Which traces a session has open.
@@ -30,37 +32,26 @@ impl Session {
     /// What these traces are known by.
     #[must_use]
     pub fn identity(&self) -> TraceIdentity {
-        let one = |trace: &std::sync::Arc<kymo_scan::Trace>| {
-            let mut one = OneTrace {
-                uuid: trace.class.uuid.map(|uuid| uuid.0),
-                bytes: 0,
-                packets: 0,
-                hash: hash(OFFSET, trace.metadata.text.as_bytes()),
-            };
-            for stream in &trace.streams {
-                let packets = &stream.packets;
-                one.bytes += packets.packet_bytes(0..packets.len());
-                one.packets += packets.len() as u64;
-                for row in packets.first().into_iter().chain(packets.last()) {
-                    let words = [row.begin_cycles, row.end_cycles, Some(row.total_bits), Some(row.content_bits)];
-                    for word in words {
-                        one.hash = hash(one.hash, &[u8::from(word.is_some())]);
-                        one.hash = hash(one.hash, &word.unwrap_or(0).to_le_bytes());
-                    }
-                }
-                one.hash = hash(one.hash, &(packets.len() as u64).to_le_bytes());
-            }
-            one
-        };
-        TraceIdentity { traces: self.traces.iter().map(one).collect() }
+        TraceIdentity { traces: self.traces.iter().map(|trace| OneTrace::new(trace)).collect() }
     }
 }
 
-/// FNV-1a.
-const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-
-fn hash(seed: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(seed, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+impl OneTrace {
+    fn new(trace: &Trace) -> Self {
+        let (mut bytes, mut packets, mut facts) = (0, 0, vec![hash(trace.metadata.text.as_bytes())]);
+        for DataStream { packets: of_stream, .. } in &trace.streams {
+            bytes += of_stream.packet_bytes(0..of_stream.len());
+            packets += of_stream.len() as u64;
+            facts.push(of_stream.len() as u64);
+            for row in of_stream.first().into_iter().chain(of_stream.last()) {
+                let times = [row.begin_cycles, row.end_cycles];
+                facts.extend(times.iter().flat_map(|time| [u64::from(time.is_some()), time.unwrap_or(0)]));
+                facts.extend([row.total_bits, row.content_bits]);
+            }
+        }
+        let hash = hash(&facts.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<u8>>());
+        Self { uuid: trace.class.uuid.map(|uuid| uuid.0), bytes, packets, hash }
+    }
 }
 
 impl fmt::Display for TraceIdentity {

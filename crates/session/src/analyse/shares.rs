@@ -161,12 +161,6 @@ impl Shares {
         self.visit(Finish { asked: self, states, count: count as u32 })
     }
 
-    /// Whether what is known of shares is best put together in one place, all at once: see [`Analysis::merges_in_order`].
-    #[must_use]
-    pub fn merges_in_one_place(&self) -> bool {
-        self.visit(InOnePlace { asked: self })
-    }
-
     fn visit<V: Visit>(&self, visit: V) -> V::Output {
         self.kind.visit(&self.options.wishes, visit)
     }
@@ -311,18 +305,6 @@ impl Visit for Finish<'_> {
         let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
         Ok(Analysed { answer: in_series(answer, wishes), report: asked.prepared.report(session, &read) })
-    }
-}
-
-struct InOnePlace<'a> {
-    asked: &'a Shares,
-}
-
-impl Visit for InOnePlace<'_> {
-    type Output = bool;
-
-    fn visit<A: Analysis>(self, question: &Question<'_, A>) -> bool {
-        self.asked.make(question).merges_in_order()
     }
 }
 

@@ -1,17 +1,16 @@
 //! Reads slices of time, or everything, into batches.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use kymo_scan::{Batch, Cursor, Item, Merger, Round, Slice, StreamFault, Unsliceable};
+use kymo_scan::{Batch, Cursor, Merger, Round, Slice, StreamFault, Unsliceable};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::error::ArrowError;
 
 use super::Plan;
 use super::batches::Batches;
 use crate::desk::{self, SliceReader};
-use crate::engine::used_up;
+use crate::engine::{next_round, used_up};
 use crate::report::Report;
 
 /// What there is of a slice.
@@ -28,6 +27,15 @@ pub(super) enum Piece {
 pub(super) struct Ended {
     pub(super) report: Report,
     pub(super) replaced_texts: u64,
+}
+
+impl Ended {
+    /// Adds what is known of further rows.
+    pub(super) fn add(&mut self, more: &Self) {
+        self.report.add_losses(&more.report);
+        self.report.add_problems(&more.report);
+        self.replaced_texts += more.replaced_texts;
+    }
 }
 
 impl desk::Piece for Piece {
@@ -145,7 +153,7 @@ impl SliceReader<Piece> for Reader {
 #[derive(Debug)]
 pub(super) struct Alone {
     reader: Reader,
-    faults: VecDeque<StreamFault>,
+    faults: Vec<StreamFault>,
     /// Rows that were given before.
     skip: u64,
 }
@@ -155,23 +163,15 @@ impl Alone {
     pub(super) fn new(plan: &Arc<Plan>, skip: u64) -> Self {
         let mut reader = Reader::new(plan);
         reader.cursors = plan.session.cursors_between(true, plan.begin_ns, plan.end_ns, &plan.filters);
-        Self { reader, faults: VecDeque::new(), skip }
+        Self { reader, faults: Vec::new(), skip }
     }
 
     /// The next batch; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>, Failure> {
         let reader = &mut self.reader;
         while !reader.batches.is_full() {
-            for (stream, cursor) in reader.cursors.iter_mut().enumerate() {
-                while reader.merger.is_hungry(stream) {
-                    match cursor.next_item() {
-                        Some(Item::Batch(batch)) => reader.merger.push(stream, Arc::new(batch)),
-                        Some(Item::Fault(fault)) => self.faults.push_back(fault),
-                        None => reader.merger.finish(stream),
-                    }
-                }
-            }
-            let Some(round) = reader.merger.round() else { break };
+            let round = next_round(&mut reader.cursors, &mut reader.merger, &mut self.faults);
+            let Some(round) = round else { break };
             reader.report.count_losses(&round);
             reader.batches.add(&round, &mut self.skip);
             reader.recycle(round);
@@ -182,7 +182,7 @@ impl Alone {
     /// What is known so far.
     pub(super) fn ended(&mut self, plan: &Plan) -> Ended {
         let mut ended = self.reader.ended();
-        let mut faults: Vec<StreamFault> = self.faults.drain(..).collect();
+        let mut faults = std::mem::take(&mut self.faults);
         faults.sort_by_key(|fault| (fault.stream, fault.packet));
         ended.report.unreadable.extend(faults.iter().map(|fault| plan.session.problem(fault)));
         let notes = self.reader.cursors.iter().flat_map(|cursor| plan.session.assumptions(cursor));

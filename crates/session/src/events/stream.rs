@@ -24,8 +24,7 @@ pub struct EventStream {
     source: Source,
     /// Rows that were given.
     rows: u64,
-    report: Report,
-    replaced_texts: u64,
+    known: Ended,
 }
 
 enum Source {
@@ -77,20 +76,20 @@ impl Drop for Threads {
 
 impl EventStream {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
-        let report = plan.session.opening_report().clone();
-        Self { plan, source: Source::New, rows: 0, report, replaced_texts: 0 }
+        let known = Ended { report: plan.session.opening_report().clone(), replaced_texts: 0 };
+        Self { plan, source: Source::New, rows: 0, known }
     }
 
     /// What stands between the rows so far and the whole truth; complete when there are no more.
     #[must_use]
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.known.report
     }
 
     /// Texts so far that were not valid: they have U+FFFD where they are not.
     #[must_use]
     pub fn replaced_texts(&self) -> u64 {
-        self.replaced_texts
+        self.known.replaced_texts
     }
 
     fn start(&self) -> Source {
@@ -103,21 +102,14 @@ impl EventStream {
     /// Reads everything anew, to give what follows the rows that were given.
     fn begin_again(&mut self) {
         self.plan.is_unsliceable.store(true, Ordering::Relaxed);
-        self.report = self.plan.session.opening_report().clone();
-        self.replaced_texts = 0;
+        self.known = Ended { report: self.plan.session.opening_report().clone(), replaced_texts: 0 };
         self.source = Source::Alone(Box::new(Alone::new(&self.plan, self.rows)));
-    }
-
-    fn add(&mut self, ended: &Ended) {
-        self.report.add_losses(&ended.report);
-        self.report.add_problems(&ended.report);
-        self.replaced_texts += ended.replaced_texts;
     }
 
     fn add_doubts(&mut self, doubts: BTreeMap<usize, Doubts>) {
         let session = Arc::clone(&self.plan.session);
         let notes = doubts.into_iter().flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
-        self.report.assumptions.extend(notes);
+        self.known.report.assumptions.extend(notes);
     }
 
     /// The next piece from the threads, or what became of them.
@@ -136,7 +128,7 @@ impl EventStream {
                 self.source = Source::Over;
                 return Some(Err(error.into()));
             }
-            Piece::End(ended) => self.add(&ended),
+            Piece::End(ended) => self.known.add(&ended),
         }
         None
     }
@@ -175,7 +167,7 @@ impl Iterator for EventStream {
                     Ok(None) => {
                         let ended = alone.ended(&self.plan);
                         self.source = Source::Over;
-                        self.add(&ended);
+                        self.known.add(&ended);
                         None
                     }
                     Err(failure) => {
@@ -221,8 +213,7 @@ pub struct EventPartition {
     plan: Arc<Plan>,
     slices: Arc<Mutex<Waiting>>,
     state: State,
-    report: Report,
-    replaced_texts: u64,
+    known: Ended,
 }
 
 /// Slices that nobody has read yet.
@@ -276,25 +267,19 @@ impl EventPartition {
 
     fn new(plan: &Arc<Plan>, slices: Arc<Mutex<Waiting>>) -> Self {
         let plan = Arc::clone(plan);
-        Self { plan, slices, state: State::New, report: Report::default(), replaced_texts: 0 }
+        Self { plan, slices, state: State::New, known: Ended::default() }
     }
 
     /// What stands between the rows so far and the whole truth, but for what opening found.
     #[must_use]
     pub fn report(&self) -> &Report {
-        &self.report
+        &self.known.report
     }
 
     /// Texts so far that were not valid: they have U+FFFD where they are not.
     #[must_use]
     pub fn replaced_texts(&self) -> u64 {
-        self.replaced_texts
-    }
-
-    fn add(&mut self, ended: &Ended) {
-        self.report.add_losses(&ended.report);
-        self.report.add_problems(&ended.report);
-        self.replaced_texts += ended.replaced_texts;
+        self.known.replaced_texts
     }
 
     /// The next slice that nobody has read.
@@ -332,7 +317,7 @@ impl EventPartition {
                     return Ok(Some(batch));
                 }
                 None => {
-                    self.add(&reader.ended());
+                    self.known.add(&reader.ended());
                     self.state = State::Between(reader);
                 }
             },
@@ -341,7 +326,7 @@ impl EventPartition {
                     self.state = State::Alone(alone);
                     return Ok(Some(batch));
                 }
-                None => self.add(&alone.ended(&self.plan)),
+                None => self.known.add(&alone.ended(&self.plan)),
             },
             State::Over => {}
         }
@@ -350,7 +335,7 @@ impl EventPartition {
 
     fn end(&mut self, reader: &Reader) {
         let notes = reader.cursors().iter().flat_map(|cursor| self.plan.session.assumptions(cursor));
-        self.report.assumptions.extend(notes);
+        self.known.report.assumptions.extend(notes);
     }
 }
 
