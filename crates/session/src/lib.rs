@@ -81,7 +81,8 @@ pub use share::{Share, ShareFailure};
 pub use spool::FileSpool;
 #[cfg(feature = "sql")]
 pub use sql::{
-    AnswerFormat, Database, FUNCTIONS as SQL_FUNCTIONS, SqlAnswer, SqlFailure, SqlOptions, WriteFailure, write_answer,
+    AnswerFormat, Database, FUNCTIONS as SQL_FUNCTIONS, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery,
+    WriteFailure, write_answer,
 };
 pub use when::{NotATime, When};
 pub use zone::Zone;

@@ -1,12 +1,13 @@
 //! SQL over the traces, without an import: every class of events is a table, and so is every analysis.
 //!
 //! ```text
-//! Session ── database ──> Database ── query ──> SqlAnswer: columns, then batches as they are asked for, then a Report
+//! Session ── database ──> Database ── ask ──> SqlQuery ── read ──> SqlAnswer: batches as they are asked for, then a Report
+//!                        (views stay)      (its columns)
 //!
 //! sql::Engine ── what is wanted ──> tables (here) ──> Session::events, indexes of packets, analyses
 //! ```
 //!
-//! What is read is read by the threads that the answer asks with: those of DataFusion's runtime, which live here, or, where
+//! What is read is read by the threads that the answer asks with: those of the asynchronous runtime, which live here, or, where
 //! the order of time is wanted, those of [`EventTable::stream`](crate::EventTable::stream).
 
 mod catalog;
@@ -21,13 +22,17 @@ mod tests;
 mod watch;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
 
 use futures::StreamExt;
-use kymo_sql::{Engine, EngineOptions, Problem, SendableRecordBatchStream};
+use kymo_sql::{Engine, EngineOptions, Plan, Problem, Query};
 use kymo_table::RecordBatch;
 use kymo_table::arrow::datatypes::SchemaRef;
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use self::catalog::{Shared, TraceCatalog};
 use self::watch::Watch;
@@ -36,6 +41,7 @@ use crate::report::Report;
 
 pub use self::functions::FUNCTIONS;
 pub use self::output::{AnswerFormat, WriteFailure, write_answer};
+pub use kymo_sql::Fault as SqlFault;
 
 /// How queries are answered.
 #[derive(Clone, Debug)]
@@ -56,29 +62,56 @@ impl Default for SqlOptions {
 /// Why there is no answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SqlFailure {
-    /// The query is wrong, or cannot be answered.
+    /// The query cannot be answered: it is wrong, or the traces do not hold what would answer.
     #[error("{0}")]
-    Query(#[from] Problem),
+    Asking(Problem),
+    /// Reading the answer cannot go on.
+    #[error("{0}")]
+    Reading(Problem),
     /// The system has no threads.
     #[error("no thread can be started: {0}")]
     Threads(Arc<std::io::Error>),
 }
 
 impl SqlFailure {
+    /// What is at fault; `None`: the system.
+    #[must_use]
+    pub fn fault(&self) -> Option<SqlFault> {
+        match self {
+            Self::Asking(problem) | Self::Reading(problem) => Some(problem.fault),
+            Self::Threads(_) => None,
+        }
+    }
+
     /// The query is at fault, and not what it reads.
     #[must_use]
     pub fn is_in_query(&self) -> bool {
-        matches!(self, Self::Query(problem) if problem.is_in_query)
+        self.fault() == Some(SqlFault::Query)
     }
 }
 
 /// The traces as tables that can be asked several times: views and settings stay.
 pub struct Database {
+    inner: Arc<Inner>,
+}
+
+/// What a database shares with queries and answers, which may live longer.
+struct Inner {
     shared: Arc<Shared>,
-    engine: Arc<Engine>,
-    runtime: Arc<Runtime>,
+    engine: Engine,
+    /// There until the end.
+    runtime: Option<Runtime>,
     /// One query is planned at a time.
     planning: Mutex<()>,
+}
+
+/// Whoever does not want an answer any more does not wait for those who compute it to notice.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
 }
 
 impl fmt::Debug for Database {
@@ -100,8 +133,10 @@ impl Session {
         let shared = Arc::new(Shared::new(Arc::clone(self), options.is_unordered));
         let engine_options = EngineOptions { memory_bytes: options.memory_bytes, partitions: self.threads };
         let tables = Arc::new(TraceCatalog::new(Arc::clone(&shared)));
-        let engine = Engine::new(&(tables as Arc<dyn kymo_sql::Catalog>), &engine_options)?;
-        Ok(Database { shared, engine: Arc::new(engine), runtime: Arc::new(runtime), planning: Mutex::default() })
+        let tables = tables as Arc<dyn kymo_sql::Catalog>;
+        let engine = Engine::new(&tables, &engine_options).map_err(SqlFailure::Asking)?;
+        let inner = Inner { shared, engine, runtime: Some(runtime), planning: Mutex::default() };
+        Ok(Database { inner: Arc::new(inner) })
     }
 
     /// The answer to one query.
@@ -115,25 +150,31 @@ impl Session {
 }
 
 impl Database {
-    /// The answer to one query. Nothing of it is read before its first batch is asked for, but what analyses find, whose
-    /// columns are not known before. Not to be called by a task of an asynchronous runtime.
+    /// Understands one query. Nothing of its answer is read, but what analyses find, whose columns are not known before.
+    /// What changes something for the next query, such as `create view`, is done. Not to be called by a task of an
+    /// asynchronous runtime, and so is nothing here.
+    ///
+    /// # Errors
+    ///
+    /// The query is wrong, and where.
+    pub fn ask(&self, query: &str) -> Result<SqlQuery, SqlFailure> {
+        let inner = Arc::clone(&self.inner);
+        let alone = inner.alone();
+        let found = inner.shared.watch_with(Watch::default());
+        let query = inner.runtime().block_on(inner.engine.ask(query)).map_err(SqlFailure::Asking)?;
+        let first = inner.planned(&query, &found, &alone)?;
+        let schema = first.plan.schema();
+        drop(alone);
+        Ok(SqlQuery { asked: Arc::new(Asked { inner, query, found }), schema, first: Mutex::new(Some(first)) })
+    }
+
+    /// The answer to one query. Nothing of it is read before its first batch is asked for, but what analyses find.
     ///
     /// # Errors
     ///
     /// The query is wrong, and where.
     pub fn query(&self, query: &str) -> Result<SqlAnswer, SqlFailure> {
-        let (stream, watch) = self.planned(query)?;
-        let schema = stream.schema();
-        let again =
-            Again { query: query.to_owned(), shared: Arc::clone(&self.shared), engine: Arc::clone(&self.engine) };
-        Ok(SqlAnswer {
-            schema,
-            stream: Some(stream),
-            watch,
-            again: Some(again),
-            runtime: Arc::clone(&self.runtime),
-            opening: self.shared.session.opening_report().clone(),
-        })
+        self.ask(query)?.read()
     }
 
     /// How a query is answered: the plan, a line for each node.
@@ -142,58 +183,158 @@ impl Database {
     ///
     /// The query is wrong, and where.
     pub fn plan(&self, query: &str) -> Result<String, SqlFailure> {
-        let _alone = self.planning.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(self.runtime.block_on(self.engine.plan(query))?)
+        Ok(self.ask(query)?.planned()?.plan.to_string())
     }
 
     /// The names of all tables, their columns, and the functions: what can be typed.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
-        TraceCatalog::new(Arc::clone(&self.shared)).words()
+        self.catalog().words()
     }
 
     /// Tables and functions, and what they are.
     #[must_use]
     pub fn tables(&self) -> Vec<(String, String)> {
-        TraceCatalog::new(Arc::clone(&self.shared)).tables()
+        self.catalog().tables()
     }
 
     /// The columns of a table; `None`: there is no such table.
     #[must_use]
     pub fn columns(&self, table: &str) -> Option<SchemaRef> {
-        TraceCatalog::new(Arc::clone(&self.shared)).columns(table)
+        self.catalog().columns(table)
     }
 
-    fn planned(&self, query: &str) -> Result<(SendableRecordBatchStream, Arc<Watch>), SqlFailure> {
-        let _alone = self.planning.lock().unwrap_or_else(PoisonError::into_inner);
-        let watch = self.shared.watch_anew();
-        let stream = self.runtime.block_on(self.engine.query(query))?;
-        Ok((stream, watch))
+    fn catalog(&self) -> TraceCatalog {
+        TraceCatalog::new(Arc::clone(&self.inner.shared))
+    }
+}
+
+impl Inner {
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().expect("it ends with this")
+    }
+
+    /// Whoever has this plans.
+    fn alone(&self) -> MutexGuard<'_, ()> {
+        self.planning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn planned(&self, query: &Query, found: &Watch, _: &MutexGuard<'_, ()>) -> Result<Planned, SqlFailure> {
+        let watch = self.shared.watch_with(Watch::after(found));
+        let plan = self.runtime().block_on(query.plan()).map_err(SqlFailure::Asking)?;
+        Ok(Planned { plan, watch })
+    }
+}
+
+/// A query that was understood, and can be answered several times. Views and settings that change meanwhile do not change it.
+pub struct SqlQuery {
+    asked: Arc<Asked>,
+    schema: SchemaRef,
+    /// For the first who reads.
+    first: Mutex<Option<Planned>>,
+}
+
+/// What was asked, of what.
+struct Asked {
+    inner: Arc<Inner>,
+    query: Query,
+    /// What was read to understand it.
+    found: Arc<Watch>,
+}
+
+/// How it will be read, once.
+struct Planned {
+    plan: Plan,
+    watch: Arc<Watch>,
+}
+
+impl fmt::Debug for SqlQuery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlQuery").field("schema", &self.schema).finish_non_exhaustive()
+    }
+}
+
+impl Asked {
+    fn planned(&self) -> Result<Planned, SqlFailure> {
+        self.inner.planned(&self.query, &self.found, &self.inner.alone())
+    }
+}
+
+impl SqlQuery {
+    /// The columns of the answer. There are none where the query only changed something.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The answer, from its beginning. Nothing of it is read before its first batch is asked for.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn read(&self) -> Result<SqlAnswer, SqlFailure> {
+        let Planned { plan, watch } = self.planned()?;
+        let (schema, asked) = (plan.schema(), Arc::clone(&self.asked));
+        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true })
+    }
+
+    fn planned(&self) -> Result<Planned, SqlFailure> {
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        first.map_or_else(|| self.asked.planned(), Ok)
     }
 }
 
 /// The answer to a query, batch by batch. Dropping it stops whoever reads for it.
 pub struct SqlAnswer {
     schema: SchemaRef,
-    stream: Option<SendableRecordBatchStream>,
+    rows: Rows,
     watch: Arc<Watch>,
-    /// To ask again, as long as nothing was given.
-    again: Option<Again>,
-    runtime: Arc<Runtime>,
-    opening: Report,
+    asked: Arc<Asked>,
+    /// It was not asked again, and nothing was given.
+    is_first: bool,
+}
+
+/// How far an answer is.
+enum Rows {
+    /// Nobody has asked for rows.
+    Planned(Plan),
+    /// A task computes them.
+    Running(Running),
+    /// There are no more.
+    Over,
+}
+
+/// A task that computes rows, a batch ahead of whoever asks: who waits for it can do something else now and then.
+struct Running {
+    batches: mpsc::Receiver<Result<RecordBatch, Problem>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn run(plan: Plan, batches: mpsc::Sender<Result<RecordBatch, Problem>>) {
+    let mut stream = match plan.stream() {
+        Ok(stream) => stream,
+        // Where nobody waits any more, nobody is told.
+        Err(problem) => return drop(batches.send(Err(problem)).await),
+    };
+    while let Some(batch) = stream.next().await {
+        if batches.send(batch.map_err(|error| Problem::new(&error, ""))).await.is_err() {
+            break;
+        }
+    }
+    // Who finds that there is no more finds all that was lost, too.
+    drop(stream);
 }
 
 impl fmt::Debug for SqlAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqlAnswer").field("schema", &self.schema).finish_non_exhaustive()
     }
-}
-
-/// A query that may have to be asked again.
-struct Again {
-    query: String,
-    shared: Arc<Shared>,
-    engine: Arc<Engine>,
 }
 
 impl SqlAnswer {
@@ -206,48 +347,66 @@ impl SqlAnswer {
     /// What stands between the rows so far and the whole truth; complete when there are no more.
     #[must_use]
     pub fn report(&self) -> Report {
-        self.watch.report(&self.opening)
+        self.watch.report(self.asked.inner.shared.session.opening_report())
+    }
+
+    /// The next batch, if it comes in such a time; `Pending`: it did not, and may be asked for again.
+    pub fn next_within(&mut self, patience: Duration) -> Poll<Option<Result<RecordBatch, SqlFailure>>> {
+        let asked = Arc::clone(&self.asked);
+        let runtime = asked.inner.runtime();
+        if matches!(self.rows, Rows::Planned(_))
+            && let Rows::Planned(plan) = std::mem::replace(&mut self.rows, Rows::Over)
+        {
+            let (out, batches) = mpsc::channel(1);
+            self.rows = Rows::Running(Running { batches, task: runtime.spawn(run(plan, out)) });
+        }
+        let Rows::Running(Running { batches, task }) = &mut self.rows else { return Poll::Ready(None) };
+        let next = runtime.block_on(async { tokio::time::timeout(patience, batches.recv()).await });
+        match next {
+            Err(_too_long) => return Poll::Pending,
+            Ok(Some(Ok(batch))) => {
+                self.is_first = false;
+                return Poll::Ready(Some(Ok(batch)));
+            }
+            Ok(Some(Err(problem))) => {
+                self.rows = Rows::Over;
+                return self
+                    .ask_again(SqlFailure::Reading(problem))
+                    .map_or_else(|it| Poll::Ready(Some(Err(it))), |()| Poll::Pending);
+            }
+            Ok(None) => {}
+        }
+        if let Err(error) = runtime.block_on(task)
+            && let Ok(panic) = error.try_into_panic()
+        {
+            std::panic::resume_unwind(panic);
+        }
+        self.rows = Rows::Over;
+        Poll::Ready(None)
     }
 
     /// Reads everything in one part each, where packets turned out not to tell the times of their events.
-    fn ask_again(&mut self) -> Option<Result<(), SqlFailure>> {
-        let again = self.again.take().filter(|_| self.watch.is_unsliceable())?;
-        self.stream = None;
-        again.shared.give_up_slices();
-        self.watch = again.shared.watch_anew();
-        Some(match self.runtime.block_on(again.engine.query(&again.query)) {
-            Ok(stream) => {
-                self.stream = Some(stream);
-                Ok(())
-            }
-            Err(problem) => Err(problem.into()),
-        })
+    fn ask_again(&mut self, failure: SqlFailure) -> Result<(), SqlFailure> {
+        if !std::mem::take(&mut self.is_first) || !self.watch.is_unsliceable() {
+            return Err(failure);
+        }
+        self.asked.inner.shared.give_up_slices();
+        let Planned { plan, watch } = self.asked.planned()?;
+        (self.rows, self.watch) = (Rows::Planned(plan), watch);
+        Ok(())
     }
 }
+
+/// Waits as long as it takes.
+const PATIENCE: Duration = Duration::from_secs(3600);
 
 impl Iterator for SqlAnswer {
     type Item = Result<RecordBatch, SqlFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let stream = self.stream.as_mut()?;
-            match self.runtime.block_on(stream.next()) {
-                Some(Ok(batch)) => {
-                    self.again = None;
-                    return Some(Ok(batch));
-                }
-                Some(Err(error)) => match self.ask_again() {
-                    Some(Ok(())) => {}
-                    Some(Err(failure)) => return Some(Err(failure)),
-                    None => {
-                        self.stream = None;
-                        return Some(Err(SqlFailure::Query(Problem::new(&error, ""))));
-                    }
-                },
-                None => {
-                    self.stream = None;
-                    return None;
-                }
+            if let Poll::Ready(next) = self.next_within(PATIENCE) {
+                return next;
             }
         }
     }

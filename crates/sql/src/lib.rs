@@ -30,6 +30,8 @@ mod scan;
 mod statements;
 #[cfg(feature = "datafusion")]
 mod table;
+#[cfg(feature = "datafusion")]
+mod yielding;
 
 #[cfg(feature = "datafusion")]
 pub use catalog::{Argument, Catalog, Function, Relation};
@@ -38,13 +40,13 @@ pub use datafusion::arrow;
 #[cfg(feature = "datafusion")]
 pub use datafusion::execution::SendableRecordBatchStream;
 #[cfg(feature = "datafusion")]
-pub use engine::{Engine, EngineOptions};
+pub use engine::{Engine, EngineOptions, Plan, Query};
 #[cfg(feature = "datafusion")]
 pub use expression::expression;
 #[cfg(feature = "datafusion")]
 pub use filter::{Pushed, pushed};
 #[cfg(feature = "datafusion")]
-pub use problem::Problem;
+pub use problem::{Fault, Problem, WrongArgument};
 pub use statements::statements;
 #[cfg(feature = "datafusion")]
 pub use table::{Batches, Label, Question, Skipped, TableError, Term, TermKind, TraceScan, TraceTable};

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::common::{DataFusionError, Span};
 
 /// What is wrong with a query.
@@ -22,9 +23,32 @@ pub struct Problem {
     pub query: String,
     /// What may help.
     pub help: Vec<String>,
-    /// The query is at fault, and not what it reads.
-    pub is_in_query: bool,
+    /// What is at fault.
+    pub fault: Fault,
 }
+
+/// What is at fault where there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The query.
+    Query,
+    /// It needs more memory than it may have.
+    Memory,
+    /// What it reads.
+    Source,
+}
+
+/// What a function is told makes no sense: the query is at fault.
+#[derive(Debug)]
+pub struct WrongArgument(pub String);
+
+impl fmt::Display for WrongArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongArgument {}
 
 impl Problem {
     /// What an error says of a query.
@@ -46,15 +70,39 @@ impl Problem {
             help.extend(diagnostic.helps.iter().map(|help| help.message.clone()));
             help.extend(diagnostic.notes.iter().map(|note| note.message.clone()));
         }
-        let is_in_query = matches!(
-            root,
-            DataFusionError::SQL(..)
-                | DataFusionError::Plan(_)
-                | DataFusionError::SchemaError(..)
-                | DataFusionError::NotImplemented(_)
-                | DataFusionError::Configuration(_)
-        );
-        Self { message, at, query: query.to_owned(), help, is_in_query }
+        Self { message, at, query: query.to_owned(), help, fault: fault(root) }
+    }
+}
+
+fn fault(root: &DataFusionError) -> Fault {
+    match root {
+        DataFusionError::SQL(..)
+        | DataFusionError::Plan(_)
+        | DataFusionError::SchemaError(..)
+        | DataFusionError::NotImplemented(_)
+        | DataFusionError::Configuration(_) => Fault::Query,
+        // What is computed of values, such as a division by zero.
+        DataFusionError::ArrowError(error, _) => match **error {
+            ArrowError::DivideByZero
+            | ArrowError::ArithmeticOverflow(_)
+            | ArrowError::CastError(_)
+            | ArrowError::ParseError(_)
+            | ArrowError::ComputeError(_)
+            | ArrowError::InvalidArgumentError(_) => Fault::Query,
+            _ => Fault::Source,
+        },
+        DataFusionError::External(inner) if inner.is::<WrongArgument>() => Fault::Query,
+        DataFusionError::ResourcesExhausted(_) => Fault::Memory,
+        _ => Fault::Source,
+    }
+}
+
+impl Problem {
+    /// What an error says of a query that was to be understood: nothing was computed yet, but it may be that a view cannot be made.
+    pub(crate) fn asking(error: &DataFusionError, query: &str) -> Self {
+        let problem = Self::new(error, query);
+        let is_refused = matches!(error.find_root(), DataFusionError::Execution(_));
+        if is_refused { Self { fault: Fault::Query, ..problem } } else { problem }
     }
 }
 
@@ -148,7 +196,7 @@ mod tests {
         let query = "select a\n\tfrom täble";
         let at = Some(query.find("täble").expect("it is there")..query.len());
         let problem =
-            Problem { message: "no".into(), at, query: query.into(), help: vec!["try".into()], is_in_query: true };
+            Problem { message: "no".into(), at, query: query.into(), help: vec!["try".into()], fault: Fault::Query };
         assert_eq!(problem.to_string(), "no\n    \tfrom täble\n    \t     ^^^^^\nhelp: try");
     }
 }

@@ -156,7 +156,8 @@ fn engine() -> Engine {
 
 fn plan(query: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("there is a thread");
-    runtime.block_on(engine().plan(query)).unwrap_or_else(|problem| panic!("{problem}"))
+    let plan = async { engine().ask(query).await?.plan().await };
+    runtime.block_on(plan).unwrap_or_else(|problem| panic!("{problem}")).to_string()
 }
 
 /// What is asked of the table for a condition, and whether SQL asks again.
@@ -239,7 +240,9 @@ fn rows_are_all_rows() {
     let engine = engine();
     let all = |query: &str| -> Vec<RecordBatch> {
         runtime.block_on(async {
-            let stream = engine.query(query).await.unwrap_or_else(|problem| panic!("{problem}"));
+            let asked = engine.ask(query).await.unwrap_or_else(|problem| panic!("{problem}"));
+            let plan = asked.plan().await.unwrap_or_else(|problem| panic!("{problem}"));
+            let stream = plan.stream().unwrap_or_else(|problem| panic!("{problem}"));
             futures::TryStreamExt::try_collect(stream).await.expect("it can be read")
         })
     };

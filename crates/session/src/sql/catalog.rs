@@ -49,9 +49,9 @@ impl Shared {
         Arc::clone(&self.watch.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Scans from now on are of another query.
-    pub(super) fn watch_anew(&self) -> Arc<Watch> {
-        let watch = Arc::new(Watch::default());
+    /// Scans from now on are watched by this.
+    pub(super) fn watch_with(&self, watch: Watch) -> Arc<Watch> {
+        let watch = Arc::new(watch);
         *self.watch.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&watch);
         watch
     }

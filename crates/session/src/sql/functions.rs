@@ -6,12 +6,12 @@
 use kymo_analysis::periods::Definitions;
 use kymo_analysis::{Answer, Wishes};
 use kymo_filter::{Dimension, Filter, unit};
-use kymo_sql::{Argument, TableError};
+use kymo_sql::{Argument, TableError, WrongArgument};
 use kymo_table::RecordBatch;
 
 use super::catalog::Shared;
 use super::states::thread_states;
-use crate::analyse::{Analysed, AnalysisKind, PairsProblem, PairsQuestion, PeriodsQuestion};
+use crate::analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsProblem, PairsQuestion, PeriodsQuestion};
 use crate::analysis_options::AnalysisOptions;
 use crate::answer_columns::answer_columns;
 use crate::progress::Progress;
@@ -69,15 +69,15 @@ pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Resul
     let is_instant = name == "state_at";
     let (instant, rest) = if is_instant { arguments.split_at(arguments.len().min(1)) } else { arguments.split_at(0) };
     for argument in rest {
-        told.take(shared, name, argument)?;
+        told.take(shared, name, argument).map_err(wrong)?;
     }
     let session = &shared.session;
     if is_instant {
-        let at = instant.first().ok_or("state_at() needs a time: state_at('12:18:50.43')")?;
-        let at = time(shared, at)?;
+        let needs_time = || wrong("state_at() needs a time: state_at('12:18:50.43')".into());
+        let at = time(shared, instant.first().ok_or_else(needs_time)?).map_err(wrong)?;
         let roles = told.options.roles;
         let options = AnalysisOptions { roles, ..AnalysisOptions::default() };
-        let found = session.state_at(at, None, &options, &Progress::default())?;
+        let found = session.state_at(at, None, &options, &Progress::default()).map_err(refused)?;
         return rows(shared, found, told.table.as_deref());
     }
     if name == "thread_states" {
@@ -85,9 +85,24 @@ pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Resul
         shared.watch().add(&report);
         return Ok(rows);
     }
-    let kind = kind(name, &mut told)?;
-    let found = session.ask(&kind, &told.options, &Progress::default())?;
+    let kind = kind(name, &mut told).map_err(wrong)?;
+    let found = session.ask(&kind, &told.options, &Progress::default()).map_err(refused)?;
     rows(shared, found, told.table.as_deref())
+}
+
+/// The query is at fault, and not the trace.
+#[expect(clippy::needless_pass_by_value, reason = "what `map_err` asks")]
+fn wrong(error: TableError) -> TableError {
+    WrongArgument(error.to_string()).into()
+}
+
+fn refused(failure: AnalyseFailure) -> TableError {
+    match failure {
+        AnalyseFailure::File { .. } | AnalyseFailure::Mapping { .. } | AnalyseFailure::Periods(_) => {
+            wrong(failure.into())
+        }
+        failure => failure.into(),
+    }
 }
 
 fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
@@ -140,7 +155,7 @@ fn rows(shared: &Shared, found: Analysed, wanted: Option<&str>) -> Result<Record
         let mut names: Vec<&str> = tables.iter().map(|table| table.class).collect();
         names.dedup();
         let wanted = wanted.unwrap_or("");
-        return Err(format!("the answer has no table {wanted:?}; it has {}", names.join(", ")).into());
+        return Err(wrong(format!("the answer has no table {wanted:?}; it has {}", names.join(", ")).into()));
     };
     Ok(answer_columns(table, shared.session.times_are_unix()))
 }

@@ -28,6 +28,12 @@ impl ScanWatch {
 }
 
 impl Watch {
+    /// For scans of a query of which something was read already, such as the answer of an analysis.
+    pub(super) fn after(before: &Self) -> Self {
+        let scans = before.scans.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Self { scans: Mutex::new(scans), is_unsliceable: AtomicBool::new(false) }
+    }
+
     /// A scan that is about to be.
     pub(super) fn scan(&self) -> Arc<ScanWatch> {
         let scan = Arc::new(ScanWatch::default());
