@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test wheel python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
+.PHONY: demo test wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
 
 demo:
 	@scripts/setup.sh build
@@ -32,15 +32,25 @@ test:
 wheel:
 	@scripts/setup.sh build
 	@scripts/wheel.sh release >/dev/null
-	@ls $(CARGO_TARGET_DIR)/wheels/release/*.whl
+	@ls $(CARGO_TARGET_DIR)/wheels/release/kymograph-*.whl
 
-# The tests of the Python package, in an environment with the wheel; kymograph.compat.bt2 is compared with bt2.
+# The wheel kymograph-sql, which goes beside that: the same library with SQL in it.
+wheel-sql:
+	@scripts/setup.sh build
+	@scripts/wheel.sh release sql >/dev/null
+	@ls $(CARGO_TARGET_DIR)/wheels/release/kymograph_sql-*.whl
+
+# The tests of the Python package, in an environment with the wheel; kymograph.compat.bt2 is compared with bt2. Then, with the
+# wheel that has SQL too, those of SQL, and some of what is now in another library.
 python:
 	@scripts/setup.sh build
 	@scripts/setup.sh oracles
 	python="$$(scripts/wheel.sh ci)/bin/python" && KYMO=$(KYMO) $$python -m pytest -q && \
 	python3 scripts/oracles/bt2_compat.py --messages 300 \
 		"$$($$python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
+	python="$$(scripts/wheel.sh ci sql)/bin/python" && KYMO_WITH_SQL=1 $$python -m pytest -q $(WITH_SQL)
+
+WITH_SQL := $(foreach name,sql without_sql examples docs events open,python/tests/test_$(name).py)
 
 check:
 	cargo xtask check

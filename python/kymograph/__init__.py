@@ -12,8 +12,12 @@
 Everything that reads gives the interpreter's lock back meanwhile; a trace may be asked from several threads at once.
 """
 
-from kymograph._native import Event, __version__, cache_folder
-from kymograph._trace import Trace, open
+from kymograph import _library
+
+_library.choose()
+
+from kymograph._native import Event, __version__, cache_folder  # noqa: E402
+from kymograph._trace import Trace, open  # noqa: E402
 
 # The rest is imported when somebody asks for it: importing takes a few milliseconds.
 TYPE_CHECKING = False
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
         ForkError,
         KymographWarning,
         LossWarning,
+        MemoryLimitError,
+        NotInstalledError,
         OpenError,
         OtherTraceError,
         QuestionError,
@@ -40,19 +46,21 @@ if TYPE_CHECKING:
     from kymograph._info import Clock, Info, TraceInfo
     from kymograph._own import Analysis
     from kymograph._report import Problem, Report
+    from kymograph._sql import Database, Rows
     from kymograph._tables import Batch, Schema
     from kymograph._values import ExportedTable, Finding, findings
 
 _HOMES = {
     "kymograph._answer": "Answer Table",
     "kymograph._errors": (
-        "CheckError Error ForkError KymographWarning LossWarning OpenError OtherTraceError QuestionError "
-        "QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
+        "CheckError Error ForkError KymographWarning LossWarning MemoryLimitError NotInstalledError "
+        "OpenError OtherTraceError QuestionError QuestionWarning ReadError UnanswerableError UnreadableWarning UnsliceableError WriteError"
     ),
     "kymograph._events": "Events",
     "kymograph._info": "Clock Info TraceInfo",
     "kymograph._own": "Analysis",
     "kymograph._report": "Problem Report",
+    "kymograph._sql": "Database Rows",
     "kymograph._tables": "Batch Schema",
     "kymograph._values": "ExportedTable Finding findings",
 }
@@ -63,6 +71,7 @@ __all__ = [
     "Batch",
     "CheckError",
     "Clock",
+    "Database",
     "Error",
     "Event",
     "Events",
@@ -72,6 +81,8 @@ __all__ = [
     "Info",
     "KymographWarning",
     "LossWarning",
+    "MemoryLimitError",
+    "NotInstalledError",
     "OpenError",
     "OtherTraceError",
     "Problem",
@@ -79,6 +90,7 @@ __all__ = [
     "QuestionWarning",
     "ReadError",
     "Report",
+    "Rows",
     "Schema",
     "Table",
     "Trace",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kymograph._html import rows_html
 from kymograph._report import Report
 from kymograph._tables import Batch
 
@@ -46,21 +47,9 @@ class Table(Batch):
         return f"<kymograph.Table {self.name}: {self.num_rows:,} rows, {', '.join(self.schema.names)}>"
 
     def _repr_html_(self) -> str:
-        def cell(value: Any) -> str:
-            if value is None:
-                return "<td></td>"
-            if isinstance(value, float):
-                return f"<td style='text-align:right'>{value:,.4g}</td>"
-            if isinstance(value, int) and not isinstance(value, bool):
-                return f"<td style='text-align:right'>{value:,}</td>"
-            return f"<td style='text-align:left'>{html.escape(str(value))}</td>"
-
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.schema.names)
-        rows = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in self.rows(0, _ROWS_SHOWN))
         more = self.num_rows - _ROWS_SHOWN + self.omitted if self.num_rows > _ROWS_SHOWN else self.omitted
         rest = f"<p>... and {more:,} more rows</p>" if more else ""
-        title = html.escape(self.title)
-        return f"<table><caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{rest}"
+        return rows_html(self.title, self.schema.names, self.rows(0, _ROWS_SHOWN)) + rest
 
 
 class Answer:

@@ -58,6 +58,14 @@ class ForkError(Error):
     """What a process has begun cannot go on in its child; a trace can be asked there anew."""
 
 
+class MemoryLimitError(Error, MemoryError):
+    """A query needs more memory than it may have, and cannot put aside what it holds."""
+
+
+class NotInstalledError(Error, ImportError):
+    """A part of kymograph that is installed by itself is not there."""
+
+
 class CheckError(Error, AssertionError):
     """An analysis says something else of pieces than of the whole."""
 

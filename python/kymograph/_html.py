@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from kymograph._info import Info
@@ -52,6 +53,23 @@ def density_svg(density: tuple[int, ...]) -> str:
         f" preserveAspectRatio='none' style='display:block;max-width:{_WIDTH}px;margin:.5em 0;color:inherit'"
         f" fill='currentColor' fill-opacity='.6'><title>{label}</title>{''.join(bars)}</svg>"
     )
+
+
+def rows_html(title: str, names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> str:
+    """What a notebook shows of rows."""
+
+    def cell(value: object) -> str:
+        if value is None:
+            return "<td></td>"
+        if isinstance(value, float):
+            return f"<td style='text-align:right'>{value:,.4g}</td>"
+        if isinstance(value, int) and not isinstance(value, bool):
+            return f"<td style='text-align:right'>{value:,}</td>"
+        return f"<td style='text-align:left'>{html.escape(str(value))}</td>"
+
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
+    return f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _span(info: Info) -> str:

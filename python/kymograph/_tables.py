@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     import pyarrow
 
     from kymograph import _native
+
+
+class GivesArrow(Protocol):
+    """What gives rows to whoever takes Arrow."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 class Columns:
@@ -25,17 +31,21 @@ class Columns:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         raise NotImplementedError
 
+    def _whole(self) -> GivesArrow:
+        """What `to_polars` and its like take: by default they read by themselves."""
+        return self
+
     def to_pyarrow(self) -> pyarrow.Table:
         """A ``pyarrow.Table``. Needs pyarrow."""
         import pyarrow
 
-        return pyarrow.table(self)
+        return pyarrow.table(self._whole())
 
     def to_polars(self) -> polars.DataFrame:
         """A ``polars.DataFrame``. Needs polars."""
         import polars
 
-        return polars.DataFrame(self)
+        return polars.DataFrame(self._whole())
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """A ``pandas.DataFrame``. Needs pandas and pyarrow; options are those of ``pyarrow.Table.to_pandas``."""

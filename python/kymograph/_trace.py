@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from kymograph._info import Info
     from kymograph._native import Event
     from kymograph._own import Analysis
+    from kymograph._sql import Database, Rows
     from kymograph._values import ExportedTable, Finding, SupportsWrite
-    from kymograph._words import Options, PrintOptions, StateOptions, StrPath, Time
+    from kymograph._words import Options, PrintOptions, Size, StateOptions, StrPath, Time
 
     State = TypeVar("State")
     Result = TypeVar("Result")
@@ -78,6 +79,8 @@ class Trace:
         self._clock_shift_ns = clock_shift
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
+        #: Of each process its own: one that was begun by a parent cannot be asked.
+        self._databases: dict[int, Database] = {}
 
     def _open(self) -> tuple[int, _native.Session]:
         cache = _native.cache_folder() if self._cache is True else self._cache or None
@@ -348,6 +351,49 @@ class Trace:
         from kymograph._words import StateOptions
 
         return self._ask("state", {"at": at, **options}, {"at", *StateOptions.__annotations__})
+
+    def sql(self, query: str) -> Rows:
+        """What a query gives, as columns; docs/sql.md says what tables and functions there are. Nothing is imported first.
+
+        Nothing is read before somebody asks for rows, but what analyses such as ``cpu()`` find. Of several statements, each
+        behind a semicolon, the last one's rows are given; those before it are of use if they change something. Views and
+        settings stay for this trace, in this process; `database` makes others beside them.
+
+        Raises:
+            QuestionError: The query is wrong.
+            UnanswerableError: The trace does not hold what would answer.
+            MemoryLimitError: More memory is needed than a query may have (1 GiB, see `database`), when it is read.
+            NotInstalledError: SQL is not there: ``pip install 'kymograph[sql]'``.
+
+        >>> trace.sql("select name, count(*) as events from events group by name order by events desc limit 1").to_polars()["name"][0]
+        'jobs:chunk'
+        >>> trace.sql("select nothing from streams")
+        Traceback (most recent call last):
+          ...
+        kymograph.QuestionError: No field named nothing.
+        Valid fields are streams.stream, ...
+            select nothing from streams
+                   ^^^^^^^
+        """
+        process = os.getpid()
+        if process not in self._databases:
+            # Of several threads, one is first.
+            self._databases.setdefault(process, self.database())
+        return self._databases[process].sql(query)
+
+    def database(self, *, memory: Size = "1GiB", unordered: bool = False) -> Database:
+        """The trace as tables, with views and settings of its own.
+
+        Args:
+            memory: What sorting, grouping and joining may hold; beyond it, they write to temporary files.
+            unordered: Does not rely on events being in the order of time: for clocks that step back.
+
+        >>> trace.database(memory="64MiB").sql("select count(*) from streams").to_polars().item()
+        2
+        """
+        from kymograph._sql import Database
+
+        return Database(self._session, memory, unordered)
 
     def print(self, file: SupportsWrite | None = None, **options: Unpack[PrintOptions]) -> None:
         """Prints events as text, in the order of time: ``kymo print``.

@@ -6,12 +6,20 @@ import pathlib
 import pytest
 
 import kymograph
+from kymograph import _native
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEMO = "examples/traces/demo"
 
 # What is tested is what people install.
 assert ROOT / "python" not in pathlib.Path(kymograph.__file__).parents, "the wheel is not installed"
+
+
+#: The package kymograph-sql is installed, too.
+WITH_SQL = hasattr(_native, "Database")
+needs_sql = pytest.mark.skipif(not WITH_SQL, reason="kymograph-sql is not installed: `make python` tests without and with it")
+# Who says that it is there does not want its tests to be left out.
+assert WITH_SQL or "KYMO_WITH_SQL" not in os.environ, "kymograph-sql is not installed"
 
 
 @pytest.fixture(autouse=True)

@@ -90,6 +90,13 @@ fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Ve
     words
 }
 
+#[cfg(not(feature = "sql"))]
+const WITHOUT_SQL: &str = "\
+error: this kymo was built without SQL
+help: `pip install 'kymograph[sql]'` brings one that has it, and so does its source:
+      `cargo build --release --package kymo-cli --features sql`
+";
+
 fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     match &arguments.command {
         Command::Info(arguments) => match open(&arguments.common, 0) {
@@ -115,6 +122,8 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         },
         #[cfg(feature = "sql")]
         Command::Sql(arguments) => sql::run(arguments),
+        #[cfg(not(feature = "sql"))]
+        Command::Sql(_) => Err(Stop::Expression(WITHOUT_SQL.to_owned())),
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
         Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
             Some(session) => filter::run(&session, arguments),

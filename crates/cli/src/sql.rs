@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use kymo_session::{AnswerFormat, Database, SqlFailure, SqlOptions, WriteFailure, sql_statements, write_answer};
+use kymo_session::{AnswerFormat, Database, SqlFailure, WriteFailure, sql_statements, write_answer};
 
 use crate::arguments::{SqlArguments, SqlFormat};
 use crate::stop::Stop;
@@ -17,9 +17,7 @@ use crate::{Outcome, open_paths, show};
 pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     let (traces, query) = arguments.traces_and_query();
     let Some(session) = open_paths(&traces, arguments.threads, 0) else { return Ok(Outcome::Incomplete) };
-    let memory_bytes = usize::try_from(arguments.memory).unwrap_or(usize::MAX);
-    let options = SqlOptions { memory_bytes, is_unordered: arguments.unordered };
-    let database = Arc::new(session).database(&options).map_err(io::Error::other)?;
+    let database = Arc::new(session).database(&arguments.options()).map_err(io::Error::other)?;
     let asking = Asking { database: &database, arguments };
     let text = match query {
         Some(query) => query,

@@ -239,6 +239,18 @@ pub fn export_options(
     Ok((options, warnings))
 }
 
+/// What `kymo sql` is told, without traces and query.
+///
+/// # Errors
+///
+/// The words make no sense.
+#[cfg(feature = "sql")]
+pub fn sql_options(words: &[String]) -> Result<kymo_session::SqlOptions, Refused> {
+    let words: Vec<String> = std::iter::once("sql".to_owned()).chain(words.iter().cloned()).collect();
+    let Command::Sql(arguments) = parsed(&words)? else { unreachable!("the first word says so") };
+    Ok(arguments.options())
+}
+
 /// Which events.
 pub struct Chosen {
     /// By name and by what is true of them.

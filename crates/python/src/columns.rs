@@ -12,13 +12,18 @@ use std::sync::Arc;
 use kymo_session::arrow::array::cast::AsArray;
 use kymo_session::arrow::array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use kymo_session::arrow::array::ffi_stream::FFI_ArrowArrayStream;
-use kymo_session::arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray};
-use kymo_session::arrow::datatypes::{
-    DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef, TimestampNanosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+use kymo_session::arrow::array::{
+    Array, ArrayRef, MapArray, RecordBatch, RecordBatchIterator, RecordBatchReader, StructArray,
 };
+use kymo_session::arrow::compute::cast;
+use kymo_session::arrow::datatypes::{
+    DataType, DurationNanosecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, SchemaRef,
+    TimeUnit, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use kymo_session::arrow::error::ArrowError;
+use kymo_session::arrow::util::display::{ArrayFormatter, FormatOptions};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
@@ -178,7 +183,7 @@ fn numpy_type(data_type: &DataType) -> Option<(&'static str, usize)> {
         DataType::UInt64 => ("uint64", 8),
         DataType::Float32 => ("float32", 4),
         DataType::Float64 => ("float64", 8),
-        DataType::Timestamp(..) => ("datetime64[ns]", 8),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => ("datetime64[ns]", 8),
         _ => return None,
     })
 }
@@ -200,9 +205,18 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> Values<'py> {
         DataType::UInt64 => each(py, array.as_primitive::<UInt64Type>().iter()),
         DataType::Float32 => each(py, array.as_primitive::<Float32Type>().iter()),
         DataType::Float64 => each(py, array.as_primitive::<Float64Type>().iter()),
-        DataType::Timestamp(..) => each(py, array.as_primitive::<TimestampNanosecondType>().iter()),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            each(py, array.as_primitive::<TimestampNanosecondType>().iter())
+        }
+        DataType::Timestamp(_, zone) => {
+            let nanos = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
+            values(py, &cast(array, &nanos).map_err(refused)?)
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => each(py, array.as_primitive::<DurationNanosecondType>().iter()),
+        DataType::Null => Ok(vec![py.None().into_bound(py); array.len()]),
         DataType::Utf8 => each(py, array.as_string::<i32>().iter()),
         DataType::LargeUtf8 => each(py, array.as_string::<i64>().iter()),
+        DataType::Utf8View => each(py, array.as_string_view().iter()),
         DataType::Binary => each(py, array.as_binary::<i32>().iter().map(|it| it.map(|bytes| PyBytes::new(py, bytes)))),
         DataType::LargeBinary => {
             each(py, array.as_binary::<i64>().iter().map(|it| it.map(|bytes| PyBytes::new(py, bytes))))
@@ -214,6 +228,7 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> Values<'py> {
         DataType::LargeList(_) => lists(py, array.as_list::<i64>().iter()),
         DataType::FixedSizeList(..) => lists(py, array.as_fixed_size_list().iter()),
         DataType::Struct(_) => structures(py, array.as_struct()),
+        DataType::Map(..) => maps(py, array.as_map()),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             // Without any value, no row has one.
@@ -227,8 +242,34 @@ fn values<'py>(py: Python<'py>, array: &ArrayRef) -> Values<'py> {
             };
             Ok(keys.map(word).collect())
         }
-        other => Err(PyTypeError::new_err(format!("no plain value for {other}"))),
+        // Dates and the like, which only SQL makes.
+        _ => texts(py, array),
     }
+}
+
+/// Values as CSV has them.
+fn texts<'py>(py: Python<'py>, array: &ArrayRef) -> Values<'py> {
+    let options = FormatOptions::default();
+    let formatter = ArrayFormatter::try_new(array.as_ref(), &options).map_err(refused)?;
+    each(py, (0..array.len()).map(|row| array.is_valid(row).then(|| formatter.value(row).to_string())))
+}
+
+fn refused(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn maps<'py>(py: Python<'py>, all: &MapArray) -> Values<'py> {
+    let map = |row: usize| {
+        if all.is_null(row) {
+            return Ok(py.None().into_bound(py));
+        }
+        let entries = all.value(row);
+        let (keys, items) = (values(py, entries.column(0))?, values(py, entries.column(1))?);
+        let map = PyDict::new(py);
+        keys.iter().zip(items).try_for_each(|(key, item)| map.set_item(key, item))?;
+        Ok(map.into_any())
+    };
+    (0..all.len()).map(map).collect()
 }
 
 fn each<'py, T: IntoPyObject<'py>>(py: Python<'py>, items: impl Iterator<Item = Option<T>>) -> Values<'py> {

@@ -3,6 +3,8 @@
 use kymo_cli::words::Refused;
 use kymo_session::messages::MessagesFailure;
 use kymo_session::{AnalyseFailure, EventsFailure, ShareFailure};
+#[cfg(feature = "sql")]
+use kymo_session::{SqlFailure, SqlFault};
 use pyo3::prelude::*;
 
 /// Which exception.
@@ -24,6 +26,9 @@ pub(crate) enum Kind {
     Write,
     /// Something belongs to another process.
     Fork,
+    /// A query needs more memory than it may have.
+    #[cfg(feature = "sql")]
+    Memory,
 }
 
 impl Kind {
@@ -37,6 +42,8 @@ impl Kind {
             Self::OtherTrace => "OtherTraceError",
             Self::Write => "WriteError",
             Self::Fork => "ForkError",
+            #[cfg(feature = "sql")]
+            Self::Memory => "MemoryLimitError",
         }
     }
 }
@@ -77,6 +84,18 @@ pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
         EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } => Kind::Question,
         EventsFailure::Unsliceable => Kind::Unsliceable,
         EventsFailure::Arrow(_) | EventsFailure::Gone => Kind::Read,
+    };
+    error(py, kind, &failure.to_string())
+}
+
+/// Why a query has no answer, or no further rows.
+#[cfg(feature = "sql")]
+pub(crate) fn not_answered(py: Python<'_>, failure: &SqlFailure) -> PyErr {
+    let kind = match (failure, failure.fault()) {
+        (_, Some(SqlFault::Query)) => Kind::Question,
+        (_, Some(SqlFault::Memory)) => Kind::Memory,
+        (SqlFailure::Asking(_), _) => Kind::Unanswerable,
+        _ => Kind::Read,
     };
     error(py, kind, &failure.to_string())
 }

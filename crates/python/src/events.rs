@@ -20,7 +20,7 @@ use crate::errors::{no_columns, not_shared};
 use crate::process::{FOREIGN, Owned, foreign};
 
 /// What the last stream that was read to its end says of the trace.
-type LastReport = Arc<Mutex<Option<Report>>>;
+pub(crate) type LastReport = Arc<Mutex<Option<Report>>>;
 
 /// Events that nobody has read yet.
 #[pyclass(frozen, module = "kymograph._native")]
@@ -133,7 +133,7 @@ impl RecordBatchReader for Reader {
     }
 }
 
-fn note(last: &LastReport, report: &Report) {
+pub(crate) fn note(last: &LastReport, report: &Report) {
     *last.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
 }
 

@@ -21,6 +21,8 @@ mod process;
 mod pull;
 mod session;
 mod shares;
+#[cfg(feature = "sql")]
+mod sql;
 
 use pyo3::prelude::*;
 
@@ -43,6 +45,9 @@ mod _native {
     use super::session::{Session, cache_folder, findings};
     #[pymodule_export]
     use super::shares::Shares;
+    #[cfg(feature = "sql")]
+    #[pymodule_export]
+    use super::sql::{Collected, Database, RowStream, Rows};
     use super::*;
 
     #[pymodule_init]

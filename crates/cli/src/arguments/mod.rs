@@ -41,6 +41,14 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
+/// What is said to a command that is not in this build.
+#[cfg(not(feature = "sql"))]
+#[derive(Args)]
+pub(crate) struct Absent {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _words: Vec<std::ffi::OsString>,
+}
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Says what is in a trace, at a glance (the same as `kymo TRACE`)
@@ -61,6 +69,10 @@ pub(crate) enum Command {
     /// Answers SQL queries over traces, without an import
     #[cfg(feature = "sql")]
     Sql(SqlArguments),
+    /// Answers SQL queries over traces; not in this build, which says how to get it
+    #[cfg(not(feature = "sql"))]
+    #[command(disable_help_flag = true)]
+    Sql(Absent),
     /// Says what a filter expression means, and what is wrong with it
     Filter(FilterArguments),
     /// Says what the events of a trace mean to analyses, and writes that as a file to edit

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use kymo_session::SqlOptions;
 
 use crate::quantity::size;
 
@@ -92,6 +93,12 @@ impl SqlArguments {
             return (paths(traces), Some(query.to_owned()));
         }
         (paths(&self.words), None)
+    }
+
+    /// How queries are answered.
+    pub(crate) fn options(&self) -> SqlOptions {
+        let memory_bytes = usize::try_from(self.memory).unwrap_or(usize::MAX);
+        SqlOptions { memory_bytes, is_unordered: self.unordered }
     }
 
     /// How answers are written.
