@@ -205,11 +205,6 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
     /// Whether nothing was counted that waits for its thread.
     fn is_empty(&self, run: &Self::Run) -> bool;
 
-    /// Whether something of a run that goes on has a place before its end, and is not told yet.
-    fn holds(&self, summary: &Summary<Self::Entry, Self::Exit>, run: &Self::Run) -> bool {
-        summary.is_touched || !self.is_empty(run)
-    }
-
     /// What was counted of a run that goes on is forgotten; what is not told yet is not.
     fn forget(&self, run: &mut Self::Run) {
         *run = Self::Run::default();
@@ -238,6 +233,9 @@ pub trait Watch: std::fmt::Debug + Sync + Sized {
 
     /// A thread's run, or several, end within a call. May be said more than once of the same.
     fn leaves_open(&self, _totals: &mut Self::Totals, _key: ThreadKey, _entry: &Entry<Self::Entry>) {}
+
+    /// A thread leaves a call that it entered before this part; what comes of that is known when the part is merged.
+    fn asks(&self, _totals: &mut Self::Totals, _key: ThreadKey, _exit: &Exit<Self::Exit>) {}
 
     /// An event says of which process a thread is; said for the first one of a run.
     fn says(&self, _run: &mut Self::Run, _place: Place, _tid: i32, _pid: i32) {}

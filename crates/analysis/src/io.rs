@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::block::{self, Block};
 use crate::calls::{
-    self, Bases, CallLane, CallNames, CallState, CpuAt, Entry, LifeView, Outcome, Place, Settings, Summary, ToldRun,
-    Watch,
+    self, Bases, CallLane, CallNames, CallState, CpuAt, Entry, Exit, LifeView, Outcome, Place, Settings, Summary,
+    ToldRun, Watch,
 };
 use crate::events::Meaning;
 use crate::roles::{
@@ -48,10 +48,11 @@ use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Later, Needs, Notes, Setup, Shape, Slot, SpoolError, Wishes};
 
 pub use acts::Act;
-use apart::{Apart, Done};
+use apart::{Apart, Done, Mode};
+use file_rows::FileRows;
 use files::Files;
 pub use log::Logged;
-use log::{Behind, Log, Settled, Waiting};
+use log::{Behind, Log, Renumbered, Settled, Waiting};
 use ops::{CLOSE_ON_EXEC, DUPLICATE, INTERNET, Op};
 use pids::Pids;
 use rows::Sums;
@@ -112,6 +113,13 @@ pub struct State {
     told: Vec<(CpuAt, Sums)>,
     /// If nothing comes before.
     files: Option<Files>,
+    /// Otherwise what was done with files, as far as that is known.
+    rows: FileRows,
+    /// Where the last CPU switched for the first time in this part.
+    #[serde(skip)]
+    switched: Option<Place>,
+    /// What was known of parts by themselves was wrong.
+    is_odd: bool,
     /// Which process each thread is of where what is replayed later ends, since parts were merged.
     #[serde(skip)]
     pids: Option<Pids>,
@@ -314,11 +322,6 @@ impl Watch for Io {
         run.forget();
     }
 
-    fn holds(&self, summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> bool {
-        let is_told = |entry: &Entry<IoEntry>| entry.more.is_told;
-        run.has_acts() || summary.asks.is_some() || !summary.open.as_ref().is_none_or(is_told)
-    }
-
     fn extend(&self, run: &mut IoRun, later: IoRun) {
         run.extend(later);
     }
@@ -347,9 +350,23 @@ impl Watch for Io {
         }
     }
 
+    fn asks(&self, totals: &mut Totals, key: ThreadKey, exit: &Exit<IoExit>) {
+        let (op, fd) = (self.op(exit.call), exit.ret.and_then(|ret| i32::try_from(ret).ok()).filter(|fd| *fd >= 0));
+        let (fd, other_fd) = exit.more.map_or((fd, None), |(fd, other_fd)| (Some(fd), Some(other_fd)));
+        let is_any = matches!(op, Op::Other | Op::Accept | Op::Dup | Op::Fcntl);
+        totals.log(exit.place, key, Act::Asks { fd, other_fd, is_any });
+    }
+
     fn says(&self, run: &mut IoRun, place: Place, tid: i32, pid: i32) {
         run.act(place, Act::Said(tid, pid));
     }
+}
+
+/// Where the first thing is that a run that goes on has not told yet.
+fn first_to_tell(summary: &Summary<IoEntry, IoExit>, run: &IoRun) -> Option<Place> {
+    let asked = summary.asks.as_ref().map(|exit| exit.place);
+    let open = summary.open.as_ref().filter(|entry| !entry.more.is_told).map(|entry| entry.place);
+    run.acts.iter().map(|act| act.0).chain(asked).chain(open).min()
 }
 
 /// The thread that runs does something besides its calls.
@@ -443,7 +460,10 @@ impl State {
     fn calls(&mut self, io: &Io, note: calls::Note<IoEntry, IoExit, IoRun>) {
         rows::log_note(&mut self.totals, &note);
         let at = match &note {
-            calls::Note::Run(end) => Some((end.place.lane, end.cpu)),
+            calls::Note::Run(end) => {
+                self.switched = self.switched.max(Some(end.place).filter(|_| end.run.begin.is_none()));
+                Some((end.place.lane, end.cpu))
+            }
             calls::Note::End(end) => Some((end.place.lane, end.cpu)),
             calls::Note::Fork { .. } | calls::Note::Known { .. } => None,
         };
@@ -476,15 +496,17 @@ struct Replay<'a> {
 impl Later<State> for Replay<'_> {
     fn run(&mut self) {
         let (pids, memory) = (std::mem::take(&mut self.waiting.pids), self.io.room().apart.pop().unwrap_or_default());
-        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, pids, memory);
-        let log = self.waiting.hand_over(|logged| apart.act(logged));
+        let mode = self.waiting.done_from().map_or(Mode::Whole, Mode::Again);
+        let mut apart = Apart::new(&self.io.limits, &self.io.wishes, pids, memory, mode);
+        let log = self.waiting.hand_over(|logged, from| apart.act(logged, from));
         self.done = Some(apart.end());
         self.io.room().logs.push(log);
     }
 
     fn end(self: Box<Self>, state: &mut State) {
-        let State { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
         let mut done = self.done.expect("what is given back was done");
+        state.is_odd |= done.is_odd || self.waiting.is_torn;
+        let State { totals, files: Some(files), .. } = state else { unreachable!("nothing comes before it") };
         files.follow(&self.io.limits, &mut totals.over, &mut done);
         self.io.room().apart.push(done.memory());
     }
@@ -496,17 +518,18 @@ impl Io {
     fn replay_later<'a>(
         &'a self,
         state: &mut State,
-        (settled, bases): (Settled, Bases),
+        (settled, numbers): (Settled, Renumbered),
     ) -> Option<Box<dyn Later<State> + 'a>> {
-        let until = state.calls.settled_until(self);
-        let State { totals: Totals { log, .. }, files, pids, .. } = state;
+        let until = state.calls.settled_until(first_to_tell);
+        let State { totals: Totals { log, .. }, files, pids, is_odd, .. } = state;
         let Some(files) = files else {
-            log.unsettle(Behind::new(settled, &bases));
+            *is_odd |= settled.is_done();
+            log.unsettle(Behind::new(settled, &numbers));
             log.settle(until);
             return None;
         };
         let pids = pids.get_or_insert_with(|| files.pids());
-        let waiting = log.take(until, (settled, bases), pids);
+        let waiting = log.take(until, (settled, numbers), pids);
         Some(Box::new(Replay { io: self, waiting, done: None }))
     }
 }
@@ -517,7 +540,7 @@ impl Analysis for Io {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "io", version: 3 }
+        Identity { name: "io", version: 4 }
     }
 
     fn shape(&self) -> Shape {
@@ -528,7 +551,19 @@ impl Analysis for Io {
         let calls = CallState::new(self.settings.lanes.len());
         let (mut totals, block) = (Totals::new(&self.wishes), self.block.init());
         totals.log = Log::new(self.room().logs.pop().unwrap_or_default());
-        State { calls, totals, busy: Vec::new(), told: Vec::new(), files: None, pids: None, block }
+        let rows = FileRows::default();
+        State {
+            calls,
+            totals,
+            busy: Vec::new(),
+            told: Vec::new(),
+            files: None,
+            rows,
+            switched: None,
+            is_odd: false,
+            pids: None,
+            block,
+        }
     }
 
     fn enter(&self, lane: usize) -> CallLane<'_, Self> {
@@ -578,10 +613,10 @@ impl Analysis for Io {
             let run = state.calls.last(at).expect("what is told of a run is told before it ends");
             run.extend(IoRun::told(sums));
         }
-        state.totals.add(totals, &Bases::default());
+        state.totals.add(totals, &Renumbered::default());
         state.busy.clear();
         if lane + 1 == self.settings.lanes.len() && state.files.is_none() {
-            let until = state.calls.settled_until(self);
+            let until = state.calls.settled_until(first_to_tell);
             state.settle(self, until);
         }
     }
@@ -601,9 +636,12 @@ impl Analysis for Io {
         let mut more = right.totals;
         let settled = more.log.take_settled();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
-        left.totals.add(more, &bases);
+        let rows = left.files.as_mut().map_or(&mut left.rows, |files| &mut files.rows);
+        let numbers = Renumbered { bases, names: Some(rows.add(&right.rows)) };
+        left.totals.add(more, &numbers);
+        left.is_odd |= right.is_odd;
         self.block.merge(&mut left.block, right.block);
-        self.replay_later(left, (settled, bases))
+        self.replay_later(left, (settled, numbers))
     }
 
     fn anchor(&self, state: &mut State) {
@@ -611,14 +649,38 @@ impl Analysis for Io {
         if state.files.is_none() {
             let mut known = std::mem::replace(&mut state.totals, Totals::new(&self.wishes));
             let settled = known.log.take_settled();
-            let bases = state.calls.anchor(self, &mut state.totals);
-            state.totals.add(known, &bases);
-            state.files = Some(Files::new());
-            if let Some(mut later) = self.replay_later(state, (settled, bases)) {
+            let numbers = Renumbered { bases: state.calls.anchor(self, &mut state.totals), names: None };
+            state.totals.add(known, &numbers);
+            state.files = Some(Files::new(std::mem::take(&mut state.rows)));
+            if let Some(mut later) = self.replay_later(state, (settled, numbers)) {
                 later.run();
                 later.end(state);
             }
+            // What follows in this part changes it.
+            state.pids = None;
         }
+    }
+
+    fn condense(&self, state: &mut State) {
+        let is_whole = self.settings.holes.is_empty() && state.calls.is_switched(&self.settings);
+        let Some(since) = state.switched.filter(|_| is_whole && state.files.is_none()) else { return };
+        let mut waiting = Waiting::alone(state.totals.log.take_settled());
+        let memory = self.room().apart.pop().unwrap_or_default();
+        let mut apart = Apart::new(&self.limits, &self.wishes, Pids::default(), memory, Mode::Alone(since));
+        let mut last = Place { time: i64::MIN, lane: 0, nth: 0 };
+        let room = waiting.hand_over(|logged, from| {
+            last = logged.place;
+            apart.act(logged, from);
+        });
+        let mut done = apart.end();
+        state.totals.over.add(done.take_over(), &Bases::default());
+        state.rows = std::mem::take(&mut done.rows);
+        state.totals.log.done((since, last), done.acts(since), room);
+        self.room().apart.push(done.memory());
+    }
+
+    fn is_odd(&self, state: &State) -> bool {
+        state.is_odd
     }
 
     fn fits(&self, state: &State) -> bool {
@@ -626,8 +688,9 @@ impl Analysis for Io {
     }
 
     fn forget(&self, state: &mut State, at: i64) -> bool {
-        let State { calls, totals, files, block, .. } = state;
+        let State { calls, totals, files, rows, block, .. } = state;
         calls.forget(self);
+        rows.forget();
         totals.forget(&self.wishes);
         files.iter_mut().for_each(Files::forget);
         self.block.forget(block, at)

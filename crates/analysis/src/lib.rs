@@ -248,6 +248,16 @@ pub trait Analysis: Sync {
         false
     }
 
+    /// The state is of a part by itself, and somebody else will merge it: what needs nothing else of the trace is done, so that
+    /// there is less to send, and to do there. Only what is the first part, or anchored, is merged with such a state then; and
+    /// if [`Analysis::is_odd`] afterwards, with those that were not condensed instead.
+    fn condense(&self, _state: &mut Self::State) {}
+
+    /// Whether a state is useless: it comes of condensed ones, and what was said of a part alone contradicts what was before.
+    fn is_odd(&self, _state: &Self::State) -> bool {
+        false
+    }
+
     /// Whether a state has the places that merging and finishing rely on: a lane for each of this analysis' lanes, numbers
     /// that point into its tables. States from elsewhere are asked that before anything else; by default they have none.
     fn fits(&self, _state: &Self::State) -> bool {

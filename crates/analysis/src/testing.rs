@@ -118,29 +118,14 @@ impl Script {
         cuts: &[i64],
         mut merges: impl FnMut(usize) -> usize,
     ) -> A::State {
-        let mut bounds = vec![i64::MIN];
-        bounds.extend_from_slice(cuts);
-        bounds.push(i64::MAX);
-        let spans = || bounds.windows(2).map(|pair| (pair[0], pair[1]));
-        let is_in = |span: (i64, i64), time: i64| span.0 <= time && (time < span.1 || span.1 == i64::MAX);
         let mut parts: Vec<A::State> = match analysis.shape() {
-            Shape::Slice => {
-                let is_anchored = merges(2) == 1;
-                let is_first = |span: (i64, i64)| is_anchored && span.0 == i64::MIN;
-                spans().map(|span| self.part(analysis, is_first(span), |event| is_in(span, event.0))).collect()
-            }
+            Shape::Slice => self.parts(analysis, cuts, merges(2) == 1),
             Shape::Lane => (0..self.lanes.len())
-                .flat_map(|lane| spans().map(move |span| (lane, span)))
+                .flat_map(|lane| spans(cuts).into_iter().map(move |span| (lane, span)))
                 .map(|(lane, span)| self.part(analysis, false, |event| event.1 == lane && is_in(span, event.0)))
                 .collect(),
         };
-        let wishes = Wishes::default();
-        let setup = self.setup(&wishes);
-        let through_bytes = |state: A::State| {
-            let bytes = encode(analysis, &setup, &state).expect("a state can be encoded");
-            decode(analysis, &setup, &bytes).expect("what was encoded can be decoded")
-        };
-        parts = parts.into_iter().map(through_bytes).collect();
+        parts = parts.into_iter().map(|state| self.sent(analysis, &state)).collect();
         if analysis.shape() == Shape::Slice && merges(2) == 1 {
             analysis.anchor(&mut parts[0]);
         }
@@ -172,6 +157,25 @@ impl Script {
         parts.pop().expect("there is a part")
     }
 
+    /// What is known of each part, cut at these times; whether the first one is known to be that.
+    pub fn parts<A: Analysis>(&self, analysis: &A, cuts: &[i64], is_anchored: bool) -> Vec<A::State> {
+        let is_first = |span: (i64, i64)| is_anchored && span.0 == i64::MIN;
+        let part = |span| self.part(analysis, is_first(span), |event| is_in(span, event.0));
+        spans(cuts).into_iter().map(part).collect()
+    }
+
+    /// A state in and out of its encoded form.
+    ///
+    /// # Panics
+    ///
+    /// It cannot be decoded.
+    pub fn sent<A: Analysis>(&self, analysis: &A, state: &A::State) -> A::State {
+        let wishes = Wishes::default();
+        let setup = self.setup(&wishes);
+        let bytes = encode(analysis, &setup, state).expect("a state can be encoded");
+        decode(analysis, &setup, &bytes).expect("what was encoded can be decoded")
+    }
+
     fn part<A: Analysis>(
         &self,
         analysis: &A,
@@ -196,6 +200,18 @@ impl Script {
         part.end()
     }
 
+    /// Some times of events, and those behind.
+    pub fn random_cuts(&self, random: &mut Random) -> Vec<i64> {
+        let mut cuts: Vec<i64> = Vec::new();
+        for _ in 0..random.below(6) {
+            let event = self.events[random.below(self.events.len())];
+            cuts.push(event.0 + random.below(2) as i64);
+        }
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts
+    }
+
     /// Whether every way of cutting and merging that is tried gives the answer of reading everything as one part.
     ///
     /// # Panics
@@ -205,13 +221,7 @@ impl Script {
         let whole = text(&finish(analysis, &self.state(analysis)));
         for seed in 1..=tries {
             let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let mut cuts: Vec<i64> = Vec::new();
-            for _ in 0..random.below(6) {
-                let event = self.events[random.below(self.events.len())];
-                cuts.push(event.0 + random.below(2) as i64);
-            }
-            cuts.sort_unstable();
-            cuts.dedup();
+            let cuts = self.random_cuts(&mut random);
             let state = self.cut_state(analysis, &cuts, |choices| random.below(choices));
             let found = text(&finish(analysis, &state));
             let only = |one: &str, other: &str| -> Vec<String> {
@@ -221,6 +231,16 @@ impl Script {
             assert!(whole == found, "cut at {cuts:?}: without {missing:#?}, but with {new:#?}");
         }
     }
+}
+
+/// From when to when parts are that are cut at these times.
+fn spans(cuts: &[i64]) -> Vec<(i64, i64)> {
+    let begins = [i64::MIN].into_iter().chain(cuts.iter().copied());
+    begins.zip(cuts.iter().copied().chain([i64::MAX])).collect()
+}
+
+fn is_in((begin, end): (i64, i64), time: i64) -> bool {
+    begin <= time && (time < end || end == i64::MAX)
 }
 
 fn finish<A: Analysis>(analysis: &A, state: &A::State) -> crate::Answer {

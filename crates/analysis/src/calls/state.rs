@@ -89,6 +89,12 @@ impl<W: Watch> Sink<'_, W> {
         }
         let Life { summary: known, rows, .. } = life;
         self.watch.count(self.totals, key, rows, counted);
+        if !self.is_anchored
+            && !known.is_touched
+            && let Some(exit) = &summary.asks
+        {
+            self.watch.asks(self.totals, key, exit);
+        }
         let settings = self.watch.settings();
         known.then(summary, |met| {
             let outcome = met.outcome(|begin, end| settings.is_whole(begin, end));
@@ -408,16 +414,25 @@ impl<A, B, C: Default, R: Default> CallState<A, B, C, R> {
         Some(&mut run.1.counted)
     }
 
-    /// Where the first run begins that has not ended, and of which something holds others up; `None`: there is none.
+    /// Whether each lane is a CPU's, and what it runs at last began in this part.
     #[must_use]
-    pub fn settled_until<W>(&self, watch: &W) -> Option<Place>
-    where
-        W: Watch<Entry = A, Exit = B, Run = C, Rows = R>,
-    {
-        let holds = |run: &Run<A, B, C>| run.earlier.is_some() || watch.holds(&run.summary, &run.counted);
-        let begins = self.cpus.iter().flatten().filter(|(_, run)| holds(run));
-        let first = Place { time: i64::MIN, lane: 0, nth: 0 };
-        begins.map(|(_, run)| run.begin.unwrap_or(first)).min()
+    pub fn is_switched(&self, settings: &Settings) -> bool {
+        let is_begun = |(lane, runs): (usize, &LaneRuns<A, B, C>)| {
+            let cpu = settings.facts(lane as u32).cpu;
+            runs.iter().any(|(at, run)| cpu == Some(*at) && run.begin.is_some())
+        };
+        self.cpus.iter().enumerate().all(is_begun)
+    }
+
+    /// Where the first thing is that is still to be told of runs that have not ended, if `first` says where that is in a run;
+    /// `None`: there is none.
+    #[must_use]
+    pub fn settled_until(&self, first: impl Fn(&Summary<A, B>, &C) -> Option<Place>) -> Option<Place> {
+        let of_run = |(_, run): &(u32, Run<A, B, C>)| match run.earlier {
+            Some(_) => Some(run.begin.unwrap_or(Place { time: i64::MIN, lane: 0, nth: 0 })),
+            None => first(&run.summary, &run.counted),
+        };
+        self.cpus.iter().flatten().filter_map(of_run).min()
     }
 }
 

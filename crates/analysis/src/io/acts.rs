@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::files::Kind;
+use super::files::{File, Kind, Looked, Piece, renamed};
 use super::ops::Category;
 use super::rows::Sums;
 use crate::calls::{CallId, Place, Who};
+use crate::names::Renumbering;
 use crate::threads::ThreadKey;
 
 /// Something that concerns files, and comes in an order.
@@ -78,6 +79,21 @@ pub enum Act {
         /// What it is.
         path: Box<[u8]>,
     },
+    /// The thread leaves a call that it entered in an earlier part: what that did is told when it is known.
+    Asks {
+        /// What may be a new fd.
+        fd: Option<i32>,
+        /// Another one.
+        other_fd: Option<i32>,
+        /// It may depend on any fd.
+        is_any: bool,
+    },
+    /// What the thread used of files that were known where nobody knew what was before; and whether its life was over then.
+    Used(Box<Piece>, bool),
+    /// What an fd of a process is now, which is known from there.
+    Set(i32, i32, Option<File>),
+    /// What the fds of the call that the thread is in were when it was entered, which is known from there, and where that was.
+    Looked(Place, Box<Looked>),
 }
 
 /// What is done with a file.
@@ -145,7 +161,33 @@ impl Act {
         if let Self::Open { counts, .. } = self {
             *counts = false;
         }
-        !matches!(self, Self::Use(..) | Self::Slow(..) | Self::Count(_) | Self::Over(_))
+        !matches!(
+            self,
+            Self::Use(..) | Self::Slow(..) | Self::Count(_) | Self::Over(_) | Self::Used(..) | Self::Asks { .. }
+        )
+    }
+
+    /// Names have other numbers now.
+    pub(super) fn rename(&mut self, names: &Renumbering) {
+        match self {
+            Self::Used(piece, _) => piece.rename(names),
+            Self::Set(_, _, file) => *file = file.map(|file| file.renamed(names)),
+            Self::Looked(_, looked) => **looked = renamed(**looked, names),
+            _ => {}
+        }
+    }
+
+    /// The fds of its thread's process that it names.
+    pub(super) fn fds(&self) -> [Option<i32>; 2] {
+        match *self {
+            Self::Use(Target::Fd(fd), _) | Self::Slow(Target::Fd(fd), _) | Self::Close(fd) | Self::Make { fd, .. } => {
+                [Some(fd), None]
+            }
+            Self::Open { fd, .. } => [fd, None],
+            Self::Look(fd, other_fd) => [fd, other_fd],
+            Self::Derive { from, fd, .. } => [Some(from), Some(fd)],
+            _ => [None; 2],
+        }
     }
 
     /// What it counts for its thread.

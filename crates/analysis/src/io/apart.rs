@@ -8,13 +8,25 @@
 //! An fd that was not changed yet is unknown; what is done with it is left over, to be replayed when what was before is known.
 //! Others are as known here, whatever they were before: only the last of their changes is told, at the end or before something
 //! is left over that sees it. The tables of processes alone are known: threads whose process nobody knows are left over.
+//!
+//! In a part that is read elsewhere nobody knows what threads were that nothing in it tells of, and what CPUs did before their
+//! first switch comes later. So it is done *alone* from where the last of these switches is. What an fd is that a thread of an
+//! unknown process sees or changes is told, and unknown from then on: the process may be any. What is left over is done apart
+//! *again* when it is known what was before.
+//!
+//! ```text
+//! part   ──alone──> what is known  +  left over ──sent──> with what was before: again ──> left over, replayed
+//! ```
+//!
+//! If it turns out then that a thread was of another process than the part said, which takes a trace that contradicts itself, the
+//! part is *odd*, and has to be read by somebody who knows what was before.
 
 use hashbrown::HashMap;
 
 use super::acts::{Act, Slow, Target, Use, Whole};
 use super::file_rows::FileRows;
 use super::files::{File, FileKey, Kind, Kinds, Looked, Owner, Piece};
-use super::log::Logged;
+use super::log::{From, Logged};
 use super::ops::Category;
 use super::over::Over;
 use super::pids::Pids;
@@ -36,6 +48,22 @@ pub(super) struct Apart<'a> {
     tables: Vec<Table>,
     owners: HashMap<Process, u32>,
     done: Done,
+    mode: Mode,
+    /// Who did something last where the part should have known it, and where; until the part says that it does not.
+    told_since: Option<(ThreadKey, Place)>,
+    /// Alone, the tables that may know an fd.
+    knowing: HashMap<i32, Vec<u32>>,
+}
+
+/// What is known of threads besides what acts say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Everything.
+    Whole,
+    /// Nothing; from this place on, all acts are here.
+    Alone(Place),
+    /// Everything, and what is left over was done alone from this place on.
+    Again(Place),
 }
 
 /// Memory for what is done apart: pages that were written to once are there.
@@ -55,9 +83,16 @@ pub(super) struct Done {
     pub(super) left: Vec<Left>,
     threads: Vec<Current>,
     places: Slots,
+    /// What was done alone was wrong.
+    pub(super) is_odd: bool,
 }
 
 impl Done {
+    /// Takes what lives left that are over.
+    pub(super) fn take_over(&mut self) -> Over {
+        std::mem::replace(&mut self.over, Over::new(&Wishes::default(), 0))
+    }
+
     /// Its memory, when all was taken.
     pub(super) fn memory(self) -> Memory {
         let Self { threads, mut places, mut left, .. } = self;
@@ -77,9 +112,31 @@ pub(super) enum Left {
     /// What an fd is now.
     Set(Owner, i32, Option<File>),
     /// What the fds of a call that a thread is in were when it was entered.
-    Looked(ThreadKey, Looked),
+    Looked(ThreadKey, (Place, Looked)),
     /// It was done after all.
     Nothing,
+}
+
+impl Done {
+    /// What is left as acts, in the order of places; nothing was told before `since`.
+    pub(super) fn acts(&mut self, since: Place) -> impl Iterator<Item = Logged> {
+        let mut last = since;
+        self.left.drain(..).filter_map(move |left| {
+            let logged = match left {
+                Left::Act(logged) => logged,
+                Left::Used(key, used, is_over) => {
+                    Logged { place: used.since, key, act: Act::Used(Box::new(used), is_over) }
+                }
+                Left::Set(Owner::Process(host, pid), fd, file) => {
+                    Logged { place: last, key: ThreadKey { host, tid: 0 }, act: Act::Set(pid, fd, file) }
+                }
+                Left::Looked(key, (at, looked)) => Logged { place: last, key, act: Act::Looked(at, Box::new(looked)) },
+                Left::Set(Owner::Thread(_), ..) | Left::Nothing => return None,
+            };
+            last = last.max(logged.place);
+            Some(logged)
+        })
+    }
 }
 
 /// A process of a machine.
@@ -99,8 +156,8 @@ struct Current {
     pid: Option<i32>,
     /// The table of its process, once that was asked for.
     table: Option<u32>,
-    /// If its call was entered here, and its fds were known.
-    looked: Option<Looked>,
+    /// If its call was entered here, and its fds were known; and where.
+    looked: Option<(Place, Looked)>,
     /// The call has ended.
     is_used: bool,
     /// What it uses, among what is left.
@@ -109,6 +166,10 @@ struct Current {
     pieces: Vec<u32>,
     /// When it was born, if that was here.
     born: Option<Place>,
+    /// The part that follows says of which process it is.
+    is_told: bool,
+    /// It says that it was born.
+    is_made: bool,
     /// Since then something of it was left over.
     is_left: bool,
 }
@@ -127,18 +188,26 @@ type Asked = (ThreadKey, usize);
 
 impl<'a> Apart<'a> {
     /// Before the first act; with what process each thread is of then.
-    pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids, memory: Memory) -> Self {
+    pub(super) fn new(limits: &'a Limits, wishes: &Wishes, pids: Pids, memory: Memory, mode: Mode) -> Self {
         let Memory { threads, places, left } = memory;
-        let over = Over::new(wishes, limits.slow);
-        let done = Done { rows: FileRows::default(), over, left, threads: Vec::new(), places: Slots::default() };
-        let (tables, owners) = Default::default();
-        Self { limits, pids, threads, seen: 0, places, tables, owners, done }
+        let (rows, over) = (FileRows::default(), Over::new(wishes, limits.slow));
+        let done = Done { rows, over, left, threads: Vec::new(), places: Slots::default(), is_odd: false };
+        let (tables, owners, knowing) = Default::default();
+        Self { limits, pids, threads, seen: 0, places, tables, owners, done, mode, told_since: None, knowing }
     }
 
     /// The next act, in the order of places; it may be taken.
     #[inline]
-    pub(super) fn act(&mut self, logged: &mut Logged) {
-        if !self.does(logged) {
+    pub(super) fn act(&mut self, logged: &mut Logged, from: From) {
+        let is_done = match self.mode {
+            Mode::Whole => self.does(logged, from),
+            Mode::Alone(since) => self.does_alone(logged, since),
+            Mode::Again(since) => {
+                self.check(logged, since, from);
+                self.does(logged, from)
+            }
+        };
+        if !is_done {
             let Logged { place, key, ref mut act } = *logged;
             let act = std::mem::replace(act, Act::Died);
             self.done.left.push(Left::Act(Logged { place, key, act }));
@@ -147,6 +216,7 @@ impl<'a> Apart<'a> {
 
     /// What came of it.
     pub(super) fn end(mut self) -> Done {
+        self.done.is_odd |= self.told_since.is_some();
         for table in 0..self.tables.len() {
             self.tell_all(table);
         }
@@ -159,34 +229,141 @@ impl<'a> Apart<'a> {
         Done { threads: self.threads, places: self.places, ..self.done }
     }
 
+    /// Does an act, or says that it has to be left over, where nothing is known of what was before.
+    fn does_alone(&mut self, logged: &mut Logged, since: Place) -> bool {
+        let asked = self.place(logged.key);
+        let tells = matches!(logged.act, Act::Fork(..) | Act::Known(_) | Act::Said(..) | Act::Died | Act::Over(_));
+        if logged.place < since && !tells {
+            self.threads[asked.1].is_left = true;
+            return false;
+        }
+        if let Act::Asks { fd, other_fd, is_any } = logged.act {
+            self.give_up_some(asked, [fd, other_fd], is_any);
+            return false;
+        }
+        if self.threads[asked.1].pid.is_none() {
+            logged.act.fds().into_iter().flatten().for_each(|fd| self.give_up(fd));
+            if logged.act == Act::Exec {
+                self.give_up_all();
+            }
+        }
+        self.does(logged, From::Part)
+    }
+
+    /// Says what an fd is wherever that is known, and it is not known any more: somebody sees or changes it, and nobody knows of
+    /// which process that is.
+    fn give_up(&mut self, fd: i32) {
+        for table in self.knowing.remove(&fd).unwrap_or_default() {
+            self.tell(table as usize, fd);
+            self.tables[table as usize].fds.remove(&fd);
+        }
+    }
+
+    /// The same of what a thread may change, or of all that it may see.
+    fn give_up_some(&mut self, asked: Asked, fds: [Option<i32>; 2], is_any: bool) {
+        match self.table(asked) {
+            None if is_any => self.give_up_all(),
+            None => fds.into_iter().flatten().for_each(|fd| self.give_up(fd)),
+            Some(table) => {
+                let known: Vec<i32> = self.tables[table].fds.keys().copied().collect();
+                for fd in known.into_iter().filter(|fd| is_any || fds.contains(&Some(*fd))) {
+                    self.tell(table, fd);
+                    self.tables[table].fds.remove(&fd);
+                }
+            }
+        }
+    }
+
+    /// The same of all fds.
+    fn give_up_all(&mut self) {
+        for table in 0..self.tables.len() {
+            self.tell_all(table);
+            self.tables[table].fds.clear();
+        }
+        self.knowing.clear();
+    }
+
+    /// Whether what was not known when a part was done alone fits to what it said.
+    fn check(&mut self, logged: &Logged, since: Place, from: From) {
+        let Logged { key, place, ref act } = *logged;
+        if from == From::Part {
+            // The part knows when something was told that it did not know.
+            let is_told = |asked: (ThreadKey, Place)| matches!(act, Act::Asks { .. }) && asked == (key, place);
+            self.done.is_odd |= self.told_since.take().is_some_and(|asked| !is_told(asked));
+            return;
+        }
+        if matches!(act, Act::Over(_) | Act::Count(_)) {
+            return;
+        }
+        if place >= since {
+            self.done.is_odd |= self.told_since.replace((key, place)).is_some_and(|asked| asked != (key, place));
+        }
+        let tells = match act {
+            Act::Fork(pid, ..) => Some((key, *pid)),
+            Act::Known(pid) => Some((key, Some(*pid))),
+            Act::Said(tid, pid) => Some((ThreadKey { tid: *tid, ..key }, Some(*pid))),
+            _ => None,
+        };
+        let parent = match act {
+            Act::Fork(_, Some(pid), Some(parent)) => Some((*parent, Some(*pid))),
+            _ => None,
+        };
+        let is_other = |apart: &mut Self, (key, pid): (ThreadKey, Option<i32>)| {
+            let place = apart.place(key).1;
+            apart.threads[place].is_told && apart.threads[place].pid != pid
+        };
+        let asked = self.place(key);
+        self.done.is_odd |=
+            self.threads[asked.1].is_made || tells.into_iter().chain(parent).any(|told| is_other(self, told));
+    }
+
     /// Does an act, or says that it has to be left over.
-    fn does(&mut self, logged: &mut Logged) -> bool {
+    fn does(&mut self, logged: &mut Logged, from: From) -> bool {
         let Logged { key, place, ref mut act } = *logged;
         let asked = self.place(key);
         match act {
-            Act::Count(_) => true,
+            Act::Count(_) | Act::Asks { .. } => true,
             Act::Use(target, used) => self.uses(asked, place, *target, *used),
             Act::Slow(target, slow) => self.slow(asked, place, *target, slow),
-            Act::Look(fd, other_fd) => self.look(asked, [*fd, *other_fd]),
+            Act::Look(fd, other_fd) => self.look(asked, place, [*fd, *other_fd]),
             Act::Over(whole) => self.take(asked, place, whole),
             Act::Died => self.died(asked),
             Act::Fork(pid, parent_pid, parent) => {
-                self.fork(asked, place, (*pid, *parent_pid, *parent));
+                self.fork(asked, place, (*pid, *parent_pid, *parent), from);
                 false
             }
-            Act::Known(pid) => !self.known(asked, *pid),
+            Act::Known(pid) => !self.known(asked, *pid, from),
             Act::Said(tid, pid) => {
                 let said = self.place(ThreadKey { tid: *tid, ..key });
-                !self.known(said, *pid)
+                !self.known(said, *pid, from)
             }
             Act::FileState { pid, fd, path } => {
                 let file = File::stated(&mut self.done.rows.names, path);
                 let table = self.table_of((key.host, *pid));
                 self.tables[table as usize].fds.insert(*fd, Some(file));
+                self.knows(table as usize, *fd);
                 true
             }
+            Act::Used(_, is_over) => {
+                let current = &mut self.threads[asked.1];
+                current.is_left = true;
+                current.piece = current.piece.filter(|_| !*is_over);
+                false
+            }
+            Act::Set(pid, fd, _) => {
+                let table = self.table_of((key.host, *pid));
+                self.tables[table as usize].fds.remove(fd);
+                false
+            }
+            Act::Looked(..) => {
+                let current = &mut self.threads[asked.1];
+                (current.looked, current.is_used) = (None, false);
+                false
+            }
             Act::Open { .. } | Act::Make { .. } | Act::Derive { .. } | Act::Close(_) | Act::Exec => {
-                self.table(asked).is_some_and(|table| self.changes(key, table, act))
+                let Some(table) = self.table(asked) else { return false };
+                act.fds().into_iter().flatten().for_each(|fd| self.knows(table, fd));
+                self.changes(key, table, act)
             }
         }
     }
@@ -228,6 +405,14 @@ impl<'a> Apart<'a> {
         Some(table as usize)
     }
 
+    /// A table may know an fd from now on.
+    #[inline]
+    fn knows(&mut self, table: usize, fd: i32) {
+        if matches!(self.mode, Mode::Alone(_)) {
+            self.knowing.entry(fd).or_default().push(table as u32);
+        }
+    }
+
     /// What an fd is, if it is known.
     #[inline]
     fn file(&mut self, asked: Asked, fd: i32) -> Option<(FileKey, Kind)> {
@@ -244,7 +429,7 @@ impl<'a> Apart<'a> {
             Target::Fd(fd) => self.file(asked, fd),
             Target::Looked { is_other } => {
                 let Current { looked, is_used, .. } = &mut self.threads[asked.1];
-                let looked = looked.as_ref()?;
+                let (_, looked) = looked.as_ref()?;
                 *is_used = true;
                 Some(looked[usize::from(is_other)].unwrap_or((FileKey::None, Kind::Unknown)))
             }
@@ -301,7 +486,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    fn look(&mut self, asked: Asked, fds: [Option<i32>; 2]) -> bool {
+    fn look(&mut self, asked: Asked, place: Place, fds: [Option<i32>; 2]) -> bool {
         let known = fds.map(|fd| fd.map(|fd| self.file(asked, fd)));
         let is_known = known.iter().flatten().all(Option::is_some);
         if !is_known && let Some(table) = self.table(asked) {
@@ -309,7 +494,7 @@ impl<'a> Apart<'a> {
             fds.into_iter().flatten().for_each(|fd| self.tell(table, fd));
         }
         let current = &mut self.threads[asked.1];
-        (current.looked, current.is_used) = (is_known.then(|| known.map(Option::flatten)), false);
+        (current.looked, current.is_used) = (is_known.then(|| (place, known.map(Option::flatten))), false);
         is_known
     }
 
@@ -376,28 +561,33 @@ impl<'a> Apart<'a> {
         asked: Asked,
         place: Place,
         (pid, parent_pid, parent): (Option<i32>, Option<i32>, Option<ThreadKey>),
+        from: From,
     ) {
         if let (Some(parent), Some(pid)) = (parent, parent_pid) {
             let parent = self.place(parent);
-            self.known(parent, pid);
+            self.known(parent, pid, from);
         }
         let current = &mut self.threads[asked.1];
         (current.pid, current.table, current.piece) = (pid, None, None);
         (current.born, current.is_left) = (Some(place), false);
+        (current.is_told, current.is_made) = (from == From::Part, from == From::Part);
         current.pieces.clear();
         if let (Some(pid), Some(parent_pid)) = (pid, parent_pid)
             && pid != parent_pid
         {
             // What is not known is copied where it is known.
             let host = asked.0.host;
-            let (from, to) = (self.table_of((host, parent_pid)), self.table_of((host, pid)));
-            self.tables[to as usize].fds = self.tables[from as usize].fds.clone();
+            let (parent, child) = (self.table_of((host, parent_pid)), self.table_of((host, pid)));
+            let copy = self.tables[parent as usize].fds.clone();
+            copy.keys().for_each(|fd| self.knows(child as usize, *fd));
+            self.tables[child as usize].fds = copy;
         }
     }
 
     /// A thread's process becomes known; whether it was not.
-    fn known(&mut self, (key, place): Asked, pid: i32) -> bool {
+    fn known(&mut self, (key, place): Asked, pid: i32, from: From) -> bool {
         let current = &mut self.threads[place];
+        current.is_told |= from == From::Part;
         if current.pid == Some(pid) {
             return false;
         }

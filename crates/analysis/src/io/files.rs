@@ -12,7 +12,6 @@ use super::log::Logged;
 use super::over::{Over, SlowUse};
 use super::pids::Pids;
 use super::rows::Limits;
-use crate::Wishes;
 use crate::calls::{Bases, Place};
 use crate::names::{Interner, NameId, Renumbering};
 use crate::threads::{Slots, ThreadKey};
@@ -62,7 +61,7 @@ pub enum Kind {
 }
 
 /// What an fd is.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
     pub(super) name: NameId,
     pub(super) kind: Kind,
@@ -71,6 +70,11 @@ pub struct File {
 
 /// What the first fd of a call and the other one were when it was entered.
 pub(super) type Looked = [Option<(FileKey, Kind)>; 2];
+
+/// The same where names have other numbers.
+pub(super) fn renamed(looked: Looked, names: &Renumbering) -> Looked {
+    looked.map(|looked| looked.map(|(file, kind)| (file.renamed(names), kind)))
+}
 
 /// Bytes that were read, and that were written: disk, net. The others are of kinds that nobody knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -95,6 +99,8 @@ struct Current {
 struct Doing {
     /// What the fds of the call that it is in were when it was entered.
     looked: Looked,
+    /// Where that was.
+    looked_at: Option<Place>,
     /// The call has ended.
     is_used: bool,
     /// What waits to be told whose life it is of.
@@ -102,8 +108,8 @@ struct Doing {
 }
 
 /// What a thread used since a place.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Piece {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
     pub(super) since: Place,
     pub(super) kinds: Kinds,
     pub(super) slow: Vec<(Slow, Option<FileKey>)>,
@@ -148,7 +154,7 @@ impl Spare {
     #[inline]
     fn keep(&mut self, mut doing: Box<Doing>) {
         if self.0.len() < Self::MOST {
-            (doing.looked, doing.is_used) = Default::default();
+            (doing.looked, doing.looked_at, doing.is_used) = Default::default();
             doing.pieces.clear();
             self.0.push(doing);
         }
@@ -179,6 +185,11 @@ impl FileKey {
 }
 
 impl File {
+    /// The same where names have other numbers.
+    pub(super) fn renamed(self, names: &Renumbering) -> Self {
+        Self { name: names.of(self.name), ..self }
+    }
+
     /// One that a process had before.
     pub(super) fn stated(names: &mut Interner, path: &[u8]) -> Self {
         let kind = if path.starts_with(b"/") { Kind::Disk } else { Kind::Unknown };
@@ -213,6 +224,11 @@ impl Piece {
         Self { since, kinds: Kinds::default(), slow: Vec::new() }
     }
 
+    /// Names have other numbers now.
+    pub(super) fn rename(&mut self, names: &Renumbering) {
+        self.slow.iter_mut().for_each(|(_, file)| *file = file.map(|file| file.renamed(names)));
+    }
+
     /// One of the slowest operations, perhaps.
     pub(super) fn slow(&mut self, limits: &Limits, slow: Slow, file: Option<FileKey>) {
         self.slow.push((slow, file));
@@ -224,9 +240,10 @@ impl Piece {
 }
 
 impl Files {
-    pub(super) fn new() -> Self {
+    /// Before anything is known of fds, with what was done with files nevertheless.
+    pub(super) fn new(rows: FileRows) -> Self {
         Self {
-            rows: FileRows::default(),
+            rows,
             tables: Vec::new(),
             owners: HashMap::default(),
             threads: Vec::new(),
@@ -316,7 +333,8 @@ impl Files {
                 }
             }
             Act::Over(whole) => self.take(&whole, place, over),
-            act => self.change(asked, act, is_wanted),
+            Act::Used(used, is_over) => self.used(limits, asked, *used, is_over),
+            act => self.change(asked, place, act, is_wanted),
         }
     }
 
@@ -330,20 +348,22 @@ impl Files {
     /// Adds what was done apart: all that follows what is known here.
     pub(super) fn follow(&mut self, limits: &Limits, over: &mut Over, done: &mut Done) {
         let names = self.rows.add(&done.rows);
-        over.add(std::mem::replace(&mut done.over, Over::new(&Wishes::default(), 0)), &Bases::default());
+        over.add(done.take_over(), &Bases::default());
         for left in done.left.drain(..) {
             match left {
                 Left::Act(logged) => self.replay(limits, over, logged),
-                Left::Used(key, used, is_over) => self.used(limits, key, used, is_over, &names),
+                Left::Used(key, mut used, is_over) => {
+                    used.rename(&names);
+                    let asked = self.place(key);
+                    self.used(limits, asked, used, is_over);
+                }
                 Left::Set(owner, fd, file) => {
                     let table = self.table_of(owner);
-                    let file = file.map(|file| File { name: names.of(file.name), ..file });
-                    set(&mut self.tables[table as usize], fd, file);
+                    set(&mut self.tables[table as usize], fd, file.map(|file| file.renamed(&names)));
                 }
-                Left::Looked(key, looked) => {
-                    let looked = looked.map(|looked| looked.map(|(file, kind)| (file.renamed(&names), kind)));
+                Left::Looked(key, (at, looked)) => {
                     let asked = self.place(key);
-                    self.looked(asked, looked);
+                    self.looked(asked, at, renamed(looked, &names));
                 }
                 Left::Nothing => {}
             }
@@ -351,13 +371,10 @@ impl Files {
     }
 
     /// What a thread used of files that were known elsewhere.
-    fn used(&mut self, limits: &Limits, key: ThreadKey, used: Piece, is_over: bool, names: &Renumbering) {
-        let asked = self.place(key);
+    fn used(&mut self, limits: &Limits, asked: Asked, used: Piece, is_over: bool) {
         let piece = self.piece(asked, used.since);
         piece.kinds.add(&used.kinds);
-        for (slow, file) in used.slow {
-            piece.slow(limits, slow, file.map(|file| file.renamed(names)));
-        }
+        used.slow.into_iter().for_each(|(slow, file)| piece.slow(limits, slow, file));
         if is_over {
             self.over(asked);
         }
@@ -407,10 +424,13 @@ impl Files {
     }
 
     #[inline]
-    fn looked(&mut self, asked: Asked, looked: Looked) {
+    fn looked(&mut self, asked: Asked, at: Place, looked: Looked) {
         let doing = &mut self.threads[asked.1 as usize].doing;
         let doing = doing.get_or_insert_with(|| self.spare.take());
-        (doing.looked, doing.is_used) = (looked, false);
+        // What a thread of the same number looked up that is over may be said again.
+        if doing.looked_at <= Some(at) {
+            (doing.looked, doing.looked_at, doing.is_used) = (looked, Some(at), false);
+        }
     }
 
     fn target(&mut self, asked: Asked, target: Target) -> (FileKey, Kind) {
@@ -456,12 +476,12 @@ impl Files {
         set(self.table(asked), fd, file);
     }
 
-    fn change(&mut self, asked: Asked, act: Act, is_wanted: bool) {
+    fn change(&mut self, asked: Asked, place: Place, act: Act, is_wanted: bool) {
         let key = asked.0;
         match act {
             Act::Look(fd, other_fd) => {
                 let looked = [fd, other_fd].map(|fd| fd.map(|fd| self.look(asked, fd)));
-                self.looked(asked, looked);
+                self.looked(asked, place, looked);
             }
             Act::Open { path, fd, is_error, closes_on_exec, counts } => {
                 let name = self.rows.names.intern(&path);
@@ -497,8 +517,13 @@ impl Files {
                 let table = self.table_of(Owner::Process(key.host, pid));
                 self.tables[table as usize].insert(fd, file);
             }
-            Act::Count(_) => {}
-            Act::Use(..) | Act::Slow(..) | Act::Over(..) => unreachable!("these change nothing"),
+            Act::Set(pid, fd, file) => {
+                let table = self.table_of(Owner::Process(key.host, pid));
+                set(&mut self.tables[table as usize], fd, file);
+            }
+            Act::Looked(at, looked) => self.looked(asked, at, *looked),
+            Act::Count(_) | Act::Asks { .. } => {}
+            Act::Use(..) | Act::Slow(..) | Act::Over(..) | Act::Used(..) => unreachable!("these change nothing"),
         }
     }
 

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::acts::Act;
 use super::pids::Pids;
 use crate::calls::{Bases, Place};
-use crate::threads::ThreadKey;
+use crate::names::Renumbering;
+use crate::threads::{Slots, ThreadKey};
 
 /// An act of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,25 +48,41 @@ pub struct Settled {
     last_ns: i64,
     /// The others.
     acts: Vec<Logged>,
+    /// They are what is left of acts that were done [alone](super::apart::Mode::Alone) from this place on.
+    done_from: Option<Place>,
+    /// Then, of which process threads are behind them, if they say so.
+    pids: Vec<(ThreadKey, Option<i32>)>,
+}
+
+/// What numbers have become that somebody else gave.
+#[derive(Debug, Default)]
+pub(super) struct Renumbered {
+    /// Of lives.
+    pub(super) bases: Bases,
+    /// Of names; `None`: what they were.
+    pub(super) names: Option<Renumbering>,
 }
 
 /// Acts that are kept before they are packed.
-const UNPACKED: usize = if cfg!(test) { 8 } else { 1 << 18 };
+const UNPACKED: usize = if cfg!(test) { 8 } else { 1 << 19 };
 /// Bytes of a packed act, about.
 const PACKED_BYTES: usize = 24;
 /// Acts that are logged before it is worth to put them in order.
 const PATIENCE: usize = if cfg!(test) { 4 } else { 4096 };
 
 impl Logged {
-    fn rebase(mut self, bases: &Bases) -> Self {
-        self.rebase_here(bases);
+    fn rebase(mut self, numbers: &Renumbered) -> Self {
+        self.rebase_here(numbers);
         self
     }
 
     #[inline]
-    fn rebase_here(&mut self, bases: &Bases) {
+    fn rebase_here(&mut self, Renumbered { bases, names }: &Renumbered) {
         if let Act::Over(whole) = &mut self.act {
             whole.who.rebase(bases);
+        }
+        if let Some(names) = names {
+            self.act.rename(names);
         }
     }
 }
@@ -173,22 +190,26 @@ impl Log {
     pub(super) fn take(
         &mut self,
         until: Option<Place>,
-        (mut settled, bases): (Settled, Bases),
+        (mut settled, numbers): (Settled, Renumbered),
         pids: &mut Pids,
     ) -> Waiting {
+        let mut is_torn = false;
         if let Some(until) = until {
-            settled.split_off(until).into_iter().for_each(|logged| self.recent.push(logged.rebase(&bases)));
+            let behind = settled.split_off(until);
+            is_torn = settled.done_from.is_some() && !behind.is_empty();
+            behind.into_iter().for_each(|logged| self.recent.push(logged.rebase(&numbers)));
         }
         self.moves.sort_by_key(|moved| moved.0);
         let behind = until.map_or(self.moves.len(), |until| self.moves.partition_point(|moved| moved.0 < until));
         let pids_before = pids.clone();
         self.moves.drain(..behind).for_each(|(_, key, pid)| pids.set(key, pid));
-        Waiting { first: self.settled(until), behind: settled, bases, pids: pids_before }
+        settled.pids.drain(..).for_each(|(key, pid)| pids.set(key, pid));
+        Waiting { first: self.settled(until), behind: settled, numbers, pids: pids_before, is_torn }
     }
 
-    /// Adds another one, but for what is settled there: whose lives count from these numbers on.
-    pub(super) fn add(&mut self, other: Self, bases: &Bases) {
-        self.recent.extend(other.recent.into_iter().map(|logged| logged.rebase(bases)));
+    /// Adds another one, but for what is settled there.
+    pub(super) fn add(&mut self, other: Self, numbers: &Renumbered) {
+        self.recent.extend(other.recent.into_iter().map(|logged| logged.rebase(numbers)));
         self.moves.extend(other.moves);
     }
 
@@ -197,15 +218,47 @@ impl Log {
         std::mem::take(&mut self.settled)
     }
 
+    /// What was settled up to a place was done alone from another one on; this is left over, in order.
+    pub(super) fn done(
+        &mut self,
+        (since, last): (Place, Place),
+        left: impl Iterator<Item = Logged>,
+        room: Vec<Logged>,
+    ) {
+        self.moves.sort_by_key(|moved| moved.0);
+        let (mut places, mut pids) = (Slots::default(), Vec::new());
+        for (_, key, pid) in self.moves.extract_if(.., |moved| moved.0 <= last) {
+            let place = places.of(key, || {
+                pids.push((key, pid));
+                (pids.len() - 1) as u32
+            });
+            pids[place as usize].1 = pid;
+        }
+        self.settled = Settled { acts: room, done_from: Some(since), pids, ..Settled::default() };
+        left.for_each(|logged| self.settled.push(logged));
+    }
+
+    /// How many acts are settled.
+    #[cfg(test)]
+    pub(super) fn settled_acts(&self) -> usize {
+        Behind::new(self.settled.clone(), &Renumbered::default()).count()
+    }
+
+    /// Whether what is settled was done alone.
+    #[cfg(test)]
+    pub(super) fn is_done(&self) -> bool {
+        self.settled.is_done()
+    }
+
     /// Adds what was settled in another one.
     pub(super) fn unsettle(&mut self, behind: Behind<'_>) {
         self.recent.extend(behind);
     }
 
-    /// All of this and of another one, in order; lives of this one count from these numbers on.
-    pub(super) fn sorted(&self, more: &Self, bases: &Bases) -> Vec<Logged> {
-        let mut log: Vec<Logged> = Behind::new(self.settled.clone(), bases).collect();
-        log.extend(self.recent.iter().map(|logged| logged.clone().rebase(bases)));
+    /// All of this and of another one, in order.
+    pub(super) fn sorted(&self, more: &Self, numbers: &Renumbered) -> Vec<Logged> {
+        let mut log: Vec<Logged> = Behind::new(self.settled.clone(), numbers).collect();
+        log.extend(self.recent.iter().map(|logged| logged.clone().rebase(numbers)));
         log.extend_from_slice(&more.recent);
         log.sort_by_key(|logged| logged.place);
         log
@@ -213,6 +266,11 @@ impl Log {
 }
 
 impl Settled {
+    /// Whether they are what is left of acts that were done.
+    pub(super) fn is_done(&self) -> bool {
+        self.done_from.is_some()
+    }
+
     #[inline]
     fn push(&mut self, logged: Logged) {
         if self.acts.len() == UNPACKED {
@@ -224,13 +282,16 @@ impl Settled {
     /// Takes what does not come before a place.
     fn split_off(&mut self, until: Place) -> Vec<Logged> {
         if !self.packed.is_empty() && self.last_ns >= until.time {
-            self.acts = Behind::new(std::mem::take(self), &Bases::default()).collect();
+            let done_from = self.done_from;
+            let pids = std::mem::take(&mut self.pids);
+            let acts = Behind::new(std::mem::take(self), &Renumbered::default()).collect();
+            *self = Self { acts, done_from, pids, ..Self::default() };
         }
         self.acts.split_off(self.acts.partition_point(|logged| logged.place < until))
     }
 
     fn pack(&mut self) {
-        let Self { packed, last_ns, acts } = self;
+        let Self { packed, last_ns, acts, .. } = self;
         acts.drain(..).for_each(|logged| pack(packed, last_ns, &logged));
     }
 }
@@ -251,15 +312,25 @@ impl Serialize for Settled {
         packed.extend_from_slice(&self.packed);
         let mut last_ns = self.last_ns;
         self.acts.iter().for_each(|logged| pack(&mut packed, &mut last_ns, logged));
-        (serde_bytes::Bytes::new(&packed), last_ns).serialize(serializer)
+        (serde_bytes::Bytes::new(&packed), last_ns, self.done_from, &self.pids).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Settled {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (packed, last_ns) = <(serde_bytes::ByteBuf, i64)>::deserialize(deserializer)?;
-        Ok(Self { packed: packed.into_vec(), last_ns, acts: Vec::new() })
+        let (packed, last_ns, done_from, pids) = Deserialize::deserialize(deserializer)?;
+        let packed: serde_bytes::ByteBuf = packed;
+        Ok(Self { packed: packed.into_vec(), last_ns, acts: Vec::new(), done_from, pids })
     }
+}
+
+/// Where an act comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// The part that follows had settled it.
+    Part,
+    /// It was there before, or became known when the part was added.
+    Elsewhere,
 }
 
 /// Acts before which nothing is missing.
@@ -267,35 +338,48 @@ impl<'de> Deserialize<'de> for Settled {
 pub(super) struct Waiting {
     first: Vec<Logged>,
     behind: Settled,
-    bases: Bases,
+    numbers: Renumbered,
     /// Which process each thread is of before them.
     pub(super) pids: Pids,
+    /// What is left of acts that were done would have to be done in two steps.
+    pub(super) is_torn: bool,
 }
 
 impl Waiting {
-    /// Hands them over in order, where they are; what is left is memory.
-    pub(super) fn hand_over(&mut self, mut each: impl FnMut(&mut Logged)) -> Vec<Logged> {
-        let Self { first, behind, bases, .. } = self;
+    /// What is there in a part of which nobody knows what was before.
+    pub(super) fn alone(settled: Settled) -> Self {
+        let (numbers, pids) = Default::default();
+        Self { first: Vec::new(), behind: settled, numbers, pids, is_torn: false }
+    }
+
+    /// From where on what was settled is what is left of acts that were done.
+    pub(super) fn done_from(&self) -> Option<Place> {
+        self.behind.done_from
+    }
+
+    /// Hands them over in order, where they are, and says where each comes from; what is left is memory.
+    pub(super) fn hand_over(&mut self, mut each: impl FnMut(&mut Logged, From)) -> Vec<Logged> {
+        let Self { first, behind, numbers, .. } = self;
         let mut first = first.iter_mut().peekable();
         let mut next = |logged: &mut Logged| {
             while let Some(earlier) = first.next_if(|earlier| earlier.place <= logged.place) {
-                each(earlier);
+                each(earlier, From::Elsewhere);
             }
-            each(logged);
+            each(logged, From::Part);
         };
         let mut acts = std::mem::take(&mut behind.acts);
-        Behind::new(std::mem::take(behind), bases).for_each(|mut logged| next(&mut logged));
+        Behind::new(std::mem::take(behind), numbers).for_each(|mut logged| next(&mut logged));
         for logged in &mut acts {
-            logged.rebase_here(bases);
+            logged.rebase_here(numbers);
             next(logged);
         }
-        first.for_each(each);
+        first.for_each(|logged| each(logged, From::Elsewhere));
         acts.clear();
         acts
     }
 }
 
-/// What was settled in a part that follows, one after the other; lives count from these numbers on.
+/// What was settled in a part that follows, one after the other.
 #[derive(Debug)]
 pub struct Behind<'a> {
     packed: Vec<u8>,
@@ -303,13 +387,13 @@ pub struct Behind<'a> {
     read: usize,
     last_ns: i64,
     acts: std::vec::IntoIter<Logged>,
-    bases: &'a Bases,
+    numbers: &'a Renumbered,
 }
 
 impl<'a> Behind<'a> {
-    pub(super) fn new(settled: Settled, bases: &'a Bases) -> Self {
+    pub(super) fn new(settled: Settled, numbers: &'a Renumbered) -> Self {
         let Settled { packed, acts, .. } = settled;
-        Self { packed, read: 0, last_ns: 0, acts: acts.into_iter(), bases }
+        Self { packed, read: 0, last_ns: 0, acts: acts.into_iter(), numbers }
     }
 }
 
@@ -319,7 +403,7 @@ impl Iterator for Behind<'_> {
     #[inline]
     fn next(&mut self) -> Option<Logged> {
         if self.read == self.packed.len() {
-            return Some(self.acts.next()?.rebase(self.bases));
+            return Some(self.acts.next()?.rebase(self.numbers));
         }
         let left = &self.packed[self.read..];
         let (since_ns, lane, nth, key, act): (i64, u32, u32, ThreadKey, Act);
@@ -328,6 +412,6 @@ impl Iterator for Behind<'_> {
         self.read = self.packed.len() - rest.len();
         self.last_ns = self.last_ns.wrapping_add(since_ns);
         let place = Place { time: self.last_ns, lane, nth };
-        Some(Logged { place, key, act }.rebase(self.bases))
+        Some(Logged { place, key, act }.rebase(self.numbers))
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::files::{FileKey, Files, Kinds, Owner};
+use super::log;
 use super::ops::Category;
 use super::over::SlowUse;
 use super::rows::{Sums, Totals};
@@ -59,8 +60,9 @@ impl Io {
 
     /// What fds were when the trace was over.
     fn files(&self, state: &State, more: &mut Totals, bases: &Bases) -> Files {
-        let mut files = state.files.as_ref().map_or_else(Files::new, Files::clone);
-        for logged in state.totals.log.sorted(&more.log, bases) {
+        let mut files = state.files.as_ref().map_or_else(|| Files::new(state.rows.clone()), Files::clone);
+        let numbers = log::Renumbered { bases: bases.clone(), names: None };
+        for logged in state.totals.log.sorted(&more.log, &numbers) {
             files.replay(&self.limits, &mut more.over, logged);
         }
         files

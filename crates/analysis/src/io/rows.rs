@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BinaryHeap};
 use serde::{Deserialize, Serialize};
 
 use super::acts::{Act, Use, Whole};
-use super::log::Log;
+use super::log::{Log, Renumbered};
 use super::ops::Category;
 use super::over::Over;
 use super::{IoEntry, IoExit};
-use crate::calls::{self, Bases, LifeView, Place, Who};
+use crate::calls::{self, LifeView, Place, Who};
 use crate::threads::ThreadKey;
 use crate::{Histogram, Merge, Wishes};
 
@@ -157,11 +157,6 @@ impl IoRun {
         Self { rows: IoRows { sums, latencies: None }, acts: Vec::new() }
     }
 
-    /// Whether something has a place in the order of time.
-    pub(super) fn has_acts(&self) -> bool {
-        !self.acts.is_empty()
-    }
-
     /// Takes what waits for its thread, in its order; with what that counts.
     #[inline]
     pub(super) fn tell(&mut self) -> std::vec::Drain<'_, (Place, Act)> {
@@ -255,10 +250,10 @@ impl Totals {
         *bytes = bytes.saturating_add(length);
     }
 
-    /// Adds others, whose lives count from these numbers on.
-    pub(super) fn add(&mut self, other: Self, bases: &Bases) {
-        self.over.add(other.over, bases);
-        self.log.add(other.log, bases);
+    /// Adds others.
+    pub(super) fn add(&mut self, other: Self, numbers: &Renumbered) {
+        self.over.add(other.over, &numbers.bases);
+        self.log.add(other.log, numbers);
         self.latencies.iter_mut().zip(&other.latencies).for_each(|(own, more)| own.merge_from(more));
         for (name, more) in other.interfaces {
             let interface = self.interfaces.entry(name).or_default();

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::Io;
 use crate::roles::Role;
 use crate::syscalls::tests::random_script;
-use crate::testing::{Script, text};
+use crate::testing::{Random, Script, text};
 use crate::{Analysis, Wishes};
 
 fn check(script: &str, by: &[&str], expect: &Expect) {
@@ -259,4 +259,98 @@ fn cuts_change_nothing() {
             script.check_cuts(&io, 12);
         }
     }
+}
+
+/// A machine on which processes are made and end, share their fds among threads, and become other programs. Where it is not
+/// `is_honest`, what is said of processes is wrong.
+fn processes(seed: u64, is_honest: bool) -> String {
+    let mut random = Random(seed);
+    let lanes = 1 + random.below(3);
+    let mut script: String = (0..lanes).map(|lane| format!("lane cpu={lane} span=0..9000\n")).collect();
+    // Threads that live, and their processes; what the CPUs run.
+    let mut alive: Vec<(usize, usize)> = (1..=4).map(|tid| (tid, 1 + tid / 3)).collect();
+    let mut current = vec![0; lanes];
+    let mut time = 0;
+    for _ in 0..300 {
+        time += 1 + random.below(9);
+        let lane = random.below(lanes);
+        let runs = alive.iter().copied().find(|thread| thread.0 == current[lane]);
+        let (fd, call) = (random.below(4), ["read", "write"][random.below(2)]);
+        let event = match (random.below(14), runs) {
+            (0..3, _) | (_, None) => {
+                let waiting: Vec<usize> =
+                    alive.iter().map(|thread| thread.0).filter(|tid| !current.contains(tid)).collect();
+                let next = if waiting.is_empty() { 0 } else { waiting[random.below(waiting.len())] };
+                let prev = std::mem::replace(&mut current[lane], next);
+                let is_dead = prev > 0 && alive.len() > 2 && random.below(5) == 0;
+                alive.retain(|thread| !is_dead || thread.0 != prev);
+                let state = if is_dead { 0x10 } else { 1 };
+                format!(
+                    "thread_switch prev_tid={prev} prev_state={state} prev_comm=n{prev} next_tid={next} next_comm=n{next}"
+                )
+            }
+            (3, Some((parent, pid))) if alive.len() < 7 => {
+                let free = |tid: &usize| alive.iter().all(|thread| thread.0 != *tid && thread.1 != *tid);
+                let tid = (1..30).find(free).expect("so many are not alive");
+                let own = if random.below(3) == 0 { pid } else { tid };
+                let said = if is_honest { own } else { 1 + random.below(9) };
+                alive.push((tid, own));
+                format!(
+                    "thread_fork child_tid={tid} child_pid={said} child_comm=n{tid} parent_tid={parent} parent_pid={pid}"
+                )
+            }
+            (4, Some((tid, pid))) => {
+                let (tid, pid) = if is_honest { (tid, pid) } else { (1 + random.below(9), 1 + random.below(9)) };
+                format!("thread_state known_tid={tid} known_pid={pid}")
+            }
+            (5, Some((tid, _))) => format!("thread_exec exec_tid={tid}"),
+            (6, Some((_, pid))) => format!("file_state file_pid={pid} file_fd={fd} file_path=/s{fd}"),
+            (7, Some(_)) => format!("syscall_entry syscall=close fd={fd}"),
+            (8, Some(_)) => {
+                format!("syscall_entry syscall=openat path=/p{} flags={}", random.below(9), 524_288 * random.below(2))
+            }
+            (9, Some(_)) => format!("syscall_exit syscall=openat ret={fd}"),
+            (10, Some(_)) => format!(
+                "syscall_entry syscall=dup fd={fd}\n{time} {lane} syscall_exit syscall=dup ret={}",
+                random.below(4)
+            ),
+            (11, Some(_)) => format!("syscall_exit syscall={call} ret={}", 1 + random.below(50)),
+            _ => format!("syscall_entry syscall={call} fd={fd}"),
+        };
+        script += &format!("{time} {lane} {event}\n");
+    }
+    script
+}
+
+/// Parts that are done by themselves as far as that is possible come to the same.
+#[test]
+fn what_is_condensed_comes_to_the_same() {
+    let (mut condensed, mut left) = (0, [0, 0]);
+    for seed in 0..3000 {
+        let is_honest = seed % 3 > 0;
+        let script = Script::parse(&processes(seed, is_honest));
+        let wishes = Wishes { tids: [vec![], vec![1, 5]][usize::from(seed % 7 == 0)].clone(), ..Wishes::default() };
+        let io = Io::new(&script.setup(&wishes));
+        let whole = text(&io.finish(&script.state(&io)).unwrap());
+        let mut random = Random(seed);
+        for _ in 0..3 {
+            let cuts = script.random_cuts(&mut random);
+            let mut parts = script.parts(&io, &cuts, true).into_iter();
+            let mut all = parts.next().expect("there is one");
+            for mut part in parts {
+                if random.below(5) > 0 {
+                    left[0] += part.totals.log.settled_acts();
+                    io.condense(&mut part);
+                    left[1] += part.totals.log.settled_acts();
+                    condensed += usize::from(part.totals.log.is_done());
+                }
+                io.merge(&mut all, script.sent(&io, &part));
+            }
+            assert!(!io.is_odd(&all), "seed {seed}: cut at {cuts:?}, what was said of a part alone is wrong");
+            let found = text(&io.finish(&all).unwrap());
+            assert!(found == whole, "seed {seed}, cut at {cuts:?}: {found} instead of {whole}");
+        }
+    }
+    assert!(condensed > 5000, "only {condensed} parts are condensed");
+    assert!(left[1] < left[0] * 9 / 10, "of {} acts, {} are left", left[0], left[1]);
 }

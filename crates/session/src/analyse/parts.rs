@@ -26,11 +26,15 @@ use crate::progress::Progress;
 const PART_BYTES_MIN: u64 = 4 << 20;
 /// The same of a part that is read elsewhere, where somebody wants that.
 const SHARE_BYTES_MIN: u64 = 1 << 20;
+/// The same where there is much to read: what a part is asked and answered with takes as long as some MiB of it.
+const SHARE_BYTES_MIN_OF_MANY: u64 = 16 << 20;
 /// Bytes of a part at most.
 const PART_BYTES_MAX: u64 = 1 << 30;
 
 /// The same where parts wait until all before them are merged.
 const WAITING_BYTES_MAX: u64 = 32 << 20;
+/// The same of a part that is read elsewhere.
+const SHARE_WAITING_BYTES_MAX: u64 = 64 << 20;
 
 /// How many parts were read and merged.
 #[cfg(test)]
@@ -90,8 +94,7 @@ fn read_parts<A: Analysis>(
     // Rehearsed are the parts of other threads than there are.
     let rehearsal = progress.rehearsal();
     let threads = rehearsal.map_or(session.threads, |rehearsal| rehearsal.threads);
-    let desk =
-        Desk::new(Parts::new(session, prepared, analysis, (threads, PART_BYTES_MIN))?, analysis.merges_in_order());
+    let desk = Desk::new(Parts::new(session, prepared, analysis, threads, Readers::Here)?, analysis.merges_in_order());
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
     prepared.expect(session, progress);
     let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
@@ -133,7 +136,7 @@ pub(super) fn all<A: Analysis>(
     analysis: &A,
     readers: usize,
 ) -> Result<Vec<Slice>, Unsliceable> {
-    let mut parts = Parts::new(session, prepared, analysis, (readers, SHARE_BYTES_MIN))?;
+    let mut parts = Parts::new(session, prepared, analysis, readers, Readers::Elsewhere)?;
     let mut all = Vec::new();
     while let Some(part) = parts.next_part()? {
         all.push(part);
@@ -395,18 +398,28 @@ struct Parts {
     rest: Option<Slice>,
 }
 
+/// Who reads parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readers {
+    /// Threads of this process.
+    Here,
+    /// Others.
+    Elsewhere,
+}
+
 impl Parts {
     /// All are read already.
     fn none() -> Self {
         Self { cuts: Vec::new().into_iter(), current: None, begin: 0, end: None, cuts_ns: Vec::new(), rest: None }
     }
 
-    /// The parts that so many threads get, of so many bytes at least.
+    /// The parts that so many get.
     fn new<A: Analysis>(
         session: &Session,
         prepared: &Prepared,
         analysis: &A,
-        (threads, least): (usize, u64),
+        readers: usize,
+        who: Readers,
     ) -> Result<Self, Unsliceable> {
         let streams = session.streams();
         let all: Vec<usize> = (0..streams.len()).collect();
@@ -418,16 +431,23 @@ impl Parts {
         // trace would be cut into the smallest parts.
         let bytes = |stream: &usize| streams[*stream].1.packets.packet_bytes(prepared.whole.wanted[*stream].clone());
         let total: u64 = all.iter().map(bytes).sum();
-        let readers = threads as u64;
-        let least = session.slice_bytes.unwrap_or(least);
+        let readers = readers as u64;
+        let (least, most_waiting) = match who {
+            Readers::Here => (PART_BYTES_MIN, WAITING_BYTES_MAX),
+            Readers::Elsewhere => (SHARE_BYTES_MIN, SHARE_WAITING_BYTES_MAX),
+        };
         if session.slice_bytes.is_none() && total < 2 * readers * least {
             return Err(Unsliceable);
         }
+        let least = session.slice_bytes.unwrap_or(match who {
+            Readers::Here => least,
+            Readers::Elsewhere => (total / (8 * readers)).clamp(least, SHARE_BYTES_MIN_OF_MANY),
+        });
         let mut behind = 0;
         let mut cuts = Vec::new();
         for group in groups {
             // What is left of all lanes says how long parts are.
-            let most = if analysis.merges_in_order() { WAITING_BYTES_MAX } else { PART_BYTES_MAX };
+            let most = if analysis.merges_in_order() { most_waiting } else { PART_BYTES_MAX };
             let most = session.slice_bytes.unwrap_or(most);
             let of_packets: u64 = group.iter().map(|stream| packet_bytes(streams[*stream].1)).sum();
             let least = match session.slice_bytes {

@@ -29,7 +29,7 @@ use crate::open::{Doubts, Session};
 use crate::progress::Progress;
 use crate::share::{Share, ShareFailure};
 
-const MAGIC: &str = "kymo known 1";
+const MAGIC: &str = "kymo known 2";
 
 impl From<Strays> for ShareFailure {
     fn from(Strays: Strays) -> Self {
@@ -37,13 +37,15 @@ impl From<Strays> for ShareFailure {
     }
 }
 
-/// What is known of shares that follow each other; the state's bytes are behind it.
+/// What is known of shares that follow each other; the state's bytes are behind it. Several of these that follow each other are what
+/// is known of all their shares.
 #[derive(Serialize, Deserialize)]
 struct Head {
     magic: String,
     first: u32,
     end: u32,
     streams: Streams,
+    state_bytes: u64,
 }
 
 /// What is known of data streams besides.
@@ -74,17 +76,25 @@ struct Known<S> {
 
 impl<S> Known<S> {
     fn encode<A: Analysis<State = S>>(&self, analysis: &A, asked: &Shares) -> Result<Vec<u8>, ShareFailure> {
-        let head = Head { magic: MAGIC.to_owned(), first: self.first, end: self.end, streams: self.streams.clone() };
         let room = room();
         let setup = asked.prepared.setup(&asked.options.wishes, &room);
         let state = encode(analysis, &setup, &self.state).map_err(ShareFailure::Written)?;
+        let (first, end, streams) = (self.first, self.end, self.streams.clone());
+        let head = Head { magic: MAGIC.to_owned(), first, end, streams, state_bytes: state.len() as u64 };
         let mut bytes = postcard::to_allocvec(&head).map_err(ShareFailure::Written)?;
         bytes.extend(state);
         Ok(bytes)
     }
 
-    fn decode<A: Analysis<State = S>>(analysis: &A, asked: &Shares, bytes: &[u8]) -> Result<Self, ShareFailure> {
-        let (head, state) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareFailure::NoShare)?;
+    /// The first of what is known, and the bytes of the others.
+    fn decode<'a, A: Analysis<State = S>>(
+        analysis: &A,
+        asked: &Shares,
+        bytes: &'a [u8],
+    ) -> Result<(Self, &'a [u8]), ShareFailure> {
+        let (head, rest) = postcard::take_from_bytes::<Head>(bytes).map_err(|_| ShareFailure::NoShare)?;
+        let state_bytes = usize::try_from(head.state_bytes).map_err(|_| ShareFailure::NoShare)?;
+        let (state, rest) = rest.split_at_checked(state_bytes).ok_or(ShareFailure::NoShare)?;
         if head.magic != MAGIC || head.first >= head.end {
             return Err(ShareFailure::NoShare);
         }
@@ -97,7 +107,7 @@ impl<S> Known<S> {
             return Err(ShareFailure::NoShare);
         }
         let Head { first, end, streams, .. } = head;
-        Ok(Self { first, end, state, streams })
+        Ok((Self { first, end, state, streams }, rest))
     }
 }
 
@@ -224,7 +234,8 @@ impl Visit for Read<'_> {
         let (number, slice) = (share.number(), share.slice(&asked.session)?.ok_or(ShareFailure::NoShare)?);
         let analysis = asked.make(question);
         let mut reader = Reader::new(&asked.session, &asked.prepared, progress);
-        let PartRead { state, .. } = reader.read(&analysis, &slice, number == 0, true)?;
+        let PartRead { mut state, .. } = reader.read(&analysis, &slice, number == 0, true)?;
+        analysis.condense(&mut state);
         let mut streams = Streams::default();
         reader.doubt(&mut streams.doubts, &mut streams.left_out);
         let end = number.checked_add(1).ok_or(ShareFailure::NoShare)?;
@@ -237,17 +248,23 @@ fn in_order<A: Analysis>(
     analysis: &A,
     asked: &Shares,
     states: &[&[u8]],
-    mut take: impl FnMut(Known<A::State>),
+    mut take: impl FnMut(Known<A::State>) -> Result<(), ShareFailure>,
 ) -> Result<Option<(u32, u32)>, ShareFailure> {
     let mut span: Option<(u32, u32)> = None;
-    for bytes in states {
-        let known = Known::decode(analysis, asked, bytes)?;
-        let (first, wanted) = span.unwrap_or((known.first, known.first));
-        if known.first != wanted {
-            return Err(ShareFailure::Gap { wanted, found: known.first });
+    for mut bytes in states.iter().copied() {
+        loop {
+            let (known, rest) = Known::decode(analysis, asked, bytes)?;
+            let (first, wanted) = span.unwrap_or((known.first, known.first));
+            if known.first != wanted {
+                return Err(ShareFailure::Gap { wanted, found: known.first });
+            }
+            span = Some((first, known.end));
+            take(known)?;
+            bytes = rest;
+            if bytes.is_empty() {
+                break;
+            }
         }
-        span = Some((first, known.end));
-        take(known);
     }
     Ok(span)
 }
@@ -263,16 +280,25 @@ impl Visit for Merge<'_> {
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
         let Self { asked, states } = self;
         let analysis = asked.make(question);
+        let mut bytes = Vec::new();
         let mut merged: Option<Known<A::State>> = None;
-        in_order(&analysis, asked, states, |known| match &mut merged {
-            None => merged = Some(known),
-            Some(left) => {
-                analysis.merge(&mut left.state, known.state);
-                left.streams.add(known.streams);
-                left.end = known.end;
+        in_order(&analysis, asked, states, |known| {
+            match &mut merged {
+                // Only what is the first part is merged with what follows where that was condensed.
+                Some(left) if left.first == 0 || !analysis.merges_in_order() => {
+                    analysis.merge(&mut left.state, known.state);
+                    left.streams.add(known.streams);
+                    left.end = known.end;
+                }
+                _ => {
+                    let behind = merged.replace(known);
+                    bytes.extend(behind.map(|known| known.encode(&analysis, asked)).transpose()?.unwrap_or_default());
+                }
             }
+            Ok(())
         })?;
-        merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, asked)
+        bytes.extend(merged.ok_or(ShareFailure::NoShare)?.encode(&analysis, asked)?);
+        Ok(bytes)
     }
 }
 
@@ -292,6 +318,7 @@ impl Visit for Finish<'_> {
         let add = |known: Known<A::State>| {
             streams.add(known.streams);
             runs.push((known.first.into(), known.end.into(), known.state));
+            Ok(())
         };
         match in_order(&analysis, asked, states, add)? {
             Some((0, found)) if found == wanted => {}
@@ -301,6 +328,9 @@ impl Visit for Finish<'_> {
         }
         let (session, wishes) = (&asked.session, &asked.options.wishes);
         let state = parts::together(session, &asked.prepared, &analysis, runs).ok_or(ShareFailure::NoShare)?;
+        if analysis.is_odd(&state) {
+            return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
+        }
         let Streams { doubts, left_out } = streams;
         let read = parts::Read { state, faults: Vec::new(), doubts, left_out };
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;

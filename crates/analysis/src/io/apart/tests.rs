@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::files::Files;
-use super::super::log::{Log, Settled};
+use super::super::log::{Log, Renumbered, Settled, Waiting};
 use super::super::rows::Sums;
 use super::*;
 use crate::Comm;
@@ -131,10 +131,11 @@ fn what_is_done_apart_is_what_is_done_in_order() {
         let wishes = Wishes { tids, top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
         let limits = Limits::new(&wishes);
         let log = random_log(&mut random);
-        let (mut files, mut over) = (Files::new(), Over::new(&wishes, 5));
+        let (mut files, mut over) = (Files::new(FileRows::default()), Over::new(&wishes, 5));
         log.iter().for_each(|logged| files.replay(&limits, &mut over, logged.clone()));
 
-        let (mut cut_files, mut cut_over, mut pids) = (Files::new(), Over::new(&wishes, 5), Pids::default());
+        let (mut cut_files, mut cut_over, mut pids) =
+            (Files::new(FileRows::default()), Over::new(&wishes, 5), Pids::default());
         let mut rest = &log[..];
         while !rest.is_empty() {
             let range;
@@ -142,9 +143,9 @@ fn what_is_done_apart_is_what_is_done_in_order() {
             (range, rest) = rest.split_at(rest.partition_point(|logged| logged.place <= cut));
             let mut some = Log::default();
             range.iter().for_each(|logged| some.push(logged.place, logged.key, logged.act.clone()));
-            let mut waiting = some.take(None, (Settled::default(), Bases::default()), &mut pids);
-            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids), memory);
-            waiting.hand_over(|logged| apart.act(logged));
+            let mut waiting = some.take(None, (Settled::default(), Renumbered::default()), &mut pids);
+            let mut apart = Apart::new(&limits, &wishes, std::mem::take(&mut waiting.pids), memory, Mode::Whole);
+            waiting.hand_over(|logged, from| apart.act(logged, from));
             let mut done = apart.end();
             taken += done.over.threads.count();
             cut_files.follow(&limits, &mut cut_over, &mut done);
@@ -157,4 +158,84 @@ fn what_is_done_apart_is_what_is_done_in_order() {
         assert!(more.is_empty() && missing.is_empty(), "seed {seed}: {more:#?} instead of {missing:#?} of {log:#?}");
     }
     assert!(taken > 1000, "only {taken} lives are done with apart");
+}
+
+/// Parts of random acts are done alone, but for what some threads did before a place, and now and then for what nobody should do
+/// without saying it: either that is found, or it comes to what it comes to in order.
+#[test]
+fn what_is_done_alone_is_done_again() {
+    let (mut odd, mut same) = (0, 0);
+    for seed in 0..6000 {
+        let mut random = Random(seed);
+        let wishes = Wishes { top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
+        let limits = Limits::new(&wishes);
+        let log = random_log(&mut random);
+        let (mut files, mut over) = (Files::new(FileRows::default()), Over::new(&wishes, 5));
+        log.iter().for_each(|logged| files.replay(&limits, &mut over, logged.clone()));
+
+        let (mut cut_files, mut cut_over, mut pids) =
+            (Files::new(FileRows::default()), Over::new(&wishes, 5), Pids::default());
+        let (mut rest, mut is_odd) = (&log[..], false);
+        while !rest.is_empty() {
+            let range;
+            let cut = rest[random.below(rest.len().min(120))].place;
+            (range, rest) = rest.split_at(rest.partition_point(|logged| logged.place <= cut));
+            let since = range[random.below(range.len().min(20))].place;
+            let heads: Vec<bool> = (0..=LAST_TID).map(|_| random.below(3) == 0).collect();
+            let is_wild = random.below(8) == 0;
+            let (mut first, mut part) = (Log::default(), Log::default());
+            let mut hidden = None;
+            for Logged { place, key, act } in range.iter().cloned() {
+                // Lives that end, and threads that are made, are seen by every part.
+                let is_seen = matches!(act, Act::Died | Act::Fork(..) | Act::Known(_) | Act::FileState { .. });
+                let is_head = place < since && heads[key.tid as usize] && !is_seen;
+                // What is at one place comes from one place.
+                let is_next = hidden.is_none_or(|(at, _)| at != place);
+                let is_hidden =
+                    if is_next { is_wild && random.below(30) == 0 } else { hidden.is_some_and(|(_, is)| is) };
+                hidden = Some((place, is_hidden));
+                match is_head || is_hidden {
+                    true => first.push(place, key, act),
+                    false => part.put_aside(place, key, act),
+                }
+            }
+            let (rows, more) = alone(&limits, &wishes, since, &mut part);
+            cut_over.add(more, &Bases::default());
+            let names = Some(cut_files.rows.add(&rows));
+            let numbers = Renumbered { bases: Bases::default(), names };
+            let mut waiting = first.take(None, (part.take_settled(), numbers), &mut pids);
+            let pids = std::mem::take(&mut waiting.pids);
+            let mut apart = Apart::new(&limits, &wishes, pids, Memory::default(), Mode::Again(since));
+            waiting.hand_over(|logged, from| apart.act(logged, from));
+            let mut done = apart.end();
+            is_odd |= done.is_odd;
+            cut_files.follow(&limits, &mut cut_over, &mut done);
+        }
+        if is_odd {
+            odd += 1;
+            continue;
+        }
+        same += 1;
+        let (found, expected) = (seen(&cut_files, &cut_over), seen(&files, &over));
+        let more: Vec<_> = found.difference(&expected).collect();
+        let missing: Vec<_> = expected.difference(&found).collect();
+        let log: Vec<String> = log.iter().map(|logged| format!("{logged:?}")).collect();
+        assert!(more.is_empty() && missing.is_empty(), "seed {seed}: {more:#?} instead of {missing:#?} of {log:#?}");
+    }
+    assert!(odd > 500 && same > 500, "{odd} contradict themselves, {same} do not");
+}
+
+/// Does what a part has settled alone; says what is known of files, and of lives that are over.
+fn alone(limits: &Limits, wishes: &Wishes, since: Place, part: &mut Log) -> (FileRows, Over) {
+    let mut waiting = Waiting::alone(part.take_settled());
+    let mut apart = Apart::new(limits, wishes, Pids::default(), Memory::default(), Mode::Alone(since));
+    let mut last = Place { time: i64::MIN, lane: 0, nth: 0 };
+    waiting.hand_over(|logged, from| {
+        last = logged.place;
+        apart.act(logged, from);
+    });
+    let mut done = apart.end();
+    let (rows, over) = (std::mem::take(&mut done.rows), done.take_over());
+    part.done((since, last), done.acts(since), Vec::new());
+    (rows, over)
 }
