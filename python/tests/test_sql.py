@@ -3,7 +3,10 @@
 import json
 import os
 import pathlib
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
 import textwrap
@@ -260,7 +263,7 @@ def test_who_stops_reading_stops_those_who_read(large: str) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c(large: str, how: str, threads: int) -> None:
     program = f"""
-        import os, signal, sys, threading, kymograph
+        import os, signal, sys, threading, kymograph, pandas, polars, pyarrow
         trace = kymograph.open(sys.argv[1], threads={threads})
         rows = trace.sql({ENDLESS!r})
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -374,3 +377,40 @@ def test_one_library_is_loaded() -> None:
         print(len(files), isinstance(next(iter(kymograph.open(sys.argv[1]))), kymograph.Event))
     """
     assert run(program, DEMO) == "True\n1 True\n"
+
+
+def test_ctrl_c_in_the_shell(large: str) -> None:
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(KYMO, [KYMO, "sql", large])
+    said = b""
+
+    def until(words: bytes) -> None:
+        nonlocal said
+        while words not in said:
+            assert select.select([terminal], [], [], HANG_S)[0], said
+            said += os.read(terminal, 4096)
+        said = said.partition(words)[2]
+
+    until(b"kymo> ")
+    os.write(terminal, f"select 1 as begun; {ENDLESS};\n".encode())
+    until(b"(1 row")
+    os.write(terminal, b"\x03")
+    until(b"cancelled")
+    until(b"kymo> ")
+    os.write(terminal, b"select count(*) + 1 as one_more from tick;\n")
+    until(str(ROWS + 1).encode())
+    until(b"kymo> ")
+    os.write(terminal, b"\\q\n")
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_ctrl_c_ends_a_query_of_its_own(large: str) -> None:
+    words = [KYMO, "sql", large, f"select 1 as begun; {ENDLESS}"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == b"begun\n"
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=HANG_S)
+    assert (child.returncode, errors) == (-signal.SIGINT, b"")

@@ -5,6 +5,7 @@ mod shell;
 use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use kymo_session::{AnswerFormat, Database, SqlFailure, WriteFailure, sql_statements, write_answer};
@@ -16,12 +17,16 @@ use crate::{Outcome, open_paths, show};
 /// Answers the query, or those that somebody types.
 pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     let (traces, query) = arguments.traces_and_query();
+    let format = answer_format(arguments.chosen_format()?);
     let Some(session) = open_paths(&traces, arguments.threads, 0) else { return Ok(Outcome::Incomplete) };
     let database = Arc::new(session).database(&arguments.options()).map_err(io::Error::other)?;
-    let asking = Asking { database: &database, arguments };
+    let mut asking = Asking { database: &database, arguments, interrupted: None };
     let text = match query {
         Some(query) => query,
-        None if io::stdin().is_terminal() => return Ok(shell::run(&asking)?),
+        None if io::stdin().is_terminal() => {
+            asking.interrupted = Some(shell::interrupts()?);
+            return Ok(shell::run(&asking, format)?);
+        }
         None => {
             let mut text = String::new();
             io::stdin().read_to_string(&mut text)?;
@@ -30,7 +35,7 @@ pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     };
     let mut outcome = Outcome::Complete;
     for query in sql_statements(&text).0 {
-        match asking.answer(query, answer_format(arguments.chosen_format()), arguments.output.as_deref()) {
+        match asking.answer(query, format, arguments.output.as_deref()) {
             Ok(Answered { is_complete: true, .. }) => {}
             Ok(_) => outcome = Outcome::Incomplete,
             Err(WriteFailure::Sql(failure)) => return refused(&failure),
@@ -70,6 +75,8 @@ fn answer_format(format: SqlFormat) -> AnswerFormat {
 struct Asking<'a> {
     database: &'a Database,
     arguments: &'a SqlArguments,
+    /// Ends an answer, where that does not end the command.
+    interrupted: Option<Arc<AtomicBool>>,
 }
 
 /// What became of a query.
@@ -85,6 +92,9 @@ impl Asking<'_> {
     fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<Answered, WriteFailure> {
         let began = Instant::now();
         let mut answer = self.database.query(query)?;
+        if let Some(interrupted) = &self.interrupted {
+            answer.end_when(Arc::clone(interrupted));
+        }
         let written = write_answer(&mut answer, format, output);
         let is_complete = matches!(show::report(&answer.report(), self.arguments.strict), Outcome::Complete);
         Ok(Answered { rows: written?, took: began.elapsed(), is_complete })

@@ -66,6 +66,24 @@ fn files_can_be_read_again() {
     assert_eq!(&stream[..4], [0xff; 4], "a stream of messages");
 }
 
+/// A name that says no format is wrong before anything is written.
+#[test]
+fn a_name_says_the_format_or_is_refused() {
+    let folder = tempfile::tempdir().expect("there is room");
+    let path = |name: &str| folder.path().join(name).to_str().expect("it is text").to_owned();
+    let done = sql(&["select 1 as a", "--output", &path("a.foo")]);
+    assert_eq!(done.status.code(), Some(2), "{done:?}");
+    for word in ["a.foo", ".csv", ".json", ".parquet", ".arrow", "--format"] {
+        assert!(text(&done.stderr).contains(word), "{word}: {}", text(&done.stderr));
+    }
+    assert!(!folder.path().join("a.foo").exists());
+    answered(&["select 1 as a", "--output", &path("a.foo"), "--csv"]);
+    answered(&["select 1 as a", "--output", &path("a")]);
+    answered(&["select 1 as a", "--output", &path("a.txt")]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it was written");
+    assert_eq!([read("a.foo"), read("a"), read("a.txt")], ["a\n1\n"; 3]);
+}
+
 #[test]
 fn several_queries_come_from_standard_input() {
     let mut child = program::kymo()

@@ -22,6 +22,7 @@ mod tests;
 mod watch;
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -71,15 +72,18 @@ pub enum SqlFailure {
     /// The system has no threads.
     #[error("no thread can be started: {0}")]
     Threads(Arc<std::io::Error>),
+    /// Nobody wants the answer any more.
+    #[error("it was cancelled")]
+    Cancelled,
 }
 
 impl SqlFailure {
-    /// What is at fault; `None`: the system.
+    /// What is at fault; `None`: the system, or nothing.
     #[must_use]
     pub fn fault(&self) -> Option<SqlFault> {
         match self {
             Self::Asking(problem) | Self::Reading(problem) => Some(problem.fault),
-            Self::Threads(_) => None,
+            Self::Threads(_) | Self::Cancelled => None,
         }
     }
 
@@ -275,7 +279,7 @@ impl SqlQuery {
     pub fn read(&self) -> Result<SqlAnswer, SqlFailure> {
         let Planned { plan, watch } = self.planned()?;
         let (schema, asked) = (plan.schema(), Arc::clone(&self.asked));
-        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true })
+        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true, unwanted: None })
     }
 
     fn planned(&self) -> Result<Planned, SqlFailure> {
@@ -292,6 +296,8 @@ pub struct SqlAnswer {
     asked: Arc<Asked>,
     /// It was not asked again, and nothing was given.
     is_first: bool,
+    /// Whether it is to end.
+    unwanted: Option<Arc<AtomicBool>>,
 }
 
 /// How far an answer is.
@@ -350,6 +356,11 @@ impl SqlAnswer {
         self.watch.report(self.asked.inner.shared.session.opening_report())
     }
 
+    /// Whoever waits for a batch gets [`SqlFailure::Cancelled`] soon after this becomes true.
+    pub fn end_when(&mut self, unwanted: Arc<AtomicBool>) {
+        self.unwanted = Some(unwanted);
+    }
+
     /// The next batch, if it comes in such a time; `Pending`: it did not, and may be asked for again.
     pub fn next_within(&mut self, patience: Duration) -> Poll<Option<Result<RecordBatch, SqlFailure>>> {
         let asked = Arc::clone(&self.asked);
@@ -397,14 +408,18 @@ impl SqlAnswer {
     }
 }
 
-/// Waits as long as it takes.
-const PATIENCE: Duration = Duration::from_secs(3600);
+/// How often somebody who waits looks whether he still wants to.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 impl Iterator for SqlAnswer {
     type Item = Result<RecordBatch, SqlFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            if self.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed)) {
+                self.rows = Rows::Over;
+                return Some(Err(SqlFailure::Cancelled));
+            }
             if let Poll::Ready(next) = self.next_within(PATIENCE) {
                 return next;
             }

@@ -1,12 +1,13 @@
 //! What `kymo sql` may be told.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use kymo_session::SqlOptions;
 
 use crate::quantity::size;
+use crate::stop::Stop;
 
 const HELP: &str = "\
 Examples:
@@ -102,18 +103,32 @@ impl SqlArguments {
     }
 
     /// How answers are written.
-    pub(crate) fn chosen_format(&self) -> SqlFormat {
-        let of_output = || match self.output.as_ref()?.extension()?.to_str()? {
-            "csv" => Some(SqlFormat::Csv),
-            "json" | "jsonl" | "ndjson" => Some(SqlFormat::Json),
-            "parquet" => Some(SqlFormat::Parquet),
-            "arrow" | "feather" => Some(SqlFormat::Arrow),
-            _ => None,
-        };
+    ///
+    /// # Errors
+    ///
+    /// The name of the output ends as no format does.
+    pub(crate) fn chosen_format(&self) -> Result<SqlFormat, Stop> {
         match self {
-            Self { csv: true, .. } => SqlFormat::Csv,
-            Self { json: true, .. } => SqlFormat::Json,
-            _ => self.format.or_else(of_output).unwrap_or(SqlFormat::Table),
+            Self { csv: true, .. } => Ok(SqlFormat::Csv),
+            Self { json: true, .. } => Ok(SqlFormat::Json),
+            Self { format: Some(format), .. } => Ok(*format),
+            Self { output: Some(output), .. } => of_name(output),
+            _ => Ok(SqlFormat::Table),
         }
+    }
+}
+
+fn of_name(output: &Path) -> Result<SqlFormat, Stop> {
+    let Some(end) = output.extension() else { return Ok(SqlFormat::Table) };
+    match end.to_str().unwrap_or_default() {
+        "txt" => Ok(SqlFormat::Table),
+        "csv" => Ok(SqlFormat::Csv),
+        "json" | "jsonl" | "ndjson" => Ok(SqlFormat::Json),
+        "parquet" => Ok(SqlFormat::Parquet),
+        "arrow" | "feather" => Ok(SqlFormat::Arrow),
+        _ => Err(Stop::Usage(format!(
+            "the name `{}` says no format: it ends in .txt, .csv, .json, .parquet or .arrow, or `--format` says what to write",
+            output.display()
+        ))),
     }
 }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use kymo_session::{AnswerFormat, Database, WriteFailure, cache_folder, sql_statements};
+use kymo_session::{AnswerFormat, Database, SqlFailure, WriteFailure, cache_folder, sql_statements};
 use rustyline::completion::Completer;
 use rustyline::config::{CompletionType, Config};
 use rustyline::error::ReadlineError;
@@ -13,18 +15,21 @@ use rustyline::hint::Hinter;
 use rustyline::history::DefaultHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
 
-use super::{Asking, answer_format, into_io};
+use super::{Asking, into_io};
 use crate::{Outcome, show};
 
 const HELP: &str = "\
 A query ends with a semicolon and may have several lines. TAB completes names.
   \\d            tables and functions        \\d NAME    the columns of a table
   \\f FORMAT     table, csv or json          \\q         ends (as does Ctrl-D)
+  Ctrl-C        cancels a query
   explain ...   how a query is answered, and which packets are not read";
 
 /// Asks for queries until somebody has had enough.
-pub(super) fn run(asking: &Asking<'_>) -> io::Result<Outcome> {
+pub(super) fn run(asking: &Asking<'_>, mut format: AnswerFormat) -> io::Result<Outcome> {
     let config = Config::builder().completion_type(CompletionType::List).max_history_size(5000);
     let config = config.map_err(io::Error::other)?.auto_add_history(true).build();
     let mut editor: Editor<Words, DefaultHistory> = Editor::with_config(config).map_err(io::Error::other)?;
@@ -35,7 +40,6 @@ pub(super) fn run(asking: &Asking<'_>) -> io::Result<Outcome> {
         let _ = editor.load_history(path);
     }
     println!("Queries end with `;`, \\? helps, \\q ends.");
-    let mut format = answer_format(asking.arguments.chosen_format());
     loop {
         match editor.readline("kymo> ") {
             Ok(line) if line.trim() == "\\q" => break,
@@ -57,16 +61,31 @@ pub(super) fn run(asking: &Asking<'_>) -> io::Result<Outcome> {
     Ok(Outcome::Complete)
 }
 
+/// Becomes true with Ctrl-C, which ends the answer and not the shell. Who presses it again before that has an effect ends both.
+pub(super) fn interrupts() -> io::Result<Arc<AtomicBool>> {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    flag::register_conditional_shutdown(SIGINT, 130, Arc::clone(&interrupted))?;
+    flag::register(SIGINT, Arc::clone(&interrupted))?;
+    Ok(interrupted)
+}
+
 fn history() -> Option<PathBuf> {
     Some(cache_folder()?.join("sql-history"))
 }
 
 fn answer_all(text: &str, asking: &Asking<'_>, format: AnswerFormat) -> io::Result<()> {
+    if let Some(interrupted) = &asking.interrupted {
+        interrupted.store(false, Ordering::Relaxed);
+    }
     for query in sql_statements(text).0 {
         match asking.answer(query, format, asking.arguments.output.as_deref()) {
             Ok(answered) => {
                 let took = show::duration(i128::try_from(answered.took.as_nanos()).unwrap_or(i128::MAX));
                 println!("({}, {took})", show::counted(answered.rows, "row"));
+            }
+            Err(WriteFailure::Sql(SqlFailure::Cancelled)) => {
+                eprintln!("cancelled");
+                break;
             }
             Err(WriteFailure::Sql(failure)) => eprintln!("error: {failure}"),
             Err(WriteFailure::File(error)) => return Err(into_io(error)),
