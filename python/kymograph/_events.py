@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kymograph._errors import ForkError
@@ -11,6 +12,9 @@ from kymograph._report import Report
 from kymograph._tables import Batch, Columns, Schema
 
 if TYPE_CHECKING:
+    import polars
+    import pyarrow
+
     from kymograph import _native
 
 
@@ -56,6 +60,25 @@ class Events(Columns):
             Report._of(stream.report())._warn()
         finally:
             stream.close()
+
+    def to_pyarrow(self) -> pyarrow.Table:
+        """A ``pyarrow.Table``. Needs pyarrow."""
+        with self._interruptible():
+            return super().to_pyarrow()
+
+    def to_polars(self) -> polars.DataFrame:
+        """A ``polars.DataFrame``. Needs polars."""
+        with self._interruptible():
+            return super().to_polars()
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Who reads our stream says in his own words that it ended with an error; Ctrl-C is `KeyboardInterrupt`."""
+        try:
+            yield
+        except Exception:
+            self._native.raise_raised()
+            raise
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._native.__arrow_c_stream__(requested_schema)

@@ -23,6 +23,7 @@ from kymograph._report import Report
 from kymograph._tables import Batch
 
 if TYPE_CHECKING:
+    from kymograph import _native
     from kymograph._events import Events
     from kymograph._trace import Trace
 
@@ -165,10 +166,17 @@ def _in_chunks(events: Events, analysis: Analysis[State, Any], threads: int) -> 
     tree: Tree[State] = Tree(count, lambda left, right: merged(analysis, left, right))
     reports = [Report()] * count
 
+    reading: set[_native.Stream] = set()
+    is_over = False
+
     def chunk(number: int) -> tuple[int, State]:
         stream = events._native.chunk(number)
+        reading.add(stream)
+        if is_over:
+            stream.close()
         state = stepped(analysis, map(Batch, stream))
         reports[number] = Report._of(stream.report())
+        reading.discard(stream)
         return number, state
 
     if count == 1 or threads == 1:
@@ -181,13 +189,20 @@ def _in_chunks(events: Events, analysis: Analysis[State, Any], threads: int) -> 
     with ThreadPoolExecutor(threads, "kymograph") as pool:
         # Few are begun ahead, so that states of neighbours meet soon and few have to wait.
         running: set[Future[tuple[int, State]]] = set()
-        while True:
-            running |= {pool.submit(chunk, number) for _, number in zip(range(threads - len(running)), numbers)}
-            if not running:
-                return tree.top(), sum(reports, Report())
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for each in done:
-                tree.add(*each.result())
+        try:
+            while True:
+                running |= {pool.submit(chunk, number) for _, number in zip(range(threads - len(running)), numbers)}
+                if not running:
+                    return tree.top(), sum(reports, Report())
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for each in done:
+                    tree.add(*each.result())
+        except BaseException:
+            # Nobody waits for what the others read, but the pool waits for them.
+            is_over = True
+            for stream in list(reading):
+                stream.close()
+            raise
 
 
 def check(

@@ -15,7 +15,7 @@ use kymo_decode::Compile;
 use kymo_decode::columns::{ColumnReader, Projection, Shape};
 use kymo_decode::filter::FilterFacts;
 use kymo_ir::Cells;
-use kymo_scan::{Content, Cursor, CursorSetup, Events, Item, KeyMaker, NothingKnown, Trace, TraceOptions};
+use kymo_scan::{Content, Cursor, CursorSetup, Events, Item, KeyMaker, NothingKnown, Stop, Trace, TraceOptions};
 use kymo_source::{BufferPool, Finder};
 
 fn corpus() -> PathBuf {
@@ -51,6 +51,7 @@ fn each_batch(trace: &Trace, number: usize, mut see: impl FnMut(&Events, &[i64])
         chunk_bytes: 64 << 10,
         marks: false,
         filter: None,
+        stop: Stop::default(),
     };
     let mut cursor = Cursor::new(setup, BufferPool::default());
     while let Some(item) = cursor.next_item() {

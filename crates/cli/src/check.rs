@@ -13,7 +13,8 @@ use crate::show::counted;
 /// Shows what is wrong with traces.
 pub(crate) fn run(arguments: &CheckArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
-    let findings = watched(&progress, || kymo_session::check(&arguments.traces, &progress));
+    let findings =
+        watched(&progress, || kymo_session::check(&arguments.traces, &progress)).map_err(io::Error::other)?;
     let is_error = |found: &Finding| is_error(found, arguments.strict);
     let errors = findings.iter().filter(|found| is_error(found)).count();
     let mut out = io::stdout().lock();

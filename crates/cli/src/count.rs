@@ -21,7 +21,7 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Outco
     let progress = Progress::default();
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
-    let counts = watched(&progress, || session.count(&options, &progress));
+    let counts = watched(&progress, || session.count(&options, &progress)).map_err(io::Error::other)?;
     let table = Table::new(&counts, &arguments.by);
     let mut out = io::stdout().lock();
     if arguments.json {

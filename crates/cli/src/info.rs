@@ -22,7 +22,10 @@ const CLASSES_MAX: usize = 8;
 /// Shows what the traces hold.
 pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Outcome> {
     let progress = Progress::default();
-    let info = if arguments.exact { watched(&progress, || session.info_exact(&progress)) } else { session.info() };
+    let info = match arguments.exact {
+        true => watched(&progress, || session.info_exact(&progress)).map_err(io::Error::other)?,
+        false => session.info(),
+    };
     let mut out = io::stdout().lock();
     if arguments.json {
         writeln!(out, "{}", as_json(&info))?;

@@ -56,6 +56,8 @@ pub enum Refused {
     Traces(String),
     /// Nothing more can be written.
     Output(io::Error),
+    /// Nobody waits for the answer any more.
+    Cancelled,
 }
 
 impl From<Stop> for Refused {
@@ -122,14 +124,21 @@ pub fn findings(findings: &[Finding]) -> String {
 ///
 /// # Errors
 ///
-/// The words make no sense, or the traces cannot answer.
+/// The words make no sense, the traces cannot answer, or it was cancelled.
 pub fn ask(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
+    let answered = answer(session, words, progress);
+    // Whatever else is said then, this is why.
+    if progress.is_cancelled() { Err(Refused::Cancelled) } else { answered }
+}
+
+fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<Answered, Refused> {
     let command = parsed(words)?;
     let (answer, report, warnings) = match &command {
         Command::Count(arguments) => {
             let events = &arguments.event;
             let (selection, warnings) = understood(session, events, arguments.filter.as_deref(), Zone::Local)?;
             let counts = session.count(&CountOptions { selection, sizes: arguments.sizes }, progress);
+            let counts = counts.map_err(|_| Refused::Cancelled)?;
             let (table, text) = count::as_table(&counts, &arguments.by);
             return Ok(Answered { tables: vec![table], report: counts.report, text, warnings });
         }

@@ -9,7 +9,9 @@ use kymo_decode::Compile;
 use kymo_decode::cases::{Case, FILES, parse};
 use kymo_ir::{Fault, ScanStop};
 use kymo_promises::reading::Reader;
-use kymo_scan::{Content, Cursor, CursorSetup, Item, KeyMaker, NothingKnown, StreamFaultKind, Trace, TraceOptions};
+use kymo_scan::{
+    Content, Cursor, CursorSetup, Item, KeyMaker, NothingKnown, Stop, StreamFaultKind, Trace, TraceOptions,
+};
 use kymo_source::BufferPool;
 
 /// (packet, class, clock, position) of each record, and where a packet's records stopped.
@@ -50,6 +52,7 @@ fn by_cursor(trace: &Path, compile: Compile, chunk_bytes: usize) -> Walked {
             chunk_bytes,
             marks: false,
             filter: None,
+            stop: Stop::default(),
         };
         let mut cursor = Cursor::new(setup, BufferPool::default());
         while let Some(item) = cursor.next_item() {

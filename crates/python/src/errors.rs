@@ -2,7 +2,7 @@
 
 use kymo_cli::words::Refused;
 use kymo_session::messages::MessagesFailure;
-use kymo_session::{AnalyseFailure, EventsFailure, ShareFailure};
+use kymo_session::{AnalyseFailure, Cancelled, EventsFailure, ShareFailure};
 #[cfg(feature = "sql")]
 use kymo_session::{SqlFailure, SqlFault};
 use pyo3::prelude::*;
@@ -62,7 +62,13 @@ pub(crate) fn refused(py: Python<'_>, refused: Refused) -> PyErr {
         Refused::Question(text) => error(py, Kind::Question, &text),
         Refused::Traces(text) => error(py, Kind::Unanswerable, &text),
         Refused::Output(cause) => error(py, Kind::Write, &cause.to_string()),
+        Refused::Cancelled => cancelled(py, Cancelled),
     }
+}
+
+/// Nobody waits for an answer, or somebody else did not.
+pub(crate) fn cancelled(py: Python<'_>, cancelled: Cancelled) -> PyErr {
+    error(py, Kind::Read, &cancelled.to_string())
 }
 
 /// Why a share cannot be read, or shares not be put together.
@@ -83,7 +89,7 @@ pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
     let kind = match failure {
         EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } => Kind::Question,
         EventsFailure::Unsliceable => Kind::Unsliceable,
-        EventsFailure::Arrow(_) | EventsFailure::Gone => Kind::Read,
+        EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Gone => Kind::Read,
     };
     error(py, kind, &failure.to_string())
 }

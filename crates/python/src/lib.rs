@@ -16,6 +16,7 @@ mod compat;
 mod errors;
 mod event;
 mod events;
+mod interrupt;
 mod printing;
 mod process;
 mod pull;

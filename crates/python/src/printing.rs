@@ -6,18 +6,16 @@
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use kymo_session::{PrintOptions, Progress, Report};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::interrupt::PATIENCE;
 use crate::process::{Owned, foreign};
 
 /// Bytes that are handed over together.
 const CHUNK_BYTES: usize = 1 << 16;
-/// Time between two looks for signals.
-const PATIENCE: Duration = Duration::from_millis(100);
 /// Chunks that may wait.
 const CHUNKS_WAITING: usize = 4;
 
@@ -25,6 +23,14 @@ const CHUNKS_WAITING: usize = 4;
 #[pyclass(frozen, module = "kymograph._native")]
 pub(crate) struct Pieces {
     pieces: Mutex<Owned<Receiver<Piece>>>,
+    progress: Arc<Progress>,
+}
+
+/// That thread ends also where it never has anything to say.
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
 }
 
 enum Piece {
@@ -35,16 +41,18 @@ enum Piece {
 impl Pieces {
     pub(crate) fn start(session: Arc<kymo_session::Session>, options: PrintOptions) -> io::Result<Self> {
         let (sender, pieces) = sync_channel(CHUNKS_WAITING);
+        let progress = Arc::<Progress>::default();
+        let own = Arc::clone(&progress);
         std::thread::Builder::new().name("kymo-print".to_owned()).spawn(move || {
             let mut out = ToChannel { sender, text: Vec::with_capacity(CHUNK_BYTES) };
             // It ends early if nobody wants more.
-            if let Ok(printed) = session.print(&options, &mut out, &Progress::default())
+            if let Ok(printed) = session.print(&options, &mut out, &own)
                 && out.flush().is_ok()
             {
                 let _ = out.sender.send(Piece::End(printed.report));
             }
         })?;
-        Ok(Self { pieces: Mutex::new(Owned::new(pieces)) })
+        Ok(Self { pieces: Mutex::new(Owned::new(pieces)), progress })
     }
 }
 
@@ -62,7 +70,7 @@ impl Pieces {
                 Ok(Piece::End(report)) => return Ok((None, Some(kymo_cli::words::report(&report)))),
                 Err(RecvTimeoutError::Disconnected) => return Ok((None, None)),
                 // Somebody may have pressed Ctrl-C.
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
             }
         }
     }

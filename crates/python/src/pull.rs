@@ -1,16 +1,13 @@
 //! Batches of messages, pulled with the interpreter's lock given back, and the names that fields are asked for by.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use kymo_session::messages::{MessageBatch, Messages, Pulled};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::errors::no_messages;
-
-/// So often signals are looked at while nothing comes.
-const PATIENCE: Duration = Duration::from_millis(100);
+use crate::interrupt::PATIENCE;
 
 /// The next batch; `None` at the end.
 pub(crate) fn next_batch(py: Python<'_>, messages: &mut Messages) -> PyResult<Option<Arc<MessageBatch>>> {

@@ -8,8 +8,9 @@ use kymo_session::{EventsQuestion, Progress, answer_columns};
 use pyo3::prelude::*;
 
 use crate::columns::{Batch, batch};
-use crate::errors::{Kind, error, no_columns, refused};
+use crate::errors::{Kind, cancelled, error, no_columns, refused};
 use crate::events::Events;
+use crate::interrupt::{interruptible, is_short};
 use crate::printing::Pieces;
 use crate::shares::Shares;
 
@@ -52,11 +53,15 @@ impl Session {
     }
 
     /// What the traces hold: for people as `kymo info` shows it, as its JSON, and the report.
-    fn info(&self, py: Python<'_>, exact: bool) -> (String, String, String) {
+    fn info(&self, py: Python<'_>, exact: bool) -> PyResult<(String, String, String)> {
         let progress = Progress::default();
-        let info = py.detach(|| if exact { self.inner.info_exact(&progress) } else { self.inner.info() });
+        let info = match exact {
+            true => interruptible(py, is_short(&self.inner), &progress, || self.inner.info_exact(&progress))?
+                .map_err(|it| cancelled(py, it))?,
+            false => py.detach(|| self.inner.info()),
+        };
         let said = words::info(&info, &self.paths);
-        (said.text, said.json, words::report(&info.report))
+        Ok((said.text, said.json, words::report(&info.report)))
     }
 
     /// What the traces hold, in a few words.
@@ -71,8 +76,11 @@ impl Session {
 
     /// The answer to a command: its tables, the report, text for people, and warnings.
     fn ask(&self, py: Python<'_>, line: Vec<String>) -> PyResult<Said> {
-        let answered = py.detach(|| words::ask(&self.inner, &line, &Progress::default()));
-        Ok(said(&self.inner, answered.map_err(|why| refused(py, why))?))
+        let progress = Progress::default();
+        let ask = || words::ask(&self.inner, &line, &progress).map(|answered| said(&self.inner, answered, &progress));
+        // Periods may be many.
+        let is_short = is_short(&self.inner) && !line.iter().any(|word| word.starts_with("--period"));
+        interruptible(py, is_short, &progress, ask)?.map_err(|why| refused(py, why))
     }
 
     /// The same question, to be answered in shares, and warnings.
@@ -103,7 +111,8 @@ impl Session {
     ) -> PyResult<(Vec<ExportedTable>, String, String)> {
         let asked = py.detach(|| words::export_options(&self.inner, &output, &line));
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
-        let exported = py.detach(|| self.inner.export(&options, &Progress::default()));
+        let progress = Progress::default();
+        let exported = interruptible(py, false, &progress, || self.inner.export(&options, &progress))?;
         let exported = exported.map_err(|failure| error(py, Kind::Write, &failure.to_string()))?;
         let tables = exported.tables.into_iter().map(|table| (table.path, table.rows, table.replaced_texts));
         Ok((tables.collect(), words::report(&exported.report), warnings))
@@ -127,26 +136,27 @@ impl Session {
             ..EventsQuestion::default()
         };
         let table = py.detach(|| self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
-        Ok((Events::new(table), chosen.warnings))
+        Ok((Events::new(table, is_short(&self.inner)), chosen.warnings))
     }
 }
 
-/// An answer for Python.
-pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered) -> Said {
+/// An answer for Python; of one that nobody waits for any more, not all.
+pub(crate) fn said(session: &kymo_session::Session, answered: words::Answered, progress: &Progress) -> Said {
     let is_unix = session.times_are_unix();
     let table = |table: kymo_session::Table| {
         let columns = batch(answer_columns(&table, is_unix));
         (table.class.to_owned(), table.title, columns, table.span_ns, table.omitted)
     };
-    let tables = answered.tables.into_iter().map(table).collect();
+    let tables = answered.tables.into_iter().take_while(|_| !progress.is_cancelled()).map(table).collect();
     (tables, words::report(&answered.report), answered.text, answered.warnings)
 }
 
 /// What is wrong with traces, as JSON.
 #[pyfunction]
-pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> String {
-    let findings = py.detach(|| kymo_session::check(&paths, &Progress::default()));
-    words::findings(&findings)
+pub(crate) fn findings(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
+    let progress = Progress::default();
+    let findings = interruptible(py, false, &progress, || kymo_session::check(&paths, &progress))?;
+    Ok(words::findings(&findings.map_err(|it| cancelled(py, it))?))
 }
 
 /// Where the command remembers what it found.

@@ -9,6 +9,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use crate::errors::{not_shared, refused};
+use crate::interrupt::{interruptible, is_short};
 use crate::process::Owned;
 use crate::session::{Said, said};
 
@@ -44,7 +45,9 @@ impl Shares {
     /// What is known of a share.
     fn read<'py>(&self, py: Python<'py>, share: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         let asked = self.asked.get(py)?;
-        let read = py.detach(|| asked.read(&Share::decode(share)?, &Progress::default()));
+        let progress = Progress::default();
+        let read =
+            interruptible(py, is_short(&self.session), &progress, || asked.read(&Share::decode(share)?, &progress))?;
         read.map(|state| PyBytes::new(py, &state)).map_err(|failure| not_shared(py, &failure))
     }
 
@@ -52,16 +55,20 @@ impl Shares {
     fn merge<'py>(&self, py: Python<'py>, states: Vec<PyBackedBytes>) -> PyResult<Bound<'py, PyBytes>> {
         let asked = self.asked.get(py)?;
         let states: Vec<&[u8]> = states.iter().map(|state| &**state).collect();
-        let merged = py.detach(|| asked.merge(&states)).map_err(|failure| not_shared(py, &failure))?;
-        Ok(PyBytes::new(py, &merged))
+        let progress = Progress::default();
+        let merged = interruptible(py, is_short(&self.session), &progress, || asked.merge(&states, &progress))?;
+        merged.map(|state| PyBytes::new(py, &state)).map_err(|failure| not_shared(py, &failure))
     }
 
     /// The answer, from what is known of all `count` shares in order.
     fn finish(&self, py: Python<'_>, states: Vec<PyBackedBytes>, count: usize) -> PyResult<Said> {
         let asked = self.asked.get(py)?;
         let states: Vec<&[u8]> = states.iter().map(|state| &**state).collect();
-        let finished = py.detach(|| asked.finish(&states, count).map(|it| words::answered(&self.session, it)));
-        let answered = finished.map_err(|failure| not_shared(py, &failure))?;
-        Ok(said(&self.session, answered))
+        let progress = Progress::default();
+        let finish = || {
+            let finished = asked.finish(&states, count, &progress)?;
+            Ok(said(&self.session, words::answered(&self.session, finished), &progress))
+        };
+        interruptible(py, is_short(&self.session), &progress, finish)?.map_err(|failure| not_shared(py, &failure))
     }
 }

@@ -23,6 +23,7 @@ use crate::keys::KeyMaker;
 use crate::losses::{lost_events, lost_packets};
 use crate::quirks;
 use crate::slices::{Bounds, Slice};
+use crate::stop::Stop;
 
 /// Events of a batch at most.
 const BATCH_ROWS: usize = 4096;
@@ -58,6 +59,8 @@ pub struct CursorSetup {
     pub marks: bool,
     /// Which events are delivered; `None`: all are.
     pub filter: Option<Arc<StreamFilter>>,
+    /// Ends it before its time.
+    pub stop: Stop,
 }
 
 /// The walk over one data stream.
@@ -197,9 +200,13 @@ impl Cursor {
         self.uuid_differs
     }
 
-    /// The next batch or fault; `None` at the stream's end.
+    /// The next batch or fault; `None` at the stream's end, or when it was stopped.
     pub fn next_item(&mut self) -> Option<Item> {
         loop {
+            // Not only where something is found: a filter may drop everything.
+            if self.setup.stop.is_raised() {
+                return None;
+            }
             if let Some(item) = self.pending.pop_front() {
                 return Some(item);
             }

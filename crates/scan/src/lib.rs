@@ -17,6 +17,7 @@ pub mod losses;
 pub mod merge;
 mod quirks;
 pub mod slices;
+pub mod stop;
 pub mod trace;
 
 pub use batch::{Batch, Content, Events, Loss, Mark, Packet};
@@ -26,4 +27,5 @@ pub use index::{PacketRow, Packets};
 pub use keys::KeyMaker;
 pub use merge::{Merger, Part, Place, Round};
 pub use slices::{Lengths, Slice, Slices, Unsliceable};
+pub use stop::Stop;
 pub use trace::{BrokenFile, DataStream, KnownPackets, NothingKnown, OpenError, Trace, TraceOptions};

@@ -29,7 +29,7 @@ use kymo_analysis::{Analysis, Answer, LaneFacts, Needs, Role, Room, Setup, Spool
 
 use crate::analysis_options::AnalysisOptions;
 use crate::open::Session;
-use crate::progress::Progress;
+use crate::progress::{Cancelled, Progress};
 use crate::report::Report;
 use crate::roles::RolesFailure;
 use crate::spool::FileSpool;
@@ -85,6 +85,9 @@ pub enum AnalyseFailure {
     /// What was found out cannot be written down.
     #[error("what CPUs and threads did cannot be written down: {0}")]
     Written(Arc<dyn std::error::Error + Send + Sync>),
+    /// Nobody waits for the answer any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The trace does not reach there.
     #[error("the trace is from {begin_ns} to {end_ns} ns")]
     Outside {
@@ -148,7 +151,7 @@ impl Session {
         Ok(Analysed { answer: in_series(analysis.finish(&state)?, &options.wishes), report })
     }
 
-    /// What an analysis knows in the end.
+    /// What an analysis knows in the end; of all that it should know, unless it was cancelled.
     fn find<A: Analysis>(
         &self,
         question: &Question<'_, A>,
@@ -161,6 +164,7 @@ impl Session {
         loop {
             let analysis = (question.make)(&prepared.setup(&options.wishes, room));
             let read = parts::read(self, &prepared, &analysis, &mut can_cut, progress);
+            progress.whole(())?;
             reads += 1;
             // The second time, what cannot be read is known; unless it changes while it is read.
             if !prepared.add_holes(&read.faults) || reads == READS_MAX {

@@ -25,7 +25,7 @@ use kymo_scan::{
 use kymo_source::{ErrorKind, Finder, TraceFolder};
 
 use crate::open::Session;
-use crate::progress::{Progress, Steps};
+use crate::progress::{Cancelled, Progress, Steps};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,8 +56,11 @@ pub struct Finding {
 }
 
 /// Checks every trace at or below the paths. A trace without findings is sound.
-#[must_use]
-pub fn check(paths: &[PathBuf], progress: &Progress) -> Vec<Finding> {
+///
+/// # Errors
+///
+/// It was cancelled.
+pub fn check(paths: &[PathBuf], progress: &Progress) -> Result<Vec<Finding>, Cancelled> {
     let mut findings = Findings::default();
     let (mut finder, mut folders) = (Finder::default(), Vec::new());
     for path in paths {
@@ -71,8 +74,11 @@ pub fn check(paths: &[PathBuf], progress: &Progress) -> Vec<Finding> {
     }
     let streams = folders.iter().flat_map(|folder: &TraceFolder| folder.streams());
     progress.expect(streams.map(|stream| stream.size).sum());
-    folders.into_iter().for_each(|folder| check_trace(folder, &mut findings, progress));
-    findings.list
+    for folder in folders {
+        progress.whole(())?;
+        check_trace(folder, &mut findings, progress);
+    }
+    progress.whole(findings.list)
 }
 
 /// What may not be, and what can be done when it is.
@@ -294,7 +300,7 @@ fn neighbours(before: &PacketRow, row: &PacketRow, add: &mut impl FnMut(&Rule, S
 /// Reads every event record.
 fn check_events(trace: &Arc<Trace>, findings: &mut Findings, progress: &Progress) {
     let session = Session::of_trace(Arc::clone(trace));
-    for (mut cursor, stream) in session.cursors(true, &[]).into_iter().zip(&trace.streams) {
+    for (mut cursor, stream) in session.cursors(true, &[], progress).into_iter().zip(&trace.streams) {
         let (mut last, mut steps) = (None, Steps::default());
         while let Some(item) = cursor.next_item() {
             let batch = match item {

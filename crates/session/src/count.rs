@@ -17,7 +17,7 @@ use kymo_scan::{Content, Cursor, Events, Item, Mark};
 
 use crate::info::losses;
 use crate::open::{Origin, Session, trace_name};
-use crate::progress::{Progress, Steps};
+use crate::progress::{Cancelled, Progress, Steps};
 use crate::report::{Problem, Report};
 use crate::select::Selection;
 
@@ -78,14 +78,17 @@ pub struct ClassCount {
 
 impl Session {
     /// Counts event records by class and stream. Needs no order, so streams are read side by side.
-    #[must_use]
-    pub fn count(&self, options: &CountOptions, progress: &Progress) -> Counts {
+    ///
+    /// # Errors
+    ///
+    /// It was cancelled.
+    pub fn count(&self, options: &CountOptions, progress: &Progress) -> Result<Counts, Cancelled> {
         self.expect(progress, None, None);
         let filters = self.filters(&options.selection);
         // A record's size is known from where the one before it ends, be that wanted or not.
         let early = if options.sizes { &[] } else { &filters[..] };
         let cursors: Vec<Mutex<Option<Cursor>>> = self
-            .cursors(options.sizes || !options.selection.is_all(), early)
+            .cursors(options.sizes || !options.selection.is_all(), early, progress)
             .into_iter()
             .map(|cursor| Mutex::new(Some(cursor)))
             .collect();
@@ -108,7 +111,7 @@ impl Session {
             }
             work();
         });
-        self.counts(options, results.into_inner().unwrap_or_default())
+        progress.whole(self.counts(options, results.into_inner().unwrap_or_default()))
     }
 
     fn counts(&self, options: &CountOptions, mut streams: Vec<StreamCounts>) -> Counts {

@@ -23,7 +23,7 @@ use kymo_writer::{Event, Metadata, Options, Problem as Why, StreamWriter, TraceW
 use crate::info::losses;
 use crate::metadata::MetadataForm;
 use crate::open::{Session, trace_name};
-use crate::progress::Progress;
+use crate::progress::{Cancelled, Progress};
 use crate::report::{Problem, Report};
 use crate::select::Selection;
 
@@ -68,6 +68,9 @@ pub enum CutProblem {
     /// What the writer says.
     #[error("{0}")]
     Writer(kymo_writer::Error),
+    /// Nobody waits for it any more; what was written stays.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The dialect has no words for this trace class.
     #[error("the metadata cannot be written in this dialect: {0}")]
     Dialect(Box<kymo_format::write::Unwritable>),
@@ -87,7 +90,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The folder has a trace already, or cannot be written.
+    /// The folder has a trace already, or cannot be written; or it was cancelled.
     pub fn cut(&self, options: &CutOptions, output: &Path, progress: &Progress) -> Result<Cut, CutFailure> {
         self.expect(progress, options.begin_ns, options.end_ns);
         let mut cut = Cut { events: 0, report: self.opening_report().clone() };
@@ -194,10 +197,11 @@ struct StreamCut<'a> {
 }
 
 impl StreamCut<'_> {
-    fn run(mut self, cut: &mut Cut, progress: &Progress) -> Result<(), kymo_writer::Error> {
+    fn run(mut self, cut: &mut Cut, progress: &Progress) -> Result<(), CutProblem> {
         let wanted = self.stream.packets_between(self.options.begin_ns, self.options.end_ns);
         losses(self.stream, wanted.clone(), &mut cut.report);
         for number in wanted {
+            progress.whole(())?;
             let row = self.stream.packets.get(number);
             let before = number.checked_sub(1).map(|before| self.stream.packets.get(before));
             self.losses(before, &row)?;
@@ -212,7 +216,10 @@ impl StreamCut<'_> {
             }
             progress.add(row.total_bits / 8);
         }
-        if self.owed { self.into.empty_packet(self.last) } else { Ok(()) }
+        if self.owed {
+            self.into.empty_packet(self.last)?;
+        }
+        Ok(())
     }
 
     fn losses(&mut self, before: Option<PacketRow>, row: &PacketRow) -> Result<(), kymo_writer::Error> {

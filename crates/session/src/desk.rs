@@ -11,6 +11,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+#[cfg(feature = "export")]
+use std::time::Duration;
 
 use kymo_scan::{Batch, Cursor, DataStream, Item, Lengths, Merger, Round, Slice, Slices, Unsliceable};
 
@@ -212,10 +214,15 @@ impl<P: Piece> Desk<P> {
         self.lock().doubt(reader.cursors());
     }
 
-    /// The part of a caller who only takes: the next pieces; `None` when there are no more.
+    /// The part of a caller who only takes: the next pieces, none if there are none before so much time is over; `None` when there
+    /// are no more.
     #[cfg(feature = "export")]
-    pub(crate) fn wait(&self) -> Option<VecDeque<P>> {
-        let state = self.wait_until(State::is_due);
+    pub(crate) fn wait(&self, time: Duration) -> Option<VecDeque<P>> {
+        let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !state.is_due());
+        let (state, timeout) = waited.expect("no thread panics while it holds the desk");
+        if timeout.timed_out() {
+            return Some(VecDeque::new());
+        }
         if state.is_stopped || state.is_done() {
             return None;
         }

@@ -29,10 +29,11 @@ use crate::desk;
 use crate::explain::SkippedPackets;
 use crate::identity::TraceIdentity;
 use crate::open::Session;
+use crate::progress::Cancelled;
 use crate::select::Selection;
 use crate::share::{Share, ShareFailure};
 
-pub use self::stream::{EventPartition, EventStream};
+pub use self::stream::{EventPartition, EventStream, Waited};
 
 /// Rows of a batch.
 const BATCH_ROWS: usize = 64 << 10;
@@ -92,6 +93,9 @@ pub enum EventsFailure {
     /// Arrow refuses.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
+    /// Nobody waits for rows any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// A thread that read is no more.
     #[error("a thread that read the trace is gone")]
     Gone,

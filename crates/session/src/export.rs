@@ -4,7 +4,7 @@
 //! round ──work──> a record batch per class ──sink──> waits until it is worth a write ──> DIR/sched_switch.arrow
 //! ```
 //!
-//! Rows of a file are in the order of time, as `print` has it.
+//! Rows of a file are in the order of time, as `print` has it. Files get their names when all of them are whole.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
@@ -15,11 +15,12 @@ use kymo_decode::columns::{ClassColumns, ColumnReader, Projection};
 use kymo_ir::{Cells, eval};
 use kymo_scan::{Batch, Content, Events, Place, Round, StreamFault};
 pub use kymo_table::FileFormat;
+use kymo_table::arrow::datatypes::SchemaRef;
 use kymo_table::{FileError, Part, RecordBatch, Source, Table, TableFile};
 
 use crate::engine::{self, Sink, Work};
 use crate::open::{Session, is_unix, trace_name};
-use crate::progress::{Follower, Progress};
+use crate::progress::{Cancelled, Follower, Progress};
 use crate::report::Report;
 use crate::select::Selection;
 
@@ -71,14 +72,20 @@ pub struct Exported {
     pub report: Report,
 }
 
-/// Why nothing more can be written.
+/// Why nothing was exported.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {error}", path = .path.display())]
-pub struct ExportFailure {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong.
-    pub error: FileError,
+pub enum ExportFailure {
+    /// A file cannot be written.
+    #[error("{path}: {error}", path = .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: FileError,
+    },
+    /// Nobody waits for it any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 impl Session {
@@ -86,16 +93,18 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// A file cannot be written.
+    /// A file cannot be written, or it was cancelled. Nothing that was begun stays, then.
     pub fn export(&self, options: &ExportOptions, progress: &Progress) -> Result<Exported, ExportFailure> {
-        let failure = |error: std::io::Error| ExportFailure { path: options.output.clone(), error: error.into() };
+        let failure = |error: std::io::Error| ExportFailure::File { path: options.output.clone(), error: error.into() };
         std::fs::create_dir_all(&options.output).map_err(failure)?;
         let work = ExportWork::new(self, options);
         let exported = Exported { tables: Vec::new(), report: self.opening_report().clone() };
         self.expect(progress, options.begin_ns, options.end_ns);
         let (follower, files) = (Follower::new(self, progress), BTreeMap::new());
-        let mut sink = ExportSink { session: self, work: &work, waiting: 0, files, exported, follower, error: None };
-        let cursors = self.cursors_between(true, options.begin_ns, options.end_ns, &self.filters(&options.selection));
+        let mut sink =
+            ExportSink { session: self, work: &work, waiting: 0, files, exported, follower, progress, error: None };
+        let (span, filters) = ((options.begin_ns, options.end_ns), self.filters(&options.selection));
+        let cursors = self.cursors_between(true, span, &filters, progress);
         let cursors = engine::run(cursors, self.threads, &work, &mut sink);
         let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
         sink.exported.report.assumptions.extend(notes);
@@ -284,11 +293,39 @@ impl Work for ExportWork<'_> {
     }
 }
 
+/// A file that is not whole: it has another name, which no program takes for a table's, and is removed unless it becomes whole.
+struct Unfinished {
+    path: PathBuf,
+    file: Option<TableFile>,
+}
+
+impl Unfinished {
+    fn create(path: &Path, schema: &SchemaRef, format: FileFormat) -> Result<Self, FileError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let path = path.with_file_name(format!(".{name}.part"));
+        let file = Some(TableFile::create(&path, schema, format)?);
+        Ok(Self { path, file })
+    }
+
+    /// Makes it whole.
+    fn complete(&mut self) -> Result<(), FileError> {
+        self.file.take().map_or(Ok(()), TableFile::close)
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        drop(self.file.take());
+        // It got its name, or cannot be removed.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 /// A table's file, and batches that wait to be written.
 #[derive(Default)]
 struct Waiting {
     path: PathBuf,
-    file: Option<TableFile>,
+    file: Option<Unfinished>,
     batches: Vec<RecordBatch>,
     waiting: usize,
     waiting_bytes: usize,
@@ -303,6 +340,7 @@ struct ExportSink<'a> {
     waiting: usize,
     exported: Exported,
     follower: Follower<'a>,
+    progress: &'a Progress,
     error: Option<ExportFailure>,
 }
 
@@ -357,13 +395,14 @@ impl ExportSink<'_> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        for mut file in std::mem::take(&mut self.files).into_values() {
+        self.progress.whole(())?;
+        for file in self.files.values_mut() {
+            self.progress.whole(())?;
             file.write(self.work.options.format, usize::MAX)?;
-            if let Some(done) = file.file.take() {
-                done.close().map_err(|error| ExportFailure { path: file.path.clone(), error })?;
-            }
-            let Waiting { path, rows, replaced_texts, .. } = file;
-            self.exported.tables.push(ExportedTable { path, rows, replaced_texts });
+            file.complete()?;
+        }
+        for file in std::mem::take(&mut self.files).into_values() {
+            self.exported.tables.push(file.name()?);
         }
         self.exported.tables.sort_by_key(|table| std::cmp::Reverse(table.rows));
         Ok(self.exported)
@@ -380,23 +419,39 @@ impl Waiting {
     fn write(&mut self, format: FileFormat, memory_bytes: usize) -> Result<(), ExportFailure> {
         let Some(schema) = self.batches.first().map(RecordBatch::schema) else { return Ok(()) };
         let path: &Path = &self.path;
-        let failure = |error: FileError| ExportFailure { path: path.to_owned(), error };
+        let failure = |error: FileError| ExportFailure::File { path: path.to_owned(), error };
         if self.file.is_none() {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder).map_err(|error| failure(error.into()))?;
             }
-            self.file = Some(TableFile::create(path, &schema, format).map_err(failure)?);
+            self.file = Some(Unfinished::create(path, &schema, format).map_err(failure)?);
         }
         let batch = match &self.batches[..] {
             [batch] => batch.clone(),
             batches => kymo_table::together(&schema, batches).map_err(failure)?,
         };
-        let file = self.file.as_mut().expect("made above");
+        let file = self.file.as_mut().and_then(|unfinished| unfinished.file.as_mut()).expect("made above");
         file.write(&batch, memory_bytes).map_err(failure)?;
         self.rows += batch.num_rows() as u64;
         self.batches.clear();
         (self.waiting, self.waiting_bytes) = (0, 0);
         Ok(())
+    }
+
+    /// Nothing follows.
+    fn complete(&mut self) -> Result<(), ExportFailure> {
+        let completed = self.file.as_mut().map_or(Ok(()), Unfinished::complete);
+        completed.map_err(|error| ExportFailure::File { path: self.path.clone(), error })
+    }
+
+    /// Gives the whole file its name.
+    fn name(self) -> Result<ExportedTable, ExportFailure> {
+        let Self { path, file, rows, replaced_texts, .. } = self;
+        let named = file.map_or(Ok(()), |whole| std::fs::rename(&whole.path, &path));
+        match named {
+            Ok(()) => Ok(ExportedTable { path, rows, replaced_texts }),
+            Err(error) => Err(ExportFailure::File { path, error: error.into() }),
+        }
     }
 }
 
@@ -408,6 +463,10 @@ impl Sink<ExportWork<'_>> for ExportSink<'_> {
 
     fn finish(&mut self, tables: Vec<Finished>) -> ControlFlow<()> {
         for finished in tables {
+            // Writing takes longer than reading.
+            if self.progress.is_cancelled() {
+                return ControlFlow::Break(());
+            }
             if let Err(error) = self.take(finished) {
                 self.error = Some(error);
                 return ControlFlow::Break(());

@@ -13,7 +13,7 @@ use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
 use self::span::{Stretches, density, span};
 use crate::count::CountOptions;
 use crate::open::{Origin, Session, trace_name};
-use crate::progress::Progress;
+use crate::progress::{Cancelled, Progress};
 use crate::report::Report;
 
 /// What the open traces hold.
@@ -117,9 +117,12 @@ impl Session {
     }
 
     /// What the open traces hold, with every event counted: reads all of them.
-    #[must_use]
-    pub fn info_exact(&self, progress: &Progress) -> Info {
-        let (mut info, counts) = (self.info(), self.count(&CountOptions::default(), progress));
+    ///
+    /// # Errors
+    ///
+    /// It was cancelled.
+    pub fn info_exact(&self, progress: &Progress) -> Result<Info, Cancelled> {
+        let (mut info, counts) = (self.info(), self.count(&CountOptions::default(), progress)?);
         info.events = Estimate { value: counts.total, is_exact: true };
         let mut events: HashMap<String, u64> = HashMap::new();
         for class in counts.classes {
@@ -128,7 +131,7 @@ impl Session {
         info.busiest = by_share(events, counts.total);
         info.span_ns = info.span_ns.or(counts.span_ns);
         info.report = counts.report;
-        info
+        Ok(info)
     }
 
     fn trace_infos(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {

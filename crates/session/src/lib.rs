@@ -49,7 +49,7 @@ pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "export")]
-pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion};
+pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion, Waited};
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
@@ -72,7 +72,7 @@ pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
-pub use progress::Progress;
+pub use progress::{Cancelled, Progress};
 pub use rehearsal::{Took, Work};
 pub use report::{Problem, Report};
 pub use roles::{AbsentRole, FieldUse, GuessedRole, RefusedRole, RoleUse, Roles, RolesFailure, UnmatchedSection};

@@ -33,6 +33,7 @@ pub use value::{FieldRef, Value};
 
 use self::feed::Fed;
 use crate::open::Session;
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::select::Selection;
 
@@ -76,6 +77,7 @@ pub struct Messages {
     /// `None` when all is over, or was begun in another process.
     receiver: Option<Receiver<Fed>>,
     report: Report,
+    progress: Arc<Progress>,
     process: u32,
 }
 
@@ -118,9 +120,10 @@ impl Session {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn messages(self: &Arc<Self>, question: &MessagesQuestion) -> Result<Messages, MessagesFailure> {
-        let (facts, receiver) = feed::start(self, question)?;
+        let progress = Arc::<Progress>::default();
+        let (facts, receiver) = feed::start(self, question, Arc::clone(&progress))?;
         let report = self.opening_report().clone();
-        Ok(Messages { facts, receiver: Some(receiver), report, process: std::process::id() })
+        Ok(Messages { facts, receiver: Some(receiver), report, progress, process: std::process::id() })
     }
 
     /// The traces and streams that messages would be of.
@@ -188,6 +191,8 @@ impl Drop for Messages {
         if self.process != std::process::id() {
             std::mem::forget(self.receiver.take());
         }
+        // Nothing may ever be found that it could be told by.
+        self.progress.cancel();
     }
 }
 

@@ -13,6 +13,7 @@ use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{PacketCache, Recalled};
+use crate::progress::Progress;
 use crate::report::{Problem, Report};
 use kymo_analysis::glob;
 
@@ -151,6 +152,12 @@ impl Session {
         })
     }
 
+    /// Bytes of all files with packets.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.traces.iter().flat_map(|trace| trace.folder.streams()).map(|file| file.size).sum()
+    }
+
     /// One trace that is open already, read by one thread.
     pub(crate) fn of_trace(trace: Arc<Trace>) -> Self {
         Self {
@@ -187,8 +194,13 @@ impl Session {
     }
 
     /// A cursor over each data stream.
-    pub(crate) fn cursors(&self, marks: bool, filters: &[Option<Arc<StreamFilter>>]) -> Vec<Cursor> {
-        self.cursors_between(marks, None, None, filters)
+    pub(crate) fn cursors(
+        &self,
+        marks: bool,
+        filters: &[Option<Arc<StreamFilter>>],
+        progress: &Progress,
+    ) -> Vec<Cursor> {
+        self.cursors_between(marks, (None, None), filters, progress)
     }
 
     /// When the first packet of any stream begins, if packets say so.
@@ -224,13 +236,13 @@ impl Session {
     }
 
     /// A cursor over the packets of each data stream that may have events between two times; it delivers those that
-    /// are wanted.
+    /// are wanted, until the job is cancelled.
     pub(crate) fn cursors_between(
         &self,
         marks: bool,
-        begin_ns: Option<i64>,
-        end_ns: Option<i64>,
+        (begin_ns, end_ns): (Option<i64>, Option<i64>),
         filters: &[Option<Arc<StreamFilter>>],
+        progress: &Progress,
     ) -> Vec<Cursor> {
         let streams = self.streams();
         let chunk_bytes = chunk_bytes(streams.len());
@@ -247,6 +259,7 @@ impl Session {
                 chunk_bytes,
                 marks,
                 filter: filters.get(rank).cloned().flatten(),
+                stop: progress.stop(),
             };
             Cursor::new(setup, pool.clone())
         };

@@ -108,7 +108,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// `out` does not take the text.
+    /// `out` does not take the text, or it was cancelled: the cause is [`Cancelled`](crate::Cancelled).
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
         let filters = self.filters(&options.selection);
         let columns = if options.format == PrintFormat::Csv { self.common_columns(&filters) } else { None };
@@ -145,7 +145,7 @@ impl Session {
             }
             if sliced::print((begin, end), &mut sink, progress).is_err() {
                 sink.begin_again();
-                let cursors = self.cursors_between(true, begin, end, &filters);
+                let cursors = self.cursors_between(true, (begin, end), &filters, progress);
                 let cursors = engine::run(cursors, self.threads, &work, &mut sink);
                 let notes = cursors.iter().flat_map(|cursor| self.assumptions(cursor));
                 sink.printed.report.assumptions.extend(notes);
@@ -153,7 +153,7 @@ impl Session {
         }
         match sink.error {
             Some(error) => Err(error),
-            None => Ok(sink.printed),
+            None => progress.whole(sink.printed).map_err(io::Error::other),
         }
     }
 

@@ -1,22 +1,35 @@
-//! How far a long job is: bytes of packets that are behind, of all that it has to read.
+//! How far a long job is: bytes of packets that are behind, of all that it has to read; and whether it should go on.
 //!
 //! Whoever reads adds, whoever watches looks; neither waits for the other. Showing it is the caller's duty.
+//!
+//! ```text
+//! cancel() ──> cursors deliver nothing more ──> whatever reads comes to an end ──> whole(answer): Err(Cancelled)
+//! ```
+//!
+//! A job that is cancelled need not know: what it finds is thrown away where it was begun. As nobody takes a cancellation back, an
+//! answer is whole if the job was not cancelled when all its threads had ended.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use kymo_scan::{Batch, Content, Mark, Packet, Round};
+use kymo_scan::{Batch, Content, Mark, Packet, Round, Stop};
 
 use crate::open::Session;
 use crate::rehearsal::{Rehearsal, Took};
 
-/// How far a job is; may be looked at from any thread.
+/// How far a job is, and whether it should go on; may be asked and told by any thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
     total: AtomicU64,
+    stop: Stop,
     rehearsal: Option<Rehearsal>,
 }
+
+/// The job was cancelled: there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it was cancelled")]
+pub struct Cancelled;
 
 impl Progress {
     /// Of an analysis of which one thread is to do what so many would: see [`Progress::took`].
@@ -47,6 +60,27 @@ impl Progress {
         let total = self.total.load(Ordering::Relaxed);
         let done = self.done.load(Ordering::Relaxed);
         (if total == 0 { done } else { done.min(total) }, total)
+    }
+
+    /// Nobody waits for the job any more: it ends soon, with [`Cancelled`]. That cannot be taken back.
+    pub fn cancel(&self) {
+        self.stop.raise();
+    }
+
+    /// Whether it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.stop.is_raised()
+    }
+
+    /// What the job found, which is the whole answer only if it was not cancelled. All threads that read for it must have ended.
+    pub(crate) fn whole<T>(&self, answer: T) -> Result<T, Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(answer) }
+    }
+
+    /// What ends cursors.
+    pub(crate) fn stop(&self) -> Stop {
+        self.stop.clone()
     }
 
     /// There is more to do than was known.

@@ -11,6 +11,7 @@ use crate::analyse::AnalyseFailure;
 use crate::events::EventsFailure;
 use crate::identity::TraceIdentity;
 use crate::open::Session;
+use crate::progress::Cancelled;
 
 const MAGIC: &str = "kymo share 1";
 
@@ -97,6 +98,9 @@ impl Share {
 /// Why a share cannot be read, or what came of shares not be put together.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareFailure {
+    /// Nobody waits for it any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The analysis has no answer.
     #[error(transparent)]
     Analyse(#[from] AnalyseFailure),

@@ -185,17 +185,17 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// There are no events that it could be about, or a mapping is wrong.
+    /// There are no events that it could be about, a mapping is wrong, or it was cancelled.
     pub fn ask(
         &self,
         kind: &AnalysisKind,
         options: &AnalysisOptions,
         progress: &Progress,
     ) -> Result<Analysed, AnalyseFailure> {
-        if let AnalysisKind::Periods(question) = kind {
-            return self.ask_periods(question, options, progress);
-        }
-        let ask = Ask { session: self, options, progress };
-        kind.visit(&options.wishes, ask)
+        let asked = match kind {
+            AnalysisKind::Periods(question) => self.ask_periods(question, options, progress),
+            kind => kind.visit(&options.wishes, Ask { session: self, options, progress }),
+        };
+        progress.whole(asked)?
     }
 }

@@ -73,7 +73,7 @@ pub(super) struct Strays;
 impl<'a> Reader<'a> {
     pub(super) fn new(session: &'a Session, prepared: &'a Prepared, progress: &'a Progress) -> Self {
         // Each part says which packets to read.
-        let cursors = session.cursors_between(false, None, None, &prepared.filters);
+        let cursors = session.cursors_between(false, (None, None), &prepared.filters, progress);
         let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
         let merger = |streams: usize| (streams > 1).then(|| Merger::new(streams));
         Self {
@@ -89,6 +89,11 @@ impl<'a> Reader<'a> {
             rows: Vec::new(),
             span: None,
         }
+    }
+
+    /// How far it is, with others.
+    pub(super) fn progress(&self) -> &Progress {
+        self.progress
     }
 
     /// Reads a part; the first one or another one. Where `relies`, its packets must be where their times say, and all must be

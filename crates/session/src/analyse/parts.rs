@@ -151,12 +151,12 @@ pub(super) fn together<A: Analysis>(
     prepared: &Prepared,
     analysis: &A,
     runs: Vec<(u64, u64, A::State)>,
+    progress: &Progress,
 ) -> Option<A::State> {
-    let progress = Progress::default();
     let mut desk = Desk::new(Parts::none(), analysis.merges_in_order());
     desk.done = runs.into_iter().map(|(first, end, state)| (first, Run { end, state })).collect();
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
-    let worker = || Worker { reader: Reader::new(session, prepared, &progress), analysis };
+    let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
     serve_all(session.threads, &desk, &changed, worker);
     let desk = desk.into_inner().expect("no thread panics while it holds the desk");
     desk.done.into_values().next().map(|run| run.state)
@@ -254,6 +254,8 @@ impl<'a, A: Analysis> Worker<'a, A> {
         let _alarm = Alarm { desk, changed };
         let mut held = lock(desk);
         loop {
+            // What would be merged is known to be thrown away.
+            held.is_unsliceable |= self.reader.progress().is_cancelled();
             if let Some(job) = held.job() {
                 drop(held);
                 let done = self.work(job);

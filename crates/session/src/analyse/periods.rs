@@ -133,6 +133,7 @@ impl<A: Analysis> Periods<'_, A> {
         let most = (layer.len() / RUNS_MIN).clamp(1, RUN_PERIODS_MAX);
         let (mut segments, mut next) = (layer.iter(), None);
         loop {
+            self.progress.whole(())?;
             let mut runs: Vec<Run> = next.take().into_iter().collect();
             for segment in segments.by_ref() {
                 let prepared = self.prepared.within(session, segment.span, &lanes);
@@ -156,6 +157,7 @@ impl<A: Analysis> Periods<'_, A> {
                 return Ok(());
             }
             for (Period { segment, prepared, .. }, read) in session.read_runs(self.make, runs, self.progress) {
+                self.progress.whole(())?;
                 if !(read.faults.is_empty() && read.doubts.is_empty() && read.left_out.is_empty()) {
                     report.add_problems(&prepared.report(session, &read));
                 }

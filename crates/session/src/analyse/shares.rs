@@ -147,28 +147,30 @@ impl Shares {
     ///
     /// # Errors
     ///
-    /// The share is of other traces, or it cannot be read.
+    /// The share is of other traces, or it cannot be read; or it was cancelled.
     pub fn read(&self, share: &Share, progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
         share.check(&self.identity)?;
-        self.visit(Read { asked: self, share, progress })
+        let read = self.visit(Read { asked: self, share, progress });
+        progress.whole(read)?
     }
 
     /// Puts together what is known of shares that follow each other.
     ///
     /// # Errors
     ///
-    /// They do not, or something is not what is known of a share.
-    pub fn merge(&self, states: &[&[u8]]) -> Result<Vec<u8>, ShareFailure> {
-        self.visit(Merge { asked: self, states })
+    /// They do not, or something is not what is known of a share; or it was cancelled.
+    pub fn merge(&self, states: &[&[u8]], progress: &Progress) -> Result<Vec<u8>, ShareFailure> {
+        self.visit(Merge { asked: self, states, progress })
     }
 
     /// The answer, from what is known of all `count` shares, in order. All threads of the session work for it.
     ///
     /// # Errors
     ///
-    /// Some are missing, or something is not what is known of a share.
-    pub fn finish(&self, states: &[&[u8]], count: usize) -> Result<Analysed, ShareFailure> {
-        self.visit(Finish { asked: self, states, count: count as u32 })
+    /// Some are missing, or something is not what is known of a share; or it was cancelled.
+    pub fn finish(&self, states: &[&[u8]], count: usize, progress: &Progress) -> Result<Analysed, ShareFailure> {
+        let finished = self.visit(Finish { asked: self, states, count: count as u32, progress });
+        progress.whole(finished)?
     }
 
     fn visit<V: Visit>(&self, visit: V) -> V::Output {
@@ -248,11 +250,13 @@ fn in_order<A: Analysis>(
     analysis: &A,
     asked: &Shares,
     states: &[&[u8]],
+    progress: &Progress,
     mut take: impl FnMut(Known<A::State>) -> Result<(), ShareFailure>,
 ) -> Result<Option<(u32, u32)>, ShareFailure> {
     let mut span: Option<(u32, u32)> = None;
     for mut bytes in states.iter().copied() {
         loop {
+            progress.whole(())?;
             let (known, rest) = Known::decode(analysis, asked, bytes)?;
             let (first, wanted) = span.unwrap_or((known.first, known.first));
             if known.first != wanted {
@@ -272,17 +276,18 @@ fn in_order<A: Analysis>(
 struct Merge<'a> {
     asked: &'a Shares,
     states: &'a [&'a [u8]],
+    progress: &'a Progress,
 }
 
 impl Visit for Merge<'_> {
     type Output = Result<Vec<u8>, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, states } = self;
+        let Self { asked, states, progress } = self;
         let analysis = asked.make(question);
         let mut bytes = Vec::new();
         let mut merged: Option<Known<A::State>> = None;
-        in_order(&analysis, asked, states, |known| {
+        in_order(&analysis, asked, states, progress, |known| {
             match &mut merged {
                 // Only what is the first part is merged with what follows where that was condensed.
                 Some(left) if left.first == 0 || !analysis.merges_in_order() => {
@@ -306,13 +311,14 @@ struct Finish<'a> {
     asked: &'a Shares,
     states: &'a [&'a [u8]],
     count: u32,
+    progress: &'a Progress,
 }
 
 impl Visit for Finish<'_> {
     type Output = Result<Analysed, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, states, count: wanted } = self;
+        let Self { asked, states, count: wanted, progress } = self;
         let analysis = asked.make(question);
         let (mut runs, mut streams) = (Vec::new(), Streams::default());
         let add = |known: Known<A::State>| {
@@ -320,14 +326,16 @@ impl Visit for Finish<'_> {
             runs.push((known.first.into(), known.end.into(), known.state));
             Ok(())
         };
-        match in_order(&analysis, asked, states, add)? {
+        match in_order(&analysis, asked, states, progress, add)? {
             Some((0, found)) if found == wanted => {}
             Some((0, found)) => return Err(ShareFailure::Missing { found, wanted }),
             Some((found, _)) => return Err(ShareFailure::Gap { wanted: 0, found }),
             None => return Err(ShareFailure::Missing { found: 0, wanted }),
         }
         let (session, wishes) = (&asked.session, &asked.options.wishes);
-        let state = parts::together(session, &asked.prepared, &analysis, runs).ok_or(ShareFailure::NoShare)?;
+        let state =
+            parts::together(session, &asked.prepared, &analysis, runs, progress).ok_or(ShareFailure::NoShare)?;
+        progress.whole(())?;
         if analysis.is_odd(&state) {
             return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
         }

@@ -104,7 +104,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// No event says which thread runs, the instant lies outside of the traces, or a file cannot be written.
+    /// No event says which thread runs, the instant lies outside of the traces, a file cannot be written, or it was cancelled.
     pub fn state_at(
         &self,
         at_ns: i64,
@@ -117,10 +117,11 @@ impl Session {
         let into_runs = |states: &States, state| states.into_runs(state);
         let wanted = Wanted { question: &question, into_runs: &into_runs, name: b"", text: b"" };
         let all = self.runs_at(at_ns, &wanted, options, progress);
-        match own {
+        let asked = match own {
             None => all,
             Some(own) => own::both(all, self.own_states_at(at_ns, own, options, progress)),
-        }
+        };
+        progress.whole(asked)?
     }
 
     /// What runs say of an instant.
@@ -215,7 +216,9 @@ impl Session {
         let Found { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
         let (runs, texts) = (wanted.into_runs)(&analysis, state);
         drop((analysis, room));
+        progress.whole(())?;
         let blocks = runs.finish().map_err(|error| AnalyseFailure::Written(error))?;
+        progress.whole(())?;
         let index = Index { blocks, texts, span_ns, report };
         let file = Arc::into_inner(file).expect("whoever wrote runs is gone");
         file.finish(&index, belongs.unwrap_or(0)).map_err(unwritable)?;

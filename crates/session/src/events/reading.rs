@@ -11,6 +11,7 @@ use super::Plan;
 use super::batches::Batches;
 use crate::desk::{self, SliceReader};
 use crate::engine::{next_round, used_up};
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// What there is of a slice.
@@ -63,9 +64,9 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(plan: &Arc<Plan>) -> Self {
+    pub(super) fn new(plan: &Arc<Plan>, progress: &Progress) -> Self {
         // Each slice says which packets to read.
-        let cursors = plan.session.cursors_between(true, None, None, &plan.filters);
+        let cursors = plan.session.cursors_between(true, (None, None), &plan.filters, progress);
         let merger = Merger::new(cursors.len());
         let batches = Batches::new(Arc::clone(plan));
         Self { cursors, merger, batches, report: Report::default(), replaced_before: 0 }
@@ -160,9 +161,10 @@ pub(super) struct Alone {
 
 impl Alone {
     /// Reads what follows the first `skip` rows.
-    pub(super) fn new(plan: &Arc<Plan>, skip: u64) -> Self {
-        let mut reader = Reader::new(plan);
-        reader.cursors = plan.session.cursors_between(true, plan.begin_ns, plan.end_ns, &plan.filters);
+    pub(super) fn new(plan: &Arc<Plan>, skip: u64, progress: &Progress) -> Self {
+        let mut reader = Reader::new(plan, progress);
+        let span = (plan.begin_ns, plan.end_ns);
+        reader.cursors = plan.session.cursors_between(true, span, &plan.filters, progress);
         Self { reader, faults: Vec::new(), skip }
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use kymo_scan::{Slice, Slices, Unsliceable};
 use kymo_table::RecordBatch;
@@ -13,6 +14,7 @@ use super::reading::{Alone, Ended, Failure, Piece, Reader};
 use super::{Chunk, EventsFailure, Plan};
 use crate::desk::{Desk, SliceReader};
 use crate::open::Doubts;
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// Bytes of batches that may wait for their turn.
@@ -21,6 +23,7 @@ const WAITING_BYTES: usize = 64 << 20;
 /// All rows of a table in the order of time. Dropping it stops the threads that read.
 pub struct EventStream {
     plan: Arc<Plan>,
+    progress: Arc<Progress>,
     source: Source,
     /// Rows that were given.
     rows: u64,
@@ -43,14 +46,14 @@ struct Threads {
 }
 
 impl Threads {
-    fn start(plan: &Arc<Plan>) -> Result<Self, Unsliceable> {
+    fn start(plan: &Arc<Plan>, progress: &Arc<Progress>) -> Result<Self, Unsliceable> {
         let count = plan.session.threads;
         let desk = Arc::new(Desk::new(plan.slices(count)?, count, WAITING_BYTES));
         let mut threads = Self { desk, handles: Vec::new(), pieces: VecDeque::new() };
         for number in 0..count {
-            let (desk, plan) = (Arc::clone(&threads.desk), Arc::clone(plan));
+            let (desk, plan, progress) = (Arc::clone(&threads.desk), Arc::clone(plan), Arc::clone(progress));
             let thread = std::thread::Builder::new().name(format!("kymo-events-{number}"));
-            match thread.spawn(move || desk.serve(&mut Reader::new(&plan))) {
+            match thread.spawn(move || desk.serve(&mut Reader::new(&plan, &progress))) {
                 Ok(handle) => threads.handles.push(handle),
                 // Those that there are do all of it.
                 Err(_) if !threads.handles.is_empty() => break,
@@ -77,7 +80,13 @@ impl Drop for Threads {
 impl EventStream {
     pub(super) fn new(plan: Arc<Plan>) -> Self {
         let known = Ended { report: plan.session.opening_report().clone(), replaced_texts: 0 };
-        Self { plan, source: Source::New, rows: 0, known }
+        Self { plan, progress: Arc::default(), source: Source::New, rows: 0, known }
+    }
+
+    /// What cancels it, from any thread: who waits for a batch gets [`EventsFailure::Cancelled`] soon, instead of what is left.
+    #[must_use]
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// What stands between the rows so far and the whole truth; complete when there are no more.
@@ -93,9 +102,9 @@ impl EventStream {
     }
 
     fn start(&self) -> Source {
-        match Threads::start(&self.plan) {
+        match Threads::start(&self.plan, &self.progress) {
             Ok(threads) => Source::Threads(threads),
-            Err(Unsliceable) => Source::Alone(Box::new(Alone::new(&self.plan, 0))),
+            Err(Unsliceable) => Source::Alone(Box::new(Alone::new(&self.plan, 0, &self.progress))),
         }
     }
 
@@ -103,7 +112,7 @@ impl EventStream {
     fn begin_again(&mut self) {
         self.plan.is_unsliceable.store(true, Ordering::Relaxed);
         self.known = Ended { report: self.plan.session.opening_report().clone(), replaced_texts: 0 };
-        self.source = Source::Alone(Box::new(Alone::new(&self.plan, self.rows)));
+        self.source = Source::Alone(Box::new(Alone::new(&self.plan, self.rows, &self.progress)));
     }
 
     fn add_doubts(&mut self, doubts: BTreeMap<usize, Doubts>) {
@@ -112,11 +121,11 @@ impl EventStream {
         self.known.report.assumptions.extend(notes);
     }
 
-    /// The next piece from the threads, or what became of them.
-    fn next_of_threads(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
+    /// The next piece from the threads, if it comes soon, or what became of them.
+    fn next_of_threads(&mut self, time: Duration) -> Option<Result<RecordBatch, EventsFailure>> {
         let Source::Threads(threads) = &mut self.source else { return None };
         let Some(piece) = threads.pieces.pop_front() else {
-            match threads.desk.wait() {
+            match threads.desk.wait(time) {
                 Some(pieces) => threads.pieces = pieces,
                 None => return self.end_threads(),
             }
@@ -155,34 +164,89 @@ impl Iterator for EventStream {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let next = match &mut self.source {
-                Source::Over => return None,
-                Source::New => {
-                    self.source = self.start();
-                    None
-                }
-                Source::Threads(_) => self.next_of_threads(),
-                Source::Alone(alone) => match alone.next() {
-                    Ok(Some(batch)) => Some(Ok(batch)),
-                    Ok(None) => {
-                        let ended = alone.ended(&self.plan);
-                        self.source = Source::Over;
-                        self.known.add(&ended);
-                        None
-                    }
-                    Err(failure) => {
-                        self.source = Source::Over;
-                        Some(Err(failure.into()))
-                    }
-                },
-            };
-            if let Some(Ok(batch)) = &next {
-                self.rows += batch.num_rows() as u64;
-            }
-            if next.is_some() {
-                return next;
+            match self.next_within(LONG) {
+                Waited::Next(next) => return next,
+                Waited::Nothing => {}
+                Waited::Alone => return self.whole(Self::next_alone),
             }
         }
+    }
+}
+
+/// How long an iterator waits before it looks again; it has nothing else to do.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What [`EventStream::next_within`] found.
+#[derive(Debug)]
+pub enum Waited {
+    /// What [`EventStream::next`] gives.
+    Next(Option<Result<RecordBatch, EventsFailure>>),
+    /// Nothing yet.
+    Nothing,
+    /// No other thread reads: only [`EventStream::next`] has more, however long that takes.
+    Alone,
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
+}
+
+impl EventStream {
+    /// The next batch, if other threads read and it comes before so much time is over.
+    pub fn next_within(&mut self, time: Duration) -> Waited {
+        if matches!(self.source, Source::New) {
+            self.source = self.start();
+        }
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match &self.source {
+                Source::Threads(_) if left.is_zero() => return Waited::Nothing,
+                Source::Threads(_) => {}
+                Source::Over => return Waited::Next(None),
+                Source::New | Source::Alone(_) => return Waited::Alone,
+            }
+            let next = self.whole(|stream| stream.next_of_threads(left));
+            if next.is_some() {
+                return Waited::Next(next);
+            }
+        }
+    }
+
+    /// The next batch of what is read here.
+    fn next_alone(&mut self) -> Option<Result<RecordBatch, EventsFailure>> {
+        let Source::Alone(alone) = &mut self.source else { return None };
+        match alone.next() {
+            Ok(Some(batch)) => Some(Ok(batch)),
+            Ok(None) => {
+                let ended = alone.ended(&self.plan);
+                self.source = Source::Over;
+                self.known.add(&ended);
+                None
+            }
+            Err(failure) => {
+                self.source = Source::Over;
+                Some(Err(failure.into()))
+            }
+        }
+    }
+
+    /// What is given next; not if it was cancelled meanwhile: rows may be missing.
+    fn whole(
+        &mut self,
+        next: impl FnOnce(&mut Self) -> Option<Result<RecordBatch, EventsFailure>>,
+    ) -> Option<Result<RecordBatch, EventsFailure>> {
+        let next = next(self);
+        if let Err(cancelled) = self.progress.whole(()) {
+            self.source = Source::Over;
+            return Some(Err(cancelled.into()));
+        }
+        if let Some(Ok(batch)) = &next {
+            self.rows += batch.num_rows() as u64;
+        }
+        next
     }
 }
 
@@ -211,6 +275,7 @@ impl fmt::Debug for EventStream {
 #[derive(Debug)]
 pub struct EventPartition {
     plan: Arc<Plan>,
+    progress: Arc<Progress>,
     slices: Arc<Mutex<Waiting>>,
     state: State,
     known: Ended,
@@ -267,7 +332,13 @@ impl EventPartition {
 
     fn new(plan: &Arc<Plan>, slices: Arc<Mutex<Waiting>>) -> Self {
         let plan = Arc::clone(plan);
-        Self { plan, slices, state: State::New, known: Ended::default() }
+        Self { plan, progress: Arc::default(), slices, state: State::New, known: Ended::default() }
+    }
+
+    /// What cancels it, from any thread; see [`EventStream::progress`].
+    #[must_use]
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// What stands between the rows so far and the whole truth, but for what opening found.
@@ -293,10 +364,10 @@ impl EventPartition {
         match &mut *slices {
             Waiting::Whole => {
                 *slices = Waiting::None;
-                State::Alone(Box::new(Alone::new(&self.plan, 0)))
+                State::Alone(Box::new(Alone::new(&self.plan, 0, &self.progress)))
             }
             Waiting::None => State::Over,
-            Waiting::Many(_) | Waiting::One(_) => State::Between(Box::new(Reader::new(&self.plan))),
+            Waiting::Many(_) | Waiting::One(_) => State::Between(Box::new(Reader::new(&self.plan, &self.progress))),
         }
     }
 
@@ -343,8 +414,16 @@ impl Iterator for EventPartition {
     type Item = Result<RecordBatch, EventsFailure>;
 
     fn next(&mut self) -> Option<Self::Item> {
+        if matches!(self.state, State::Over) {
+            return None;
+        }
         loop {
-            match self.step() {
+            let step = self.step();
+            if let Err(cancelled) = self.progress.whole(()) {
+                self.state = State::Over;
+                return Some(Err(cancelled.into()));
+            }
+            match step {
                 Ok(Some(batch)) => return Some(Ok(batch)),
                 Err(failure) => {
                     if matches!(failure, EventsFailure::Unsliceable) {

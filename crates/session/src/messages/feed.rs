@@ -18,6 +18,7 @@ use crate::open::{Session, is_unix_clock, trace_name};
 use crate::print::details::{Body, message, stream_ids};
 use crate::print::span::{Span, around};
 use crate::print::trim::{Message, Step, Trimmer};
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// Batches that wait to be asked for.
@@ -117,17 +118,19 @@ impl MessagesFacts {
     }
 }
 
-/// Starts the reading thread.
+/// Starts the reading thread, which ends when the job is cancelled.
 pub(super) fn start(
     session: &Arc<Session>,
     question: &MessagesQuestion,
+    progress: Arc<Progress>,
 ) -> Result<(Arc<MessagesFacts>, Receiver<Fed>), MessagesFailure> {
     let spans = session.spans((question.begin_ns, question.end_ns), question.stream_intersection);
     let spans = spans.map_err(MessagesFailure::NoIntersection)?;
     let facts = Arc::new(MessagesFacts::new(session));
     let filters = session.filters(&question.selection);
     let (sender, receiver) = sync_channel(BATCHES_AHEAD);
-    let job = Job { session: Arc::clone(session), facts: Arc::clone(&facts), spans, marks: question.marks, filters };
+    let (session, facts_too, marks) = (Arc::clone(session), Arc::clone(&facts), question.marks);
+    let job = Job { session, facts: facts_too, spans, marks, filters, progress };
     let thread = std::thread::Builder::new().name("kymo-messages".to_owned());
     thread.spawn(move || job.run(&sender)).map_err(MessagesFailure::NoThread)?;
     Ok((facts, receiver))
@@ -141,6 +144,7 @@ struct Job {
     spans: Vec<Span>,
     marks: bool,
     filters: Vec<Option<Arc<StreamFilter>>>,
+    progress: Arc<Progress>,
 }
 
 impl Job {
@@ -148,7 +152,7 @@ impl Job {
         let trims = self.spans.iter().any(|span| *span != (None, None));
         // What was open before a time matters to marks.
         let (begin, end) = if self.marks { (None, None) } else { around(&self.spans) };
-        let cursors = self.session.cursors_between(true, begin, end, &self.filters);
+        let cursors = self.session.cursors_between(true, (begin, end), &self.filters, &self.progress);
         let trimmers = self.spans.iter().map(|(begin, end)| Trimmer::new(*begin, *end)).collect();
         let work = FeedWork {
             facts: Arc::clone(&self.facts),

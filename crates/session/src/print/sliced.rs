@@ -52,9 +52,9 @@ pub(super) fn print(span: Span, sink: &mut PrintSink<'_>, progress: &Progress) -
     let desk = Desk::new(slices(session, work, span)?, session.threads, TEXT_BYTES_MAX);
     std::thread::scope(|scope| {
         for _ in 1..session.threads {
-            scope.spawn(|| desk.serve(&mut Reader::new(session, work)));
+            scope.spawn(|| desk.serve(&mut Reader::new(session, work, progress)));
         }
-        desk.run(&mut Reader::new(session, work), &mut |piece| sink.write(piece, progress));
+        desk.run(&mut Reader::new(session, work, progress), &mut |piece| sink.write(piece, progress));
     });
     let ending = desk.end();
     if ending.is_unsliceable {
@@ -75,9 +75,9 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(session: &Session, work: &'a PrintWork<'a>) -> Self {
+    fn new(session: &Session, work: &'a PrintWork<'a>, progress: &Progress) -> Self {
         // Each slice says which packets to read.
-        let cursors = session.cursors_between(true, None, None, work.filters);
+        let cursors = session.cursors_between(true, (None, None), work.filters, progress);
         let merger = Merger::new(cursors.len());
         Self { work, cursors, merger }
     }
@@ -157,6 +157,10 @@ struct End {
 
 impl PrintSink<'_> {
     fn write(&mut self, piece: Piece, progress: &Progress) -> ControlFlow<()> {
+        // What is left of all slices is nothing, but there may be many.
+        if progress.is_cancelled() {
+            return ControlFlow::Break(());
+        }
         match piece {
             Piece::First(round) => {
                 let before = Before { previous: self.previous, blocks: Vec::new(), last: false };

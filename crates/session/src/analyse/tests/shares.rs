@@ -39,7 +39,7 @@ fn merged(asked: &Shares, mut states: Vec<Vec<u8>>, random: &mut Random) -> Vec<
     while states.len() > left {
         let at = random.below(states.len() - 1);
         let end = (at + 2 + random.below(2)).min(states.len());
-        let together = asked.merge(&borrowed(&states[at..end]));
+        let together = asked.merge(&borrowed(&states[at..end]), &Progress::default());
         states.splice(at..end, [together.expect("they follow each other")]);
     }
     states
@@ -61,7 +61,7 @@ fn check(path: &Path, slice_bytes: u64, random: &mut Random) -> usize {
         };
         count += all.len();
         let states = merged(&asked, states, random);
-        let found = asked.finish(&borrowed(&states), all.len());
+        let found = asked.finish(&borrowed(&states), all.len(), &Progress::default());
         let found = found.unwrap_or_else(|failure| panic!("{place}: {failure}"));
         assert!(found.answer == expected.answer, "{place}: {}", difference(&expected.answer, &found.answer));
         assert_eq!(found.report, expected.report, "{place}");
@@ -89,7 +89,7 @@ fn what_does_not_belong_is_refused() {
     let all = asked.split(3).unwrap();
     let states = read(&demo(), &kind, &all).unwrap();
     let finish = |states: &[Vec<u8>]| {
-        let finished = asked.finish(&borrowed(states), all.len());
+        let finished = asked.finish(&borrowed(states), all.len(), &Progress::default());
         finished.map(|_| ()).map_err(|failure| failure.to_string())
     };
     let count = all.len();
@@ -102,7 +102,8 @@ fn what_does_not_belong_is_refused() {
     assert_eq!(finish(&[b"kymo".to_vec()]), Err("these bytes are no share of a trace".to_owned()));
     assert!(matches!(Share::decode(&states[0]), Err(ShareFailure::NoShare)));
     // Another question's.
-    let other = shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(&borrowed(&states), count);
+    let other =
+        shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(&borrowed(&states), count, &Progress::default());
     assert!(matches!(other, Err(ShareFailure::State(_))), "{other:?}");
 }
 
@@ -149,7 +150,7 @@ fn damaged_shares_are_harmless() {
         let state = &mut damaged[random.below(states.len())];
         let at = random.below(state.len());
         state[at] ^= 1 << random.below(8);
-        let _ = asked.finish(&borrowed(&damaged), all.len());
+        let _ = asked.finish(&borrowed(&damaged), all.len(), &Progress::default());
     }
     assert!(refused > 100 && read > 0, "{refused} were refused, {read} were read");
 }

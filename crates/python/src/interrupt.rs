@@ -1,0 +1,76 @@
+//! What takes long, done so that Ctrl-C ends it.
+//!
+//! ```text
+//! main thread  ├ waits, looks for signals ─ waits, looks ─> an exception: cancels, waits for the end, raises it
+//! another one  ├────────── the work ──────────────────────> what it found
+//! ```
+//!
+//! Python only notes that a signal came; what is to be done about it is done by the main thread, as soon as that looks. Other
+//! threads never hear of signals, and do their work themselves. So no thread but the main one comes back to the interpreter before
+//! it is done: one that did while the interpreter ends would end the process. So does the main thread what is over before anybody
+//! could press Ctrl-C: to begin a thread and wake two of them takes a quarter of a millisecond, as long as an answer about our demo.
+
+use std::panic::resume_unwind;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
+use std::time::Duration;
+
+use kymo_session::{Progress, Session};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+/// Time between two looks.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Traces of so many bytes are read as soon as somebody looks.
+const SHORT_BYTES: u64 = 16 << 20;
+
+/// Whether the traces are read as soon as somebody looks.
+pub(crate) fn is_short(session: &Session) -> bool {
+    session.bytes() <= SHORT_BYTES
+}
+
+/// Does work that ends when the progress is cancelled, with the interpreter's lock given back.
+///
+/// # Errors
+///
+/// What a signal raised meanwhile; the work has ended then, and what it found is dropped.
+pub(crate) fn interruptible<R: Send>(
+    py: Python<'_>,
+    is_short: bool,
+    progress: &Progress,
+    work: impl FnOnce() -> R + Send,
+) -> PyResult<R> {
+    if is_short || !is_main_thread(py)? {
+        return Ok(py.detach(work));
+    }
+    std::thread::scope(|scope| {
+        let (done, mut found) = channel();
+        let thread = Builder::new().name("kymo-asked".to_owned());
+        let thread = thread.spawn_scoped(scope, move || drop(done.send(work())))?;
+        loop {
+            let waiting = &mut found;
+            match py.detach(move || waiting.recv_timeout(PATIENCE)) {
+                Ok(found) => return Ok(found),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let ended = py.detach(|| thread.join());
+                    resume_unwind(ended.expect_err("only a panic keeps it from telling what it found"));
+                }
+            }
+            if let Err(raised) = py.check_signals() {
+                progress.cancel();
+                // Nobody waits for what it found, or for a panic.
+                let _ = py.detach(|| thread.join());
+                return Err(raised);
+            }
+        }
+    })
+}
+
+/// Whether this is the thread that hears of signals.
+pub(crate) fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
+    let threading = py.import(intern!(py, "threading"))?;
+    let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
+    main.eq(threading.call_method0(intern!(py, "get_ident"))?)
+}
