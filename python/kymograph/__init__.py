@@ -12,12 +12,17 @@
 Everything that reads gives the interpreter's lock back meanwhile; a trace may be asked from several threads at once.
 """
 
+import atexit as _atexit
+
 from kymograph import _library
 
 _library.choose()
 
 from kymograph._native import Event, __version__, cache_folder  # noqa: E402
+from kymograph._native import ends as _ends  # noqa: E402
 from kymograph._trace import Trace, open  # noqa: E402
+
+_atexit.register(_ends)
 
 # The rest is imported when somebody asks for it: importing takes a few milliseconds.
 TYPE_CHECKING = False

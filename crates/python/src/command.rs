@@ -3,13 +3,14 @@
 use std::ffi::OsString;
 use std::io::Write;
 
+use crate::process::detached;
 use pyo3::prelude::*;
 
 /// Does what a command line asks for and ends the process, as the program `kymo` does. Nothing of Python is run after it:
 /// whoever waits for the end of the process waits for the command alone.
 #[pyfunction]
 pub(crate) fn run_command(py: Python<'_>, words: Vec<OsString>) {
-    py.detach(|| {
+    detached(py, || {
         let status = kymo_cli::run_command(words);
         // Rust's own end of a process does so, too; and cannot do more about it.
         let _ = std::io::stdout().flush();

@@ -19,6 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{no_messages, refused};
+use crate::process::detached;
 use crate::pull::{Names, next_batch, pulled};
 use crate::session::Session;
 
@@ -30,7 +31,7 @@ pub(crate) struct EventLoop {
     classes: Arc<Classes>,
     batch: Option<Arc<Shelf>>,
     next: usize,
-    /// Called with the report, at the end.
+    /// Called with the report, at the end, if that has something to say.
     at_end: Option<Py<PyAny>>,
 }
 
@@ -70,8 +71,11 @@ impl EventLoop {
 
 impl EventLoop {
     fn end(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
-        if let Some(at_end) = self.at_end.take() {
-            at_end.call1(py, (words::report(pulled(&mut self.messages).report()),))?;
+        let at_end = self.at_end.take();
+        let report = pulled(&mut self.messages).report();
+        // Who has nothing to say runs no Python: the interpreter may end there, with us on the stack.
+        if let Some(at_end) = at_end.filter(|_| !report.is_complete() || report.has_losses()) {
+            at_end.call1(py, (words::report(report),))?;
         }
         Ok(None)
     }
@@ -364,7 +368,7 @@ pub(crate) fn messages(
         end_ns: chosen.end_ns,
         ..MessagesQuestion::default()
     };
-    let messages = py.detach(|| session.inner().messages(&question));
+    let messages = detached(py, || session.inner().messages(&question));
     let messages = messages.map_err(|failure| no_messages(py, &failure))?;
     Ok((EventLoop::new(messages, at_end), chosen.warnings))
 }

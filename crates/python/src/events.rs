@@ -23,7 +23,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 use crate::columns::{self, Batch, Schema, stream_capsule};
 use crate::errors::{no_columns, not_shared};
 use crate::interrupt::{PATIENCE, interruptible, is_main_thread};
-use crate::process::{FOREIGN, Owned, foreign};
+use crate::process::{FOREIGN, Owned, detached, foreign};
 
 /// What the last stream that was read to its end says of the trace.
 pub(crate) type LastReport = Arc<Mutex<Option<Report>>>;
@@ -72,7 +72,7 @@ impl Events {
     /// How many slices of time there are for so many readers.
     fn cut(&self, py: Python<'_>, readers: usize) -> PyResult<usize> {
         let table = self.table.get(py)?;
-        let chunks = py.detach(|| table.chunks(readers));
+        let chunks = detached(py, || table.chunks(readers));
         let mut known = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
         *known = chunks;
         Ok(known.len())
@@ -89,14 +89,14 @@ impl Events {
     /// Slices of time for so many readers, to be read by whoever opens the same traces and asks the same.
     fn shares<'py>(&self, py: Python<'py>, readers: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let table = self.table.get(py)?;
-        let shares = py.detach(|| table.shares(readers));
+        let shares = detached(py, || table.shares(readers));
         Ok(shares.iter().map(|share| PyBytes::new(py, &share.encode())).collect())
     }
 
     /// The rows of such a slice.
     fn share(&self, py: Python<'_>, share: &[u8]) -> PyResult<Stream> {
         let table = self.table.get(py)?;
-        let part = py.detach(|| table.share(&Share::decode(share)?)).map_err(|failure| not_shared(py, &failure))?;
+        let part = detached(py, || table.share(&Share::decode(share)?)).map_err(|failure| not_shared(py, &failure))?;
         Ok(Stream::new(Rows::Part(part), None, self.is_short))
     }
 
@@ -269,10 +269,10 @@ impl Stream {
     /// The same for whoever hears of signals.
     fn pull_heard(&self, py: Python<'_>) -> PyResult<Result<Waited, Foreign>> {
         if self.is_short || !is_main_thread(py)? {
-            return Ok(py.detach(|| self.pull(None)));
+            return Ok(detached(py, || self.pull(None)));
         }
         loop {
-            match py.detach(|| self.pull(Some(PATIENCE))) {
+            match detached(py, || self.pull(Some(PATIENCE))) {
                 Ok(Waited::Nothing) => py.check_signals().inspect_err(|_| self.progress.cancel())?,
                 Ok(Waited::Alone) => return interruptible(py, false, &self.progress, || self.pull(None)),
                 waited => return Ok(waited),
@@ -298,7 +298,7 @@ impl Stream {
 
     /// What stands between the rows so far and the whole truth, as JSON.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let report = py.detach(|| {
+        let report = detached(py, || {
             let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = rows.as_mut().and_then(Owned::get_mut);
             rows.map(|rows| kymo_cli::words::report(rows.report()))
@@ -309,7 +309,7 @@ impl Stream {
     /// Stops reading, also for whoever waits for rows.
     fn close(&self, py: Python<'_>) {
         self.progress.cancel();
-        py.detach(|| {
+        detached(py, || {
             let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).take();
             drop(rows);
         });

@@ -15,9 +15,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::Duration;
 
+use crate::process::detached;
 use kymo_session::{Progress, Session};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 
 /// Time between two looks.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
@@ -42,7 +44,7 @@ pub(crate) fn interruptible<R: Send>(
     work: impl FnOnce() -> R + Send,
 ) -> PyResult<R> {
     if is_short || !is_main_thread(py)? {
-        return Ok(py.detach(work));
+        return Ok(detached(py, work));
     }
     std::thread::scope(|scope| {
         let (done, mut found) = channel();
@@ -50,27 +52,31 @@ pub(crate) fn interruptible<R: Send>(
         let thread = thread.spawn_scoped(scope, move || drop(done.send(work())))?;
         loop {
             let waiting = &mut found;
-            match py.detach(move || waiting.recv_timeout(PATIENCE)) {
+            match detached(py, move || waiting.recv_timeout(PATIENCE)) {
                 Ok(found) => return Ok(found),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
-                    let ended = py.detach(|| thread.join());
+                    let ended = detached(py, || thread.join());
                     resume_unwind(ended.expect_err("only a panic keeps it from telling what it found"));
                 }
             }
             if let Err(raised) = py.check_signals() {
                 progress.cancel();
                 // Nobody waits for what it found, or for a panic.
-                let _ = py.detach(|| thread.join());
+                let _ = detached(py, || thread.join());
                 return Err(raised);
             }
         }
     })
 }
 
-/// Whether this is the thread that hears of signals.
+/// Whether this is the thread that hears of signals. Runs nothing of Python's own code: others could have their turn there.
 pub(crate) fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
     let threading = py.import(intern!(py, "threading"))?;
-    let main = threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?;
-    main.eq(threading.call_method0(intern!(py, "get_ident"))?)
+    let main = MAIN.get_or_try_init(py, || -> PyResult<u64> {
+        threading.call_method0(intern!(py, "main_thread"))?.getattr(intern!(py, "ident"))?.extract()
+    })?;
+    Ok(*main == threading.call_method0(intern!(py, "get_ident"))?.extract::<u64>()?)
 }
+
+static MAIN: PyOnceLock<u64> = PyOnceLock::new();

@@ -43,6 +43,8 @@ mod _native {
     #[pymodule_export]
     use super::printing::Pieces;
     #[pymodule_export]
+    use super::process::ends;
+    #[pymodule_export]
     use super::session::{Session, cache_folder, findings};
     #[pymodule_export]
     use super::shares::Shares;
@@ -53,6 +55,8 @@ mod _native {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        // While there is time for that: see there.
+        super::interrupt::is_main_thread(module.py())?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

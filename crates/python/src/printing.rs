@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::interrupt::PATIENCE;
-use crate::process::{Owned, foreign};
+use crate::process::{Owned, detached, foreign};
 
 /// Bytes that are handed over together.
 const CHUNK_BYTES: usize = 1 << 16;
@@ -61,7 +61,7 @@ impl Pieces {
     /// The next piece of text, or the report as JSON behind the last one, or `None` behind that.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<(Option<Bound<'py, PyBytes>>, Option<String>)> {
         loop {
-            let piece = py.detach(|| {
+            let piece = detached(py, || {
                 let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
                 pieces.get_mut().map(|pieces| pieces.recv_timeout(PATIENCE))
             });

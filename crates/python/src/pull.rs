@@ -8,11 +8,12 @@ use pyo3::types::PyString;
 
 use crate::errors::no_messages;
 use crate::interrupt::PATIENCE;
+use crate::process::detached;
 
 /// The next batch; `None` at the end.
 pub(crate) fn next_batch(py: Python<'_>, messages: &mut Messages) -> PyResult<Option<Arc<MessageBatch>>> {
     loop {
-        match py.detach(|| messages.next_within(PATIENCE)) {
+        match detached(py, || messages.next_within(PATIENCE)) {
             Ok(Pulled::Batch(batch)) => return Ok(Some(batch)),
             Ok(Pulled::End) => return Ok(None),
             Ok(Pulled::Nothing) => py.check_signals()?,

@@ -12,6 +12,7 @@ use crate::errors::{Kind, cancelled, error, no_columns, refused};
 use crate::events::Events;
 use crate::interrupt::{interruptible, is_short};
 use crate::printing::Pieces;
+use crate::process::detached;
 use crate::shares::Shares;
 
 /// A table of an answer: class, title, columns, from when to when, rows beyond these.
@@ -45,7 +46,7 @@ impl Session {
         clock_shift_ns: i64,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let opened = py.detach(|| kymo_cli::open_with(&paths, threads, clock_shift_ns, cache));
+        let opened = detached(py, || kymo_cli::open_with(&paths, threads, clock_shift_ns, cache));
         match opened {
             Ok(session) => Ok(Self { inner: Arc::new(session), paths }),
             Err(failure) => Err(error(py, Kind::Open, &failure.render())),
@@ -58,7 +59,7 @@ impl Session {
         let info = match exact {
             true => interruptible(py, is_short(&self.inner), &progress, || self.inner.info_exact(&progress))?
                 .map_err(|it| cancelled(py, it))?,
-            false => py.detach(|| self.inner.info()),
+            false => detached(py, || self.inner.info()),
         };
         let said = words::info(&info, &self.paths);
         Ok((said.text, said.json, words::report(&info.report)))
@@ -66,7 +67,7 @@ impl Session {
 
     /// What the traces hold, in a few words.
     fn summary(&self, py: Python<'_>) -> String {
-        words::summary(&py.detach(|| self.inner.info()))
+        words::summary(&detached(py, || self.inner.info()))
     }
 
     #[getter]
@@ -96,7 +97,7 @@ impl Session {
 
     /// What the words ask to print, in pieces for whoever asks, and warnings.
     fn pieces(&self, py: Python<'_>, line: Vec<String>) -> PyResult<(Pieces, String)> {
-        let asked = py.detach(|| words::print_options(&self.inner, &line));
+        let asked = detached(py, || words::print_options(&self.inner, &line));
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
         let pieces = Pieces::start(Arc::clone(&self.inner), options)?;
         Ok((pieces, warnings))
@@ -109,7 +110,7 @@ impl Session {
         output: PathBuf,
         line: Vec<String>,
     ) -> PyResult<(Vec<ExportedTable>, String, String)> {
-        let asked = py.detach(|| words::export_options(&self.inner, &output, &line));
+        let asked = detached(py, || words::export_options(&self.inner, &output, &line));
         let (options, warnings) = asked.map_err(|why| refused(py, why))?;
         let progress = Progress::default();
         let exported = interruptible(py, false, &progress, || self.inner.export(&options, &progress))?;
@@ -126,7 +127,7 @@ impl Session {
         columns: Option<Vec<String>>,
         keep_bytes: bool,
     ) -> PyResult<(Events, String)> {
-        let chosen = py.detach(|| words::chosen(&self.inner, &line)).map_err(|why| refused(py, why))?;
+        let chosen = detached(py, || words::chosen(&self.inner, &line)).map_err(|why| refused(py, why))?;
         let question = EventsQuestion {
             selection: chosen.selection,
             begin_ns: chosen.begin_ns,
@@ -135,7 +136,7 @@ impl Session {
             keep_bytes,
             ..EventsQuestion::default()
         };
-        let table = py.detach(|| self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
+        let table = detached(py, || self.inner.events(&question)).map_err(|failure| no_columns(py, &failure))?;
         Ok((Events::new(table, is_short(&self.inner)), chosen.warnings))
     }
 }

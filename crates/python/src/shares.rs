@@ -10,7 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::errors::{not_shared, refused};
 use crate::interrupt::{interruptible, is_short};
-use crate::process::Owned;
+use crate::process::{Owned, detached};
 use crate::session::{Said, said};
 
 /// A question to an analysis of the command, to be answered in shares.
@@ -27,7 +27,7 @@ impl Shares {
         session: &Arc<kymo_session::Session>,
         line: &[String],
     ) -> PyResult<(Self, String)> {
-        let asked = py.detach(|| words::shares(session, line));
+        let asked = detached(py, || words::shares(session, line));
         let (asked, warnings) = asked.map_err(|why| refused(py, why))?;
         Ok((Self { asked: Owned::new(asked), session: Arc::clone(session) }, warnings))
     }
@@ -38,7 +38,7 @@ impl Shares {
     /// Shares for so many readers, in order.
     fn split<'py>(&self, py: Python<'py>, readers: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let asked = self.asked.get(py)?;
-        let shares = py.detach(|| asked.split(readers)).map_err(|failure| not_shared(py, &failure))?;
+        let shares = detached(py, || asked.split(readers)).map_err(|failure| not_shared(py, &failure))?;
         Ok(shares.iter().map(|share| PyBytes::new(py, &share.encode())).collect())
     }
 

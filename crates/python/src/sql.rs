@@ -24,7 +24,7 @@ use pyo3::types::PyCapsule;
 use crate::columns::{self, Batch, Schema, stream_capsule};
 use crate::errors::{not_answered, refused};
 use crate::events::{LastReport, note};
-use crate::process::{FOREIGN, Owned, foreign};
+use crate::process::{FOREIGN, Owned, detached, foreign};
 use crate::session::Session;
 
 /// How often the interpreter looks for signals while it waits.
@@ -42,14 +42,14 @@ impl Database {
     #[new]
     fn new(py: Python<'_>, session: &Session, line: Vec<String>) -> PyResult<Self> {
         let options = words::sql_options(&line).map_err(|why| refused(py, why))?;
-        let database = py.detach(|| session.inner().database(&options));
+        let database = detached(py, || session.inner().database(&options));
         Ok(Self { inner: Owned::new(database.map_err(|failure| not_answered(py, &failure))?) })
     }
 
     /// Does what the statements of a text say; the rows are those of the last.
     fn sql(&self, py: Python<'_>, text: &str) -> PyResult<Rows> {
         let database = self.inner.get(py)?;
-        let asked = py.detach(|| {
+        let asked = detached(py, || {
             let statements = sql_statements(text).0;
             // Of no statement at all, the engine says what is wrong.
             let (last, before) = statements.split_last().map_or(("", &[][..]), |(last, before)| (*last, before));
@@ -62,7 +62,7 @@ impl Database {
     /// Tables and functions, and what they are.
     fn tables(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
         let database = self.inner.get(py)?;
-        Ok(py.detach(|| database.tables()))
+        Ok(detached(py, || database.tables()))
     }
 }
 
@@ -83,7 +83,7 @@ impl Rows {
     /// The answer, from its beginning.
     fn read(&self, py: Python<'_>) -> PyResult<SqlAnswer> {
         let query = self.query.get(py)?;
-        py.detach(|| query.read()).map_err(|failure| not_answered(py, &failure))
+        detached(py, || query.read()).map_err(|failure| not_answered(py, &failure))
     }
 }
 
@@ -114,7 +114,7 @@ impl Rows {
         }
         let report = answer.report();
         note(&self.last, &report);
-        py.detach(|| drop(answer));
+        detached(py, || drop(answer));
         Ok((Collected { schema: Arc::clone(&self.schema), batches }, words::report(&report)))
     }
 
@@ -143,7 +143,7 @@ fn next(
 ) -> PyResult<Option<RecordBatch>> {
     let hears = is_main_thread(py)?;
     loop {
-        let next = py.detach(|| {
+        let next = detached(py, || {
             loop {
                 let next = next_soon();
                 if hears || next.is_ready() {
@@ -251,7 +251,7 @@ impl RowStream {
 
     /// What stands between the rows so far and the whole truth, as JSON.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
-        let report = py.detach(|| {
+        let report = detached(py, || {
             let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
             let answer = answer.as_mut().and_then(Owned::get_mut);
             answer.map(|answer| words::report(&answer.report()))
@@ -261,7 +261,7 @@ impl RowStream {
 
     /// Stops reading.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| {
+        detached(py, || {
             let answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             drop(answer);
         });

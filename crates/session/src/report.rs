@@ -43,6 +43,12 @@ impl Report {
         self.unreadable.is_empty()
     }
 
+    /// Whether tracers lost something, as far as they know.
+    #[must_use]
+    pub fn has_losses(&self) -> bool {
+        self.events_discarded > 0 || self.discarded_is_lower_bound || self.packets_lost > 0
+    }
+
     /// Adds what another part of the job found lost.
     pub(crate) fn add_losses(&mut self, part: &Self) {
         self.events_discarded = self.events_discarded.saturating_add(part.events_discarded);

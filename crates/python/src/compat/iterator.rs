@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::event::{ClockSnapshot, EventMessage};
 use super::plan::{Known, Shelf};
 use crate::errors::no_messages;
+use crate::process::detached;
 use crate::pull::{next_batch, pulled};
 use crate::session::Session;
 
@@ -48,7 +49,7 @@ impl MessageIterator {
     ) -> PyResult<()> {
         let question =
             MessagesQuestion { begin_ns, end_ns, stream_intersection, marks: true, ..MessagesQuestion::default() };
-        let messages = py.detach(|| session.inner().messages(&question));
+        let messages = detached(py, || session.inner().messages(&question));
         let messages = messages.map_err(|failure| no_messages(py, &failure))?;
         let known = Arc::new(Known::new(py, Arc::clone(messages.facts()), maker)?);
         self.begun = Some(Begun { messages: Mutex::new(messages), known });
