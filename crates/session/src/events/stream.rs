@@ -276,9 +276,25 @@ impl fmt::Debug for EventStream {
 pub struct EventPartition {
     plan: Arc<Plan>,
     progress: Arc<Progress>,
-    slices: Arc<Mutex<Waiting>>,
+    shared: Arc<Mutex<Shared>>,
     state: State,
     known: Ended,
+}
+
+/// What the partitions of a table share.
+#[derive(Debug)]
+struct Shared {
+    slices: Waiting,
+    /// How many partitions have begun, and not ended.
+    reading: usize,
+    /// What is doubtful of each data stream in what those read that have ended.
+    doubts: BTreeMap<usize, Doubts>,
+}
+
+impl Shared {
+    fn new(slices: Waiting) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { slices, reading: 0, doubts: BTreeMap::new() }))
+    }
 }
 
 /// Slices that nobody has read yet.
@@ -318,8 +334,8 @@ impl EventPartition {
             Ok(slices) => (Waiting::Many(slices), count),
             Err(Unsliceable) => (Waiting::Whole, 1),
         };
-        let slices = Arc::new(Mutex::new(slices));
-        (0..count).map(|_| Self::new(plan, Arc::clone(&slices))).collect()
+        let shared = Shared::new(slices);
+        (0..count).map(|_| Self::new(plan, Arc::clone(&shared))).collect()
     }
 
     pub(super) fn of_chunk(plan: &Arc<Plan>, chunk: &Chunk) -> Self {
@@ -327,12 +343,12 @@ impl EventPartition {
             Some(slice) => Waiting::One(Some(slice.clone())),
             None => Waiting::Whole,
         };
-        Self::new(plan, Arc::new(Mutex::new(slices)))
+        Self::new(plan, Shared::new(slices))
     }
 
-    fn new(plan: &Arc<Plan>, slices: Arc<Mutex<Waiting>>) -> Self {
+    fn new(plan: &Arc<Plan>, shared: Arc<Mutex<Shared>>) -> Self {
         let plan = Arc::clone(plan);
-        Self { plan, progress: Arc::default(), slices, state: State::New, known: Ended::default() }
+        Self { plan, progress: Arc::default(), shared, state: State::New, known: Ended::default() }
     }
 
     /// What cancels it, from any thread; see [`EventStream::progress`].
@@ -355,19 +371,22 @@ impl EventPartition {
 
     /// The next slice that nobody has read.
     fn next_slice(&self) -> Result<Option<Slice>, EventsFailure> {
-        let mut slices = self.slices.lock().map_err(|_| EventsFailure::Gone)?;
-        slices.next().map_err(|Unsliceable| EventsFailure::Unsliceable)
+        let mut shared = self.shared.lock().map_err(|_| EventsFailure::Gone)?;
+        shared.slices.next().map_err(|Unsliceable| EventsFailure::Unsliceable)
     }
 
     fn start(&self) -> State {
-        let Ok(mut slices) = self.slices.lock() else { return State::Over };
-        match &mut *slices {
+        let Ok(mut shared) = self.shared.lock() else { return State::Over };
+        match shared.slices {
             Waiting::Whole => {
-                *slices = Waiting::None;
+                shared.slices = Waiting::None;
                 State::Alone(Box::new(Alone::new(&self.plan, 0, &self.progress)))
             }
             Waiting::None => State::Over,
-            Waiting::Many(_) | Waiting::One(_) => State::Between(Box::new(Reader::new(&self.plan, &self.progress))),
+            Waiting::Many(_) | Waiting::One(_) => {
+                shared.reading += 1;
+                State::Between(Box::new(Reader::new(&self.plan, &self.progress)))
+            }
         }
     }
 
@@ -404,8 +423,19 @@ impl EventPartition {
         Ok(None)
     }
 
+    /// All slices were given. What is doubtful of a data stream is told once, by the last partition.
     fn end(&mut self, reader: &Reader) {
-        let notes = reader.cursors().iter().flat_map(|cursor| self.plan.session.assumptions(cursor));
+        let Ok(mut shared) = self.shared.lock() else { return };
+        for cursor in reader.cursors() {
+            shared.doubts.entry(cursor.stream()).or_default().add(Doubts::of(cursor));
+        }
+        shared.reading -= 1;
+        if shared.reading > 0 {
+            return;
+        }
+        let session = &self.plan.session;
+        let doubts = std::mem::take(&mut shared.doubts).into_iter();
+        let notes = doubts.flat_map(|(stream, doubts)| session.assumptions_of(stream, doubts));
         self.known.report.assumptions.extend(notes);
     }
 }
