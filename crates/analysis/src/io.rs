@@ -637,7 +637,9 @@ impl Analysis for Io {
         let settled = more.log.take_settled();
         let bases = left.calls.merge(self, &mut left.totals, right.calls);
         let rows = left.files.as_mut().map_or(&mut left.rows, |files| &mut files.rows);
-        let numbers = Renumbered { bases, names: Some(rows.add(&right.rows)) };
+        // Without names nothing has to be looked through for them.
+        let names = Some(rows.add(&right.rows)).filter(|_| right.rows.names.count() > 0);
+        let numbers = Renumbered { bases, names };
         left.totals.add(more, &numbers);
         left.is_odd |= right.is_odd;
         self.block.merge(&mut left.block, right.block);
