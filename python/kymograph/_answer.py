@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kymograph._html import rows_html
 from kymograph._report import Report
 from kymograph._tables import Batch
 
 if TYPE_CHECKING:
     from kymograph import _native
-
-#: Rows that a notebook shows.
-_ROWS_SHOWN = 10
 
 
 class Table(Batch):
@@ -47,9 +42,9 @@ class Table(Batch):
         return f"<kymograph.Table {self.name}: {self.num_rows:,} rows, {', '.join(self.schema.names)}>"
 
     def _repr_html_(self) -> str:
-        more = self.num_rows - _ROWS_SHOWN + self.omitted if self.num_rows > _ROWS_SHOWN else self.omitted
-        rest = f"<p>... and {more:,} more rows</p>" if more else ""
-        return rows_html(self.title, self.schema.names, self.rows(0, _ROWS_SHOWN)) + rest
+        from kymograph._html_answers import table_html
+
+        return table_html(self)
 
 
 class Answer:
@@ -108,7 +103,6 @@ class Answer:
         return f"<kymograph.Answer {self._question}: {shown}{more}; {self.report.summary()}>"
 
     def _repr_html_(self) -> str:
-        tables = "".join(table._repr_html_() for table in self.tables[:_ROWS_SHOWN])
-        more = len(self.tables) - _ROWS_SHOWN
-        rest = f"<p>... and {more} more tables</p>" if more > 0 else ""
-        return f"<div>{tables}{rest}<p>{html.escape(self.report.summary())}</p></div>"
+        from kymograph._html_answers import answer_html
+
+        return answer_html(self._question, self)

@@ -1,82 +1,231 @@
-"""Traces in notebooks: facts, and how dense events are over time, as a plot without any library."""
+"""What notebooks show: HTML and SVG without any library, light or dark as the page is.
+
+::
+
+    Events 'sched_switch'                          what it is
+                time  next_comm          next_tid  numbers stand right, names left
+      2016-03-04 UTC                               what holds for the whole column
+     17:46:22.794569  lttng-consumerd        4297  what is cut or rounded is whole in the cell's title
+    ... and more rows                              whatever is left out is said
+
+Wide tables are scrolled inside of their own box. Whatever comes from a trace goes through `safe` or `hinted`.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from kymograph._info import Info
+from kymograph import _shown as shown
+from kymograph._shown import Words
 
-_WIDTH, _HEIGHT = 600, 48
+if TYPE_CHECKING:
+    from kymograph._report import Problem, Report
+    from kymograph._tables import Batch, Schema
 
+#: Rows that are shown.
+ROWS_SHOWN = 10
+#: Columns that are shown of one.
+_COLUMNS_SHOWN = 30
+#: Places that a report names, and characters of what it says of each.
+_PLACES_SHOWN, _PLACE_MAX = 20, 500
+#: Columns that a schema names.
+_NAMES_SHOWN = 400
 
-def trace_html(info: Info) -> str:
-    """What a notebook shows of a trace; light or dark as the notebook is."""
-    rows = [
-        ("events", f"{'' if info.events_is_exact else 'about '}{info.events:,}"),
-        ("streams", f"{info.streams:,} with {info.packets:,} packets, {info.size_bytes:,} bytes"),
-        ("span", _span(info)),
-        ("report", info.report.summary()),
-    ]
-    names = ", ".join(trace.name for trace in info.traces[:4]) + (", ..." if len(info.traces) > 4 else "")
-    facts = "".join(
-        f"<tr><td style='text-align:left;opacity:.7'>{name}</td><td style='text-align:left'>{html.escape(text)}</td></tr>"
-        for name, text in rows
-    )
-    busiest = "".join(
-        f"<tr><td style='text-align:right'>{share:.1%}</td><td style='text-align:left'>{html.escape(name)}</td></tr>"
-        for name, share in info.busiest[:5]
-    )
-    return (
-        f"<div><b>{html.escape(names)}</b>{density_svg(info.density_bits)}"
-        f"<div style='display:flex;gap:2em;align-items:flex-start'><table>{facts}</table><table>{busiest}</table></div></div>"
-    )
-
-
-def density_svg(density: tuple[int, ...]) -> str:
-    """Bars for stretches of time, in the colour of text; what holds anything is visible."""
-    highest = max(density, default=0)
-    if highest == 0:
-        return ""
-    width = _WIDTH / len(density)
-    bars = []
-    for place, bits in enumerate(density):
-        if bits:
-            height = max(1.0, bits / highest * _HEIGHT)
-            bars.append(
-                f"<rect x='{place * width:.2f}' y='{_HEIGHT - height:.2f}' width='{width * 0.9:.2f}' height='{height:.2f}'/>"
-            )
-    label = "how many bytes there are over the span"
-    return (
-        f"<svg role='img' aria-label='{label}' viewBox='0 0 {_WIDTH} {_HEIGHT}' width='100%' height='{_HEIGHT}'"
-        f" preserveAspectRatio='none' style='display:block;max-width:{_WIDTH}px;margin:.5em 0;color:inherit'"
-        f" fill='currentColor' fill-opacity='.6'><title>{label}</title>{''.join(bars)}</svg>"
-    )
+_STYLE = (
+    "<style>"
+    ".kymograph{line-height:1.4;font-variant-numeric:tabular-nums}"
+    ".kymograph .box{overflow-x:auto;max-width:100%;margin:.3em 0 .6em}"
+    ".kymograph table{border-collapse:collapse;margin:0;border:0;width:auto;table-layout:auto}"
+    ".kymograph table.k :is(th,td){padding:.15em .6em;white-space:pre;text-align:right;vertical-align:top;border:0}"
+    ".kymograph table.k .l{text-align:left}"
+    ".kymograph table.k .b{text-align:left;padding-left:0;opacity:.7}"
+    ".kymograph table.k .n{opacity:.4}"
+    ".kymograph table.k thead th{border-bottom:1px solid;font-weight:600;vertical-align:bottom}"
+    ".kymograph small{font-size:85%;font-weight:400;opacity:.7}"
+    ".kymograph.kymograph li code{white-space:pre-wrap}"
+    ".kymograph p{margin:.2em 0}"
+    ".kymograph summary{cursor:pointer}"
+    "</style>"
+)
 
 
-def rows_html(title: str, names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> str:
-    """What a notebook shows of rows."""
-
-    def cell(value: object) -> str:
-        if value is None:
-            return "<td></td>"
-        if isinstance(value, float):
-            return f"<td style='text-align:right'>{value:,.4g}</td>"
-        if isinstance(value, int) and not isinstance(value, bool):
-            return f"<td style='text-align:right'>{value:,}</td>"
-        return f"<td style='text-align:left'>{html.escape(str(value))}</td>"
-
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-    body = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in rows)
-    return f"<table><caption>{html.escape(title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+def page(inside: str) -> str:
+    """What is shown of one thing."""
+    return f"<div class='kymograph'>{_STYLE}{inside}</div>"
 
 
-def _span(info: Info) -> str:
-    if info.begin_ns is None or info.end_ns is None:
-        return "unknown"
-    length = f"{(info.end_ns - info.begin_ns) / 1e9:,.6g} s"
-    if not info.unix:
-        return f"{length} from {info.begin_ns:,} ns"
-    begin = datetime.fromtimestamp(info.begin_ns // 1_000_000_000, UTC)
-    return f"{length} from {begin:%Y-%m-%dT%H:%M:%S}.{info.begin_ns % 1_000_000_000:09}Z"
+@dataclass(frozen=True)
+class Column:
+    """A column as people see it; it may be made of several."""
+
+    title: str
+    #: How it is called, if that is not its title.
+    name: str
+    #: What else there is to know of it.
+    hint: str
+    is_left: bool
+    #: What a row says in it, and exactly.
+    words: Callable[[tuple[Any, ...]], Words]
+
+
+def grid(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], rest: str = "") -> str:
+    """A table, and what it leaves out. Bounds stand in a column of their own, so that numbers stay below each other."""
+    cells = [[column.words(row) for column in columns] for row in rows]
+    is_bounded = [any(row[place].bounds for row in cells) for place in range(len(columns))]
+
+    def heading(column: Column, bounded: bool) -> str:
+        name = f"<br><small>{safe(column.name)}</small>" if column.name else ""
+        side, wide = " class='l'" if column.is_left else "", " colspan='2'" if bounded else ""
+        return f"<th{side}{wide}{hinted(column.hint)}>{safe(column.title)}{name}</th>"
+
+    def cell(column: Column, words: Words, bounded: bool) -> str:
+        kind = " ".join(["l"] * column.is_left + ["n"] * (words == shown.NOTHING) + ["b"] * (not column.title))
+        of = f" class='{kind}'" if kind else ""
+        beside = f"<td class='b'>{safe(words.bounds)}</td>" if bounded else ""
+        return f"<td{of}{hinted(words.exactly)}>{safe(words.value)}</td>{beside}"
+
+    head = "".join(map(heading, columns, is_bounded))
+    body = "".join(f"<tr>{''.join(map(cell, columns, row, is_bounded))}</tr>" for row in cells)
+    table = f"<table class='k'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div class='box'>{table}{f'<p><small>{safe(rest)}</small></p>' if rest else ''}</div>"
+
+
+def safe(words: str) -> str:
+    """Words as they are, whatever is in them."""
+    return html.escape(shown.escaped(words))
+
+
+def hinted(words: str) -> str:
+    """What is said where the pointer rests."""
+    return f" title='{safe(words)}'" if words else ""
+
+
+# Rows of whatever columns: events, queries, batches.
+
+
+class _Stream(Protocol):
+    """What reads rows when it is asked for some, such as events."""
+
+    @property
+    def schema(self) -> Schema: ...
+    @property
+    def report(self) -> Report | None: ...
+    def __iter__(self) -> Generator[Batch, None, None]: ...
+
+
+def stream_html(title: str, stream: Any) -> str:
+    """The first rows; reading ends with them."""
+    some: _Stream = stream
+    rows: list[tuple[Any, ...]] = []
+    batches = iter(some)
+    try:
+        # One more, to know whether there are more.
+        while len(rows) <= ROWS_SHOWN and (batch := next(batches, None)) is not None:
+            rows += batch.rows(0, min(len(batch), ROWS_SHOWN + 1 - len(rows)))
+    finally:
+        batches.close()
+    is_cut = len(rows) > ROWS_SHOWN
+    head = f"<b>{safe(type(stream).__name__)}</b> <code>{safe(shown.text(title).value)}</code>"
+    said = "" if is_cut or some.report is None else report_line(some.report)
+    return page(head + said + _rows(some.schema, rows[:ROWS_SHOWN], "... and more rows" if is_cut else ""))
+
+
+def batch_html(batch: Batch) -> str:
+    """The first rows, and how many there are beyond them."""
+    rows = batch.rows(0, min(len(batch), ROWS_SHOWN))
+    more = len(batch) - len(rows)
+    return page(_rows(batch.schema, rows, f"... and {shown.counted(more, 'more row')}" if more else ""))
+
+
+def rows_html(title: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
+    """Rows of which nothing is known but what their columns are called."""
+    columns = [_Plain(place, name, _type(row[place] for row in rows), rows).column() for place, name in enumerate(names)]
+    return page(f"<code>{safe(shown.text(title).value)}</code>{grid(columns, rows)}")
+
+
+def _type(values: Iterable[object]) -> str:
+    kinds = {type(value) for value in values if value is not None}
+    return "Int" if kinds == {int} else "Float" if kinds and kinds <= {int, float} else ""
+
+
+def _rows(schema: Schema, rows: Sequence[tuple[Any, ...]], rest: str) -> str:
+    """Rows as they are, under the names of their columns."""
+    if not schema.names:
+        return "<p><small>no columns</small></p>"
+    places = [_Plain(place, name, type_, rows) for place, (name, type_) in enumerate(schema)]
+    if len(places) > _COLUMNS_SHOWN:
+        # Of events of many names each has few of all fields.
+        some = [place for place in places if place.values] or places
+        places = some[:_COLUMNS_SHOWN]
+        why = "" if len(some) > len(places) else ", which have nothing in these rows"
+        rest += f"{'; ' if rest else ''}... and {shown.counted(len(schema.names) - len(places), 'more column')}{why}"
+    return grid([place.column() for place in places], rows, rest or ("" if rows else "no rows"))
+
+
+class _Plain:
+    """A column of values as they are."""
+
+    def __init__(self, place: int, name: str, type_: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        self.place, self.name, self.type = place, name, type_
+        self.values = [row[place] for row in rows if row[place] is not None]
+
+    def column(self) -> Column:
+        is_left = not self.type.startswith(("Int", "UInt", "Float", "Decimal", "Timestamp", "Duration"))
+        note, say = self._said()
+        words = lambda row: shown.NOTHING if row[self.place] is None else say(row[self.place])  # noqa: E731
+        return Column(self.name, note, self.type, is_left, words)
+
+    def _said(self) -> tuple[str, Callable[[Any], Words]]:
+        if self.type.startswith("Timestamp(ns"):
+            return shown.times(self.values, "UTC" if "UTC" in self.type else "")
+        if self.type == "Duration(ns)":
+            return "", lambda nanos: Words(shown.duration(nanos), f"{nanos:,} ns")
+        if self.type.startswith("Float"):
+            return "", lambda value: Words(f"{value:.6g}", repr(value))
+        return "", shown.text
+
+
+# Reports.
+
+
+def report_html(report: Report) -> str:
+    """What stands between an answer and the whole truth."""
+    return page(report_line(report))
+
+
+def report_line(report: Report) -> str:
+    """The same within something else: places that it names are folded."""
+    words = safe(report.summary())
+    if report.complete and not report.losses:
+        words = f"<small>{words}</small>"
+    else:
+        words = f"<b>⚠ {words}</b>"
+    problems = [*report.unreadable, *report.assumptions]
+    if not problems:
+        return f"<div>{words}</div>"
+    items = "".join(f"<li><code>{_lines(problem)}</code></li>" for problem in problems[:_PLACES_SHOWN])
+    more = len(problems) - _PLACES_SHOWN
+    rest = f"<li>... and {more:,} more</li>" if more > 0 else ""
+    return f"<details><summary>{words}</summary><ul>{items}{rest}</ul></details>"
+
+
+def _lines(problem: Problem) -> str:
+    """Where it is shown by marks below, they stay below it."""
+    said = problem.message if problem.message.startswith(problem.place) else str(problem)
+    return "<br>".join(map(safe, said[:_PLACE_MAX].split("\n")))
+
+
+# Schemas.
+
+
+def schema_html(schema: Schema) -> str:
+    """Columns, a row for each."""
+    known = schema.metadata
+    rows = [(name, type_, known[name].get("title"), known[name].get("unit")) for name, type_ in schema]
+    titles = ("column", "type", "title", "unit") if any(row[2] for row in rows) else ("column", "type")
+    columns = [_Plain(place, title, "Utf8", rows).column() for place, title in enumerate(titles)]
+    more = len(rows) - _NAMES_SHOWN
+    return page(grid(columns, rows[:_NAMES_SHOWN], f"... and {shown.counted(more, 'more column')}" if more > 0 else ""))

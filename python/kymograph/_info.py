@@ -70,6 +70,11 @@ class Info:
     def __str__(self) -> str:
         return self._text
 
+    def _repr_html_(self) -> str:
+        from kymograph._html_traces import trace_html
+
+        return trace_html(self)
+
     @classmethod
     def _of(cls, text: str, said: str, report: str) -> Info:
         known: dict[str, Any] = json.loads(said)

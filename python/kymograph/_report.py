@@ -68,6 +68,11 @@ class Report:
         parts += [_counted(len(self.assumptions), "assumption")] if self.assumptions else []
         return "; ".join(parts)
 
+    def _repr_html_(self) -> str:
+        from kymograph._html import report_html
+
+        return report_html(self)
+
     def __add__(self, other: Report) -> Report:
         """What stands between two parts of an answer and the whole truth."""
         return Report(

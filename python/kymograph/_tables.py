@@ -28,6 +28,9 @@ class Columns:
         duckdb.sql("select * from columns")
     """
 
+    #: What the rows are of.
+    _title: str
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         raise NotImplementedError
 
@@ -51,6 +54,12 @@ class Columns:
         """A ``pandas.DataFrame``. Needs pandas and pyarrow; options are those of ``pyarrow.Table.to_pandas``."""
         frame: pandas.DataFrame = self.to_pyarrow().to_pandas(**options)
         return frame
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first rows, which are read for it."""
+        from kymograph._html import stream_html
+
+        return stream_html(self._title, self)
 
 
 class Schema:
@@ -83,6 +92,11 @@ class Schema:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return zip(self.names, self.types, strict=True)
+
+    def _repr_html_(self) -> str:
+        from kymograph._html import schema_html
+
+        return schema_html(self)
 
     def __repr__(self) -> str:
         return f"Schema({', '.join(f'{name}: {type_}' for name, type_ in self)})"
@@ -131,6 +145,11 @@ class Batch(Columns):
             array: numpy.ndarray[Any, Any] = self.to_pyarrow().column(column).to_numpy()
             return array
         return numpy.frombuffer(known[1], dtype=known[0])
+
+    def _repr_html_(self) -> str:
+        from kymograph._html import batch_html
+
+        return batch_html(self)
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
         return self._native.__arrow_c_array__(requested_schema)

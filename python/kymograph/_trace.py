@@ -580,7 +580,7 @@ class Trace:
         return f"<kymograph.Trace {', '.join(map(repr, self._paths))}: {self._session.summary()}>"
 
     def _repr_html_(self) -> str:
-        from kymograph._html import trace_html
+        from kymograph._html_traces import trace_html
 
         return trace_html(self.info())
 

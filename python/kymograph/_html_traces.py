@@ -1,0 +1,152 @@
+"""Traces in notebooks: facts, and how dense they are over time.
+
+::
+
+    k400  complete
+    bytes over time, at most 8.3 MiB/s
+    ▇█▆▅▆██▇▇▇▅▅▇█▇▇█▆▅▆██▆█▇
+      |17:46:30   |17:46:45
+    events   about 12,610,453, ...       11.7%  sched_switch
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kymograph import _shown as shown
+from kymograph._html import hinted, page, report_line, safe
+
+if TYPE_CHECKING:
+    from kymograph._info import Info, TraceInfo
+
+#: The size of a plot.
+_WIDTH, _HEIGHT = 600, 48
+#: Traces and names of events that are named before the rest is counted.
+_TRACES_SHOWN, _NAMES_SHOWN = 4, 6
+
+
+def trace_html(info: Info) -> str:
+    """What a notebook shows of traces."""
+    more = len(info.traces) - _TRACES_SHOWN
+    names = ", ".join(trace.name for trace in info.traces[:_TRACES_SHOWN]) + (f", and {more:,} more" if more > 0 else "")
+    paths = hinted(", ".join(trace.path for trace in info.traces[:_TRACES_SHOWN]))
+    facts = "".join(
+        f"<tr><td class='l'><small>{name}</small></td><td class='l' style='white-space:normal'>{safe(words)}</td></tr>"
+        for name, words in _facts(info).items()
+        if words
+    )
+    return page(
+        f"<b{paths}>{safe(names)}</b>{report_line(info.report)}{_density(info)}"
+        f"<div style='display:flex;flex-wrap:wrap;gap:0 2em;align-items:flex-start'>"
+        f"<div class='box'><table class='k'>{facts}</table></div><div class='box'>{_busiest(info)}</div></div>"
+    )
+
+
+def _facts(info: Info) -> dict[str, str]:
+    about = "" if info.events_is_exact else "about "
+    begin, end = info.begin_ns, info.end_ns
+    is_timed = begin is not None and end is not None
+    rate = f", {about}{info.events * 1e9 / (end - begin):,.0f} per second" if is_timed and end > begin else ""  # type: ignore[operator]
+    return {
+        "recorded": "; ".join(dict.fromkeys(filter(None, map(_recorded, info.traces[:_TRACES_SHOWN])))),
+        "events": f"{about}{info.events:,}{rate}",
+        "classes": f"{sum(trace.classes for trace in info.traces):,} declared",
+        "streams": f"{info.streams:,} with {shown.counted(info.packets, 'packet')}, {shown.size(info.size_bytes)}",
+        "span": shown.span(begin, end, info.unix) if is_timed else "unknown",  # type: ignore[arg-type]
+    }
+
+
+def _recorded(trace: TraceInfo) -> str:
+    """``by lttng-modules 2.8 on wilbrod, Linux 4.4.3``"""
+    known = trace.environment
+    tracer = " ".join([known.get("tracer_name", ""), ".".join(known[part] for part in ("tracer_major", "tracer_minor") if part in known)])
+    parts = [f"by {tracer.strip()}" if tracer.strip() else "", f"on {known['hostname']}" if "hostname" in known else ""]
+    system = " ".join(known[part] for part in ("sysname", "kernel_release") if part in known)
+    return " ".join(filter(None, parts)) + (f", {system}" if system and any(parts) else "")
+
+
+def _busiest(info: Info) -> str:
+    """The most frequent names of events."""
+    some = [(shown.percent(share), shown.text(name)) for name, share in info.busiest[:_NAMES_SHOWN]]
+    rows = "".join(
+        f"<tr><td>{share}</td><td class='l'{hinted(name.exactly)}>{safe(name.value)}</td></tr>" for share, name in some
+    )
+    more = len(info.busiest) - len(some)
+    if more > 0:
+        rows += f"<tr><td></td><td class='l'><small>... and {shown.counted(more, 'more name')}</small></td></tr>"
+    return f"<table class='k'{hinted('how often events of a name occur')}>{rows}</table>" if rows else ""
+
+
+def _density(info: Info) -> str:
+    """Bars in the colour of text, what the highest means, and times below."""
+    density, begin, end = info.density_bits, info.begin_ns, info.end_ns
+    highest = max(density, default=0)
+    if highest == 0 or begin is None or end is None:
+        return ""
+    length = max(end - begin, 1) / len(density)
+    width = _WIDTH / len(density)
+    bars, hints = [], []
+    for place, bits in enumerate(density):
+        if bits:
+            # What holds anything is visible.
+            height = max(1.0, bits / highest * _HEIGHT)
+            at = f"x='{place * width:.2f}' y='{_HEIGHT - height:.2f}'"
+            bars.append(f"<rect {at} width='{width * 0.9:.2f}' height='{height:.2f}'/>")
+        since = begin + int(place * length)
+        when = shown.time_of_day(since, _digits(length)) if info.unix else shown.since_origin(since)
+        hints.append(f"<span style='flex:1'{hinted(f'from {when}: {shown.size(bits / 8)}, {_rate(bits, length)}')}></span>")
+    label = "how many bytes there are over the span"
+    plot = (
+        f"<svg role='img' aria-label='{label}' viewBox='0 0 {_WIDTH} {_HEIGHT}' width='100%' height='{_HEIGHT}'"
+        f" preserveAspectRatio='none' style='display:block;color:inherit;border-bottom:1px solid'"
+        f" fill='currentColor' fill-opacity='.6'>{''.join(bars)}</svg>"
+    )
+    # In front of the bars, not in them: in notebooks that are not trusted their words would stand where no plot is.
+    plot = f"<div style='position:relative'>{plot}<div style='position:absolute;inset:0;display:flex'>{''.join(hints)}</div></div>"
+    peak = f"<small>bytes over time, at most {_rate(highest, length)}</small>"
+    return f"<div style='max-width:{_WIDTH}px;margin:.4em 0'>{peak}{plot}{_axis(begin, end, info.unix)}</div>"
+
+
+def _rate(bits: int, nanos: float) -> str:
+    return f"{shown.size(bits / 8 * 1e9 / nanos)}/s"
+
+
+def _axis(begin: int, end: int, is_unix: bool) -> str:
+    """Round times below a plot; of several in a second all but the first say its parts alone."""
+    length = max(end - begin, 1)
+    step = _step(length)
+    marks, second = [], None
+    for at in range(-(-begin // step) * step, end + 1, step):
+        left = (at - begin) / length
+        words = shown.time_of_day(at, _digits(step)) if is_unix else f"{at / 1e9:,.{_digits(step)}f} s"
+        words, second = words[8:] if is_unix and words[:8] == second else words, words[:8]
+        # Those near an edge stay inside, also of narrow plots.
+        half = len(words) * 0.008
+        shift = 0 if left < half else 100 if left > 1 - half else 50
+        place = f"position:absolute;left:{left:.2%}"
+        marks.append(
+            f"<span style='{place};top:0;height:4px;border-left:1px solid'></span>"
+            f"<small style='{place};top:3px;transform:translateX(-{shift}%)'>{words}</small>"
+        )
+    zone = "UTC" if is_unix else "since the clock's origin"
+    return f"<div style='position:relative;height:1.7em;white-space:nowrap'{hinted(zone)}>{''.join(marks)}</div>"
+
+
+_SECOND = 1_000_000_000
+#: Lengths of time that people count in, in nanoseconds: 1, 2, 5, 10 and so on, seconds, minutes, hours, days.
+_STEPS: list[int] = [step * 10**power for power in range(9) for step in (1, 2, 5)] + [
+    unit * step * _SECOND
+    for unit, steps in ((1, (1, 2, 5, 10, 15, 30)), (60, (1, 2, 5, 10, 15, 30)), (3600, (1, 2, 4, 6, 12)), (86_400, (1, 2, 7)))
+    for step in steps
+]
+
+
+def _step(length: int) -> int:
+    """So that there are a few marks, and no more than fit."""
+    fitting = (step for step in _STEPS if length / step < 4)
+    return next(fitting, -(-length // (3 * _STEPS[-1])) * _STEPS[-1])
+
+
+def _digits(step_ns: float) -> int:
+    """Digits behind the seconds that tell steps apart."""
+    return next((digits for digits in (0, 3, 6) if step_ns >= 10 ** (9 - digits)), 9)
