@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from kymograph._errors import CheckError, UnsliceableError
 from kymograph._report import Report
 from kymograph._tables import Batch
+from kymograph._words import names
 
 if TYPE_CHECKING:
     from kymograph import _native
@@ -69,15 +70,15 @@ class Analysis(Generic[State, Result]):
 
     def init(self) -> State:
         """The state before any row."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no init()")
 
     def step(self, state: State, batch: Batch) -> State | None:
         """The state behind the rows of a batch; ``None``: the same object, which has changed."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no step()")
 
     def merge(self, left: State, right: State) -> State | None:
         """What two neighbours found, the earlier one first; ``None``: ``left``, which has changed."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no merge()")
 
     def finish(self, state: State) -> Result:
         """The result. It may be asked more than once and must not change the state."""
@@ -86,7 +87,11 @@ class Analysis(Generic[State, Result]):
 
 def made(analysis: type[Analysis[State, Result]] | Analysis[State, Result]) -> Analysis[State, Result]:
     """An analysis, of which the class may be given."""
-    return analysis() if isinstance(analysis, type) else analysis
+    one = analysis() if isinstance(analysis, type) else analysis
+    if not isinstance(one, Analysis):
+        raise TypeError(f"an analysis of your own is a kymograph.Analysis, or a class that is one; this is {analysis!r}")
+    names(one.columns)
+    return one
 
 
 def events_of(trace: Trace, analysis: Analysis[Any, Any], span: Mapping[str, Any]) -> Events:

@@ -130,17 +130,27 @@ class Batch(Columns):
 
     def __getitem__(self, column: str) -> list[Any]:
         """One column as plain values; times are nanoseconds, structures are dictionaries."""
-        return self._native.values(column)
+        try:
+            return self._native.values(column)
+        except KeyError:
+            raise self._no_column(column) from None
 
-    def rows(self, begin: int = 0, end: int | None = None) -> list[tuple[Any, ...]]:
-        """Rows as plain values."""
-        return self._native.rows(begin, self.num_rows if end is None else end)
+    def _no_column(self, column: str) -> KeyError:
+        return KeyError(f"there is no column {column!r}; there are: {', '.join(self.schema.names)}")
+
+    def rows(self, begin: int | None = 0, end: int | None = None) -> list[tuple[Any, ...]]:
+        """Rows as plain values, from one and up to another, as a list has them: ``rows(-5)`` are the last five."""
+        begin, end, _ = slice(begin, end).indices(self.num_rows)
+        return self._native.rows(begin, max(begin, end))
 
     def to_numpy(self, column: str) -> numpy.ndarray[Any, Any]:
         """One column as a NumPy array. Needs NumPy; if not all values are numbers, pyarrow too."""
         import numpy
 
-        known = self._native.buffer(column)
+        try:
+            known = self._native.buffer(column)
+        except KeyError:
+            raise self._no_column(column) from None
         if known is None:
             array: numpy.ndarray[Any, Any] = self.to_pyarrow().column(column).to_numpy()
             return array

@@ -67,16 +67,16 @@ class Trace:
         clock_shift: int | timedelta = 0,
         cache: StrPath | bool = True,
     ) -> None:
-        several = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+        given: Any = path
+        is_one = isinstance(given, (str, bytes, os.PathLike)) or not hasattr(given, "__iter__")
+        several = [given] if is_one else list(given)
         self._paths = [local_path(each) for each in several]
         if not self._paths:
             raise ValueError("there is no path of a trace")
+        if threads < 0:
+            raise ValueError(f"so many threads cannot read: {threads}")
         self._threads = threads
-        if not isinstance(clock_shift, int):
-            from kymograph._words import timedelta_ns
-
-            clock_shift = timedelta_ns(clock_shift)
-        self._clock_shift_ns = clock_shift
+        self._clock_shift_ns = clock_shift if isinstance(clock_shift, int) else _shift_ns(clock_shift)
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
         #: Of each process its own: one that was begun by a parent cannot be asked.
@@ -158,10 +158,10 @@ class Trace:
         [(1795219372256911781, 13, -13), (1795219372259533309, 26, -26)]
         """
         from kymograph._events import Events
-        from kymograph._words import words
+        from kymograph._words import names, words
 
         line = words("events", {"event": event, "where": where, "begin": begin, "end": end, "gmt": gmt}, _EVENTS)
-        native, warned = self._session.events(line, None if columns is None else list(columns), keep_bytes)
+        native, warned = self._session.events(line, names(columns), keep_bytes)
         _warn(warned)
         return Events(native, "all" if event is None else repr(event))
 
@@ -518,6 +518,10 @@ class Trace:
         >>> trace.analyze("pairs", start="jobs:begin", stop="jobs:end", key="id")
         <kymograph.Answer pairs: ...; complete>
         """
+        if isinstance(what, str) and what not in _ANALYSES:
+            from kymograph._errors import QuestionError
+
+            raise QuestionError(f"`{what}` is no analysis; there are: {', '.join(_ANALYSES)}")
         if client is not None:
             from kymograph import cluster
 
@@ -587,7 +591,7 @@ class Trace:
 
 def local_path(path: StrPath) -> str:
     """A path, or that of a ``file:`` URL."""
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     scheme, colon, _ = text.partition("://")
     if not colon or not scheme.isalpha():
         return text
@@ -602,6 +606,14 @@ def local_path(path: StrPath) -> str:
     if parts.netloc not in ("", "localhost"):
         raise OpenError(f"{text}: traces are opened from files of this machine")
     return url2pathname(parts.path)
+
+
+def _shift_ns(length: timedelta) -> int:
+    from kymograph._words import timedelta_ns
+
+    if not hasattr(length, "microseconds"):
+        raise TypeError(f"a clock is shifted by nanoseconds or a timedelta, not {length!r}")
+    return timedelta_ns(length)
 
 
 def _warn_at_end(report: str) -> None:
@@ -660,4 +672,6 @@ def _options() -> Iterable[str]:
     return Options.__annotations__
 
 
+#: What `Trace.analyze` may be asked by name.
+_ANALYSES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "count", "state")
 _EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

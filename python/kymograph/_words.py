@@ -142,6 +142,13 @@ def words(method: str, options: Mapping[str, Any], known: Iterable[str]) -> list
     return line
 
 
+def names(columns: Sequence[str] | None) -> list[str] | None:
+    """Names of columns: one alone is a text, which has letters."""
+    if isinstance(columns, str):
+        raise TypeError(f"columns are a list of names: [{columns!r}]")
+    return None if columns is None else list(columns)
+
+
 def _word(name: str, value: Any) -> str:
     if name in _TIMES:
         return time(value)
@@ -158,6 +165,8 @@ def duration(length: Duration) -> str:
     """A length of time as the command takes it."""
     if isinstance(length, str):
         return length
+    if not isinstance(length, (timedelta, SupportsIndex)):
+        raise TypeError(f"a length of time is text, nanoseconds or a timedelta, not {length!r}")
     nanos = timedelta_ns(length) if isinstance(length, timedelta) else length.__index__()
     if nanos < 0:
         raise ValueError(f"a length of time cannot be negative: {length!r}")
@@ -184,7 +193,7 @@ def time_ns(when: Time) -> int:
     if isinstance(when, SupportsIndex):
         return when.__index__()
     if isinstance(when, str) or not hasattr(when, "astype"):
-        raise TypeError(f"not a time: {when!r}")
+        raise TypeError(f"a time is text, nanoseconds, a datetime or a numpy.datetime64, not {when!r}")
     return int(when.astype("datetime64[ns]").astype("int64"))
 
 
