@@ -503,7 +503,7 @@ class Trace:
 
         Workers open the traces by themselves, and refuse others; where to read goes out, states of the analysis come back. A
         worker that is killed or says nothing for long costs time, not the answer. Where traces cannot be read in parts, this
-        process reads them.
+        process reads them, and so it does for ``period``, ``"periods"``, ``"count"`` and ``"state"``.
 
         Args:
             what: ``"cpu"``, ``"io"`` and so on, or an `Analysis`.
@@ -518,16 +518,20 @@ class Trace:
         >>> trace.analyze("pairs", start="jobs:begin", stop="jobs:end", key="id")
         <kymograph.Answer pairs: ...; complete>
         """
-        if isinstance(what, str) and what not in _ANALYSES:
+        if not isinstance(what, str):
+            is_here = client is None
+        elif what not in _ANALYSES:
             from kymograph._errors import QuestionError
 
             raise QuestionError(f"`{what}` is no analysis; there are: {', '.join(_ANALYSES)}")
-        if client is not None:
+        else:
+            is_here = client is None or what in _BY_ONE_READER or options.get("period") is not None
+        if not is_here:
             from kymograph import cluster
 
             return cluster.analyze(self, what, client, readers, progress, retries, patience, paths, options)
         if isinstance(what, str):
-            return self._ask(what, options, {*_options(), *options})
+            return getattr(self, "state_at" if what == "state" else what)(**options)
         return self.run(what, **options)
 
     def check(
@@ -674,4 +678,6 @@ def _options() -> Iterable[str]:
 
 #: What `Trace.analyze` may be asked by name.
 _ANALYSES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "count", "state")
+#: What is not shared out.
+_BY_ONE_READER = frozenset({"periods", "count", "state"})
 _EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

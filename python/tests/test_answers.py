@@ -7,6 +7,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -236,6 +237,18 @@ def test_several_tables_of_a_name(trace: kymograph.Trace) -> None:
     assert len(answer.all("distribution")) > 1
     with pytest.raises(KeyError, match="all"):
         answer["distribution"]
+
+
+def test_what_one_reader_answers_needs_no_cluster() -> None:
+    kernel = kymograph.open(corpus(KERNEL))
+    with ThreadPoolExecutor(2) as pool:
+        assert str(kernel.analyze("count", client=pool)) == str(kernel.count())
+        assert str(kernel.analyze("cpu", client=pool, period="5s", by="cpu")) == str(kernel.cpu(period="5s", by="cpu"))
+        begin = kernel.info().begin_ns
+        assert begin is not None
+        assert str(kernel.analyze("state", client=pool, at=begin + 10**9)) == str(kernel.state_at(begin + 10**9))
+        opened = {"period": ["run : sched_switch if next_tid != 0 : sched_switch if prev_tid == $begin.next_tid"]}
+        assert str(kernel.analyze("periods", client=pool, **opened)) == str(kernel.periods(**opened))  # type: ignore[arg-type]
 
 
 def test_notebooks_show_them(trace: kymograph.Trace) -> None:
