@@ -5,10 +5,9 @@ import re
 
 import duckdb
 import pandas
-import pytest
 
 import kymograph
-from conftest import DEMO, ROOT, corpus, needs_sql
+from conftest import ROOT, corpus, needs_sql
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -26,9 +25,10 @@ def test_names_in_the_docs_are_there() -> None:
 
 
 def test_what_runs_on_the_demo() -> None:
-    opening, _, _, answers, _, own = blocks("docs/python.md")
+    opening, events, loop, answers, _, own = blocks("docs/python.md")
     names: dict[str, object] = {}
-    exec(opening + answers + own, names)
+    exec(opening + events + "rows = len(events.to_pandas())\n" + loop + answers + own, names)
+    assert names["rows"] == 335
     assert repr(names["answer"]).startswith("<kymograph.Answer pairs: total (1 rows), per-group (1 rows), ")
 
 
@@ -43,18 +43,10 @@ def test_what_asks_sql() -> None:
     assert names["failed"] == 30
 
 
-def test_what_runs_on_a_kernel_trace() -> None:
-    _, events, loop, *_ = blocks("docs/python.md")
-    trace = kymograph.open(corpus("ctf/tracecompass/bug446190"))
-    exec(events.replace(' begin="17:46:22.5",', ""), {"trace": trace, "duckdb": duckdb})
-    exec(loop, {"trace": trace})
-
-
-def test_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_readme() -> None:
     (tour,) = [block for block in blocks("README.md") if "kymograph" in block]
     kernel = kymograph.open(corpus("ctf/tracecompass/bug446190"))
-    events = kymograph.open(DEMO).events("jobs:begin")
-    names = {"duckdb": duckdb, "events": events, "trace": kernel}
-    exec(tour.replace('kymograph.open("my-trace")', "trace"), names)
+    names: dict[str, object] = {"trace": kernel}
+    exec(tour.replace('kymograph.open("my-kernel-trace")', "trace"), names)
     assert issubclass(names["Latest"], kymograph.Analysis)  # type: ignore[arg-type]
     assert isinstance(kernel.events("sched_switch", columns=["time"]).to_pandas(), pandas.DataFrame)
