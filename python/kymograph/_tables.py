@@ -52,6 +52,9 @@ class Columns:
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """A ``pandas.DataFrame``. Needs pandas and pyarrow; options are those of ``pyarrow.Table.to_pandas``."""
+        # Whether it is there is known before all is read.
+        import pandas  # noqa: F401
+
         frame: pandas.DataFrame = self.to_pyarrow().to_pandas(**options)
         return frame
 

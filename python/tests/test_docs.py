@@ -4,6 +4,7 @@ import builtins
 import re
 
 import duckdb
+import pytest
 import pandas
 
 import kymograph
@@ -30,6 +31,13 @@ def test_what_runs_on_the_demo() -> None:
     exec(opening + events + "rows = len(events.to_pandas())\n" + loop + answers + own, names)
     assert names["rows"] == 335
     assert repr(names["answer"]).startswith("<kymograph.Answer pairs: total (1 rows), per-group (1 rows), ")
+
+
+def test_what_reads_as_bt2(capsys: pytest.CaptureFixture[str]) -> None:
+    (loop,) = blocks("docs/bt2.md")
+    exec(loop, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 400 and lines[0] == "1795219372255263261 config.toml ['CUSTOM']"
 
 
 @needs_sql
