@@ -13,12 +13,15 @@ Wide tables are scrolled inside of their own box. Whatever comes from a trace go
 
 from __future__ import annotations
 
+import contextlib
 import html
+import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kymograph import _shown as shown
+from kymograph._errors import UnreadableWarning
 from kymograph._shown import Words
 
 if TYPE_CHECKING:
@@ -120,13 +123,12 @@ def stream_html(title: str, stream: Any) -> str:
     """The first rows; reading ends with them."""
     some: _Stream = stream
     rows: list[tuple[Any, ...]] = []
-    batches = iter(some)
-    try:
+    with warnings.catch_warnings(), contextlib.closing(iter(some)) as batches:
+        # It stands in the report.
+        warnings.simplefilter("ignore", UnreadableWarning)
         # One more, to know whether there are more.
         while len(rows) <= ROWS_SHOWN and (batch := next(batches, None)) is not None:
             rows += batch.rows(0, min(len(batch), ROWS_SHOWN + 1 - len(rows)))
-    finally:
-        batches.close()
     is_cut = len(rows) > ROWS_SHOWN
     head = f"<b>{safe(type(stream).__name__)}</b> <code>{safe(shown.text(title).value)}</code>"
     said = "" if is_cut or some.report is None else report_line(some.report)

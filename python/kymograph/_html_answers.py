@@ -34,7 +34,7 @@ def answer_html(question: str, answer: Answer) -> str:
     """All tables of an answer, those behind the first few folded."""
     spans = {table.span_ns for table in answer.tables}
     span = spans.pop() if len(spans) == 1 else None
-    is_unix = all(map(_is_unix, answer.tables))
+    is_unix = next((known for known in map(_is_unix, answer.tables) if known is not None), None)
     tables, opened = [], 0
     for table in answer.tables[:_TABLES_SHOWN]:
         is_open = table.num_rows > 0 and opened < _TABLES_OPEN
@@ -146,11 +146,12 @@ def _range(time: Callable[[int], Words], begin: int | None, end: int | None) -> 
     return Words(f"{first.value} to {last.value}", f"{first.exactly} to {last.exactly}{length}")
 
 
-def _is_unix(table: Table) -> bool:
-    """Whether times count from 1970: only then columns have them as such."""
+def _is_unix(table: Table) -> bool | None:
+    """Whether times count from 1970: columns that have times say so."""
     kinds = zip(table.schema.metadata.values(), table.schema.types, strict=True)
-    return all(type_.startswith("Timestamp") for about, type_ in kinds if about.get("class") in ("timestamp", "time-range"))
+    times = [type_.startswith("Timestamp") for about, type_ in kinds if about.get("class") in ("timestamp", "time-range")]
+    return all(times) if times else None
 
 
-def _about(span: tuple[int, int] | None, is_unix: bool) -> str:
-    return f" <small>{safe(shown.span(*span, is_unix))}</small>" if span else ""
+def _about(span: tuple[int, int] | None, is_unix: bool | None) -> str:
+    return f" <small>{safe(shown.length(*span) if is_unix is None else shown.span(*span, is_unix))}</small>" if span else ""

@@ -46,7 +46,10 @@ def _facts(info: Info) -> dict[str, str]:
     about = "" if info.events_is_exact else "about "
     begin, end = info.begin_ns, info.end_ns
     is_timed = begin is not None and end is not None
-    rate = f", {about}{info.events * 1e9 / (end - begin):,.0f} per second" if is_timed and end > begin else ""  # type: ignore[operator]
+    rate = ""
+    if is_timed and end > begin:  # type: ignore[operator]
+        each = info.events * 1e9 / (end - begin)  # type: ignore[operator]
+        rate = f", {about}{shown.number(each if each < 10 else round(each))} per second"
     return {
         "recorded": "; ".join(dict.fromkeys(filter(None, map(_recorded, info.traces[:_TRACES_SHOWN])))),
         "events": f"{about}{info.events:,}{rate}",

@@ -199,13 +199,18 @@ def counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
+def length(begin: int, end: int) -> str:
+    """How long a span is: ``71.210 ms``."""
+    return _scaled(end - begin, _DURATIONS + _HOURS, 0, 3)
+
+
 def span(begin: int, end: int, is_unix: bool) -> str:
     """From when to when, and how long that is."""
     if begin == end:
         return f"{instant(begin)} UTC" if is_unix else since_origin(begin)
-    length = _scaled(end - begin, _DURATIONS + _HOURS, 0, 3)
+    long = length(begin, end)
     if not is_unix:
-        return f"{since_origin(begin)} to {since_origin(end)} ({length})"
+        return f"{since_origin(begin)} to {since_origin(end)} ({long})"
     is_one_day = day(begin) == day(end) is not None
     last = time_of_day(end) if is_one_day else instant(end)
-    return f"{instant(begin)} to {last} UTC ({length})"
+    return f"{instant(begin)} to {last} UTC ({long})"

@@ -589,8 +589,10 @@ class Trace:
 
     def _repr_html_(self) -> str:
         from kymograph._html_traces import trace_html
+        from kymograph._info import Info
 
-        return trace_html(self.info())
+        # What could not be read stands in it: nobody need be warned besides.
+        return trace_html(Info._of(*self._session.info(False)))
 
 
 def local_path(path: StrPath) -> str:

@@ -1,14 +1,15 @@
 """What notebooks show: whole, in words that people read, safe whatever a trace is called, and never too much."""
 
 import html.parser
+import os
 import pathlib
 import re
-import warnings
+import shutil
 
 import pytest
 
 import kymograph
-from conftest import corpus, needs_sql
+from conftest import DEMO, corpus, needs_sql
 from kymograph import _shown as shown
 from made import METADATA, made
 
@@ -129,6 +130,17 @@ def test_losses_are_seen() -> None:
     assert page(assumed).words[2:] == ["  \\x1e{", "  ^", "  help: convert it with `kymo metadata --as ctf2`"]
 
 
+def test_what_could_not_be_read_is_seen_and_not_warned_of(tmp_path: pathlib.Path) -> None:
+    shutil.copytree(DEMO, tmp_path / "demo")
+    for file in (tmp_path / "demo").glob("jobs_*"):
+        os.truncate(file, file.stat().st_size - 5_000)
+    broken = kymograph.open(tmp_path / "demo", cache=False)
+    for thing in (broken, broken.events("jobs:end", where="id == 3")):
+        said = page(thing)
+        assert any(re.fullmatch(r"⚠ \d places could not be read", word) for word in said.words)
+        assert any("jobs_0" in word for word in said.words) and "details" in said.tags
+
+
 def test_names_of_traces_are_no_html(tmp_path: pathlib.Path) -> None:
     evil = "<script>alert('a' & 'b')</script>"
     folder = pathlib.Path(made(tmp_path / "<i>x", packets=2, events=8))
@@ -149,9 +161,13 @@ def test_clocks_that_know_no_day(tmp_path: pathlib.Path) -> None:
     trace = kymograph.open(made(tmp_path / "trace", packets=4, events=64), cache=False)
     said = page(trace)
     assert "0.000000000 s to 0.000002551 s (2.551 µs)" in said.words
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        assert "0.000000000 s to 0.000002551 s (2.551 µs)" in page(trace.rates(period="1us")).words
+    assert "0.000000000 s to 0.000002551 s (2.551 µs)" in page(trace.rates(period="1us")).words
+    # Nothing in this answer says whether times count from 1970.
+    assert page(trace.count()).words[:3] == ["count", " ", "2.551 µs"]
+
+
+def test_few_events_are_not_none() -> None:
+    assert "682, 0.072 per second" in page(kymograph.open(corpus("ctf/tracecompass/mpi_gather"))).words
 
 
 @pytest.mark.parametrize(
