@@ -1,4 +1,4 @@
-"""What notebooks show: HTML and SVG without any library, light or dark as the page is.
+"""What notebooks show: HTML without any library, light or dark as the page is.
 
 ::
 
@@ -43,8 +43,7 @@ _STYLE = (
     ".kymograph .box{overflow-x:auto;max-width:100%;margin:.3em 0 .6em}"
     ".kymograph table{border-collapse:collapse;margin:0;border:0;width:auto;table-layout:auto}"
     ".kymograph table.k :is(th,td){padding:.15em .6em;white-space:pre;text-align:right;vertical-align:top;border:0}"
-    ".kymograph table.k .l{text-align:left}"
-    ".kymograph table.k .b{text-align:left;padding-left:0;opacity:.7}"
+    ".kymograph table.k .b{padding-left:0;opacity:.7}"
     ".kymograph table.k .n{opacity:.4}"
     ".kymograph table.k thead th{border-bottom:1px solid;font-weight:600;vertical-align:bottom}"
     ".kymograph small{font-size:85%;font-weight:400;opacity:.7}"
@@ -53,6 +52,10 @@ _STYLE = (
     ".kymograph summary{cursor:pointer}"
     "</style>"
 )
+
+
+#: Of names: not in the style above, which JupyterLab takes out of notebooks that are not trusted.
+_LEFT = " style='text-align:left'"
 
 
 def page(inside: str) -> str:
@@ -81,13 +84,13 @@ def grid(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]], rest: str =
 
     def heading(column: Column, bounded: bool) -> str:
         name = f"<br><small>{safe(column.name)}</small>" if column.name else ""
-        side, wide = " class='l'" if column.is_left else "", " colspan='2'" if bounded else ""
+        side, wide = _LEFT if column.is_left else "", " colspan='2'" if bounded else ""
         return f"<th{side}{wide}{hinted(column.hint)}>{safe(column.title)}{name}</th>"
 
     def cell(column: Column, words: Words, bounded: bool) -> str:
-        kind = " ".join(["l"] * column.is_left + ["n"] * (words == shown.NOTHING) + ["b"] * (not column.title))
-        of = f" class='{kind}'" if kind else ""
-        beside = f"<td class='b'>{safe(words.bounds)}</td>" if bounded else ""
+        of = " class='n'" if words == shown.NOTHING else "" if column.title else " class='b'"
+        of += _LEFT if column.is_left else ""
+        beside = f"<td class='b'{_LEFT}>{safe(words.bounds)}</td>" if bounded else ""
         return f"<td{of}{hinted(words.exactly)}>{safe(words.value)}</td>{beside}"
 
     head = "".join(map(heading, columns, is_bounded))

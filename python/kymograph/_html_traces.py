@@ -31,7 +31,7 @@ def trace_html(info: Info) -> str:
     names = ", ".join(trace.name for trace in info.traces[:_TRACES_SHOWN]) + (f", and {more:,} more" if more > 0 else "")
     paths = hinted(", ".join(trace.path for trace in info.traces[:_TRACES_SHOWN]))
     facts = "".join(
-        f"<tr><td class='l'><small>{name}</small></td><td class='l' style='white-space:normal'>{safe(words)}</td></tr>"
+        f"<tr><td style='text-align:left'><small>{name}</small></td><td style='text-align:left;white-space:normal'>{safe(words)}</td></tr>"
         for name, words in _facts(info).items()
         if words
     )
@@ -72,11 +72,11 @@ def _busiest(info: Info) -> str:
     """The most frequent names of events."""
     some = [(shown.percent(share), shown.text(name)) for name, share in info.busiest[:_NAMES_SHOWN]]
     rows = "".join(
-        f"<tr><td>{share}</td><td class='l'{hinted(name.exactly)}>{safe(name.value)}</td></tr>" for share, name in some
+        f"<tr><td>{share}</td><td style='text-align:left'{hinted(name.exactly)}>{safe(name.value)}</td></tr>" for share, name in some
     )
     more = len(info.busiest) - len(some)
     if more > 0:
-        rows += f"<tr><td></td><td class='l'><small>... and {shown.counted(more, 'more name')}</small></td></tr>"
+        rows += f"<tr><td></td><td style='text-align:left'><small>... and {shown.counted(more, 'more name')}</small></td></tr>"
     return f"<table class='k'{hinted('how often events of a name occur')}>{rows}</table>" if rows else ""
 
 
@@ -87,27 +87,26 @@ def _density(info: Info) -> str:
     if highest == 0 or begin is None or end is None:
         return ""
     length = max(end - begin, 1) / len(density)
-    width = _WIDTH / len(density)
-    bars, hints = [], []
+    bars = []
     for place, bits in enumerate(density):
-        if bits:
-            # What holds anything is visible.
-            height = max(1.0, bits / highest * _HEIGHT)
-            at = f"x='{place * width:.2f}' y='{_HEIGHT - height:.2f}'"
-            bars.append(f"<rect {at} width='{width * 0.9:.2f}' height='{height:.2f}'/>")
+        # What holds anything is visible.
+        height = max(1.0, bits / highest * _HEIGHT) if bits else 0
         since = begin + int(place * length)
         when = shown.time_of_day(since, _digits(length)) if info.unix else shown.since_origin(since)
-        hints.append(f"<span style='flex:1'{hinted(f'from {when}: {shown.size(bits / 8)}, {_rate(bits, length)}')}></span>")
-    label = "how many bytes there are over the span"
+        said = hinted(f"from {when}: {shown.size(bits / 8)}, {_rate(bits, length)}")
+        bars.append(f"<span style='flex:1;height:100%;display:flex;align-items:flex-end'{said}>{_bar(height)}</span>")
+    # Borders, which are printed too, and which JupyterLab leaves in notebooks that are not trusted; there it takes out SVG.
     plot = (
-        f"<svg role='img' aria-label='{label}' viewBox='0 0 {_WIDTH} {_HEIGHT}' width='100%' height='{_HEIGHT}'"
-        f" preserveAspectRatio='none' style='display:block;color:inherit;border-bottom:1px solid'"
-        f" fill='currentColor' fill-opacity='.6'>{''.join(bars)}</svg>"
+        f"<div role='img' aria-label='how many bytes there are over the span'"
+        f" style='display:flex;height:{_HEIGHT}px;border-bottom:1px solid'>{''.join(bars)}</div>"
     )
-    # In front of the bars, not in them: in notebooks that are not trusted their words would stand where no plot is.
-    plot = f"<div style='position:relative'>{plot}<div style='position:absolute;inset:0;display:flex'>{''.join(hints)}</div></div>"
     peak = f"<small>bytes over time, at most {_rate(highest, length)}</small>"
     return f"<div style='max-width:{_WIDTH}px;margin:.4em 0'>{peak}{plot}{_axis(begin, end, info.unix)}</div>"
+
+
+def _bar(height: float) -> str:
+    """In the colour of text."""
+    return f"<span style='width:90%;border-bottom:{height:.1f}px solid;opacity:.6'></span>" if height else ""
 
 
 def _rate(bits: int, nanos: float) -> str:

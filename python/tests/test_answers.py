@@ -255,8 +255,8 @@ def test_notebooks_show_them(trace: kymograph.Trace) -> None:
     html = trace.pairs(**PAIRS)._repr_html_()  # type: ignore[arg-type]
     assert "<table" in html and "complete" in html
     shown = trace._repr_html_()
-    assert shown.count("<rect") == len([bits for bits in trace.info().density_bits if bits])
-    assert "currentColor" in shown and "2,400" in shown
+    assert shown.count("px solid;opacity") == len([bits for bits in trace.info().density_bits if bits])
+    assert "role='img'" in shown and "2,400" in shown
 
 
 def test_findings_of_files() -> None:

@@ -54,7 +54,7 @@ def test_traces(trace: kymograph.Trace) -> None:
     # Marks of time, of which all but the first say the parts of a second alone.
     assert [word for word in said.words if re.fullmatch(r"[\d:]*\.\d\d\d", word)] == ["00:02:52.260", ".280", ".300", ".320"]
     bars = [bits for bits in trace.info().density_bits if bits]
-    assert said.tags.count("rect") == len(bars)
+    assert trace._repr_html_().count("px solid;opacity") == len(bars)
     assert f"bytes over time, at most {shown.size(max(bits for bits in bars) / 8 / (0.071209518 / 60))}/s" in said.words
     assert page(trace.info()).words == said.words
 

@@ -22,5 +22,5 @@ def test_the_tour(tmp_path: pathlib.Path) -> None:
     assert not [output for output in outputs if output.output_type == "error"]
     plots = [output for output in outputs if "image/png" in output.get("data", {})]
     assert len(plots) == 3
-    assert any("<svg" in output.get("data", {}).get("text/html", "") for output in outputs)
+    assert any("role='img'" in output.get("data", {}).get("text/html", "") for output in outputs)
     assert not [output for output in outputs if output.get("name") == "stderr"], outputs
