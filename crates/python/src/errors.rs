@@ -5,7 +5,10 @@ use kymo_session::messages::MessagesFailure;
 use kymo_session::{AnalyseFailure, Cancelled, EventsFailure, ShareFailure};
 #[cfg(feature = "sql")]
 use kymo_session::{SqlFailure, SqlFault};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+
+use crate::process::staying;
 
 /// Which exception.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +56,10 @@ pub(crate) fn error(py: Python<'_>, kind: Kind, text: &str) -> PyErr {
     let text = text.trim_end();
     let text = text.strip_prefix("error: ").unwrap_or(text);
     let made = || py.import("kymograph._errors")?.getattr(kind.name())?.call1((text,));
-    made().map_or_else(|error| error, PyErr::from_value)
+    match staying(made) {
+        Some(made) => made.map_or_else(|error| error, PyErr::from_value),
+        None => PyRuntimeError::new_err(text.to_owned()),
+    }
 }
 
 /// Why there is no answer.

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use crate::errors::{no_messages, refused};
-use crate::process::detached;
+use crate::process::{detached, staying};
 use crate::pull::{Names, next_batch, pulled};
 use crate::session::Session;
 
@@ -73,9 +73,8 @@ impl EventLoop {
     fn end(&mut self, py: Python<'_>) -> PyResult<Option<Py<Event>>> {
         let at_end = self.at_end.take();
         let report = pulled(&mut self.messages).report();
-        // Who has nothing to say runs no Python: the interpreter may end there, with us on the stack.
         if let Some(at_end) = at_end.filter(|_| !report.is_complete() || report.has_losses()) {
-            at_end.call1(py, (words::report(report),))?;
+            staying(|| at_end.call1(py, (words::report(report),))).transpose()?;
         }
         Ok(None)
     }

@@ -55,7 +55,7 @@ pub(crate) fn foreign(py: Python<'_>) -> PyErr {
     error(py, Kind::Fork, FOREIGN)
 }
 
-/// Threads that are about to come back to the interpreter, of this process.
+/// Threads that are about to come back to the interpreter or run its code, of this process.
 static RETURNING: AtomicUsize = AtomicUsize::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 /// The interpreter ends, and who ends it.
@@ -80,7 +80,17 @@ pub(crate) fn detached<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send)
     result
 }
 
-/// The interpreter is about to end: waits for the threads that are coming back to it. No others will.
+/// Runs Python's own code, where other threads can have their turn: the interpreter does not end meanwhile. `None`: it ends already.
+pub(crate) fn staying<R>(work: impl FnOnce() -> R) -> Option<R> {
+    forget_the_parents();
+    RETURNING.fetch_add(1, Ordering::SeqCst);
+    let ends = ENDS.load(Ordering::SeqCst) && ENDED_BY.get() != Some(&std::thread::current().id());
+    let result = (!ends).then(work);
+    RETURNING.fetch_sub(1, Ordering::SeqCst);
+    result
+}
+
+/// The interpreter is about to end: waits for the threads that are coming back to it, or run code for us. No others will.
 #[pyfunction]
 pub(crate) fn ends(py: Python<'_>) {
     forget_the_parents();

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use kymo_session::messages::{MarkKind, MarkMessage, Messages, MessagesQuestion, Row};
+use pyo3::exceptions::PyStopIteration;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -10,7 +11,7 @@ use pyo3::types::{PyDict, PyTuple};
 use super::event::{ClockSnapshot, EventMessage};
 use super::plan::{Known, Shelf};
 use crate::errors::no_messages;
-use crate::process::detached;
+use crate::process::{detached, staying};
 use crate::pull::{next_batch, pulled};
 use crate::session::Session;
 
@@ -91,8 +92,10 @@ impl Begun {
     fn end(&mut self, py: Python<'_>) -> PyErr {
         let unreadable = pulled(&mut self.messages).report().unreadable.iter();
         let unreadable: Vec<_> = unreadable.map(|problem| (problem.place.clone(), problem.message.clone())).collect();
-        let end = self.known.maker.bind(py).call_method1(intern!(py, "end"), (unreadable,));
-        end.map_or_else(|error| error, PyErr::from_value)
+        match staying(|| self.known.maker.bind(py).call_method1(intern!(py, "end"), (unreadable,))) {
+            Some(end) => end.map_or_else(|error| error, PyErr::from_value),
+            None => PyStopIteration::new_err(()),
+        }
     }
 }
 
@@ -118,6 +121,7 @@ impl Shelf {
             None => stream.object.clone_ref(py),
         };
         let arguments = (kind, subject, snapshot(mark.cycles)?, snapshot(mark.end_cycles)?, mark.count);
-        known.maker.call_method1(py, intern!(py, "mark"), arguments)
+        let made = staying(|| known.maker.call_method1(py, intern!(py, "mark"), arguments));
+        made.unwrap_or_else(|| Err(PyStopIteration::new_err(())))
     }
 }
