@@ -14,7 +14,7 @@ import queue
 import statistics
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -64,7 +64,8 @@ class _Job:
         self.token = uuid.uuid4().hex[:12]
         self.total = len(shared.parts)
         self.tasks = {part.number: _Task(part) for part in shared.parts}
-        self.known: list[Known] = []
+        #: Parts that are known.
+        self.count = 0
         #: Seconds that parts took which are known.
         self.took: list[float] = []
         #: Futures that are done, and results that were fetched.
@@ -80,7 +81,8 @@ class _Job:
         task.futures.add(future)
         future.add_done_callback(lambda done: self.events.put((number, done, None)))
 
-    def run(self) -> list[Known]:
+    def run(self) -> Generator[Known]:
+        """What is known of each part, as it comes."""
         fetchers = ThreadPoolExecutor(_FETCHERS, "kymograph-fetch")
         try:
             for task in self.tasks.values():
@@ -95,12 +97,12 @@ class _Job:
                 if waiting is None or future not in waiting.futures:
                     continue
                 if isinstance(result, Known):
-                    self.take(waiting, result)
+                    self.take(waiting)
+                    yield result
                 elif result is not None or future.status != "finished":
                     self.fail(waiting, future, result or _exception(future))
                 else:
                     fetchers.submit(self.fetch, number, future)
-            return self.known
         finally:
             # Without waiting: what a worker does not give is not needed.
             fetchers.shutdown(wait=False, cancel_futures=True)
@@ -125,13 +127,13 @@ class _Job:
         known: Known = self.client.sync(gathered, callback_timeout=self.patience)
         return known
 
-    def take(self, task: _Task, known: Known) -> None:
+    def take(self, task: _Task) -> None:
         del self.tasks[task.part.number]
         self.took.append(time.monotonic() - task.since)
-        self.known.append(known)
+        self.count += 1
         self.forget(task.futures)
         if self.progress:
-            self.progress(len(self.known), self.total)
+            self.progress(self.count, self.total)
 
     def fail(self, task: _Task, future: Any, error: BaseException | None) -> None:
         task.futures.discard(future)
@@ -185,6 +187,6 @@ def _is_of_cluster(error: BaseException | None) -> bool:
 
 def on_dask(
     shared: Plan[Any], client: Any, progress: Callable[[int, int], object] | None, retries: int, patience: float
-) -> list[Known]:
-    """What the workers of a client know of all parts."""
+) -> Generator[Known]:
+    """What the workers of a client know of all parts, as it comes."""
     return _Job(shared, client, progress, retries, patience).run()

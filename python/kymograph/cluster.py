@@ -2,7 +2,7 @@
 
 ::
 
-    plan ──> parts ──read, anywhere──> what is known of each ──finish, in order as a tree──> answer
+    plan ──> parts ──read, anywhere──> what is known of each ──finish, while the others are read──> answer
 
 `Trace.analyze` does it on a Dask cluster or on an executor of `concurrent.futures`. Whatever else can call a function somewhere
 does it with the same two functions, `read` and `Plan.finish`:
@@ -24,8 +24,9 @@ import os
 import pickle
 import sys
 import threading
+from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from dataclasses import field as _field
@@ -157,27 +158,37 @@ def merge(*known: Known) -> Known:
 class Plan(Generic[Result]):
     """A question that is shared out; `plan` makes it."""
 
-    def __init__(self, question: Question, shares: Sequence[bytes], finish: Callable[[list[Known], int], Result]) -> None:
+    def __init__(
+        self, question: Question, shares: Sequence[bytes], finish: Callable[[Iterator[Known], int], Result]
+    ) -> None:
         #: All parts, in the order of time. In whatever order they are read.
         self.parts: tuple[Part, ...] = tuple(Part(question, number, share) for number, share in enumerate(shares))
         self._finish = finish
 
     def finish(self, known: Iterable[Known]) -> Result:
-        """The answer, from what is known of all parts, in whatever order that comes.
+        """The answer, from what is known of all parts, in whatever order that comes: other threads put it together meanwhile.
 
         Raises:
             ValueError: Parts are missing, or there twice.
         """
-        inside = sorted(known, key=lambda each: each.first)
+        with contextlib.closing(self._checked(known)) as checked:
+            return self._finish(checked, len(self.parts))
+
+    def _checked(self, known: Iterable[Known]) -> Generator[Known]:
+        """Each part once, and none is missing."""
+        spans: list[tuple[int, int]] = []
+        for each in known:
+            place = bisect_left(spans, (each.first, each.end))
+            before = spans[place - 1][1] if place else 0
+            if before > each.first or place < len(spans) and spans[place][0] < each.end:
+                raise ValueError(f"part {each.first if before > each.first else spans[place][0]} is there twice")
+            spans.insert(place, (each.first, each.end))
+            yield each
         end = 0
-        for each in inside:
-            if each.first != end:
-                what = "missing" if each.first > end else "there twice"
-                raise ValueError(f"part {min(each.first, end)} is {what}")
-            end = each.end
-        if end != len(self.parts):
-            raise ValueError(f"part {end} is missing")
-        return self._finish(inside, len(self.parts))
+        for first, behind in [*spans, (len(self.parts), 0)]:
+            if first != end:
+                raise ValueError(f"part {end} is missing")
+            end = behind
 
     def __repr__(self) -> str:
         return f"<kymograph.cluster.Plan: {len(self.parts)} parts>"
@@ -212,7 +223,7 @@ def plan(
         line = (str(what), *words(str(what), options, options))
         shares, _ = session.shares(line)
         split = shares.split(readers)
-        finish: Callable[[list[Known], int], Any] = _finisher(str(what), shares)
+        finish: Callable[[Iterator[Known], int], Any] = _finisher(str(what), shares)
     else:
         own = _pickled(analysis)
         columns = None if analysis.columns is None else tuple(analysis.columns)
@@ -241,16 +252,17 @@ def _settled(session: _native.Session, options: Mapping[str, Any]) -> dict[str, 
     return settled
 
 
-def _finisher(name: str, shares: _native.Shares) -> Callable[[list[Known], int], Answer]:
-    def finish(known: list[Known], count: int) -> Answer:
-        tables, report, text, _ = shares.finish([each._state for each in known], count)
+def _finisher(name: str, shares: _native.Shares) -> Callable[[Iterator[Known], int], Answer]:
+    def finish(known: Iterator[Known], count: int) -> Answer:
+        tables, report, text, _ = shares.finish((each._state for each in known), count)
         return Answer(name, tables, Report._of(report)._warn(), text)
 
     return finish
 
 
-def _own_finisher(analysis: Analysis[Any, Result]) -> Callable[[list[Known], int], Result]:
-    def finish(known: list[Known], count: int) -> Result:
+def _own_finisher(analysis: Analysis[Any, Result]) -> Callable[[Iterator[Known], int], Result]:
+    def finish(arriving: Iterator[Known], count: int) -> Result:
+        known = sorted(arriving, key=lambda each: each.first)
         tree: Tree[Any] = Tree(len(known), lambda left, right: merged(analysis, left, right))
         for place, each in enumerate(known):
             # States may change when they are merged, but whoever has them may finish again.
@@ -356,7 +368,7 @@ def analyze(
     """See `Trace.analyze`."""
     if isinstance(client, Executor):
         count = readers or getattr(client, "_max_workers", None) or os.cpu_count() or 1
-        on: Callable[[Plan[Any]], Iterable[Known]] = lambda shared: _on_executor(shared, client, progress, retries)
+        on: Callable[[Plan[Any]], Generator[Known]] = lambda shared: _on_executor(shared, client, progress, retries)
     else:
         from kymograph._dask import on_dask, threads_of
 
@@ -364,7 +376,8 @@ def analyze(
         on = lambda shared: on_dask(shared, client, progress, retries, patience)  # noqa: E731
     try:
         shared = plan(trace, what, readers=max(count, 2), paths=paths, **options)
-        return shared.finish(on(shared))
+        with contextlib.closing(on(shared)) as known:
+            return shared.finish(known)
     except UnsliceableError:
         # One reader has to do, and that may as well be this one.
         return trace.analyze(what, **options)
@@ -372,14 +385,15 @@ def analyze(
 
 def _on_executor(
     shared: Plan[Any], executor: Executor, progress: Callable[[int, int], object] | None, retries: int
-) -> Iterable[Known]:
+) -> Generator[Known]:
+    """What the processes of an executor know of each part, as it comes."""
     from concurrent.futures import FIRST_COMPLETED, Future, wait
 
     def submit(part: Part) -> Future[Known]:
         return executor.submit(read, part)
 
     waiting = {submit(part): (part, 0) for part in shared.parts}
-    known: list[Known] = []
+    count = 0
     try:
         while waiting:
             done, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -389,10 +403,11 @@ def _on_executor(
                 if isinstance(error, OSError) and tries < retries:
                     waiting[submit(part)] = (part, tries + 1)
                     continue
-                known.append(future.result())
+                known = future.result()
+                count += 1
                 if progress:
-                    progress(len(known), len(shared.parts))
+                    progress(count, len(shared.parts))
+                yield known
     finally:
         for future in waiting:
             future.cancel()
-    return known

@@ -1,6 +1,9 @@
 //! Questions that are answered in shares, for Python: shares and what is known of them are `bytes`.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::Builder;
 
 use kymo_cli::words;
 use kymo_session::{Progress, Share, Shares as Inner};
@@ -60,15 +63,32 @@ impl Shares {
         merged.map(|state| PyBytes::new(py, &state)).map_err(|failure| not_shared(py, &failure))
     }
 
-    /// The answer, from what is known of all `count` shares in order.
-    fn finish(&self, py: Python<'_>, states: Vec<PyBackedBytes>, count: usize) -> PyResult<Said> {
+    /// The answer, from what is known of all `count` shares in whatever order it comes: other threads put it together meanwhile.
+    fn finish(&self, states: &Bound<'_, PyAny>, count: usize) -> PyResult<Said> {
+        let py = states.py();
         let asked = self.asked.get(py)?;
-        let states: Vec<&[u8]> = states.iter().map(|state| &**state).collect();
         let progress = Progress::default();
-        let finish = || {
-            let finished = asked.finish(&states, count, &progress)?;
-            Ok(said(&self.session, words::answered(&self.session, finished), &progress))
-        };
-        interruptible(py, is_short(&self.session), &progress, finish)?.map_err(|failure| not_shared(py, &failure))
+        std::thread::scope(|scope| {
+            let (give, given) = channel::<PyBackedBytes>();
+            let finish = || {
+                let finished = asked.finish(given.into_iter(), count, &progress)?;
+                Ok(said(&self.session, words::answered(&self.session, finished), &progress))
+            };
+            let finishing = Builder::new().name("kymo-finish".to_owned()).spawn_scoped(scope, finish)?;
+            let feed = || -> PyResult<()> {
+                for state in states.try_iter()? {
+                    // Who does not take it has found something wrong.
+                    if give.send(state?.extract()?).is_err() {
+                        break;
+                    }
+                }
+                Ok(())
+            };
+            let fed = feed().inspect_err(|_| progress.cancel());
+            drop(give);
+            let finished = interruptible(py, is_short(&self.session), &progress, || finishing.join());
+            fed?;
+            finished?.unwrap_or_else(|panic| resume_unwind(panic)).map_err(|failure| not_shared(py, &failure))
+        })
     }
 }

@@ -133,6 +133,9 @@ pub enum ShareFailure {
         /// What comes.
         found: u32,
     },
+    /// Somebody gave what is known of a share a second time.
+    #[error("share {0} is there twice")]
+    Twice(u32),
     /// Shares at the end are missing.
     #[error("{found} of {wanted} shares are there")]
     Missing {

@@ -221,9 +221,9 @@ fn check_shares(session: &Arc<Session>) {
     progress.cancel();
     assert!(is_cancelled(shares.read(&parts[0], &progress).map(drop)));
     assert!(is_cancelled(shares.merge(&states, &progress).map(drop)));
-    assert!(is_cancelled(shares.finish(&states, states.len(), &progress).map(drop)));
+    assert!(is_cancelled(shares.finish(states.iter(), states.len(), &progress).map(drop)));
     // What was cancelled changed nothing.
-    let finished = shares.finish(&states, states.len(), &Progress::default()).expect("all is there");
+    let finished = shares.finish(states.iter(), states.len(), &Progress::default()).expect("all is there");
     let asked = session.ask(&AnalysisKind::Count, &AnalysisOptions::default(), &Progress::default());
     assert_eq!(finished, asked.expect("it has an answer"));
 }

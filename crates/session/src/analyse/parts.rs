@@ -6,7 +6,7 @@
 //! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
 //!
-//! Where an analysis merges in order, only the first state is merged with others, and what that leaves to do any thread does.
+//! What others know of parts comes to the same desk, in whatever order. Where an analysis merges in order, only the first state is merged with others, and what that leaves to do any thread does.
 
 mod rehearse;
 
@@ -106,7 +106,7 @@ fn read_parts<A: Analysis>(
     #[cfg(test)]
     MERGED.fetch_add(desk.next, std::sync::atomic::Ordering::Relaxed);
     match desk.done.into_values().next() {
-        Some(run) if !desk.is_unsliceable => {
+        Some(run) if !desk.is_vain => {
             Ok(Read { state: run.state, faults: Vec::new(), doubts: desk.doubts, left_out: desk.left_out })
         }
         _ => Err(Unsliceable),
@@ -144,22 +144,51 @@ pub(super) fn all<A: Analysis>(
     Ok(all)
 }
 
-/// Merges, on all threads, what is known of parts that follow each other from the first one on: numbers of the first part
-/// and of the one behind it, and the state.
-pub(super) fn together<A: Analysis>(
-    session: &Session,
-    prepared: &Prepared,
-    analysis: &A,
-    runs: Vec<(u64, u64, A::State)>,
-    progress: &Progress,
+/// What somebody else knows of parts that follow each other, once it is understood: the number of the first one and of the one
+/// behind the last, and the state. `None`: it cannot be, and the others are of no use.
+pub(super) type Given<'a, S> = Box<dyn FnOnce() -> Option<Vec<(u64, u64, S)>> + Send + 'a>;
+
+/// Understands and merges, on all threads, what is known of parts, while more of it comes, in whatever order.
+pub(super) fn together<'a, A: Analysis>(
+    session: &'a Session,
+    prepared: &'a Prepared,
+    analysis: &'a A,
+    given: impl Iterator<Item = Given<'a, A::State>>,
+    progress: &'a Progress,
 ) -> Option<A::State> {
-    let mut desk = Desk::new(Parts::none(), analysis.merges_in_order());
-    desk.done = runs.into_iter().map(|(first, end, state)| (first, Run { end, state })).collect();
+    let desk = Desk { is_open: true, ..Desk::new(Parts::none(), analysis.merges_in_order()) };
     let (desk, changed) = (Mutex::new(desk), Condvar::new());
-    let worker = || Worker { reader: Reader::new(session, prepared, progress), analysis };
-    serve_all(session.threads, &desk, &changed, worker);
+    let serve = || Worker { reader: Reader::new(session, prepared, progress), analysis }.serve(&desk, &changed);
+    std::thread::scope(|scope| {
+        let _open = Open { desk: &desk, changed: &changed };
+        for _ in 0..session.threads {
+            scope.spawn(serve);
+        }
+        for given in given {
+            let mut held = lock(&desk);
+            if held.is_vain {
+                break;
+            }
+            held.given.push_back(given);
+            drop(held);
+            changed.notify_one();
+        }
+    });
     let desk = desk.into_inner().expect("no thread panics while it holds the desk");
-    desk.done.into_values().next().map(|run| run.state)
+    desk.done.into_values().next().filter(|_| !desk.is_vain).map(|run| run.state)
+}
+
+/// While this is there, more may be given.
+struct Open<'g, 'a, S> {
+    desk: &'g Mutex<Desk<'a, S>>,
+    changed: &'g Condvar,
+}
+
+impl<S> Drop for Open<'_, '_, S> {
+    fn drop(&mut self) {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner).is_open = false;
+        self.changed.notify_all();
+    }
 }
 
 /// Where parts are given out, and their states come together.
@@ -177,7 +206,12 @@ struct Desk<'a, S> {
     later: VecDeque<Step<'a, S>>,
     /// How many steps were there before these.
     ended: usize,
-    is_unsliceable: bool,
+    /// What was given by others.
+    given: VecDeque<Given<'a, S>>,
+    /// There may be more of that.
+    is_open: bool,
+    /// There will be no answer: a packet strays, or nobody waits for it.
+    is_vain: bool,
     doubts: BTreeMap<usize, Doubts>,
     left_out: BTreeMap<usize, u64>,
 }
@@ -202,6 +236,8 @@ enum Step<'a, S> {
 enum Job<'a, S> {
     /// Reads a part.
     Read(u64, Slice),
+    /// Understands what was given.
+    Given(Given<'a, S>),
     /// Merges two neighbours, of which the first one begins with this part.
     Merge(u64, Run<S>, Run<S>),
     /// Does what is left to do of a merge.
@@ -216,8 +252,10 @@ enum Done<'a, S> {
     Run(u64, Run<S>, Option<Box<dyn Later<S> + 'a>>),
     /// What was left to do is done; the number of that step.
     Later(usize, Box<dyn Later<S> + 'a>),
-    /// A packet strays.
-    Strays,
+    /// What is known of some parts.
+    Known(Vec<(u64, u64, S)>),
+    /// A packet strays, or what was given means nothing.
+    Vain,
 }
 
 fn lock<'g, 'a, S>(desk: &'g Mutex<Desk<'a, S>>) -> MutexGuard<'g, Desk<'a, S>> {
@@ -235,7 +273,7 @@ impl<S> Drop for Alarm<'_, '_, S> {
         if std::thread::panicking() {
             let mut held = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
             held.busy = held.busy.saturating_sub(1);
-            held.is_unsliceable = true;
+            held.is_vain = true;
             drop(held);
             self.changed.notify_all();
         }
@@ -255,14 +293,14 @@ impl<'a, A: Analysis> Worker<'a, A> {
         let mut held = lock(desk);
         loop {
             // What would be merged is known to be thrown away.
-            held.is_unsliceable |= self.reader.progress().is_cancelled();
+            held.is_vain |= self.reader.progress().is_cancelled();
             if let Some(job) = held.job() {
                 drop(held);
                 let done = self.work(job);
                 held = lock(desk);
                 held.put(done);
                 changed.notify_all();
-            } else if held.busy > 0 {
+            } else if held.busy > 0 || held.is_open {
                 // What others do may leave something to do.
                 held = changed.wait(held).expect("no thread panics while it holds the desk");
             } else {
@@ -277,8 +315,9 @@ impl<'a, A: Analysis> Worker<'a, A> {
         match job {
             Job::Read(number, slice) => match self.reader.read(self.analysis, &slice, number == 0, true) {
                 Ok(PartRead { state, .. }) => Done::Run(number, Run { end: number + 1, state }, None),
-                Err(_) => Done::Strays,
+                Err(_) => Done::Vain,
             },
+            Job::Given(known) => known().map_or(Done::Vain, Done::Known),
             Job::Merge(first, mut left, right) => {
                 let later = self.analysis.merge_later(&mut left.state, right.state);
                 Done::Run(first, Run { end: right.end, state: left.state }, later)
@@ -310,7 +349,9 @@ impl<'a, S> Desk<'a, S> {
             is_in_order,
             later: VecDeque::new(),
             ended: 0,
-            is_unsliceable: false,
+            given: VecDeque::new(),
+            is_open: false,
+            is_vain: false,
             doubts: BTreeMap::new(),
             left_out: BTreeMap::new(),
         }
@@ -325,18 +366,27 @@ impl<'a, S> Desk<'a, S> {
                 self.later.extend(later.map(Step::Waits));
             }
             Done::Later(number, later) => self.later[number - self.ended] = Step::Done(later),
-            Done::Strays => self.is_unsliceable = true,
+            Done::Known(runs) => {
+                self.done.extend(runs.into_iter().map(|(first, end, state)| (first, Run { end, state })));
+            }
+            Done::Vain => self.is_vain = true,
         }
     }
 
     /// What is to be done, if there is anything now.
     fn job(&mut self) -> Option<Job<'a, S>> {
-        let job = match self.is_unsliceable {
+        let job = match self.is_vain {
             true => None,
-            false => self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| self.read()),
+            false => self.known().or_else(|| self.read()),
         };
         self.busy += usize::from(job.is_some());
         job
+    }
+
+    /// What is to be done about what is known.
+    fn known(&mut self) -> Option<Job<'a, S>> {
+        let given = |desk: &mut Self| desk.given.pop_front().map(Job::Given);
+        self.end().or_else(|| self.merge()).or_else(|| self.later()).or_else(|| given(self))
     }
 
     /// What was left to do of a merge is given back, as soon as the first state is here.
@@ -379,7 +429,7 @@ impl<'a, S> Desk<'a, S> {
                 Some(Job::Read(number, slice))
             }
             Err(Unsliceable) => {
-                self.is_unsliceable = true;
+                self.is_vain = true;
                 None
             }
         }

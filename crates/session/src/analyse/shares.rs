@@ -9,10 +9,11 @@
 //! Shares::finish(bytes...) ──> Analysed                       what `ask` answers
 //! ```
 //!
+//! The end takes what is known in whatever order it comes, and merges while the rest is still being read.//!
 //! No call depends on those before: each can be made again, or somewhere else.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kymo_analysis::{Analysis, decode, encode, in_series};
 use kymo_scan::Unsliceable;
@@ -163,12 +164,18 @@ impl Shares {
         self.visit(Merge { asked: self, states, progress })
     }
 
-    /// The answer, from what is known of all `count` shares, in order. All threads of the session work for it.
+    /// The answer, from what is known of all `count` shares, in whatever order that comes. All threads of the session work for it
+    /// while there may be more.
     ///
     /// # Errors
     ///
-    /// Some are missing, or something is not what is known of a share; or it was cancelled.
-    pub fn finish(&self, states: &[&[u8]], count: usize, progress: &Progress) -> Result<Analysed, ShareFailure> {
+    /// Some are missing or there twice, or something is not what is known of a share; or it was cancelled.
+    pub fn finish<B: AsRef<[u8]> + Send>(
+        &self,
+        states: impl Iterator<Item = B>,
+        count: usize,
+        progress: &Progress,
+    ) -> Result<Analysed, ShareFailure> {
         let finished = self.visit(Finish { asked: self, states, count: count as u32, progress });
         progress.whole(finished)?
     }
@@ -307,35 +314,31 @@ impl Visit for Merge<'_> {
     }
 }
 
-struct Finish<'a> {
+struct Finish<'a, I> {
     asked: &'a Shares,
-    states: &'a [&'a [u8]],
+    states: I,
     count: u32,
     progress: &'a Progress,
 }
 
-impl Visit for Finish<'_> {
+impl<B: AsRef<[u8]> + Send, I: Iterator<Item = B>> Visit for Finish<'_, I> {
     type Output = Result<Analysed, ShareFailure>;
 
     fn visit<A: Analysis>(self, question: &Question<'_, A>) -> Self::Output {
-        let Self { asked, states, count: wanted, progress } = self;
+        let Self { asked, states, count, progress } = self;
         let analysis = asked.make(question);
-        let (mut runs, mut streams) = (Vec::new(), Streams::default());
-        let add = |known: Known<A::State>| {
-            streams.add(known.streams);
-            runs.push((known.first.into(), known.end.into(), known.state));
-            Ok(())
-        };
-        match in_order(&analysis, asked, states, progress, add)? {
-            Some((0, found)) if found == wanted => {}
-            Some((0, found)) => return Err(ShareFailure::Missing { found, wanted }),
-            Some((found, _)) => return Err(ShareFailure::Gap { wanted: 0, found }),
-            None => return Err(ShareFailure::Missing { found: 0, wanted }),
-        }
+        let arrived = Mutex::new(Arrived::default());
+        let given = states.map(|bytes| -> parts::Given<'_, A::State> {
+            let (analysis, arrived) = (&analysis, &arrived);
+            Box::new(move || Arrived::take(arrived, analysis, asked, bytes.as_ref()))
+        });
         let (session, wishes) = (&asked.session, &asked.options.wishes);
-        let state =
-            parts::together(session, &asked.prepared, &analysis, runs, progress).ok_or(ShareFailure::NoShare)?;
+        let state = parts::together(session, &asked.prepared, &analysis, given, progress);
         progress.whole(())?;
+        let Arrived { shares, streams, failure } = arrived.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), Err)?;
+        all_there(&shares, count)?;
+        let state = state.ok_or(ShareFailure::NoShare)?;
         if analysis.is_odd(&state) {
             return Err(ShareFailure::Whole("what they say in one part contradicts what they said before"));
         }
@@ -344,6 +347,67 @@ impl Visit for Finish<'_> {
         let answer = analysis.finish(&read.state).map_err(AnalyseFailure::from)?;
         Ok(Analysed { answer: in_series(answer, wishes), report: asked.prepared.report(session, &read) })
     }
+}
+
+/// What has come of what is known of shares.
+#[derive(Default)]
+struct Arrived {
+    /// The first ones of those that follow each other, and those behind them.
+    shares: BTreeMap<u32, u32>,
+    streams: Streams,
+    /// Why something is of no use.
+    failure: Option<ShareFailure>,
+}
+
+impl Arrived {
+    /// Understands some of it; `None`: it is of no use.
+    fn take<A: Analysis>(
+        arrived: &Mutex<Self>,
+        analysis: &A,
+        asked: &Shares,
+        mut bytes: &[u8],
+    ) -> Option<Vec<(u64, u64, A::State)>> {
+        let lock = || -> MutexGuard<'_, Self> { arrived.lock().unwrap_or_else(PoisonError::into_inner) };
+        let mut runs = Vec::new();
+        loop {
+            let known = Known::decode(analysis, asked, bytes).and_then(|(known, rest)| {
+                bytes = rest;
+                lock().add(known.first, known.end, known.streams)?;
+                Ok((known.first.into(), known.end.into(), known.state))
+            });
+            match known {
+                Ok(known) => runs.push(known),
+                Err(failure) => {
+                    lock().failure.get_or_insert(failure);
+                    return None;
+                }
+            }
+            if bytes.is_empty() {
+                return Some(runs);
+            }
+        }
+    }
+
+    fn add(&mut self, first: u32, end: u32, streams: Streams) -> Result<(), ShareFailure> {
+        let (before, behind) = (self.shares.range(..first).next_back(), self.shares.range(first..end).next());
+        let twice = before.filter(|(_, end)| **end > first).map(|_| first).or(behind.map(|(first, _)| *first));
+        twice.map_or(Ok(()), |share| Err(ShareFailure::Twice(share)))?;
+        self.shares.insert(first, end);
+        self.streams.add(streams);
+        Ok(())
+    }
+}
+
+/// Whether these are all shares.
+fn all_there(shares: &BTreeMap<u32, u32>, count: u32) -> Result<(), ShareFailure> {
+    let mut wanted = 0;
+    for (&found, &end) in shares {
+        if found != wanted {
+            return Err(ShareFailure::Gap { wanted, found });
+        }
+        wanted = end;
+    }
+    if wanted == count { Ok(()) } else { Err(ShareFailure::Missing { found: wanted, wanted: count }) }
 }
 
 impl std::fmt::Debug for Shares {

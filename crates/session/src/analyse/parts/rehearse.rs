@@ -71,7 +71,7 @@ impl Work {
     fn of<S>(job: Option<&Job<'_, S>>) -> Self {
         match job {
             Some(Job::Read(..)) => Self::Read,
-            Some(Job::Merge(..) | Job::End(..)) => Self::Merge,
+            Some(Job::Merge(..) | Job::End(..) | Job::Given(_)) => Self::Merge,
             Some(Job::Later(..)) => Self::Later,
             None => Self::Leave,
         }

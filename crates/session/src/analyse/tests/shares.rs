@@ -60,8 +60,9 @@ fn check(path: &Path, slice_bytes: u64, random: &mut Random) -> usize {
             Err(failure) => panic!("{place}: {failure}"),
         };
         count += all.len();
-        let states = merged(&asked, states, random);
-        let found = asked.finish(&borrowed(&states), all.len(), &Progress::default());
+        let mut states = merged(&asked, states, random);
+        states.sort_by_cached_key(|_| random.below(1000));
+        let found = asked.finish(states.iter(), all.len(), &Progress::default());
         let found = found.unwrap_or_else(|failure| panic!("{place}: {failure}"));
         assert!(found.answer == expected.answer, "{place}: {}", difference(&expected.answer, &found.answer));
         assert_eq!(found.report, expected.report, "{place}");
@@ -89,21 +90,28 @@ fn what_does_not_belong_is_refused() {
     let all = asked.split(3).unwrap();
     let states = read(&demo(), &kind, &all).unwrap();
     let finish = |states: &[Vec<u8>]| {
-        let finished = asked.finish(&borrowed(states), all.len(), &Progress::default());
+        let finished = asked.finish(states.iter(), all.len(), &Progress::default());
         finished.map(|_| ()).map_err(|failure| failure.to_string())
     };
+    let merge = |states: &[Vec<u8>]| asked.merge(&borrowed(states), &Progress::default()).unwrap();
     let count = all.len();
     assert_eq!(finish(&states), Ok(()));
     assert_eq!(finish(&states[..count - 1]), Err(format!("{} of {count} shares are there", count - 1)));
     assert_eq!(finish(&states[1..]), Err("share 0 is missing: what comes next begins with share 1".to_owned()));
+    let gap: Vec<Vec<u8>> = [&states[..1], &states[2..]].concat();
+    assert_eq!(finish(&gap), Err("share 1 is missing: what comes next begins with share 2".to_owned()));
     let twice: Vec<Vec<u8>> = [&states[..2], &states[1..]].concat();
-    assert_eq!(finish(&twice), Err("share 2 is missing: what comes next begins with share 1".to_owned()));
+    assert_eq!(finish(&twice), Err("share 1 is there twice".to_owned()));
+    let inside: Vec<Vec<u8>> = [vec![merge(&states[..3])], states[1..].to_vec()].concat();
+    assert_eq!(finish(&inside), Err("share 1 is there twice".to_owned()));
+    let around: Vec<Vec<u8>> = [vec![states[1].clone()], vec![merge(&states[..3])]].concat();
+    assert_eq!(finish(&around), Err("share 1 is there twice".to_owned()));
     assert_eq!(finish(&[]), Err(format!("0 of {count} shares are there")));
     assert_eq!(finish(&[b"kymo".to_vec()]), Err("these bytes are no share of a trace".to_owned()));
     assert!(matches!(Share::decode(&states[0]), Err(ShareFailure::NoShare)));
     // Another question's.
     let other =
-        shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(&borrowed(&states), count, &Progress::default());
+        shares(&demo(), &AnalysisKind::Gaps, 10_000).unwrap().finish(states.iter(), count, &Progress::default());
     assert!(matches!(other, Err(ShareFailure::State(_))), "{other:?}");
 }
 
@@ -150,7 +158,7 @@ fn damaged_shares_are_harmless() {
         let state = &mut damaged[random.below(states.len())];
         let at = random.below(state.len());
         state[at] ^= 1 << random.below(8);
-        let _ = asked.finish(&borrowed(&damaged), all.len(), &Progress::default());
+        let _ = asked.finish(damaged.iter(), all.len(), &Progress::default());
     }
     assert!(refused > 100 && read > 0, "{refused} were refused, {read} were read");
 }
