@@ -166,6 +166,9 @@ struct Current {
     pieces: Vec<u32>,
     /// When it was born, if that was here.
     born: Option<Place>,
+    /// Where that is left, if nobody has to be told of it once another thread of this number is born: it was not the first one here,
+    /// its birth says nothing of others, and nothing else of it was left over.
+    made_at: Option<u32>,
     /// The part that follows says of which process it is.
     is_told: bool,
     /// It says that it was born.
@@ -199,16 +202,20 @@ impl<'a> Apart<'a> {
     /// The next act, in the order of places; it may be taken.
     #[inline]
     pub(super) fn act(&mut self, logged: &mut Logged, from: From) {
+        let asked = self.place(logged.key);
         let is_done = match self.mode {
-            Mode::Whole => self.does(logged, from),
-            Mode::Alone(since) => self.does_alone(logged, since),
+            Mode::Whole => self.does(asked, logged, from),
+            Mode::Alone(since) => self.does_alone(asked, logged, since),
             Mode::Again(since) => {
-                self.check(logged, since, from);
-                self.does(logged, from)
+                self.check(asked, logged, since, from);
+                self.does(asked, logged, from)
             }
         };
         if !is_done {
             let Logged { place, key, ref mut act } = *logged;
+            if !matches!(act, Act::Fork(..)) {
+                self.threads[asked.1].made_at = None;
+            }
             let act = std::mem::replace(act, Act::Died);
             self.done.left.push(Left::Act(Logged { place, key, act }));
         }
@@ -230,8 +237,7 @@ impl<'a> Apart<'a> {
     }
 
     /// Does an act, or says that it has to be left over, where nothing is known of what was before.
-    fn does_alone(&mut self, logged: &mut Logged, since: Place) -> bool {
-        let asked = self.place(logged.key);
+    fn does_alone(&mut self, asked: Asked, logged: &mut Logged, since: Place) -> bool {
         let tells = matches!(logged.act, Act::Fork(..) | Act::Known(_) | Act::Said(..) | Act::Died | Act::Over(_));
         if logged.place < since && !tells {
             self.threads[asked.1].is_left = true;
@@ -247,7 +253,7 @@ impl<'a> Apart<'a> {
                 self.give_up_all();
             }
         }
-        self.does(logged, From::Part)
+        self.does(asked, logged, From::Part)
     }
 
     /// Says what an fd is wherever that is known, and it is not known any more: somebody sees or changes it, and nobody knows of
@@ -284,7 +290,7 @@ impl<'a> Apart<'a> {
     }
 
     /// Whether what was not known when a part was done alone fits to what it said.
-    fn check(&mut self, logged: &Logged, since: Place, from: From) {
+    fn check(&mut self, asked: Asked, logged: &Logged, since: Place, from: From) {
         let Logged { key, place, ref act } = *logged;
         if from == From::Part {
             // The part knows when something was told that it did not know.
@@ -312,15 +318,13 @@ impl<'a> Apart<'a> {
             let place = apart.place(key).1;
             apart.threads[place].is_told && apart.threads[place].pid != pid
         };
-        let asked = self.place(key);
         self.done.is_odd |=
             self.threads[asked.1].is_made || tells.into_iter().chain(parent).any(|told| is_other(self, told));
     }
 
     /// Does an act, or says that it has to be left over.
-    fn does(&mut self, logged: &mut Logged, from: From) -> bool {
+    fn does(&mut self, asked: Asked, logged: &mut Logged, from: From) -> bool {
         let Logged { key, place, ref mut act } = *logged;
-        let asked = self.place(key);
         match act {
             Act::Count(_) | Act::Asks { .. } => true,
             Act::Use(target, used) => self.uses(asked, place, *target, *used),
@@ -335,7 +339,9 @@ impl<'a> Apart<'a> {
             Act::Known(pid) => !self.known(asked, *pid, from),
             Act::Said(tid, pid) => {
                 let said = self.place(ThreadKey { tid: *tid, ..key });
-                !self.known(said, *pid, from)
+                let is_new = self.known(said, *pid, from);
+                self.threads[said.1].made_at = self.threads[said.1].made_at.filter(|_| !is_new);
+                !is_new
             }
             Act::FileState { pid, fd, path } => {
                 let file = File::stated(&mut self.done.rows.names, path);
@@ -563,11 +569,19 @@ impl<'a> Apart<'a> {
         (pid, parent_pid, parent): (Option<i32>, Option<i32>, Option<ThreadKey>),
         from: From,
     ) {
+        let parent = parent.map(|parent| self.place(parent));
+        let mut is_news = false;
         if let (Some(parent), Some(pid)) = (parent, parent_pid) {
-            let parent = self.place(parent);
-            self.known(parent, pid, from);
+            is_news = self.known(parent, pid, from);
+        }
+        if let Some((_, parent)) = parent {
+            self.threads[parent].made_at = None;
         }
         let current = &mut self.threads[asked.1];
+        if let Some(made_at) = current.made_at.take().filter(|_| current.pieces.is_empty()) {
+            self.done.left[made_at as usize] = Left::Nothing;
+        }
+        let is_first = current.born.is_none();
         (current.pid, current.table, current.piece) = (pid, None, None);
         (current.born, current.is_left) = (Some(place), false);
         (current.is_told, current.is_made) = (from == From::Part, from == From::Part);
@@ -581,6 +595,8 @@ impl<'a> Apart<'a> {
             let copy = self.tables[parent as usize].fds.clone();
             copy.keys().for_each(|fd| self.knows(child as usize, *fd));
             self.tables[child as usize].fds = copy;
+        } else if !is_first && !is_news {
+            self.threads[asked.1].made_at = Some(self.done.left.len() as u32);
         }
     }
 

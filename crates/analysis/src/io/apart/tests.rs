@@ -125,7 +125,7 @@ fn random_log(random: &mut Random) -> Vec<Logged> {
 #[test]
 fn what_is_done_apart_is_what_is_done_in_order() {
     let (mut taken, mut memory) = (0, Memory::default());
-    for seed in 0..4000 {
+    for seed in 0..20000 {
         let mut random = Random(seed);
         let tids = if seed % 5 == 0 { vec![1, 2] } else { Vec::new() };
         let wishes = Wishes { tids, top: [None, Some(3)][seed as usize % 2], ..Wishes::default() };
