@@ -50,7 +50,7 @@ python:
 		"$$($$python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')"
 	python="$$(scripts/wheel.sh ci sql)/bin/python" && KYMO_WITH_SQL=1 $$python -m pytest -q $(WITH_SQL)
 
-WITH_SQL := $(foreach name,sql without_sql examples docs events open,python/tests/test_$(name).py)
+WITH_SQL := $(foreach name,sql without_sql examples docs events open interrupt,python/tests/test_$(name).py)
 
 check:
 	cargo xtask check

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kymograph import _native
 from kymograph._errors import NotInstalledError
 from kymograph._html import rows_html
-from kymograph._report import Report
-from kymograph._tables import Batch, Columns, GivesArrow, Schema
+from kymograph._tables import Lazy
 
 if TYPE_CHECKING:
     from kymograph._words import Size
@@ -69,7 +67,7 @@ class Database:
         return f"<kymograph.Database: {len(self.tables)} tables and functions>"
 
 
-class Rows(Columns):
+class Rows(Lazy):
     """What a query gives, as columns; `Trace.sql` makes it. Nothing is read before somebody asks for rows, and whoever asks again
     reads again: names mean what they meant when the query was asked.
 
@@ -81,49 +79,9 @@ class Rows(Columns):
     """
 
     def __init__(self, native: _native.Rows, query: str) -> None:
-        self._native = native
+        self._native: _native.Rows = native
         #: What was asked.
         self.query = query
-
-    @property
-    def schema(self) -> Schema:
-        """Names and types of the columns. There are none if the query only changed something."""
-        return Schema(self._native.schema)
-
-    @property
-    def report(self) -> Report | None:
-        """What stands between the rows and the whole truth; ``None`` before somebody read to the end.
-
-        >>> rows = trace.sql("select max(result) from \\"jobs:end\\"")
-        >>> rows.report
-        >>> rows.to_polars().rows()
-        [(399,)]
-        >>> rows.report.complete
-        True
-        """
-        said = self._native.report()
-        return None if said is None else Report._of(said)
-
-    def __iter__(self) -> Iterator[Batch]:
-        """Batches, in the order that the query says, else that of time if nothing changes it."""
-        stream = self._native.stream()
-        try:
-            for batch in stream:
-                yield Batch(batch)
-            Report._of(stream.report())._warn()
-        finally:
-            stream.close()
-
-    def _whole(self) -> GivesArrow:
-        whole, report = self._native.collect()
-        Report._of(report)._warn(stacklevel=5)
-        return whole
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._native.__arrow_c_stream__(requested_schema)
-
-    def __arrow_c_schema__(self) -> object:
-        return self._native.__arrow_c_schema__()
 
     def __repr__(self) -> str:
         words = " ".join(self.query.split())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kymograph._report import Report
 
 if TYPE_CHECKING:
     import numpy
@@ -13,11 +15,7 @@ if TYPE_CHECKING:
 
     from kymograph import _native
 
-
-class GivesArrow(Protocol):
-    """What gives rows to whoever takes Arrow."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+Taken = TypeVar("Taken")
 
 
 class Columns:
@@ -34,21 +32,17 @@ class Columns:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         raise NotImplementedError
 
-    def _whole(self) -> GivesArrow:
-        """What `to_polars` and its like take: by default they read by themselves."""
-        return self
-
     def to_pyarrow(self) -> pyarrow.Table:
         """A ``pyarrow.Table``. Needs pyarrow."""
         import pyarrow
 
-        return pyarrow.table(self._whole())
+        return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
         """A ``polars.DataFrame``. Needs polars."""
         import polars
 
-        return polars.DataFrame(self._whole())
+        return polars.DataFrame(self)
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """A ``pandas.DataFrame``. Needs pandas and pyarrow; options are those of ``pyarrow.Table.to_pandas``."""
@@ -175,3 +169,63 @@ class Batch(Columns):
 
     def __repr__(self) -> str:
         return f"<kymograph.{type(self).__name__}: {self.num_rows:,} rows, {', '.join(self.schema.names)}>"
+
+
+class Lazy(Columns):
+    """Columns of which nothing is read before somebody asks for rows; whoever asks again reads again."""
+
+    _native: _native.Events | _native.Rows
+
+    @property
+    def schema(self) -> Schema:
+        """Names and types of the columns. There are none if a query only changed something."""
+        return Schema(self._native.schema)
+
+    @property
+    def report(self) -> Report | None:
+        """What stands between the rows and the whole truth; ``None`` before somebody read to the end.
+
+        >>> events = trace.events("jobs:end")
+        >>> events.report
+        >>> rows = list(events)
+        >>> events.report.complete
+        True
+        """
+        said = self._native.report()
+        return None if said is None else Report._of(said)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Batches, in the order of time if nothing else was asked for; read ahead by all threads of the trace."""
+        stream = self._native.stream()
+        try:
+            for batch in stream:
+                yield Batch(batch)
+            Report._of(stream.report())._warn()
+        finally:
+            stream.close()
+
+    def to_pyarrow(self) -> pyarrow.Table:
+        """A ``pyarrow.Table``. Needs pyarrow."""
+        return self._taken(super().to_pyarrow)
+
+    def to_polars(self) -> polars.DataFrame:
+        """A ``polars.DataFrame``. Needs polars."""
+        return self._taken(super().to_polars)
+
+    def _taken(self, take: Callable[[], Taken]) -> Taken:
+        """What somebody takes who knows nothing of us. That our stream ended with an error he says in his own words: here errors are
+        ours, Ctrl-C is `KeyboardInterrupt`, and what could not be read is warned of."""
+        try:
+            taken = take()
+        except Exception:
+            self._native.raise_why()
+            raise
+        if (report := self.report) is not None:
+            report._warn(stacklevel=4)
+        return taken
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        return self._native.__arrow_c_schema__()

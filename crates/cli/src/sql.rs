@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use kymo_session::{AnswerFormat, Database, SqlFailure, WriteFailure, sql_statements, write_answer};
+use kymo_session::{AnswerFormat, Database, Progress, SqlFailure, WriteFailure, sql_statements, write_answer};
 
 use crate::arguments::{SqlArguments, SqlFormat};
 use crate::stop::Stop;
@@ -75,7 +75,7 @@ fn answer_format(format: SqlFormat) -> AnswerFormat {
 struct Asking<'a> {
     database: &'a Database,
     arguments: &'a SqlArguments,
-    /// Ends an answer, where that does not end the command.
+    /// Cancels a query, where that does not end the command.
     interrupted: Option<Arc<AtomicBool>>,
 }
 
@@ -91,10 +91,8 @@ impl Asking<'_> {
     /// Shows the answer to a query, and behind it what was lost.
     fn answer(&self, query: &str, format: AnswerFormat, output: Option<&Path>) -> Result<Answered, WriteFailure> {
         let began = Instant::now();
-        let mut answer = self.database.query(query)?;
-        if let Some(interrupted) = &self.interrupted {
-            answer.end_when(Arc::clone(interrupted));
-        }
+        let progress = self.interrupted.clone().map(Progress::ended_by).unwrap_or_default();
+        let mut answer = self.database.query(query, &Arc::new(progress))?;
         let written = write_answer(&mut answer, format, output);
         let is_complete = matches!(show::report(&answer.report(), self.arguments.strict), Outcome::Complete);
         Ok(Answered { rows: written?, took: began.elapsed(), is_complete })

@@ -24,6 +24,7 @@ mod session;
 mod shares;
 #[cfg(feature = "sql")]
 mod sql;
+mod stream;
 
 use pyo3::prelude::*;
 
@@ -39,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use super::event::{Event, EventLoop, messages};
     #[pymodule_export]
-    use super::events::{Events, Stream};
+    use super::events::Events;
     #[pymodule_export]
     use super::printing::Pieces;
     #[pymodule_export]
@@ -50,7 +51,9 @@ mod _native {
     use super::shares::Shares;
     #[cfg(feature = "sql")]
     #[pymodule_export]
-    use super::sql::{Collected, Database, RowStream, Rows};
+    use super::sql::{Database, Rows};
+    #[pymodule_export]
+    use super::stream::Stream;
     use super::*;
 
     #[pymodule_init]

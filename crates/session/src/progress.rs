@@ -9,7 +9,8 @@
 //! A job that is cancelled need not know: what it finds is thrown away where it was begun. As nobody takes a cancellation back, an
 //! answer is whole if the job was not cancelled when all its threads had ended.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use kymo_scan::{Batch, Content, Mark, Packet, Round, Stop};
@@ -32,6 +33,12 @@ pub struct Progress {
 pub struct Cancelled;
 
 impl Progress {
+    /// Of a job that is cancelled when this becomes true, as the handler of a signal makes it.
+    #[must_use]
+    pub fn ended_by(flag: Arc<AtomicBool>) -> Self {
+        Self { stop: flag.into(), ..Self::default() }
+    }
+
     /// Of an analysis of which one thread is to do what so many would: see [`Progress::took`].
     #[must_use]
     pub fn rehearsing(threads: usize) -> Self {

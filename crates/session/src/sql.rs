@@ -22,7 +22,6 @@ mod tests;
 mod watch;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -38,6 +37,7 @@ use tokio::task::JoinHandle;
 use self::catalog::{Shared, TraceCatalog};
 use self::watch::Watch;
 use crate::open::Session;
+use crate::progress::{Cancelled, Progress};
 use crate::report::Report;
 
 pub use self::functions::FUNCTIONS;
@@ -75,6 +75,12 @@ pub enum SqlFailure {
     /// Nobody wants the answer any more.
     #[error("it was cancelled")]
     Cancelled,
+}
+
+impl From<Cancelled> for SqlFailure {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 impl SqlFailure {
@@ -149,7 +155,7 @@ impl Session {
     ///
     /// The query is wrong, and where.
     pub fn sql(self: &Arc<Self>, query: &str, options: &SqlOptions) -> Result<SqlAnswer, SqlFailure> {
-        self.database(options)?.query(query)
+        self.database(options)?.query(query, &Arc::default())
     }
 }
 
@@ -160,25 +166,27 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// The query is wrong, and where.
-    pub fn ask(&self, query: &str) -> Result<SqlQuery, SqlFailure> {
+    /// The query is wrong, and where; or it was cancelled.
+    pub fn ask(&self, query: &str, progress: &Arc<Progress>) -> Result<SqlQuery, SqlFailure> {
         let inner = Arc::clone(&self.inner);
         let alone = inner.alone();
-        let found = inner.shared.watch_with(Watch::default());
-        let query = inner.runtime().block_on(inner.engine.ask(query)).map_err(SqlFailure::Asking)?;
+        let found = inner.shared.watch_with(Watch::new(progress));
+        let asked = inner.runtime().block_on(inner.engine.ask(query)).map_err(SqlFailure::Asking);
+        let query = progress.whole(asked)??;
         let first = inner.planned(&query, &found, &alone)?;
         let schema = first.plan.schema();
         drop(alone);
         Ok(SqlQuery { asked: Arc::new(Asked { inner, query, found }), schema, first: Mutex::new(Some(first)) })
     }
 
-    /// The answer to one query. Nothing of it is read before its first batch is asked for, but what analyses find.
+    /// The answer to one query. Nothing of it is read before its first batch is asked for, but what analyses find. Whoever waits
+    /// for either gets [`SqlFailure::Cancelled`] soon after the progress was cancelled.
     ///
     /// # Errors
     ///
-    /// The query is wrong, and where.
-    pub fn query(&self, query: &str) -> Result<SqlAnswer, SqlFailure> {
-        self.ask(query)?.read()
+    /// The query is wrong, and where; or it was cancelled.
+    pub fn query(&self, query: &str, progress: &Arc<Progress>) -> Result<SqlAnswer, SqlFailure> {
+        self.ask(query, progress)?.read(progress)
     }
 
     /// How a query is answered: the plan, a line for each node.
@@ -187,7 +195,7 @@ impl Database {
     ///
     /// The query is wrong, and where.
     pub fn plan(&self, query: &str) -> Result<String, SqlFailure> {
-        Ok(self.ask(query)?.planned()?.plan.to_string())
+        Ok(self.ask(query, &Arc::default())?.planned()?.plan.to_string())
     }
 
     /// The names of all tables, their columns, and the functions: what can be typed.
@@ -271,15 +279,16 @@ impl SqlQuery {
         &self.schema
     }
 
-    /// The answer, from its beginning. Nothing of it is read before its first batch is asked for.
+    /// The answer, from its beginning. Nothing of it is read before its first batch is asked for, and nothing more when the
+    /// progress was cancelled.
     ///
     /// # Errors
     ///
     /// It cannot be read.
-    pub fn read(&self) -> Result<SqlAnswer, SqlFailure> {
+    pub fn read(&self, progress: &Arc<Progress>) -> Result<SqlAnswer, SqlFailure> {
         let Planned { plan, watch } = self.planned()?;
-        let (schema, asked) = (plan.schema(), Arc::clone(&self.asked));
-        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true, unwanted: None })
+        let (schema, asked, progress) = (plan.schema(), Arc::clone(&self.asked), Arc::clone(progress));
+        Ok(SqlAnswer { schema, rows: Rows::Planned(plan), watch, asked, is_first: true, progress })
     }
 
     fn planned(&self) -> Result<Planned, SqlFailure> {
@@ -296,8 +305,7 @@ pub struct SqlAnswer {
     asked: Arc<Asked>,
     /// It was not asked again, and nothing was given.
     is_first: bool,
-    /// Whether it is to end.
-    unwanted: Option<Arc<AtomicBool>>,
+    progress: Arc<Progress>,
 }
 
 /// How far an answer is.
@@ -356,13 +364,18 @@ impl SqlAnswer {
         self.watch.report(self.asked.inner.shared.session.opening_report())
     }
 
-    /// Whoever waits for a batch gets [`SqlFailure::Cancelled`] soon after this becomes true.
-    pub fn end_when(&mut self, unwanted: Arc<AtomicBool>) {
-        self.unwanted = Some(unwanted);
+    /// Whoever waits for a batch gets [`SqlFailure::Cancelled`] soon after this was cancelled.
+    #[must_use]
+    pub fn progress(&self) -> &Arc<Progress> {
+        &self.progress
     }
 
     /// The next batch, if it comes in such a time; `Pending`: it did not, and may be asked for again.
     pub fn next_within(&mut self, patience: Duration) -> Poll<Option<Result<RecordBatch, SqlFailure>>> {
+        if self.progress.is_cancelled() && !matches!(self.rows, Rows::Over) {
+            self.rows = Rows::Over;
+            return Poll::Ready(Some(Err(SqlFailure::Cancelled)));
+        }
         let asked = Arc::clone(&self.asked);
         let runtime = asked.inner.runtime();
         if matches!(self.rows, Rows::Planned(_))
@@ -416,10 +429,6 @@ impl Iterator for SqlAnswer {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if self.unwanted.as_ref().is_some_and(|unwanted| unwanted.load(Ordering::Relaxed)) {
-                self.rows = Rows::Over;
-                return Some(Err(SqlFailure::Cancelled));
-            }
             if let Poll::Ready(next) = self.next_within(PATIENCE) {
                 return next;
             }

@@ -14,7 +14,6 @@ use super::states::thread_states;
 use crate::analyse::{AnalyseFailure, Analysed, AnalysisKind, PairsProblem, PairsQuestion, PeriodsQuestion};
 use crate::analysis_options::AnalysisOptions;
 use crate::answer_columns::answer_columns;
-use crate::progress::Progress;
 use crate::when::When;
 use crate::zone::Zone;
 
@@ -71,22 +70,23 @@ pub(super) fn call(shared: &Shared, name: &str, arguments: &[Argument]) -> Resul
     for argument in rest {
         told.take(shared, name, argument).map_err(wrong)?;
     }
-    let session = &shared.session;
+    let (session, watch) = (&shared.session, shared.watch());
+    let progress = watch.progress();
     if is_instant {
         let needs_time = || wrong("state_at() needs a time: state_at('12:18:50.43')".into());
         let at = time(shared, instant.first().ok_or_else(needs_time)?).map_err(wrong)?;
         let roles = told.options.roles;
         let options = AnalysisOptions { roles, ..AnalysisOptions::default() };
-        let found = session.state_at(at, None, &options, &Progress::default()).map_err(refused)?;
+        let found = session.state_at(at, None, &options, progress).map_err(refused)?;
         return rows(shared, found, told.table.as_deref());
     }
     if name == "thread_states" {
-        let (rows, report) = thread_states(session, &told.options)?;
-        shared.watch().add(&report);
+        let (rows, report) = thread_states(session, &told.options, progress)?;
+        watch.add(&report);
         return Ok(rows);
     }
     let kind = kind(name, &mut told).map_err(wrong)?;
-    let found = session.ask(&kind, &told.options, &Progress::default()).map_err(refused)?;
+    let found = session.ask(&kind, &told.options, progress).map_err(refused)?;
     rows(shared, found, told.table.as_deref())
 }
 

@@ -19,8 +19,12 @@ use crate::progress::Progress;
 use crate::report::Report;
 
 /// A row for each time that a thread was in one state, by thread and in the order of time.
-pub(super) fn thread_states(session: &Session, options: &AnalysisOptions) -> Result<(RecordBatch, Report), TableError> {
-    let (runs, texts, report) = session.all_runs(options, &Progress::default())?;
+pub(super) fn thread_states(
+    session: &Session,
+    options: &AnalysisOptions,
+    progress: &Progress,
+) -> Result<(RecordBatch, Report), TableError> {
+    let (runs, texts, report) = session.all_runs(options, progress)?;
     let mut states: Vec<Run> = Vec::new();
     let mut names: HashMap<(u16, i32), Vec<Run>> = HashMap::new();
     for run in runs {

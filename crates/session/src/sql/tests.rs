@@ -128,7 +128,7 @@ fn database(session: &Arc<Session>) -> Database {
 }
 
 fn answer(database: &Database, query: &str) -> Result<Vec<RecordBatch>, SqlFailure> {
-    database.query(query)?.collect()
+    database.query(query, &Arc::default())?.collect()
 }
 
 /// All rows as text.

@@ -1,8 +1,9 @@
-//! What the scans of one query could not read, and what was lost there.
+//! What the scans of one query could not read, what was lost there, and whether somebody still waits for them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::progress::Progress;
 use crate::report::Report;
 
 /// The scans of a query.
@@ -10,6 +11,8 @@ use crate::report::Report;
 pub(super) struct Watch {
     scans: Mutex<Vec<Arc<ScanWatch>>>,
     is_unsliceable: AtomicBool,
+    /// Ends what is read to plan it.
+    progress: Arc<Progress>,
 }
 
 /// One scan, whose parts add what they find.
@@ -28,10 +31,20 @@ impl ScanWatch {
 }
 
 impl Watch {
+    /// For a query that somebody may cancel.
+    pub(super) fn new(progress: &Arc<Progress>) -> Self {
+        Self { progress: Arc::clone(progress), ..Self::default() }
+    }
+
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
     /// For scans of a query of which something was read already, such as the answer of an analysis.
     pub(super) fn after(before: &Self) -> Self {
         let scans = before.scans.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self { scans: Mutex::new(scans), is_unsliceable: AtomicBool::new(false) }
+        let progress = Arc::clone(&before.progress);
+        Self { scans: Mutex::new(scans), is_unsliceable: AtomicBool::new(false), progress }
     }
 
     /// A scan that is about to be.
