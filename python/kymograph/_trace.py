@@ -187,7 +187,7 @@ class Trace:
             gmt: Takes times without a zone in UTC instead of the local zone.
 
         Raises:
-            QuestionError: There are no such events, or the expression is wrong.
+            QuestionError: The expression is wrong. Of a name that no event has is warned (`QuestionWarning`).
 
         >>> for event in trace.messages("jobs:end", where="result < 0"):
         ...     print(event.time, event["id"], event["result"])
