@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import html
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -143,17 +143,6 @@ def batch_html(batch: Batch) -> str:
     rows = batch.rows(0, min(len(batch), ROWS_SHOWN))
     more = len(batch) - len(rows)
     return page(_rows(batch.schema, rows, f"... and {shown.counted(more, 'more row')}" if more else ""))
-
-
-def rows_html(title: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> str:
-    """Rows of which nothing is known but what their columns are called."""
-    columns = [_Plain(place, name, _type(row[place] for row in rows), rows).column() for place, name in enumerate(names)]
-    return page(f"<code>{safe(shown.text(title).value)}</code>{grid(columns, rows)}")
-
-
-def _type(values: Iterable[object]) -> str:
-    kinds = {type(value) for value in values if value is not None}
-    return "Int" if kinds == {int} else "Float" if kinds and kinds <= {int, float} else ""
 
 
 def _rows(schema: Schema, rows: Sequence[tuple[Any, ...]], rest: str) -> str:

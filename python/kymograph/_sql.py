@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 from kymograph import _native
 from kymograph._errors import NotInstalledError
-from kymograph._html import rows_html
 from kymograph._tables import Lazy
 
 if TYPE_CHECKING:
     from kymograph._words import Size
 
-#: Rows that a notebook shows.
-_ROWS_SHOWN = 10
 #: Letters of a query that its rows are named by.
 _LETTERS_SHOWN = 60
 
@@ -81,22 +78,10 @@ class Rows(Lazy):
     def __init__(self, native: _native.Rows, query: str) -> None:
         self._native: _native.Rows = native
         #: What was asked.
-        self.query = query
+        self.query = self._title = query
 
     def __repr__(self) -> str:
         words = " ".join(self.query.split())
         shown = words if len(words) <= _LETTERS_SHOWN else f"{words[: _LETTERS_SHOWN - 5]}..."
         columns = ", ".join(self.schema.names)
         return f"<kymograph.Rows {shown!r}{': ' if columns else ''}{columns}>"
-
-    def _repr_html_(self) -> str:
-        rows: list[tuple[object, ...]] = []
-        stream = self._native.stream()
-        try:
-            # One more, to know whether there are more.
-            while len(rows) <= _ROWS_SHOWN and (batch := next(stream, None)) is not None:
-                rows += batch.rows(0, _ROWS_SHOWN + 1 - len(rows))
-        finally:
-            stream.close()
-        rest = "<p>... and more rows</p>" if len(rows) > _ROWS_SHOWN else ""
-        return rows_html(self.query, self.schema.names, rows[:_ROWS_SHOWN]) + rest

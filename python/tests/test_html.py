@@ -119,6 +119,9 @@ def test_batches_and_schemas(trace: kymograph.Trace) -> None:
 def test_queries(trace: kymograph.Trace) -> None:
     said = page(trace.sql('select worker, count(*) as jobs from "jobs:begin" group by worker order by worker'))
     assert said.words[-7:] == ["jobs", "0", "161", "1", "147", "2", "92"]
+    times = page(trace.sql('select time, time - lag(time) over (order by time) as gap from "jobs:end" order by time limit 12'))
+    assert times.words[3:9] == ["time", "2026-11-21 UTC", "gap", "00:02:52.255544156", "–", "00:02:52.255559729"]
+    assert times.words[9] == "15.6 µs" and "... and more rows" in times.words
 
 
 def test_losses_are_seen() -> None:
