@@ -370,6 +370,8 @@ def analyze(
         count = readers or getattr(client, "_max_workers", None) or os.cpu_count() or 1
         on: Callable[[Plan[Any]], Generator[Known]] = lambda shared: _on_executor(shared, client, progress, retries)
     else:
+        if not hasattr(client, "nthreads"):
+            raise TypeError(f"client is a Dask client or an executor of concurrent.futures, not {type(client).__name__}")
         from kymograph._dask import on_dask, threads_of
 
         count = readers or threads_of(client)

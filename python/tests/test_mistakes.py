@@ -42,6 +42,7 @@ class OneName(Jobs):
         ("batch.to_numpy('wroker')", KeyError, "there is no column 'wroker'"),
         ("trace.analyze('cpuu')", kymograph.QuestionError, "`cpuu` is no analysis; there are: cpu, "),
         ("trace.analyze('export')", kymograph.QuestionError, "`export` is no analysis"),
+        ("trace.analyze('cpu', client=5)", TypeError, "not int"),
         ("trace.analyze('pairs', tpo=3)", TypeError, r"pairs\(\) got an unexpected keyword argument 'tpo'"),
         ("trace.run('cpu')", TypeError, "is a kymograph.Analysis, or a class that is one; this is 'cpu'"),
         ("trace.run(Mistyped)", KeyError, "there is no column 'wroker'; there are: worker"),
