@@ -11,7 +11,8 @@ bench/results/python-MACHINE-DATE.md.
     loops      python_loop.py on k32
     open       import kymograph, and open k400
     sql        the whole command, process start included, k400
-    cluster    four local workers of Dask against the process itself, k1400; bytes of all states that are sent
+    cluster    four local worker processes, of Dask and of concurrent.futures, against the process itself, k1400; bytes of all
+               states that are sent
     peer       the same columns from `bt2` of Babeltrace 2, once, because it takes so long
 """
 
@@ -63,13 +64,24 @@ print(json.dumps([1e3 * (time.perf_counter() - begin), len(names)]))
 # A script, as processes are started anew.
 CLUSTER = """
 import json, pickle, statistics, sys, time
-def main():
-    import kymograph
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+@contextmanager
+def four(kind):
+    if kind == "processes":
+        with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+            yield pool
+        return
     from distributed import Client, LocalCluster
-    from kymograph import cluster
-    trace, name = kymograph.open(sys.argv[1]), sys.argv[2]
     local = LocalCluster(n_workers=4, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=60, memory_limit=0)
     with local, Client(local) as client:
+        yield client
+def main():
+    import kymograph
+    from kymograph import cluster
+    trace, name = kymograph.open(sys.argv[1]), sys.argv[2]
+    with four(sys.argv[4]) as client:
         def timed(**options):
             begin = time.perf_counter()
             trace.analyze(name, **options)
@@ -147,12 +159,12 @@ def main():
         for name, values in found.items():
             unit = "ns per event" if name in python_loop.LOOPS else "ms"
             lines.append(f"| {name} | {statistics.median(values):.1f} {unit} | {min(values):.1f} |")
-        lines += ["", "| cluster | in process | four workers | ratio | sent | parts |", "|---|---|---|---|---|---|"]
-        for name in CLUSTERED:
+        lines += ["", "| cluster | four workers | in process | there | ratio | sent | parts |", "|---|---|---|---|---|---|---|"]
+        for name, kind in ((name, kind) for name in CLUSTERED for kind in ("processes", "Dask")):
             here, there, ratio, sent, parts = script(
-                arguments.python, CLUSTER, k1400, name, arguments.rounds, folder=scratch
+                arguments.python, CLUSTER, k1400, name, arguments.rounds, kind, folder=scratch
             )
-            lines.append(f"| {name} | {here:.2f} s | {there:.2f} s | {ratio:.2f} | {sent / 1e6:.0f} MB | {parts} |")
+            lines.append(f"| {name} | {kind} | {here:.2f} s | {there:.2f} s | {ratio:.2f} | {sent / 1e6:.0f} MB | {parts} |")
         if arguments.peer:
             took, rows = script(arguments.peer_python, PEER, k32, folder=scratch)
             lines += ["", f"Peer: `bt2` takes {took / 1e3:.1f} s for the columns of {rows:,} events of k32, and in a loop "]
