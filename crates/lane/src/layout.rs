@@ -1,0 +1,241 @@
+//! Where everything is.
+//!
+//! ```text
+//! header │ control bytes │ lanes │ descriptors │ freed │ registry │ pool of sub-buffers
+//! 4 KiB    one an event    64 B    128 B each    1 B     definitions  (the only one that grows)
+//! ```
+//!
+//! All numbers are little-endian words of 8 bytes at multiples of 8, so that whoever copies them one by one gets each of them whole.
+
+use crate::memory::View;
+
+/// `kymoLANE`.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"kymoLANE");
+/// What is written down here.
+pub const ABI: u64 = 1;
+
+/// Regions begin at multiples of it.
+const PAGE: u64 = 4096;
+/// Bytes of a lane's entry.
+pub(crate) const LANE_BYTES: u64 = 64;
+/// Bytes of what describes a sub-buffer: two lines of a cache, so that neighbours do not disturb each other.
+pub(crate) const DESCRIPTOR_BYTES: u64 = 128;
+
+/// Words of the header.
+pub(crate) mod header {
+    /// [`super::MAGIC`]; written last.
+    pub(crate) const MAGIC: u64 = 0;
+    /// [`super::ABI`].
+    pub(crate) const ABI: u64 = 8;
+    /// How many control bytes, lanes and sub-buffers there are, bytes of a sub-buffer and of the registry.
+    pub(crate) const EVENTS: u64 = 16;
+    pub(crate) const LANES: u64 = 24;
+    pub(crate) const SUB_BUFFERS: u64 = 32;
+    pub(crate) const SUB_BUFFER_BYTES: u64 = 40;
+    pub(crate) const REGISTRY_BYTES: u64 = 48;
+    /// The process as it sees itself, and when it began, in ticks of the system's clock since it was started.
+    pub(crate) const PID: u64 = 56;
+    pub(crate) const STARTED: u64 = 64;
+    /// Bytes of the registry that are taken, and ids that are given.
+    pub(crate) const REGISTRY_TAKEN: u64 = 256;
+    pub(crate) const IDS: u64 = 264;
+    /// Sub-buffers that have memory.
+    pub(crate) const READY: u64 = 272;
+    /// Events that were lost where there was no lane for them.
+    pub(crate) const DISCARDED: u64 = 280;
+    /// What the recorder says: it changes when sub-buffers were freed; what a lane does that has no room; how many sub-buffers a
+    /// lane may have.
+    pub(crate) const EPOCH: u64 = 512;
+    pub(crate) const MODE: u64 = 520;
+    pub(crate) const LIMIT: u64 = 528;
+}
+
+/// Words of a lane's entry.
+pub(crate) mod lane {
+    /// `generation << 32 | state`.
+    pub(crate) const STATE: u64 = 0;
+    /// Events that it lost since it is there.
+    pub(crate) const DISCARDED: u64 = 8;
+    /// Texts that it cut.
+    pub(crate) const CUT: u64 = 16;
+    /// How many sub-buffers it has taken.
+    pub(crate) const SEQUENCE: u64 = 24;
+}
+
+/// Words that describe a sub-buffer.
+pub(crate) mod descriptor {
+    /// `generation << 32 | lane << 16 | state`.
+    pub(crate) const OWNER: u64 = 0;
+    /// `bytes << 32 | low half of the last event's ticks`.
+    pub(crate) const PUBLISHED: u64 = 8;
+    /// How many the lane had taken before.
+    pub(crate) const SEQUENCE: u64 = 16;
+    /// Ticks when it was taken.
+    pub(crate) const BEGIN: u64 = 24;
+    /// What the lane had lost then.
+    pub(crate) const DISCARDED: u64 = 32;
+    /// `level << 32 | thread`.
+    pub(crate) const THREAD: u64 = 40;
+    /// The thread's name, 16 bytes.
+    pub(crate) const NAME: u64 = 48;
+}
+
+/// How large everything is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Control bytes: events that a program may have.
+    pub events: u32,
+    /// Lanes.
+    pub lanes: u32,
+    /// Sub-buffers of the pool.
+    pub sub_buffers: u32,
+    /// Bytes of each.
+    pub sub_buffer_bytes: u32,
+    /// Bytes for definitions.
+    pub registry_bytes: u32,
+}
+
+/// 65,536 events, 4,096 lanes, 1 MiB of definitions, 16 MiB in sub-buffers of 32 KiB.
+impl Default for Layout {
+    fn default() -> Self {
+        Self { events: 1 << 16, lanes: 4096, sub_buffers: 512, sub_buffer_bytes: 32 << 10, registry_bytes: 1 << 20 }
+    }
+}
+
+/// Why memory is no program's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It does not begin as such memory does, or not yet.
+    NoProgram,
+    /// It is of another version.
+    Version(u64),
+    /// A size that cannot be.
+    Size {
+        /// Of what.
+        what: &'static str,
+        /// How much it says.
+        found: u64,
+        /// How much there may be at most.
+        most: u64,
+    },
+}
+
+impl Layout {
+    /// Sizes that somebody else says, if they can be; `bytes` are there.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be, or it cannot be read.
+    pub fn read<V: View>(view: &V, bytes: u64) -> Result<Result<Self, Refused>, V::Fault> {
+        if bytes < PAGE || view.word(header::MAGIC)? != MAGIC {
+            return Ok(Err(Refused::NoProgram));
+        }
+        let version = view.word(header::ABI)?;
+        if version != ABI {
+            return Ok(Err(Refused::Version(version)));
+        }
+        let sizes = [
+            ("control bytes", header::EVENTS, 1 << 16),
+            ("lanes", header::LANES, u16::MAX.into()),
+            ("sub-buffers", header::SUB_BUFFERS, 1 << 20),
+            ("bytes of a sub-buffer", header::SUB_BUFFER_BYTES, 1 << 20),
+            ("bytes of the registry", header::REGISTRY_BYTES, 64 << 20),
+        ];
+        let mut found = [0; 5];
+        for ((what, at, most), to) in sizes.into_iter().zip(&mut found) {
+            let size = view.word(at)?;
+            if size == 0 || size > most || (at == header::SUB_BUFFER_BYTES && !size.is_power_of_two()) {
+                return Ok(Err(Refused::Size { what, found: size, most }));
+            }
+            *to = size as u32;
+        }
+        let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes] = found;
+        let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes };
+        if layout.bytes() > bytes {
+            return Ok(Err(Refused::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
+        }
+        Ok(Ok(layout))
+    }
+
+    /// Bytes of all of it.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.sub_buffer(self.sub_buffers)
+    }
+
+    /// Bytes that are needed before there is any sub-buffer.
+    #[must_use]
+    pub fn fixed_bytes(&self) -> u64 {
+        self.registry()
+    }
+
+    /// The control byte of an event.
+    #[must_use]
+    pub fn control(&self, id: u16) -> u64 {
+        PAGE + u64::from(id)
+    }
+
+    pub(crate) fn lane(&self, number: u16) -> u64 {
+        PAGE + page(self.events.into()) + LANE_BYTES * u64::from(number)
+    }
+
+    pub(crate) fn descriptor(&self, number: u32) -> u64 {
+        self.lane(0) + page(LANE_BYTES * u64::from(self.lanes)) + DESCRIPTOR_BYTES * u64::from(number)
+    }
+
+    pub(crate) fn freed(&self, number: u32) -> u64 {
+        self.descriptor(0) + page(DESCRIPTOR_BYTES * u64::from(self.sub_buffers)) + u64::from(number)
+    }
+
+    pub(crate) fn registry(&self) -> u64 {
+        self.freed(0) + page(self.sub_buffers.into())
+    }
+
+    /// Where a sub-buffer begins.
+    #[must_use]
+    pub fn sub_buffer(&self, number: u32) -> u64 {
+        let pool = self.registry() + page(self.registry_bytes.into());
+        pool + u64::from(self.sub_buffer_bytes) * u64::from(number)
+    }
+}
+
+fn page(bytes: u64) -> u64 {
+    bytes.next_multiple_of(PAGE)
+}
+
+/// Whose a sub-buffer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) generation: u32,
+    pub(crate) lane: u16,
+    pub(crate) state: u16,
+}
+
+/// Nobody ever had it.
+pub(crate) const UNUSED: u16 = 0;
+/// A lane is about to have it.
+pub(crate) const TAKING: u16 = 1;
+/// A lane writes to it.
+pub(crate) const OPEN: u16 = 2;
+/// Nothing more comes.
+pub(crate) const FULL: u16 = 3;
+
+impl Owner {
+    pub(crate) fn of(word: u64) -> Self {
+        Self { generation: (word >> 32) as u32, lane: (word >> 16) as u16, state: word as u16 }
+    }
+
+    pub(crate) fn word(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.lane) << 16 | u64::from(self.state)
+    }
+
+    /// Somebody may take it.
+    pub(crate) fn is_free(self, freed: u8) -> bool {
+        self.state == UNUSED || (self.state != TAKING && freed == self.mark())
+    }
+
+    /// What the recorder says to free it: of 255 generations each has another one, and none is what a new file says.
+    pub(crate) fn mark(self) -> u8 {
+        (self.generation % 255) as u8 + 1
+    }
+}

@@ -1,0 +1,100 @@
+//! Memory that is mapped into this process.
+
+#![allow(unsafe_code, reason = "what is mapped is reached by address")]
+
+use core::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
+
+use crate::memory::Memory;
+
+/// Memory of this process that others share.
+#[derive(Clone, Copy, Debug)]
+pub struct Mapped {
+    base: *mut u8,
+    /// Makes sure that bytes from a place on have memory.
+    reserve: fn(at: u64, bytes: u64) -> bool,
+}
+
+// Everything but the bytes of events is atomic, and those are written by the one who has their sub-buffer.
+unsafe impl Send for Mapped {}
+unsafe impl Sync for Mapped {}
+
+impl Mapped {
+    /// Memory from an address on, which is a multiple of 4096.
+    ///
+    /// # Safety
+    ///
+    /// All bytes of the layout that it is used with are mapped there, to be read and written, as long as this is used; `reserve` says
+    /// the truth; and everybody else who writes there keeps to this crate's rules.
+    #[must_use]
+    pub unsafe fn new(base: *mut u8, reserve: fn(at: u64, bytes: u64) -> bool) -> Self {
+        Self { base, reserve }
+    }
+
+    #[inline]
+    fn at(&self, at: u64) -> *mut u8 {
+        // Safety: all places come from the layout.
+        unsafe { self.base.add(at as usize) }
+    }
+
+    #[inline]
+    fn cell(&self, at: u64) -> &AtomicU64 {
+        debug_assert!(at.is_multiple_of(8), "words lie at multiples of 8");
+        // Safety: it is mapped and aligned, and nobody reaches a word otherwise.
+        unsafe { AtomicU64::from_ptr(self.at(at).cast()) }
+    }
+
+    #[inline]
+    fn small(&self, at: u64) -> &AtomicU8 {
+        // Safety: it is mapped, and nobody reaches such a byte otherwise.
+        unsafe { AtomicU8::from_ptr(self.at(at)) }
+    }
+}
+
+impl Memory for Mapped {
+    #[inline]
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        u64::from_le(self.cell(at).load(order))
+    }
+
+    #[inline]
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.cell(at).store(value.to_le(), order);
+    }
+
+    #[inline]
+    fn exchange(&self, at: u64, old: u64, new: u64) -> bool {
+        self.cell(at).compare_exchange(old.to_le(), new.to_le(), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    #[inline]
+    fn add(&self, at: u64, more: u64) -> u64 {
+        // Both architectures are little-endian.
+        const { assert!(cfg!(target_endian = "little"), "sums are of little-endian words") };
+        self.cell(at).fetch_add(more, Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn byte(&self, at: u64) -> u8 {
+        self.small(at).load(Ordering::Acquire)
+    }
+
+    #[inline]
+    fn clear(&self, at: u64) {
+        self.small(at).store(0, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn put(&self, at: u64, bytes: &[u8]) {
+        // Safety: the sub-buffer is the caller's, and has room for it.
+        unsafe { self.at(at).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) }
+    }
+
+    #[inline]
+    fn fence(&self, order: Ordering) {
+        fence(order);
+    }
+
+    fn reserve(&self, at: u64, bytes: u64) -> bool {
+        (self.reserve)(at, bytes)
+    }
+}

@@ -1,0 +1,285 @@
+//! What a program does with its memory: lanes and sub-buffers are taken, events written and published.
+
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::layout::{FULL, Layout, MAGIC, OPEN, Owner, TAKING, descriptor, header, lane};
+use crate::memory::Memory;
+
+/// A lane that somebody has.
+const LIVE: u64 = 1;
+/// One that nobody has any more.
+const LEFT: u64 = 2;
+/// Sub-buffers that get memory at the same time.
+const STEP: u64 = 8;
+
+/// A program's memory, to whoever writes to it. Everything here may be done by handlers of signals too, and by several threads.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'m, M> {
+    pub(crate) memory: &'m M,
+    pub(crate) layout: Layout,
+}
+
+/// Who writes: it stands in what is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Its number.
+    pub tid: u32,
+    /// How many handlers of signals it is in; each level has a lane of its own.
+    pub level: u8,
+    /// Its name; zeros behind.
+    pub name: [u8; 16],
+}
+
+/// A lane, as the thread that has it knows it.
+#[derive(Debug)]
+pub struct Lane {
+    number: u16,
+    generation: u32,
+    thread: Thread,
+    /// Where the next event goes, and where the sub-buffer ends; both 0: there is none.
+    at: u64,
+    end: u64,
+    /// Ticks when it was taken.
+    begin: u64,
+    current: u32,
+    /// Its generation.
+    taken: u32,
+    sequence: u64,
+    /// The recorder's epoch and the pool's size when there was no room.
+    full_at: Option<(u64, u64)>,
+}
+
+/// Where an event goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Its first byte.
+    pub at: u64,
+    /// When it happens.
+    pub ticks: u64,
+    end: u64,
+}
+
+impl<'m, M: Memory> Program<'m, M> {
+    /// Begins; the memory is all zeros, and [`Layout::fixed_bytes`] of it are there. Other processes see it when everything is there.
+    pub fn begin(memory: &'m M, layout: Layout, pid: u32, started: u64) -> Self {
+        let sizes = [
+            (header::ABI, crate::layout::ABI),
+            (header::EVENTS, layout.events.into()),
+            (header::LANES, layout.lanes.into()),
+            (header::SUB_BUFFERS, layout.sub_buffers.into()),
+            (header::SUB_BUFFER_BYTES, layout.sub_buffer_bytes.into()),
+            (header::REGISTRY_BYTES, layout.registry_bytes.into()),
+            (header::PID, pid.into()),
+            (header::STARTED, started),
+            (header::LIMIT, layout.sub_buffers.into()),
+        ];
+        sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
+        memory.store(header::MAGIC, MAGIC, Release);
+        Self { memory, layout }
+    }
+
+    /// The same memory, which somebody else has begun.
+    pub fn of(memory: &'m M, layout: Layout) -> Self {
+        Self { memory, layout }
+    }
+
+    /// An event was lost by somebody who has no lane.
+    pub fn discard(&self) {
+        self.memory.add(header::DISCARDED, 1);
+    }
+
+    /// A lane for a thread; `None`: all are taken.
+    #[must_use]
+    pub fn lane(&self, thread: Thread) -> Option<Lane> {
+        for number in 0..self.layout.lanes as u16 {
+            let at = self.layout.lane(number);
+            let state = self.memory.load(at + lane::STATE, Relaxed);
+            let (generation, is_live) = ((state >> 32) as u32, state & 3 == LIVE);
+            let next = generation.wrapping_add(1);
+            if is_live || !self.memory.exchange(at + lane::STATE, state, u64::from(next) << 32 | LIVE) {
+                continue;
+            }
+            let sequence = self.memory.load(at + lane::SEQUENCE, Relaxed);
+            return Some(Lane {
+                number,
+                generation: next,
+                thread,
+                at: 0,
+                end: 0,
+                begin: 0,
+                current: 0,
+                taken: 0,
+                sequence,
+                full_at: None,
+            });
+        }
+        None
+    }
+
+    /// Gives a lane back. What was published stays until the recorder has it.
+    pub fn leave(&self, mut lane: Lane) {
+        self.close(&mut lane);
+        let at = self.layout.lane(lane.number);
+        self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
+    }
+
+    /// Room for an event of so many bytes, which is to be put there and then [published](Self::publish). `None`: it is lost, and was
+    /// counted. The clock is asked when there is room: times never step back in a lane.
+    #[inline]
+    pub fn room(&self, lane: &mut Lane, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
+        loop {
+            let ticks = clock();
+            // The low half of the ticks has to tell all of them.
+            if lane.end - lane.at >= bytes && ticks.wrapping_sub(lane.begin) >> 32 == 0 {
+                return Some(Slot { at: lane.at, ticks, end: lane.at + bytes });
+            }
+            if !self.turn(lane, bytes, ticks) {
+                self.memory.add(self.layout.lane(lane.number) + lane::DISCARDED, 1);
+                return None;
+            }
+        }
+    }
+
+    /// Bytes of an event, in its room.
+    #[inline]
+    pub fn put(&self, at: u64, bytes: &[u8]) {
+        self.memory.put(at, bytes);
+    }
+
+    /// An event is there: the one store that others see it by. Who never comes to it, because the process ends or a handler
+    /// jumps over it, has written nothing.
+    #[inline]
+    pub fn publish(&self, lane: &mut Lane, slot: Slot) {
+        // First what only this thread sees: whoever is jumped out of in between publishes with the next event.
+        lane.at = slot.end;
+        let bytes = slot.end - self.layout.sub_buffer(lane.current);
+        let published = self.layout.descriptor(lane.current) + descriptor::PUBLISHED;
+        self.memory.store(published, bytes << 32 | slot.ticks & 0xffff_ffff, Release);
+    }
+
+    /// A text of an event had to be cut.
+    pub fn cut(&self, lane: &Lane) {
+        self.memory.add(self.layout.lane(lane.number) + lane::CUT, 1);
+    }
+
+    /// The next sub-buffer for an event of so many bytes; whether there is one.
+    #[cold]
+    fn turn(&self, lane: &mut Lane, bytes: u64, ticks: u64) -> bool {
+        if bytes > self.layout.sub_buffer_bytes.into() {
+            return false;
+        }
+        let Some(next) = self.take(lane) else { return false };
+        self.close(lane);
+        let (number, generation) = next;
+        let at = self.layout.descriptor(number);
+        let store = |word, value| self.memory.store(at + word, value, Relaxed);
+        let discarded = self.memory.load(self.layout.lane(lane.number) + lane::DISCARDED, Relaxed);
+        let name = |half: usize| u64::from_le_bytes(core::array::from_fn(|byte| lane.thread.name[8 * half + byte]));
+        store(descriptor::PUBLISHED, ticks & 0xffff_ffff);
+        store(descriptor::SEQUENCE, lane.sequence);
+        store(descriptor::BEGIN, ticks);
+        store(descriptor::DISCARDED, discarded);
+        store(descriptor::THREAD, u64::from(lane.thread.level) << 32 | u64::from(lane.thread.tid));
+        store(descriptor::NAME, name(0));
+        store(descriptor::NAME + 8, name(1));
+        self.memory.store(at, Owner { generation, lane: lane.number, state: OPEN }.word(), Release);
+        lane.sequence += 1;
+        self.memory.store(self.layout.lane(lane.number) + lane::SEQUENCE, lane.sequence, Relaxed);
+        (lane.current, lane.taken, lane.begin) = (number, generation, ticks);
+        lane.at = self.layout.sub_buffer(number);
+        lane.end = lane.at + u64::from(self.layout.sub_buffer_bytes);
+        true
+    }
+
+    /// Nothing more comes into the lane's sub-buffer.
+    fn close(&self, lane: &mut Lane) {
+        if lane.end > 0 {
+            let owner = Owner { generation: lane.taken, lane: lane.number, state: FULL };
+            self.memory.store(self.layout.descriptor(lane.current), owner.word(), Release);
+        }
+    }
+
+    /// Takes a sub-buffer: one that nobody has, or in overwrite mode the lane's own oldest one.
+    fn take(&self, lane: &mut Lane) -> Option<(u32, u32)> {
+        let overwrites = self.memory.load(header::MODE, Relaxed) & 1 == 1;
+        let limit = self.memory.load(header::LIMIT, Relaxed).max(1);
+        // Before anything is looked at: what is freed meanwhile is looked at again.
+        let full_at = (self.memory.load(header::EPOCH, Acquire), self.memory.load(header::READY, Relaxed));
+        if lane.full_at != Some(full_at) && (limit >= self.layout.sub_buffers.into() || self.held(lane).0 < limit) {
+            if let Some(found) = self.find(lane.number) {
+                return Some(found);
+            }
+            lane.full_at = Some(full_at);
+        }
+        if overwrites { self.recycle(lane) } else { None }
+    }
+
+    /// A sub-buffer that nobody has.
+    fn find(&self, lane: u16) -> Option<(u32, u32)> {
+        let all = u64::from(self.layout.sub_buffers);
+        let mut begin = 0;
+        loop {
+            let ready = self.memory.load(header::READY, Acquire).min(all);
+            let free = (begin..ready).find_map(|number| self.claim(number as u32, lane));
+            if free.is_some() || ready == all {
+                return free;
+            }
+            let more = (ready + STEP).min(all);
+            let at = self.layout.sub_buffer(ready as u32);
+            if !self.memory.reserve(at, (more - ready) * u64::from(self.layout.sub_buffer_bytes)) {
+                return None;
+            }
+            // Somebody else may have been faster.
+            self.memory.exchange(header::READY, ready, more);
+            begin = ready;
+        }
+    }
+
+    fn claim(&self, number: u32, lane: u16) -> Option<(u32, u32)> {
+        let at = self.layout.descriptor(number);
+        let word = self.memory.load(at, Relaxed);
+        let owner = Owner::of(word);
+        owner.is_free(self.memory.byte(self.layout.freed(number))).then(|| self.own(number, word, lane)).flatten()
+    }
+
+    /// Makes a sub-buffer the lane's if it is what it was. Nothing is written to it before everybody can see that it is another one.
+    fn own(&self, number: u32, was: u64, lane: u16) -> Option<(u32, u32)> {
+        let generation = Owner::of(was).generation.wrapping_add(1);
+        let taking = Owner { generation, lane, state: TAKING };
+        if !self.memory.exchange(self.layout.descriptor(number), was, taking.word()) {
+            return None;
+        }
+        self.memory.clear(self.layout.freed(number));
+        self.memory.fence(Release);
+        Some((number, generation))
+    }
+
+    /// The lane's own oldest one, whatever it holds.
+    fn recycle(&self, lane: &mut Lane) -> Option<(u32, u32)> {
+        let (_, (_, number, generation)) = self.held(lane);
+        let (number, generation) = (number, generation?);
+        if lane.end > 0 && lane.current == number {
+            // It has no other one. As soon as nothing more comes into it, the recorder may give it to anybody.
+            self.close(lane);
+            (lane.at, lane.end) = (0, 0);
+        }
+        let was = Owner { generation, lane: lane.number, state: FULL };
+        self.own(number, was.word(), lane.number)
+    }
+
+    /// How many sub-buffers are the lane's, also those of threads that had it before; and the oldest one: its sequence number, which
+    /// one it is, and its generation.
+    fn held(&self, lane: &Lane) -> (u64, (u64, u32, Option<u32>)) {
+        let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
+        let its = |number: u64| {
+            let at = self.layout.descriptor(number as u32);
+            let owner = Owner::of(self.memory.load(at, Acquire));
+            let is_its = owner.lane == lane.number
+                && matches!(owner.state, OPEN | FULL)
+                && !owner.is_free(self.memory.byte(self.layout.freed(number as u32)));
+            let sequence = || self.memory.load(at + descriptor::SEQUENCE, Relaxed);
+            is_its.then(|| (sequence(), number as u32, Some(owner.generation)))
+        };
+        (0..ready).filter_map(its).fold((0, (u64::MAX, 0, None)), |(held, oldest), found| (held + 1, oldest.min(found)))
+    }
+}

@@ -1,0 +1,172 @@
+//! What a recorder does with a program's memory: looks, copies, frees. It believes nothing.
+
+use crate::layout::{FULL, Layout, OPEN, Owner, descriptor, header, lane};
+use crate::memory::View;
+use crate::program::Thread;
+
+/// A program's memory, to whoever records it.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorder<V> {
+    pub(crate) view: V,
+    pub(crate) layout: Layout,
+}
+
+/// A sub-buffer that a lane has, as it was when it was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which one.
+    pub sub_buffer: u32,
+    generation: u32,
+    /// Whose it is.
+    pub lane: u16,
+    /// Who writes to it.
+    pub thread: Thread,
+    /// How many the lane had taken before.
+    pub sequence: u64,
+    /// Ticks when it was taken; no event is earlier.
+    pub begin: u64,
+    /// Ticks of the last event; of none, those of the begin.
+    pub last: u64,
+    /// Bytes of events.
+    pub bytes: u32,
+    /// What the lane had lost when it was taken.
+    pub discarded: u64,
+    /// Nothing more comes.
+    pub is_full: bool,
+}
+
+/// What a lane has lost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Events.
+    pub discarded: u64,
+    /// Texts that were cut.
+    pub cut: u64,
+}
+
+/// How a lane does without room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// New events are lost.
+    DiscardNewest,
+    /// Its oldest ones are.
+    OverwriteOldest,
+}
+
+impl<V: View> Recorder<V> {
+    /// Of memory whose layout was [read](Layout::read).
+    pub fn new(view: V, layout: Layout) -> Self {
+        Self { view, layout }
+    }
+
+    /// Switches an event: 0 is off, 1 on, more are filters.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn switch(&self, id: u16, to: u8) -> Result<(), V::Fault> {
+        self.view.set_byte(self.layout.control(id), to)
+    }
+
+    /// Says what lanes without room do, and how many sub-buffers each may have.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn say(&self, mode: Mode, limit: u32) -> Result<(), V::Fault> {
+        self.view.set_byte(header::MODE, u8::from(mode == Mode::OverwriteOldest))?;
+        self.view.set_word(header::LIMIT, limit.max(1).into())
+    }
+
+    /// What is in a sub-buffer; `None`: nobody has it, or it is changing hands.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn look(&self, number: u32) -> Result<Option<Seen>, V::Fault> {
+        let at = self.layout.descriptor(number);
+        let word = |word| self.view.word(at + word);
+        let owner = Owner::of(word(descriptor::OWNER)?);
+        let mut freed = [0];
+        self.view.copy(self.layout.freed(number), &mut freed)?;
+        if !matches!(owner.state, OPEN | FULL) || owner.is_free(freed[0]) {
+            return Ok(None);
+        }
+        // What is published first: its last event is not later than what is looked at behind it.
+        let published = word(descriptor::PUBLISHED)?;
+        let (sequence, begin) = (word(descriptor::SEQUENCE)?, word(descriptor::BEGIN)?);
+        let (discarded, thread) = (word(descriptor::DISCARDED)?, word(descriptor::THREAD)?);
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&word(descriptor::NAME)?.to_le_bytes());
+        name[8..].copy_from_slice(&word(descriptor::NAME + 8)?.to_le_bytes());
+        self.view.fence();
+        let is_same = Owner::of(word(descriptor::OWNER)?).generation == owner.generation;
+        let bytes = (published >> 32) as u32;
+        let is_possible = bytes <= self.layout.sub_buffer_bytes && u32::from(owner.lane) < self.layout.lanes;
+        Ok((is_same && is_possible).then(|| Seen {
+            sub_buffer: number,
+            generation: owner.generation,
+            lane: owner.lane,
+            thread: Thread { tid: thread as u32, level: (thread >> 32) as u8, name },
+            sequence,
+            begin,
+            last: begin.wrapping_add((published as u32).wrapping_sub(begin as u32).into()),
+            bytes,
+            discarded,
+            is_full: owner.state == FULL,
+        }))
+    }
+
+    /// Copies what was seen, from a byte on. `false`: the program has overwritten it meanwhile, and what was copied is of no use.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn copy(&self, seen: &Seen, from: u32, into: &mut [u8]) -> Result<bool, V::Fault> {
+        let from = from.min(seen.bytes);
+        let length = ((seen.bytes - from) as usize).min(into.len());
+        self.view.copy(self.layout.sub_buffer(seen.sub_buffer) + u64::from(from), &mut into[..length])?;
+        self.view.fence();
+        let owner = Owner::of(self.view.word(self.layout.descriptor(seen.sub_buffer))?);
+        Ok(owner.generation == seen.generation)
+    }
+
+    /// Gives back a sub-buffer that is full, or whose thread is gone: anybody may have it now. Each is given back once.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn free(&self, seen: &Seen) -> Result<(), V::Fault> {
+        let owner = Owner { generation: seen.generation, lane: seen.lane, state: FULL };
+        self.view.set_byte(self.layout.freed(seen.sub_buffer), owner.mark())
+    }
+
+    /// Tells lanes that had no room that something was given back since; `epoch` is another number each time.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn freed(&self, epoch: u64) -> Result<(), V::Fault> {
+        self.view.set_word(header::EPOCH, epoch)
+    }
+
+    /// What a lane has lost so far.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn losses(&self, lane: u16) -> Result<Losses, V::Fault> {
+        let at = self.layout.lane(lane);
+        let (discarded, cut) = (self.view.word(at + lane::DISCARDED)?, self.view.word(at + lane::CUT)?);
+        Ok(Losses { discarded, cut })
+    }
+
+    /// Events that were lost where there was no lane.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn discarded(&self) -> Result<u64, V::Fault> {
+        self.view.word(header::DISCARDED)
+    }
+}

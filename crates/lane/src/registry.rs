@@ -1,0 +1,82 @@
+//! What events a program has: definitions, one behind the other, never changed and never taken away.
+//!
+//! ```text
+//! definition   word: 1 << 63 | id << 32 | bytes      written last: 0 before it is whole
+//!              bytes, zeros up to a multiple of 8
+//! ```
+//!
+//! What a definition says is its reader's business. Ids are dense, and none is used twice.
+
+use core::sync::atomic::Ordering::Release;
+
+use crate::layout::{Layout, header};
+use crate::memory::{Memory, View};
+use crate::program::Program;
+use crate::recorder::Recorder;
+
+const IS_WHOLE: u64 = 1 << 63;
+
+/// Where a definition is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The event's id.
+    pub id: u16,
+    /// Bytes of it.
+    pub bytes: u32,
+    at: u64,
+    next: u64,
+}
+
+impl<M: Memory> Program<'_, M> {
+    /// Makes an event known; its id, or `None`: there is no room for more. Constructors of several libraries may do so at once.
+    pub fn define(&self, definition: &[u8]) -> Option<u16> {
+        let Layout { events, registry_bytes, .. } = self.layout;
+        let bytes = u32::try_from(definition.len()).ok().filter(|bytes| *bytes < registry_bytes)?;
+        let all = 8 + u64::from(bytes).next_multiple_of(8);
+        // What is taken beyond the end stays so: nothing fits behind it.
+        let begin = self.memory.add(header::REGISTRY_TAKEN, all);
+        if begin + all > registry_bytes.into() {
+            return None;
+        }
+        let at = self.layout.registry() + begin;
+        let has_memory = self.memory.reserve(at, all);
+        let id = if has_memory { self.memory.add(header::IDS, 1) } else { u64::MAX };
+        if id >= events.into() {
+            return None;
+        }
+        self.memory.put(at + 8, definition);
+        self.memory.store(at, IS_WHOLE | id << 32 | u64::from(bytes), Release);
+        Some(id as u16)
+    }
+}
+
+impl<V: View> Recorder<V> {
+    /// The definition behind another one, or the first; `None`: there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn definition(&self, after: Option<&Definition>) -> Result<Option<Definition>, V::Fault> {
+        let begin = after.map_or(0, |definition| definition.next);
+        let end = u64::from(self.layout.registry_bytes);
+        if begin + 8 > end {
+            return Ok(None);
+        }
+        let at = self.layout.registry() + begin;
+        let word = self.view.word(at)?;
+        let (id, bytes) = ((word >> 32) as u16, word as u32);
+        let next = begin + 8 + u64::from(bytes).next_multiple_of(8);
+        let is_one = word & IS_WHOLE != 0 && next <= end && u32::from(id) < self.layout.events;
+        Ok(is_one.then_some(Definition { id, bytes, at: at + 8, next }))
+    }
+
+    /// What a definition says.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn said(&self, definition: &Definition, into: &mut [u8]) -> Result<(), V::Fault> {
+        let length = into.len().min(definition.bytes as usize);
+        self.view.copy(definition.at, &mut into[..length])
+    }
+}

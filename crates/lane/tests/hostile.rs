@@ -1,0 +1,143 @@
+//! A program that lies: whatever is in its memory, the recorder stays within it, and ends.
+
+use std::cell::RefCell;
+
+use kymo_lane::{ABI, Definition, Layout, MAGIC, Recorder, Refused, View};
+
+/// Memory that ends.
+struct Bytes(RefCell<Vec<u8>>);
+
+/// It was asked for something that is not there.
+#[derive(Debug)]
+struct Beyond;
+
+impl Bytes {
+    fn range(&self, at: u64, bytes: usize) -> Result<std::ops::Range<usize>, Beyond> {
+        let begin = usize::try_from(at).map_err(|_| Beyond)?;
+        let end = begin.checked_add(bytes).filter(|end| *end <= self.0.borrow().len()).ok_or(Beyond)?;
+        Ok(begin..end)
+    }
+}
+
+impl View for &Bytes {
+    type Fault = Beyond;
+
+    fn word(&self, at: u64) -> Result<u64, Beyond> {
+        let mut word = [0; 8];
+        self.copy(at, &mut word)?;
+        Ok(u64::from_le_bytes(word))
+    }
+
+    fn copy(&self, at: u64, into: &mut [u8]) -> Result<(), Beyond> {
+        into.copy_from_slice(&self.0.borrow()[self.range(at, into.len())?]);
+        Ok(())
+    }
+
+    fn fence(&self) {}
+
+    fn set_byte(&self, at: u64, value: u8) -> Result<(), Beyond> {
+        let range = self.range(at, 1)?;
+        self.0.borrow_mut()[range].fill(value);
+        Ok(())
+    }
+
+    fn set_word(&self, at: u64, value: u64) -> Result<(), Beyond> {
+        let range = self.range(at, 8)?;
+        self.0.borrow_mut()[range].copy_from_slice(&value.to_le_bytes());
+        Ok(())
+    }
+}
+
+/// A small generator: the same bytes each time.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+const LAYOUT: Layout = Layout { events: 16, lanes: 8, sub_buffers: 4, sub_buffer_bytes: 4096, registry_bytes: 4096 };
+
+/// Memory of that layout in which half of all bytes are nonsense.
+fn nonsense(random: &mut Random) -> Bytes {
+    let mut bytes = vec![0; LAYOUT.bytes() as usize];
+    let share = random.next() % 4;
+    bytes.iter_mut().filter(|_| share > 0).for_each(|byte| {
+        let word = random.next();
+        *byte = if word % 4 < share { (word >> 8) as u8 } else { (word >> 8) as u8 % 4 };
+    });
+    // Words that could be some are nonsense of another kind.
+    let mut words = |begin: usize, end: usize, step: usize, make: fn(u64) -> u64| {
+        for at in (begin..end).step_by(step) {
+            let word = make(random.next());
+            bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        }
+    };
+    let descriptors = 3 * 4096;
+    words(descriptors, descriptors + 4 * 128, 128, |any| {
+        (any % 5) | (((any >> 8) % 10) << 16) | (((any >> 16) % 3) << 32)
+    });
+    words(descriptors + 8, descriptors + 4 * 128, 128, |any| ((any % 8192) << 32) | (any >> 40));
+    words(5 * 4096, 6 * 4096, 8 + 8 * (share as usize), |any| {
+        ((any & 1) << 63) | (((any >> 1) % 20) << 32) | ((any >> 8) % 100)
+    });
+    let sizes = [MAGIC, ABI, 16, 8, 4, 4096, 4096];
+    sizes.into_iter().zip(bytes.chunks_mut(8)).for_each(|(size, word)| word.copy_from_slice(&size.to_le_bytes()));
+    Bytes(RefCell::new(bytes))
+}
+
+#[test]
+fn nothing_beyond_is_asked_for() {
+    let mut random = Random(7);
+    let (mut seen, mut defined) = (0, 0);
+    for _ in 0..3000 {
+        let bytes = nonsense(&mut random);
+        let layout = Layout::read(&&bytes, LAYOUT.bytes()).expect("it is there");
+        assert_eq!(layout, Ok(LAYOUT));
+        let recorder = Recorder::new(&bytes, LAYOUT);
+        for number in 0..LAYOUT.sub_buffers {
+            let Some(found) = recorder.look(number).expect("it is there") else { continue };
+            seen += 1;
+            assert!(found.bytes <= LAYOUT.sub_buffer_bytes && u32::from(found.lane) < LAYOUT.lanes);
+            let from = random.next() as u32;
+            recorder.copy(&found, from % 5000, &mut [0; 5000]).expect("it is there");
+            recorder.losses(found.lane).expect("it is there");
+            recorder.free(&found).expect("it is there");
+            assert_eq!(recorder.look(number).expect("it is there"), None, "it is free");
+        }
+        let mut last: Option<Definition> = None;
+        while let Some(definition) = recorder.definition(last.as_ref()).expect("it is there") {
+            defined += 1;
+            recorder.said(&definition, &mut [0; 8192]).expect("it is there");
+            assert!(u32::from(definition.id) < LAYOUT.events);
+            last = Some(definition);
+        }
+        recorder.discarded().expect("it is there");
+    }
+    assert!(seen > 100 && defined > 10, "{seen} seen, {defined} defined");
+}
+
+#[test]
+fn sizes_that_cannot_be_are_refused() {
+    let mut random = Random(9);
+    let bytes = nonsense(&mut random);
+    let read = |at: usize, value: u64, length: u64| {
+        let changed = Bytes(RefCell::new(bytes.0.borrow().clone()));
+        changed.0.borrow_mut()[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        Layout::read(&&changed, length).expect("it is there")
+    };
+    let all = LAYOUT.bytes();
+    assert_eq!(read(0, MAGIC, all), Ok(LAYOUT));
+    assert_eq!(read(0, 0, all), Err(Refused::NoProgram), "it has not begun yet");
+    assert_eq!(read(0, MAGIC, 100), Err(Refused::NoProgram));
+    assert_eq!(read(8, ABI + 1, all), Err(Refused::Version(ABI + 1)));
+    assert_eq!(read(24, 0, all), Err(Refused::Size { what: "lanes", found: 0, most: 65535 }));
+    assert_eq!(read(24, 1 << 40, all), Err(Refused::Size { what: "lanes", found: 1 << 40, most: 65535 }));
+    assert_eq!(read(40, 5000, all), Err(Refused::Size { what: "bytes of a sub-buffer", found: 5000, most: 1 << 20 }));
+    let more = Layout { sub_buffers: 5, ..LAYOUT }.bytes();
+    assert_eq!(read(32, 5, all), Err(Refused::Size { what: "bytes of all", found: more, most: all }));
+}

@@ -1,0 +1,279 @@
+//! All interleavings of few threads, and what weak memory may show them: what `kymo_lane` says has to hold, holds.
+//!
+//! The checker lets nobody see what is written later than he looks. So what orders the copies of the recorder before those who write
+//! there again, the release with which it frees, is not checked here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::convert::Infallible;
+
+use kymo_lane::{Layout, Memory, Program, Recorder, Thread, View};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+
+const EVENT: u64 = 8;
+
+/// Words that a model needs, and bytes that stand for themselves.
+struct Cells {
+    places: HashMap<u64, usize>,
+    cells: Vec<AtomicU64>,
+    /// Touched with each cell of an owner. Of the accesses to a cell, loom knows the last one only: a thread's own look would hide
+    /// that another thread looked there before, and what it changes next could come before that.
+    touches: AtomicU64,
+}
+
+/// Where words of the header, of lanes and of descriptors are.
+const HEADER: [u64; 5] = [272, 280, 512, 520, 528];
+const MODE: u64 = 520;
+const READY: u64 = 272;
+
+fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
+    Layout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8 }
+}
+
+impl Cells {
+    fn new(layout: &Layout, overwrites: bool) -> Self {
+        let mut places: Vec<u64> = HEADER.into();
+        let (lanes, descriptors, freed) = (4096 * 2, 4096 * 3, 4096 * 4);
+        places.extend((0..2).flat_map(|lane| (0..4).map(move |word| lanes + 64 * lane + 8 * word)));
+        let buffers = u64::from(layout.sub_buffers);
+        places.extend((0..buffers).flat_map(|number| (0..9).map(move |word| descriptors + 128 * number + 8 * word)));
+        places.extend((0..buffers).map(|number| freed + number));
+        places.extend((layout.sub_buffer(0)..layout.bytes()).step_by(8));
+        let cells = places.iter().map(|_| AtomicU64::new(0)).collect();
+        let this = Self {
+            places: places.into_iter().enumerate().map(|(cell, at)| (at, cell)).collect(),
+            cells,
+            touches: AtomicU64::new(0),
+        };
+        this.cell(READY).store(buffers, Ordering::Relaxed);
+        this.cell(MODE).store(u64::from(overwrites), Ordering::Relaxed);
+        this.cell(528).store(buffers, Ordering::Relaxed);
+        this
+    }
+
+    fn cell(&self, at: u64) -> &AtomicU64 {
+        if (4096 * 3..4096 * 4).contains(&at) && at.is_multiple_of(128) {
+            self.touches.fetch_add(1, Ordering::Relaxed);
+        }
+        &self.cells[*self.places.get(&at).unwrap_or_else(|| panic!("nobody thought of {at}"))]
+    }
+}
+
+impl Memory for Cells {
+    fn load(&self, at: u64, order: Ordering) -> u64 {
+        self.cell(at).load(order)
+    }
+
+    fn store(&self, at: u64, value: u64, order: Ordering) {
+        self.cell(at).store(value, order);
+    }
+
+    fn exchange(&self, at: u64, old: u64, new: u64) -> bool {
+        self.cell(at).compare_exchange(old, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    fn add(&self, at: u64, more: u64) -> u64 {
+        self.cell(at).fetch_add(more, Ordering::Relaxed)
+    }
+
+    fn byte(&self, at: u64) -> u8 {
+        self.cell(at).load(Ordering::Acquire) as u8
+    }
+
+    fn clear(&self, at: u64) {
+        self.cell(at).store(0, Ordering::Relaxed);
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        for (place, word) in (at..).step_by(8).zip(bytes.chunks(8)) {
+            self.cell(place).store(word_of(word), Ordering::Relaxed);
+        }
+    }
+
+    fn fence(&self, order: Ordering) {
+        fence(order);
+    }
+
+    fn reserve(&self, _: u64, _: u64) -> bool {
+        true
+    }
+}
+
+/// The recorder's eyes on the same cells.
+struct Eyes(Arc<Cells>);
+
+impl View for Eyes {
+    type Fault = Infallible;
+
+    fn word(&self, at: u64) -> Result<u64, Infallible> {
+        Ok(self.0.cell(at).load(Ordering::Acquire))
+    }
+
+    fn copy(&self, at: u64, into: &mut [u8]) -> Result<(), Infallible> {
+        for (place, into) in (at..).step_by(8).zip(into.chunks_mut(8)) {
+            let word = self.0.cell(place).load(Ordering::Relaxed).to_le_bytes();
+            into.copy_from_slice(&word[..into.len()]);
+        }
+        Ok(())
+    }
+
+    fn fence(&self) {
+        fence(Ordering::Acquire);
+    }
+
+    fn set_byte(&self, at: u64, value: u8) -> Result<(), Infallible> {
+        self.0.cell(at).store(value.into(), Ordering::Release);
+        Ok(())
+    }
+
+    fn set_word(&self, at: u64, value: u64) -> Result<(), Infallible> {
+        self.0.cell(at).store(value, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What nothing keeps anybody from seeing.
+fn told<T>(seen: Result<T, Infallible>) -> T {
+    let Ok(seen) = seen;
+    seen
+}
+
+fn word_of(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("a word has 8 bytes"))
+}
+
+/// What a recorder has copied: by lane, sub-buffer of that, and place in it.
+type Copied = BTreeMap<(u16, u64, u32), u64>;
+
+/// Copies everything that is there and was not copied, and frees what is full.
+fn drain(recorder: &Recorder<Eyes>, layout: &Layout, copied: &mut Copied, epoch: &mut u64) {
+    for number in 0..layout.sub_buffers {
+        let Some(seen) = told(recorder.look(number)) else { continue };
+        let known = copied.range((seen.lane, seen.sequence, 0)..=(seen.lane, seen.sequence, u32::MAX)).count() as u32;
+        let from = known * EVENT as u32;
+        let mut bytes = vec![0; (seen.bytes - from) as usize];
+        assert!(told(recorder.copy(&seen, from, &mut bytes)), "only who freed it lets others have it");
+        for (nth, event) in bytes.chunks(EVENT as usize).enumerate() {
+            let event = word_of(event);
+            copied.insert((seen.lane, seen.sequence, known + nth as u32), event);
+            assert!(seen.begin <= event & 0xff && event & 0xff <= seen.last, "{event:x} of {seen:?}");
+        }
+        if seen.is_full {
+            told(recorder.free(&seen));
+            *epoch += 1;
+            told(recorder.freed(*epoch));
+        }
+    }
+}
+
+/// A thread writes so many events; each is its number and when it was, from 1.
+fn write(cells: &Cells, layout: Layout, tid: u32, events: u64) {
+    let program = Program::of(cells, layout);
+    let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are two");
+    for number in 1..=events {
+        if let Some(slot) = program.room(&mut lane, EVENT, || number) {
+            program.put(slot.at, &(u64::from(tid) << 32 | number).to_le_bytes());
+            program.publish(&mut lane, slot);
+        }
+    }
+    program.leave(lane);
+}
+
+/// Events of each thread come once and in order, and with those that were counted as lost they are all.
+fn check(recorder: &Recorder<Eyes>, copied: &Copied, threads: &[(u32, u64)]) {
+    for &(tid, _) in threads {
+        let its: Vec<u64> = copied.values().filter(|event| *event >> 32 == u64::from(tid)).copied().collect();
+        assert!(its.is_sorted_by(|one, next| one < next), "{its:?}");
+    }
+    let lost: u64 = (0..2).map(|lane| told(recorder.losses(lane)).discarded).sum();
+    let all: u64 = threads.iter().map(|thread| thread.1).sum();
+    assert_eq!(copied.len() as u64 + lost, all, "{copied:?}, {lost} lost");
+}
+
+/// Runs it in all ways that differ; `least`: a model that is run in fewer ways has not looked at much.
+fn model(preemptions: usize, least: u64, run: impl Fn() + Sync + Send + 'static) {
+    use std::sync::atomic::AtomicU64;
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 10_000;
+    let ways = std::sync::Arc::new(AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&ways);
+    builder.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        run();
+    });
+    let ways = ways.load(std::sync::atomic::Ordering::Relaxed);
+    println!("{ways} ways");
+    assert!(ways >= least, "only {ways} ways");
+}
+
+#[test]
+fn what_is_published_is_copied_once() {
+    for (sub_buffers, bytes, least) in [(1, 8, 50), (2, 8, 500), (2, 16, 50)] {
+        model(2, least, move || {
+            let layout = layout(sub_buffers, bytes);
+            let cells = Arc::new(Cells::new(&layout, false));
+            let writer = {
+                let cells = Arc::clone(&cells);
+                loom::thread::spawn(move || write(&cells, layout, 7, 2))
+            };
+            let recorder = Recorder::new(Eyes(cells), layout);
+            let (mut copied, mut epoch) = (Copied::new(), 0);
+            drain(&recorder, &layout, &mut copied, &mut epoch);
+            writer.join().expect("it does not panic");
+            drain(&recorder, &layout, &mut copied, &mut epoch);
+            check(&recorder, &copied, &[(7, 2)]);
+        });
+    }
+}
+
+#[test]
+fn two_threads_never_have_the_same() {
+    let threads = [(7, 1), (8, 1)];
+    model(2, 1000, move || {
+        let layout = layout(2, 8);
+        let cells = Arc::new(Cells::new(&layout, false));
+        let writers = threads.map(|(tid, events)| {
+            let cells = Arc::clone(&cells);
+            loom::thread::spawn(move || write(&cells, layout, tid, events))
+        });
+        let recorder = Recorder::new(Eyes(cells), layout);
+        let (mut copied, mut epoch) = (Copied::new(), 0);
+        drain(&recorder, &layout, &mut copied, &mut epoch);
+        writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
+        drain(&recorder, &layout, &mut copied, &mut epoch);
+        check(&recorder, &copied, &threads);
+    });
+}
+
+#[test]
+fn what_is_overwritten_is_not_taken_for_what_was() {
+    for (sub_buffers, preemptions) in [(1, 3), (2, 2)] {
+        model(preemptions, 10_000, move || {
+            let layout = layout(sub_buffers, 8);
+            let cells = Arc::new(Cells::new(&layout, true));
+            let writer = {
+                let cells = Arc::clone(&cells);
+                loom::thread::spawn(move || write(&cells, layout, 7, 1 + u64::from(sub_buffers)))
+            };
+            let recorder = Recorder::new(Eyes(cells), layout);
+            let look = |is_over: bool| {
+                for number in 0..sub_buffers {
+                    let Some(seen) = told(recorder.look(number)) else { continue };
+                    let mut bytes = [0; 8];
+                    // There is one event in each, whose number is the sub-buffer's.
+                    if told(recorder.copy(&seen, 0, &mut bytes)) && seen.bytes > 0 {
+                        let event = u64::from_le_bytes(bytes);
+                        assert_eq!(event, 7 << 32 | (seen.sequence + 1), "{seen:?}");
+                        assert_eq!((seen.begin, seen.last), (seen.sequence + 1, seen.sequence + 1));
+                    }
+                    assert!(!is_over || seen.sequence >= 1, "{seen:?} is old");
+                }
+            };
+            look(false);
+            writer.join().expect("it does not panic");
+            look(true);
+            assert_eq!(told(recorder.losses(0)).discarded, 0);
+        });
+    }
+}
