@@ -169,6 +169,12 @@ impl Layout {
         self.registry()
     }
 
+    /// Bytes that a child may go on to see: what its parent's events are switched to.
+    #[must_use]
+    pub fn inherited_bytes(&self) -> u64 {
+        self.lane(0)
+    }
+
     /// The control byte of an event.
     #[must_use]
     pub fn control(&self, id: u16) -> u64 {

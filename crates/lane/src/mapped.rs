@@ -10,8 +10,8 @@ use crate::memory::Memory;
 #[derive(Clone, Copy, Debug)]
 pub struct Mapped {
     base: *mut u8,
-    /// Makes sure that bytes from a place on have memory.
-    reserve: fn(at: u64, bytes: u64) -> bool,
+    /// Makes sure that so many bytes from an address on have memory.
+    reserve: fn(address: *mut u8, bytes: u64) -> bool,
 }
 
 // Everything but the bytes of events is atomic, and those are written by the one who has their sub-buffer.
@@ -26,7 +26,7 @@ impl Mapped {
     /// All bytes of the layout that it is used with are mapped there, to be read and written, as long as this is used; `reserve` says
     /// the truth; and everybody else who writes there keeps to this crate's rules.
     #[must_use]
-    pub unsafe fn new(base: *mut u8, reserve: fn(at: u64, bytes: u64) -> bool) -> Self {
+    pub unsafe fn new(base: *mut u8, reserve: fn(address: *mut u8, bytes: u64) -> bool) -> Self {
         Self { base, reserve }
     }
 
@@ -95,6 +95,6 @@ impl Memory for Mapped {
     }
 
     fn reserve(&self, at: u64, bytes: u64) -> bool {
-        (self.reserve)(at, bytes)
+        (self.reserve)(self.at(at), bytes)
     }
 }

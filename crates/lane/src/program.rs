@@ -83,6 +83,11 @@ impl<'m, M: Memory> Program<'m, M> {
         Self { memory, layout }
     }
 
+    /// Switches an event, as a child of a process does in which it was switched.
+    pub fn switch(&self, id: u16, to: u8) {
+        self.memory.put(self.layout.control(id), &[to]);
+    }
+
     /// An event was lost by somebody who has no lane.
     pub fn discard(&self) {
         self.memory.add(header::DISCARDED, 1);
@@ -123,15 +128,24 @@ impl<'m, M: Memory> Program<'m, M> {
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
     }
 
-    /// Room for an event of so many bytes, which is to be put there and then [published](Self::publish). `None`: it is lost, and was
-    /// counted. The clock is asked when there is room: times never step back in a lane.
+    /// Room for an event of so many bytes where the lane is, now; it is to be put there and then [published](Self::publish).
+    #[inline]
+    #[must_use]
+    pub fn room_here(&self, lane: &Lane, bytes: u64, ticks: u64) -> Option<Slot> {
+        // The low half of the ticks has to tell all of them.
+        let has_room = lane.end - lane.at >= bytes && ticks.wrapping_sub(lane.begin) >> 32 == 0;
+        has_room.then_some(Slot { at: lane.at, ticks, end: lane.at + bytes })
+    }
+
+    /// The same, in the next sub-buffer if it has to be. `None`: the event is lost, and was counted. The clock is asked when there is
+    /// room: times never step back in a lane.
     #[inline]
     pub fn room(&self, lane: &mut Lane, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
         loop {
             let ticks = clock();
-            // The low half of the ticks has to tell all of them.
-            if lane.end - lane.at >= bytes && ticks.wrapping_sub(lane.begin) >> 32 == 0 {
-                return Some(Slot { at: lane.at, ticks, end: lane.at + bytes });
+            let room = self.room_here(lane, bytes, ticks);
+            if room.is_some() {
+                return room;
             }
             if !self.turn(lane, bytes, ticks) {
                 self.memory.add(self.layout.lane(lane.number) + lane::DISCARDED, 1);

@@ -1,0 +1,85 @@
+//! Where a recorder looks for programs: a folder that is its user's alone.
+
+#![allow(unsafe_code, reason = "system calls")]
+
+use core::ffi::CStr;
+
+/// Bytes of a path, at most.
+const PATH_MAX: usize = 256;
+
+/// A path that is built without memory of anybody's.
+pub(crate) struct Path {
+    bytes: [u8; PATH_MAX],
+    length: usize,
+}
+
+impl Path {
+    /// The folder: `kymo` in `$XDG_RUNTIME_DIR`, else `/dev/shm/kymo-UID`.
+    pub(crate) fn folder() -> Option<Self> {
+        let mut path = Self { bytes: [0; PATH_MAX], length: 0 };
+        // Safety: the name ends with a zero, and what is found does too.
+        let named = unsafe {
+            let value = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
+            (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
+        };
+        match named.filter(|folder| folder.first() == Some(&b'/')) {
+            Some(folder) => path.push(folder)?.push(b"/kymo")?,
+            None => {
+                // Safety: it cannot fail.
+                let user = unsafe { libc::geteuid() };
+                path.push(b"/dev/shm/kymo-")?.push_number(user.into(), 10)?
+            }
+        };
+        Some(path)
+    }
+
+    pub(crate) fn push(&mut self, more: &[u8]) -> Option<&mut Self> {
+        // A zero stays behind it.
+        let room = self.bytes.get_mut(self.length..PATH_MAX - 1)?.get_mut(..more.len())?;
+        room.copy_from_slice(more);
+        self.length += more.len();
+        Some(self)
+    }
+
+    pub(crate) fn push_number(&mut self, number: u64, base: u64) -> Option<&mut Self> {
+        if number >= base {
+            self.push_number(number / base, base)?;
+        }
+        self.push(&[b"0123456789abcdef"[(number % base) as usize]])
+    }
+
+    pub(crate) fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.bytes).unwrap_or(c"")
+    }
+
+    /// Opens the folder, and makes it if it is not there. It has to be this user's, and nobody else's business.
+    pub(crate) fn open_folder(&self) -> Option<Descriptor> {
+        let flags = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_RDONLY;
+        // Safety: the path ends with a zero, and what is filled in is there.
+        unsafe {
+            libc::mkdir(self.as_c_str().as_ptr(), 0o700);
+            let folder = Descriptor::new(libc::open(self.as_c_str().as_ptr(), flags))?;
+            let mut found: libc::stat = core::mem::zeroed();
+            let is_ours = libc::fstat(folder.0, &raw mut found) == 0
+                && found.st_uid == libc::geteuid()
+                && found.st_mode & 0o077 == 0;
+            is_ours.then_some(folder)
+        }
+    }
+}
+
+/// An open file.
+pub(crate) struct Descriptor(pub(crate) libc::c_int);
+
+impl Descriptor {
+    pub(crate) fn new(number: libc::c_int) -> Option<Self> {
+        (number >= 0).then_some(Self(number))
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // Safety: it is ours.
+        unsafe { libc::close(self.0) };
+    }
+}
