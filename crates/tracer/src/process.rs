@@ -53,7 +53,14 @@ impl Process {
 
     /// The same; it begins if it has not.
     pub(crate) fn here() -> Option<&'static Self> {
-        Self::now().or_else(Self::begin)
+        Self::now().or_else(Self::begin).or_else(Self::give_up)
+    }
+
+    /// There is no memory to record to: nobody is to try that again with each event.
+    #[cold]
+    fn give_up() -> Option<&'static Self> {
+        CONTROL.store((&raw const NOTHING).cast_mut().cast(), Ordering::Release);
+        None
     }
 
     #[cold]

@@ -120,5 +120,16 @@ fn children_have_memory_of_their_own() {
         }
     }
     assert_eq!(complete, 4);
-    std::fs::remove_dir_all(folder).expect("it is ours");
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+
+    // Where there is no room for a file, a child records nothing, and lives on.
+    std::fs::write(&folder, b"no folder").expect("it is ours");
+    wait(match unsafe { libc::fork() } {
+        0 => {
+            ON.record(&[0; 8]);
+            unsafe { libc::_exit(i32::from(ON.is_on() || control_file().is_some())) }
+        }
+        child => child,
+    });
+    std::fs::remove_file(folder).expect("it is ours");
 }
