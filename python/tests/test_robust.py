@@ -7,7 +7,6 @@ import json
 import multiprocessing
 import os
 import pathlib
-import re
 import subprocess
 import sys
 import textwrap
@@ -142,7 +141,11 @@ def test_the_interpreter_ends_meanwhile(large: str, pause: float, thread: str) -
             while True: trace.rates()
 
         def running():
-            while True: trace.run(Own)
+            # Who says so on standard error while the interpreter ends may hold its lock for ever, and that ends the process.
+            try:
+                while True: trace.run(Own)
+            except RuntimeError as error:
+                if "cannot schedule new futures" not in str(error): raise
 
         for _ in range(3):
             threading.Thread(target=globals()[sys.argv[3]], daemon=True).start()
@@ -154,11 +157,7 @@ def test_the_interpreter_ends_meanwhile(large: str, pause: float, thread: str) -
     """
     command = [sys.executable, "-c", textwrap.dedent(program), large, str(pause), thread]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S)
-    # Threads of a pool may find that the interpreter takes no more of them, and it may end while they say so.
-    errors = re.findall(r"^(?:\w+\.)*\w+Error: .*", done.stderr, re.MULTILINE)
-    told = [error for error in errors if not error.startswith("RuntimeError: cannot schedule new futures after")]
-    allowed = thread == "running" and done.stderr.startswith("Exception in thread") and not told
-    assert done.returncode == 0 and (done.stderr == "" or allowed), done
+    assert (done.returncode, done.stderr) == (0, ""), done
 
 
 def test_ctrl_c_ends_printing(large: str) -> None:
