@@ -99,10 +99,17 @@ fn children_have_memory_of_their_own() {
         "its children's are not among them"
     );
 
+    check_files(&folder, &own, &children);
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+    check_without_room(&folder);
+}
+
+/// Each child has a file, with what it recorded.
+fn check_files(folder: &Path, own: &Path, children: &[libc::pid_t]) {
     let files: Vec<PathBuf> = std::fs::read_dir(folder.join("kymo"))
         .expect("it is there")
         .map(|entry| entry.expect("it is there").path())
-        .filter(|path| *path != own)
+        .filter(|path| path != own)
         .collect();
     assert_eq!(files.len(), 5, "each has a file, and so has the child's child: {files:?}");
     let mut complete = 0;
@@ -120,10 +127,11 @@ fn children_have_memory_of_their_own() {
         }
     }
     assert_eq!(complete, 4);
-    std::fs::remove_dir_all(&folder).expect("it is ours");
+}
 
-    // Where there is no room for a file, a child records nothing, and lives on.
-    std::fs::write(&folder, b"no folder").expect("it is ours");
+/// Where there is no room for a file, a child records nothing, and lives on.
+fn check_without_room(folder: &Path) {
+    std::fs::write(folder, b"no folder").expect("it is ours");
     wait(match unsafe { libc::fork() } {
         0 => {
             ON.record(&[0; 8]);
