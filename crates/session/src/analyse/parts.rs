@@ -6,7 +6,8 @@
 //! thread 2   ├───── part 2 ────────┤├ part 5 ┤ 4+5             thread comes by, several at a time
 //! ```
 //!
-//! What others know of parts comes to the same desk, in whatever order. Where an analysis merges in order, only the first state is merged with others, and what that leaves to do any thread does.
+//! What others know of parts comes to the same desk, in whatever order. Where an analysis merges in order, only the first state is
+//! merged with others, and what that leaves to do any thread does.
 
 mod rehearse;
 

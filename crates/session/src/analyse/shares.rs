@@ -9,7 +9,8 @@
 //! Shares::finish(bytes...) ──> Analysed                       what `ask` answers
 //! ```
 //!
-//! The end takes what is known in whatever order it comes, and merges while the rest is still being read.//!
+//! The end takes what is known in whatever order it comes, and merges while the rest is still being read.
+//!
 //! No call depends on those before: each can be made again, or somewhere else.
 
 use std::collections::BTreeMap;
