@@ -7,7 +7,7 @@
 use std::sync::atomic::{Ordering, compiler_fence};
 use std::time::Instant;
 
-use kymo_lane::{Lane, Layout, Mapped, Memory, Mode, Program, Recorder, Thread, View};
+use kymo_lane::{Identity, Lane, Layout, Mapped, Memory, Mode, Program, Recorder, Thread, View, Wants};
 
 const EVENTS: u32 = 2_000_000;
 
@@ -55,7 +55,7 @@ fn write(program: &Program<'_, Mapped>, lane: &mut Lane, busy: &mut usize) {
     for value in 0..EVENTS {
         unsafe { (busy as *mut usize).write_volatile(1) };
         compiler_fence(Ordering::SeqCst);
-        if let Some(slot) = program.room(lane, 10, ticks) {
+        if let Some(slot) = program.room(lane, |_| 10, ticks) {
             program.put(slot.at, &7_u16.to_le_bytes());
             program.put(slot.at + 2, &(slot.ticks as u32).to_le_bytes());
             program.put(slot.at + 6, &value.to_le_bytes());
@@ -85,8 +85,10 @@ fn main() {
     let base = memory.as_mut_ptr().cast::<u8>();
     let base = unsafe { base.add(base.align_offset(4096)) };
     let mapped = unsafe { Mapped::new(base, |_, _| true) };
-    let program = Program::begin(&mapped, layout, 1, 0);
-    Recorder::new(Own(&mapped), layout).say(Mode::OverwriteOldest, 32).expect("it is mapped");
+    let program = Program::begin(&mapped, layout, &Identity::default());
+    Recorder::new(Own(&mapped), layout)
+        .say(&Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 64, contexts: 0 })
+        .expect("it is mapped");
     let mut lane = program.lane(Thread::default()).expect("there are many");
     let mut busy = 0;
     let clock = median(|| (0..EVENTS).for_each(|_| _ = std::hint::black_box(ticks())));

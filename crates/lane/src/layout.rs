@@ -1,8 +1,8 @@
 //! Where everything is.
 //!
 //! ```text
-//! header │ control bytes │ lanes │ descriptors │ freed │ registry │ pool of sub-buffers
-//! 4 KiB    one an event    64 B    128 B each    1 B     definitions  (the only one that grows)
+//! header │ control bytes │ lanes │ descriptors │ freed │ slots │ filters  │ registry    │ pool of sub-buffers
+//! 4 KiB    one an event    64 B    128 B each    1 B     32 B    bytecode   definitions   (grows)
 //! ```
 //!
 //! All numbers are little-endian words of 8 bytes at multiples of 8, so that whoever copies them one by one gets each of them whole.
@@ -36,6 +36,23 @@ pub(crate) mod header {
     /// The process as it sees itself, and when it began, in ticks of the system's clock since it was started.
     pub(crate) const PID: u64 = 56;
     pub(crate) const STARTED: u64 = 64;
+    /// Bytes for the bytecode of filters.
+    pub(crate) const FILTER_BYTES: u64 = 72;
+    /// What events are stamped with.
+    pub(crate) const CLOCK: u64 = 80;
+    /// The namespace that the process' number is of.
+    pub(crate) const PID_NAMESPACE: u64 = 88;
+    /// Memory for machine code: its inode, where it is mapped, how large it is, its descriptor and why there is none.
+    pub(crate) const ARENA_INODE: u64 = 96;
+    pub(crate) const ARENA_ADDRESS: u64 = 104;
+    pub(crate) const ARENA_BYTES: u64 = 112;
+    pub(crate) const ARENA_DESCRIPTOR: u64 = 120;
+    /// The effective user.
+    pub(crate) const USER: u64 = 128;
+    /// How many bytes the path of what it runs has.
+    pub(crate) const PATH_BYTES: u64 = 136;
+    /// What the process is called: 16 bytes.
+    pub(crate) const NAME: u64 = 144;
     /// Bytes of the registry that are taken, and ids that are given.
     pub(crate) const REGISTRY_TAKEN: u64 = 256;
     pub(crate) const IDS: u64 = 264;
@@ -44,11 +61,19 @@ pub(crate) mod header {
     /// Events that were lost where there was no lane for them.
     pub(crate) const DISCARDED: u64 = 280;
     /// What the recorder says: it changes when sub-buffers were freed; what a lane does that has no room; how many sub-buffers a
-    /// lane may have.
+    /// lane may have; what events carry with them; how many sub-buffers all lanes may have.
     pub(crate) const EPOCH: u64 = 512;
     pub(crate) const MODE: u64 = 520;
     pub(crate) const LIMIT: u64 = 528;
+    pub(crate) const CONTEXTS: u64 = 536;
+    pub(crate) const POOL: u64 = 544;
+    /// The path of what it runs.
+    pub(crate) const PATH: u64 = 1024;
+    pub(crate) const PATH_BYTES_MAX: u64 = 3072;
 }
+
+/// Where the recorder says which contexts events carry, for those who look on their own.
+pub const CONTEXTS_AT: u64 = header::CONTEXTS;
 
 /// Words of a lane's entry.
 pub(crate) mod lane {
@@ -60,6 +85,8 @@ pub(crate) mod lane {
     pub(crate) const CUT: u64 = 16;
     /// How many sub-buffers it has taken.
     pub(crate) const SEQUENCE: u64 = 24;
+    /// `level << 32 | thread` of whoever has it.
+    pub(crate) const THREAD: u64 = 32;
 }
 
 /// Words that describe a sub-buffer.
@@ -78,7 +105,21 @@ pub(crate) mod descriptor {
     pub(crate) const THREAD: u64 = 40;
     /// The thread's name, 16 bytes.
     pub(crate) const NAME: u64 = 48;
+    /// What events carry.
+    pub(crate) const CONTEXTS: u64 = 64;
 }
+
+/// Words of a filter's slot.
+pub(crate) mod slot {
+    /// What the recorder says; 0: nothing yet.
+    pub(crate) const SAID: u64 = 0;
+    /// What the program did about it.
+    pub(crate) const DONE: u64 = 8;
+}
+
+/// Values of control bytes: off, on, and filters.
+pub(crate) const SLOTS: u64 = 256;
+pub(crate) const SLOT_BYTES: u64 = 32;
 
 /// How large everything is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,14 +134,27 @@ pub struct Layout {
     pub sub_buffer_bytes: u32,
     /// Bytes for definitions.
     pub registry_bytes: u32,
+    /// Bytes for filters.
+    pub filter_bytes: u32,
 }
 
-/// 65,536 events, 4,096 lanes, 1 MiB of definitions, 16 MiB in sub-buffers of 32 KiB.
+/// 65,536 events, 4,096 lanes, 4 MiB of definitions, 256 KiB of filters, 128 MiB in sub-buffers of 32 KiB: that much could be
+/// there. What is, the recorder says.
 impl Default for Layout {
     fn default() -> Self {
-        Self { events: 1 << 16, lanes: 4096, sub_buffers: 512, sub_buffer_bytes: 32 << 10, registry_bytes: 1 << 20 }
+        Self {
+            events: 1 << 16,
+            lanes: 4096,
+            sub_buffers: 4096,
+            sub_buffer_bytes: 32 << 10,
+            registry_bytes: 4 << 20,
+            filter_bytes: 256 << 10,
+        }
     }
 }
+
+/// Sub-buffers that a program's lanes may have when nobody has said anything: 16 MiB.
+pub(crate) const POOL: u32 = 512;
 
 /// Why memory is no program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,8 +194,9 @@ impl Layout {
             ("sub-buffers", header::SUB_BUFFERS, 1 << 20),
             ("bytes of a sub-buffer", header::SUB_BUFFER_BYTES, 1 << 20),
             ("bytes of the registry", header::REGISTRY_BYTES, 64 << 20),
+            ("bytes for filters", header::FILTER_BYTES, 16 << 20),
         ];
-        let mut found = [0; 5];
+        let mut found = [0; 6];
         for ((what, at, most), to) in sizes.into_iter().zip(&mut found) {
             let size = view.word(at)?;
             if size == 0 || size > most || (at == header::SUB_BUFFER_BYTES && !size.is_power_of_two()) {
@@ -149,8 +204,8 @@ impl Layout {
             }
             *to = size as u32;
         }
-        let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes] = found;
-        let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes };
+        let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes] = found;
+        let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
         if layout.bytes() > bytes {
             return Ok(Err(Refused::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
         }
@@ -193,8 +248,19 @@ impl Layout {
         self.descriptor(0) + page(DESCRIPTOR_BYTES * u64::from(self.sub_buffers)) + u64::from(number)
     }
 
+    /// Where the slot of a filter is.
+    pub(crate) fn slot(&self, number: u8) -> u64 {
+        self.freed(0) + page(self.sub_buffers.into()) + SLOT_BYTES * u64::from(number)
+    }
+
+    /// Where the bytecode of filters begins.
+    #[must_use]
+    pub fn filters(&self) -> u64 {
+        self.slot(0) + SLOT_BYTES * SLOTS
+    }
+
     pub(crate) fn registry(&self) -> u64 {
-        self.freed(0) + page(self.sub_buffers.into())
+        self.filters() + page(self.filter_bytes.into())
     }
 
     /// Where a sub-buffer begins.

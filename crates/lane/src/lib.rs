@@ -29,6 +29,8 @@
 //! Who looks at sub-buffers one after the other may see one of a lane and not the one before it, which was not there yet: sequence
 //! numbers tell, and the recorder takes each in its turn.
 //!
+//! Filters of events have slots, which are never used twice, so that a site that still goes to an old one finds what belongs to it.
+//!
 //! Lanes that find no room remember the recorder's *epoch* and do not look again before that is another one.
 //!
 //! # What has to hold
@@ -56,16 +58,22 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod contexts;
+
+mod identity;
 mod layout;
 mod mapped;
 mod memory;
 mod program;
 mod recorder;
 mod registry;
+mod slots;
 
-pub use layout::{ABI, Layout, MAGIC, Refused};
+pub use identity::{Arena, Clock, Identity, NoArena};
+pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, Refused};
 pub use mapped::Mapped;
 pub use memory::{Memory, View};
 pub use program::{Lane, Program, Slot, Thread};
-pub use recorder::{Losses, Mode, Recorder, Seen};
+pub use recorder::{Holder, Losses, Mode, Recorder, Seen, Wants};
 pub use registry::Definition;
+pub use slots::{Code, FIRST_SLOT, Runs};

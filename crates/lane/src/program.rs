@@ -2,7 +2,8 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::layout::{FULL, Layout, MAGIC, OPEN, Owner, TAKING, descriptor, header, lane};
+use crate::identity::Identity;
+use crate::layout::{FULL, Layout, MAGIC, OPEN, Owner, POOL, TAKING, descriptor, header, lane};
 use crate::memory::Memory;
 
 /// A lane that somebody has.
@@ -30,17 +31,24 @@ pub struct Thread {
     pub name: [u8; 16],
 }
 
-/// A lane, as the thread that has it knows it.
+/// A lane, as the thread that has it knows it. The first six words are all that events need that go where the last one went; who writes
+/// them on his own, as headers for C do, finds them at [`Lane::WORDS`] and does what [`Program::room_here`] and [`Program::publish`] do.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Lane {
-    number: u16,
-    generation: u32,
-    thread: Thread,
     /// Where the next event goes, and where the sub-buffer ends; both 0: there is none.
     at: u64,
     end: u64,
     /// Ticks when it was taken.
     begin: u64,
+    /// Where it begins, and where the word is that publishes.
+    base: u64,
+    published: u64,
+    /// What events carry.
+    contexts: u64,
+    number: u16,
+    generation: u32,
+    thread: Thread,
     current: u32,
     /// Its generation.
     taken: u32,
@@ -59,9 +67,34 @@ pub struct Slot {
     end: u64,
 }
 
+impl Lane {
+    /// Where the first words are: `at`, `end`, `begin`, `base`, `published`, `contexts`.
+    pub const WORDS: [usize; 6] = [
+        core::mem::offset_of!(Self, at),
+        core::mem::offset_of!(Self, end),
+        core::mem::offset_of!(Self, begin),
+        core::mem::offset_of!(Self, base),
+        core::mem::offset_of!(Self, published),
+        core::mem::offset_of!(Self, contexts),
+    ];
+
+    /// What its events carry with them; it is the same for all of a sub-buffer.
+    #[inline]
+    #[must_use]
+    pub fn contexts(&self) -> u64 {
+        self.contexts
+    }
+
+    /// Who writes to it.
+    #[must_use]
+    pub fn thread(&self) -> Thread {
+        self.thread
+    }
+}
+
 impl<'m, M: Memory> Program<'m, M> {
     /// Begins; the memory is all zeros, and [`Layout::fixed_bytes`] of it are there. Other processes see it when everything is there.
-    pub fn begin(memory: &'m M, layout: Layout, pid: u32, started: u64) -> Self {
+    pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Self {
         let sizes = [
             (header::ABI, crate::layout::ABI),
             (header::EVENTS, layout.events.into()),
@@ -69,11 +102,12 @@ impl<'m, M: Memory> Program<'m, M> {
             (header::SUB_BUFFERS, layout.sub_buffers.into()),
             (header::SUB_BUFFER_BYTES, layout.sub_buffer_bytes.into()),
             (header::REGISTRY_BYTES, layout.registry_bytes.into()),
-            (header::PID, pid.into()),
-            (header::STARTED, started),
+            (header::FILTER_BYTES, layout.filter_bytes.into()),
             (header::LIMIT, layout.sub_buffers.into()),
+            (header::POOL, POOL.into()),
         ];
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
+        identity.tell(memory);
         memory.store(header::MAGIC, MAGIC, Release);
         Self { memory, layout }
     }
@@ -105,13 +139,17 @@ impl<'m, M: Memory> Program<'m, M> {
                 continue;
             }
             let sequence = self.memory.load(at + lane::SEQUENCE, Relaxed);
+            self.memory.store(at + lane::THREAD, u64::from(thread.level) << 32 | u64::from(thread.tid), Relaxed);
             return Some(Lane {
-                number,
-                generation: next,
-                thread,
                 at: 0,
                 end: 0,
                 begin: 0,
+                base: 0,
+                published: 0,
+                contexts: 0,
+                number,
+                generation: next,
+                thread,
                 current: 0,
                 taken: 0,
                 sequence,
@@ -128,6 +166,12 @@ impl<'m, M: Memory> Program<'m, M> {
         self.memory.store(at + lane::STATE, u64::from(lane.generation) << 32 | LEFT, Release);
     }
 
+    /// What events are to carry with them, now.
+    #[inline]
+    pub fn contexts(&self) -> u64 {
+        self.memory.load(header::CONTEXTS, Relaxed)
+    }
+
     /// Room for an event of so many bytes where the lane is, now; it is to be put there and then [published](Self::publish).
     #[inline]
     #[must_use]
@@ -137,17 +181,20 @@ impl<'m, M: Memory> Program<'m, M> {
         has_room.then_some(Slot { at: lane.at, ticks, end: lane.at + bytes })
     }
 
-    /// The same, in the next sub-buffer if it has to be. `None`: the event is lost, and was counted. The clock is asked when there is
-    /// room: times never step back in a lane.
+    /// The same, in the next sub-buffer if it has to be, also because events there carry something else. How many bytes it has depends
+    /// on what it carries. `None`: the event is lost, and was counted. The clock is asked when there is room: times never step back in a
+    /// lane.
     #[inline]
-    pub fn room(&self, lane: &mut Lane, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
+    pub fn room(&self, lane: &mut Lane, bytes: impl Fn(u64) -> u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
         loop {
+            let contexts = self.contexts();
+            let bytes = bytes(contexts);
             let ticks = clock();
             let room = self.room_here(lane, bytes, ticks);
-            if room.is_some() {
+            if room.is_some() && lane.contexts == contexts {
                 return room;
             }
-            if !self.turn(lane, bytes, ticks) {
+            if !self.turn(lane, bytes, ticks, contexts) {
                 self.memory.add(self.layout.lane(lane.number) + lane::DISCARDED, 1);
                 return None;
             }
@@ -166,9 +213,7 @@ impl<'m, M: Memory> Program<'m, M> {
     pub fn publish(&self, lane: &mut Lane, slot: Slot) {
         // First what only this thread sees: whoever is jumped out of in between publishes with the next event.
         lane.at = slot.end;
-        let bytes = slot.end - self.layout.sub_buffer(lane.current);
-        let published = self.layout.descriptor(lane.current) + descriptor::PUBLISHED;
-        self.memory.store(published, bytes << 32 | slot.ticks & 0xffff_ffff, Release);
+        self.memory.store(lane.published, (slot.end - lane.base) << 32 | slot.ticks & 0xffff_ffff, Release);
     }
 
     /// A text of an event had to be cut.
@@ -178,7 +223,7 @@ impl<'m, M: Memory> Program<'m, M> {
 
     /// The next sub-buffer for an event of so many bytes; whether there is one.
     #[cold]
-    fn turn(&self, lane: &mut Lane, bytes: u64, ticks: u64) -> bool {
+    fn turn(&self, lane: &mut Lane, bytes: u64, ticks: u64, contexts: u64) -> bool {
         if bytes > self.layout.sub_buffer_bytes.into() {
             return false;
         }
@@ -196,12 +241,14 @@ impl<'m, M: Memory> Program<'m, M> {
         store(descriptor::THREAD, u64::from(lane.thread.level) << 32 | u64::from(lane.thread.tid));
         store(descriptor::NAME, name(0));
         store(descriptor::NAME + 8, name(1));
+        store(descriptor::CONTEXTS, contexts);
         self.memory.store(at, Owner { generation, lane: lane.number, state: OPEN }.word(), Release);
         lane.sequence += 1;
         self.memory.store(self.layout.lane(lane.number) + lane::SEQUENCE, lane.sequence, Relaxed);
-        (lane.current, lane.taken, lane.begin) = (number, generation, ticks);
-        lane.at = self.layout.sub_buffer(number);
-        lane.end = lane.at + u64::from(self.layout.sub_buffer_bytes);
+        (lane.current, lane.taken, lane.begin, lane.contexts) = (number, generation, ticks, contexts);
+        lane.base = self.layout.sub_buffer(number);
+        lane.published = at + descriptor::PUBLISHED;
+        (lane.at, lane.end) = (lane.base, lane.base + u64::from(self.layout.sub_buffer_bytes));
         true
     }
 
@@ -230,12 +277,12 @@ impl<'m, M: Memory> Program<'m, M> {
 
     /// A sub-buffer that nobody has.
     fn find(&self, lane: u16) -> Option<(u32, u32)> {
-        let all = u64::from(self.layout.sub_buffers);
+        let all = self.memory.load(header::POOL, Relaxed).clamp(1, self.layout.sub_buffers.into());
         let mut begin = 0;
         loop {
-            let ready = self.memory.load(header::READY, Acquire).min(all);
-            let free = (begin..ready).find_map(|number| self.claim(number as u32, lane));
-            if free.is_some() || ready == all {
+            let ready = self.memory.load(header::READY, Acquire);
+            let free = (begin..ready.min(all)).find_map(|number| self.claim(number as u32, lane));
+            if free.is_some() || ready >= all {
                 return free;
             }
             let more = (ready + STEP).min(all);

@@ -31,6 +31,8 @@ pub struct Seen {
     pub bytes: u32,
     /// What the lane had lost when it was taken.
     pub discarded: u64,
+    /// What its events carry with them: [`contexts`](crate::contexts).
+    pub contexts: u64,
     /// Nothing more comes.
     pub is_full: bool,
 }
@@ -53,6 +55,29 @@ pub enum Mode {
     OverwriteOldest,
 }
 
+/// How a program is to record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wants {
+    /// What a lane does without room.
+    pub mode: Mode,
+    /// Sub-buffers that a lane may have.
+    pub lane: u32,
+    /// Sub-buffers that all lanes may have.
+    pub pool: u32,
+    /// What events carry: [`contexts`](crate::contexts).
+    pub contexts: u64,
+}
+
+/// Who has a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    state: u64,
+    /// The thread.
+    pub tid: u32,
+    /// How many handlers of signals it is in.
+    pub level: u8,
+}
+
 impl<V: View> Recorder<V> {
     /// Of memory whose layout was [read](Layout::read).
     pub fn new(view: V, layout: Layout) -> Self {
@@ -68,14 +93,49 @@ impl<V: View> Recorder<V> {
         self.view.set_byte(self.layout.control(id), to)
     }
 
-    /// Says what lanes without room do, and how many sub-buffers each may have.
+    /// Says how the program is to record. Who allows more than before says then that something was [freed](Self::freed), so that lanes
+    /// without room look again.
     ///
     /// # Errors
     ///
     /// The memory is gone.
-    pub fn say(&self, mode: Mode, limit: u32) -> Result<(), V::Fault> {
-        self.view.set_byte(header::MODE, u8::from(mode == Mode::OverwriteOldest))?;
-        self.view.set_word(header::LIMIT, limit.max(1).into())
+    pub fn say(&self, wants: &Wants) -> Result<(), V::Fault> {
+        self.view.set_byte(header::MODE, u8::from(wants.mode == Mode::OverwriteOldest))?;
+        self.view.set_word(header::LIMIT, wants.lane.max(1).into())?;
+        self.view.set_word(header::POOL, wants.pool.clamp(1, self.layout.sub_buffers).into())?;
+        self.view.set_word(header::CONTEXTS, wants.contexts)
+    }
+
+    /// Sub-buffers that have memory; of others there is nothing to see.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn ready(&self) -> Result<u32, V::Fault> {
+        Ok(self.view.word(header::READY)?.min(self.layout.sub_buffers.into()) as u32)
+    }
+
+    /// Who has a lane now; `None`: nobody.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn holder(&self, lane: u16) -> Result<Option<Holder>, V::Fault> {
+        let at = self.layout.lane(lane);
+        let state = self.view.word(at + lane::STATE)?;
+        let thread = self.view.word(at + lane::THREAD)?;
+        Ok((state & 3 == 1).then_some(Holder { state, tid: thread as u32, level: (thread >> 32) as u8 }))
+    }
+
+    /// Takes a lane from a thread that is gone without having given it back. Its open sub-buffer is [freed](Self::free) by whoever has
+    /// copied it.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn release(&self, lane: u16, holder: &Holder) -> Result<(), V::Fault> {
+        let at = self.layout.lane(lane);
+        if self.view.word(at + lane::STATE)? == holder.state { self.view.set_byte(at + lane::STATE, 2) } else { Ok(()) }
     }
 
     /// What is in a sub-buffer; `None`: nobody has it, or it is changing hands.
@@ -99,6 +159,7 @@ impl<V: View> Recorder<V> {
         let mut name = [0; 16];
         name[..8].copy_from_slice(&word(descriptor::NAME)?.to_le_bytes());
         name[8..].copy_from_slice(&word(descriptor::NAME + 8)?.to_le_bytes());
+        let contexts = word(descriptor::CONTEXTS)?;
         self.view.fence();
         let is_same = Owner::of(word(descriptor::OWNER)?).generation == owner.generation;
         let bytes = (published >> 32) as u32;
@@ -113,6 +174,7 @@ impl<V: View> Recorder<V> {
             last: begin.wrapping_add((published as u32).wrapping_sub(begin as u32).into()),
             bytes,
             discarded,
+            contexts,
             is_full: owner.state == FULL,
         }))
     }

@@ -5,9 +5,9 @@
 //!              bytes, zeros up to a multiple of 8
 //! ```
 //!
-//! What a definition says is its reader's business. Ids are dense, and none is used twice.
+//! What a definition says is its reader's business. No id is used twice.
 
-use core::sync::atomic::Ordering::Release;
+use core::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::layout::{Layout, header};
 use crate::memory::{Memory, View};
@@ -30,6 +30,23 @@ pub struct Definition {
 impl<M: Memory> Program<'_, M> {
     /// Makes an event known; its id, or `None`: there is no room for more. Constructors of several libraries may do so at once.
     pub fn define(&self, definition: &[u8]) -> Option<u16> {
+        self.tell(definition, || self.memory.add(header::IDS, 1))
+    }
+
+    /// Makes one known that has an id, as in a child of the process where it was defined; whether there is room.
+    pub fn define_as(&self, id: u16, definition: &[u8]) -> bool {
+        let next = u64::from(id) + 1;
+        let id = || {
+            let mut ids = self.memory.load(header::IDS, Relaxed);
+            while ids < next && !self.memory.exchange(header::IDS, ids, next) {
+                ids = self.memory.load(header::IDS, Relaxed);
+            }
+            next - 1
+        };
+        self.tell(definition, id).is_some()
+    }
+
+    fn tell(&self, definition: &[u8], id: impl FnOnce() -> u64) -> Option<u16> {
         let Layout { events, registry_bytes, .. } = self.layout;
         let bytes = u32::try_from(definition.len()).ok().filter(|bytes| *bytes < registry_bytes)?;
         let all = 8 + u64::from(bytes).next_multiple_of(8);
@@ -39,8 +56,9 @@ impl<M: Memory> Program<'_, M> {
             return None;
         }
         let at = self.layout.registry() + begin;
+        // Without memory, what was taken stays a hole, and nothing behind it is found.
         let has_memory = self.memory.reserve(at, all);
-        let id = if has_memory { self.memory.add(header::IDS, 1) } else { u64::MAX };
+        let id = if has_memory { id() } else { u64::MAX };
         if id >= events.into() {
             return None;
         }

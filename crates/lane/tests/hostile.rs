@@ -60,7 +60,8 @@ impl Random {
     }
 }
 
-const LAYOUT: Layout = Layout { events: 16, lanes: 8, sub_buffers: 4, sub_buffer_bytes: 4096, registry_bytes: 4096 };
+const LAYOUT: Layout =
+    Layout { events: 16, lanes: 8, sub_buffers: 4, sub_buffer_bytes: 4096, registry_bytes: 4096, filter_bytes: 4096 };
 
 /// Memory of that layout in which half of all bytes are nonsense.
 fn nonsense(random: &mut Random) -> Bytes {
@@ -82,18 +83,19 @@ fn nonsense(random: &mut Random) -> Bytes {
         (any % 5) | (((any >> 8) % 10) << 16) | (((any >> 16) % 3) << 32)
     });
     words(descriptors + 8, descriptors + 4 * 128, 128, |any| ((any % 8192) << 32) | (any >> 40));
-    words(5 * 4096, 6 * 4096, 8 + 8 * (share as usize), |any| {
+    words(8 * 4096, 9 * 4096, 8 + 8 * (share as usize), |any| {
         ((any & 1) << 63) | (((any >> 1) % 20) << 32) | ((any >> 8) % 100)
     });
     let sizes = [MAGIC, ABI, 16, 8, 4, 4096, 4096];
     sizes.into_iter().zip(bytes.chunks_mut(8)).for_each(|(size, word)| word.copy_from_slice(&size.to_le_bytes()));
+    bytes[72..80].copy_from_slice(&4096_u64.to_le_bytes());
     Bytes(RefCell::new(bytes))
 }
 
 #[test]
 fn nothing_beyond_is_asked_for() {
     let mut random = Random(7);
-    let (mut seen, mut defined) = (0, 0);
+    let (mut seen, mut defined, mut path) = (0, 0, [0; 100]);
     for _ in 0..3000 {
         let bytes = nonsense(&mut random);
         let layout = Layout::read(&&bytes, LAYOUT.bytes()).expect("it is there");
@@ -117,6 +119,19 @@ fn nothing_beyond_is_asked_for() {
             last = Some(definition);
         }
         recorder.discarded().expect("it is there");
+        assert!(recorder.ready().expect("it is there") <= LAYOUT.sub_buffers);
+        let identity = recorder.identity(&mut path).expect("it is there");
+        assert!(identity.path.len() <= 100);
+        for slot in 0..=u8::MAX {
+            recorder.runs(slot).expect("it is there");
+            recorder.said_code(slot).expect("it is there");
+        }
+        for lane in 0..LAYOUT.lanes as u16 {
+            let holder = recorder.holder(lane).expect("it is there");
+            holder.into_iter().for_each(|holder| recorder.release(lane, &holder).expect("it is there"));
+            assert_eq!(recorder.holder(lane).expect("it is there"), None, "it is nobody's");
+        }
+        recorder.put_bytecode(random.next() as u32 % 5000, &[1; 100]).expect("it is there");
     }
     assert!(seen > 100 && defined > 10, "{seen} seen, {defined} defined");
 }

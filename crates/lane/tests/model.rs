@@ -22,19 +22,19 @@ struct Cells {
 }
 
 /// Where words of the header, of lanes and of descriptors are.
-const HEADER: [u64; 5] = [272, 280, 512, 520, 528];
+const HEADER: [u64; 7] = [272, 280, 512, 520, 528, 536, 544];
 const MODE: u64 = 520;
 const READY: u64 = 272;
 
 fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
-    Layout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8 }
+    Layout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8, filter_bytes: 4096 }
 }
 
 impl Cells {
     fn new(layout: &Layout, overwrites: bool) -> Self {
         let mut places: Vec<u64> = HEADER.into();
         let (lanes, descriptors, freed) = (4096 * 2, 4096 * 3, 4096 * 4);
-        places.extend((0..2).flat_map(|lane| (0..4).map(move |word| lanes + 64 * lane + 8 * word)));
+        places.extend((0..2).flat_map(|lane| (0..5).map(move |word| lanes + 64 * lane + 8 * word)));
         let buffers = u64::from(layout.sub_buffers);
         places.extend((0..buffers).flat_map(|number| (0..9).map(move |word| descriptors + 128 * number + 8 * word)));
         places.extend((0..buffers).map(|number| freed + number));
@@ -48,6 +48,7 @@ impl Cells {
         this.cell(READY).store(buffers, Ordering::Relaxed);
         this.cell(MODE).store(u64::from(overwrites), Ordering::Relaxed);
         this.cell(528).store(buffers, Ordering::Relaxed);
+        this.cell(544).store(buffers, Ordering::Relaxed);
         this
     }
 
@@ -171,7 +172,7 @@ fn write(cells: &Cells, layout: Layout, tid: u32, events: u64) {
     let program = Program::of(cells, layout);
     let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are two");
     for number in 1..=events {
-        if let Some(slot) = program.room(&mut lane, EVENT, || number) {
+        if let Some(slot) = program.room(&mut lane, |_| EVENT, || number) {
             program.put(slot.at, &(u64::from(tid) << 32 | number).to_le_bytes());
             program.publish(&mut lane, slot);
         }

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
 
-use kymo_lane::{Layout, Mapped, Mode, Program, Recorder, Thread, View};
+use kymo_lane::{Identity, Layout, Mapped, Mode, Program, Recorder, Thread, View, Wants};
 
 /// Memory that begins at a multiple of a page.
 #[repr(align(4096))]
@@ -98,7 +98,7 @@ fn write(program: &Program<'_, Mapped>, thread: u32, lives: u32, clock: &AtomicU
         }
         for _ in 0..EVENTS / lives {
             let words = 1 + u64::from(number % 3);
-            if let Some(slot) = program.room(&mut lane, 8 * words, || clock.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(slot) = program.room(&mut lane, |_| 8 * words, || clock.fetch_add(1, Ordering::Relaxed)) {
                 for word in 0..words {
                     program.put(slot.at + 8 * word, &[thread.to_le_bytes(), number.to_le_bytes()].concat());
                 }
@@ -129,10 +129,17 @@ fn events(bytes: &[u8]) -> Vec<(u32, u32)> {
 
 #[test]
 fn nothing_is_lost_that_is_not_counted() {
-    let layout = Layout { events: 16, lanes: 8, sub_buffers: 12, sub_buffer_bytes: 4096, registry_bytes: 4096 };
+    let layout = Layout {
+        events: 16,
+        lanes: 8,
+        sub_buffers: 12,
+        sub_buffer_bytes: 4096,
+        registry_bytes: 4096,
+        filter_bytes: 4096,
+    };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, 1, 0);
+    let program = Program::begin(&memory, layout, &Identity::default());
     let recorder = Recorder::new(Eyes(&pages), layout);
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
     // Of each lane, the sub-buffer that comes next, and how much of it is known.
@@ -196,12 +203,19 @@ fn nothing_is_lost_that_is_not_counted() {
 
 #[test]
 fn what_is_overwritten_is_never_torn() {
-    let layout = Layout { events: 16, lanes: 8, sub_buffers: 6, sub_buffer_bytes: 512, registry_bytes: 4096 };
+    let layout = Layout {
+        events: 16,
+        lanes: 8,
+        sub_buffers: 6,
+        sub_buffer_bytes: 512,
+        registry_bytes: 4096,
+        filter_bytes: 4096,
+    };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, 1, 0);
+    let program = Program::begin(&memory, layout, &Identity::default());
     let recorder = Recorder::new(Eyes(&pages), layout);
-    told(recorder.say(Mode::OverwriteOldest, 2));
+    told(recorder.say(&Wants { mode: Mode::OverwriteOldest, lane: 2, pool: 6, contexts: 0 }));
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
     let (mut taken, mut gone) = (0, 0);
     let mut look = || {
@@ -245,10 +259,17 @@ fn what_is_overwritten_is_never_torn() {
 
 #[test]
 fn definitions_are_there_when_they_are_whole() {
-    let layout = Layout { events: 100, lanes: 8, sub_buffers: 4, sub_buffer_bytes: 512, registry_bytes: 4096 };
+    let layout = Layout {
+        events: 100,
+        lanes: 8,
+        sub_buffers: 4,
+        sub_buffer_bytes: 512,
+        registry_bytes: 4096,
+        filter_bytes: 4096,
+    };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, 1, 0);
+    let program = Program::begin(&memory, layout, &Identity::default());
     let recorder = Recorder::new(Eyes(&pages), layout);
     let defined = AtomicU64::new(0);
     let mut found: Vec<(u16, Vec<u8>)> = Vec::new();

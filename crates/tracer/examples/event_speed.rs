@@ -13,7 +13,7 @@ fn main() {
     use std::os::unix::ffi::OsStrExt;
     use std::time::Instant;
 
-    use kymo_lane::Mode;
+    use kymo_lane::{Mode, Wants};
     use kymo_tracer::{Event, control_file, ticks};
 
     const EVENTS: u32 = 2_000_000;
@@ -36,7 +36,8 @@ fn main() {
     assert!(OFF.register() && ON.register());
     let path = std::path::Path::new(std::ffi::OsStr::from_bytes(control_file().expect("it has begun").to_bytes()));
     let watch = recorder::Watch::new(path);
-    watch.recorder.say(Mode::OverwriteOldest, 32).expect("it can be written");
+    let wants = Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 512, contexts: 0 };
+    watch.recorder.say(&wants).expect("it can be written");
     watch.recorder.switch(1, 1).expect("it can be written");
     println!("loop  {:.2} ns", median(|value| _ = black_box(value)));
     println!("clock {:.2} ns", median(|_| _ = black_box(ticks())));

@@ -11,7 +11,7 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
-use kymo_lane::{Layout, Mapped, Program};
+use kymo_lane::{Identity, Layout, Mapped, Program};
 
 use crate::pages::{self, PAGE};
 use crate::place::{Descriptor, Path};
@@ -86,8 +86,8 @@ impl Process {
             unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
         }
         // Safety: it cannot fail.
-        let identity = unsafe { libc::getpid() };
-        Program::begin(&this.memory, layout, identity as u32, started());
+        let pid = unsafe { libc::getpid() } as u32;
+        Program::begin(&this.memory, layout, &Identity { pid, started: started(), ..Identity::default() });
         event::define_all(&this.program());
         this.inherit();
         this.is_there.store(1, Ordering::Release);

@@ -65,7 +65,7 @@ fn write(this: &mut Level, level: usize, id: u16, bytes: &[u8]) {
     let all = HEAD_BYTES + bytes.len() as u64;
     let slot = program.room_here(lane, all, ticks()).or_else(|| {
         let _quiet = Quiet::new();
-        program.room(lane, all, ticks)
+        program.room(lane, |_| all, ticks)
     });
     if let Some(slot) = slot {
         program.put(slot.at, &id.to_le_bytes());

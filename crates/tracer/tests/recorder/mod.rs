@@ -92,7 +92,7 @@ impl Watch {
     /// Takes what is there.
     pub fn drain(&mut self) {
         let look = |number| self.recorder.look(number).expect("it can be read");
-        let mut all: Vec<_> = (0..self.layout.sub_buffers).filter_map(look).collect();
+        let mut all: Vec<_> = (0..self.recorder.ready().expect("it can be read")).filter_map(look).collect();
         all.sort_by_key(|seen| (seen.lane, seen.sequence));
         for seen in all {
             let (next, copied) = self.known.entry(seen.lane).or_default();
