@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
+.PHONY: demo test libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
 
 demo:
 	@scripts/setup.sh build
@@ -27,6 +27,12 @@ test:
 	python3 scripts/analyses.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
 	@$(MAKE) --no-print-directory python
+
+# libkymo.so and libkymo.a, for programs in C and C++: $(CARGO_TARGET_DIR)/libkymo
+libkymo:
+	@scripts/setup.sh build
+	cargo build --quiet --profile libkymo --package kymo-libkymo
+	@ls $(CARGO_TARGET_DIR)/libkymo/libkymo.*
 
 # A wheel to hand out: $(CARGO_TARGET_DIR)/wheels/release
 wheel:

@@ -55,7 +55,7 @@ fn write(program: &Program<'_, Mapped>, lane: &mut Lane, busy: &mut usize) {
     for value in 0..EVENTS {
         unsafe { (busy as *mut usize).write_volatile(1) };
         compiler_fence(Ordering::SeqCst);
-        if let Some(slot) = program.room(lane, |_| 10, ticks) {
+        if let Some(slot) = program.room(lane, 0, 10, ticks) {
             program.put(slot.at, &7_u16.to_le_bytes());
             program.put(slot.at + 2, &(slot.ticks as u32).to_le_bytes());
             program.put(slot.at + 6, &value.to_le_bytes());

@@ -64,7 +64,8 @@ pub struct Slot {
     pub at: u64,
     /// When it happens.
     pub ticks: u64,
-    end: u64,
+    /// Behind its last one.
+    pub end: u64,
 }
 
 impl Lane {
@@ -181,14 +182,11 @@ impl<'m, M: Memory> Program<'m, M> {
         has_room.then_some(Slot { at: lane.at, ticks, end: lane.at + bytes })
     }
 
-    /// The same, in the next sub-buffer if it has to be, also because events there carry something else. How many bytes it has depends
-    /// on what it carries. `None`: the event is lost, and was counted. The clock is asked when there is room: times never step back in a
-    /// lane.
+    /// The same, in the next sub-buffer if it has to be, also because events there carry something else. `None`: the event is lost, and
+    /// was counted. The clock is asked when there is room: times never step back in a lane.
     #[inline]
-    pub fn room(&self, lane: &mut Lane, bytes: impl Fn(u64) -> u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
+    pub fn room(&self, lane: &mut Lane, contexts: u64, bytes: u64, mut clock: impl FnMut() -> u64) -> Option<Slot> {
         loop {
-            let contexts = self.contexts();
-            let bytes = bytes(contexts);
             let ticks = clock();
             let room = self.room_here(lane, bytes, ticks);
             if room.is_some() && lane.contexts == contexts {

@@ -1,7 +1,7 @@
 //! What events a program has: definitions, one behind the other, never changed and never taken away.
 //!
 //! ```text
-//! definition   word: 1 << 63 | id << 32 | bytes      written last: 0 before it is whole
+//! definition   word: 1 << 63 | is it a context's << 62 | id << 32 | bytes      written last: 0 before it is whole
 //!              bytes, zeros up to a multiple of 8
 //! ```
 //!
@@ -15,12 +15,15 @@ use crate::program::Program;
 use crate::recorder::Recorder;
 
 const IS_WHOLE: u64 = 1 << 63;
+const IS_CONTEXT: u64 = 1 << 62;
 
 /// Where a definition is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
-    /// The event's id.
+    /// The event's id, or the number of the context.
     pub id: u16,
+    /// It is of something that events carry: bit [`FIRST_OWN`](crate::contexts::FIRST_OWN) and so many.
+    pub is_context: bool,
     /// Bytes of it.
     pub bytes: u32,
     at: u64,
@@ -30,7 +33,7 @@ pub struct Definition {
 impl<M: Memory> Program<'_, M> {
     /// Makes an event known; its id, or `None`: there is no room for more. Constructors of several libraries may do so at once.
     pub fn define(&self, definition: &[u8]) -> Option<u16> {
-        self.tell(definition, || self.memory.add(header::IDS, 1))
+        self.tell(definition, 0, || self.memory.add(header::IDS, 1))
     }
 
     /// Makes one known that has an id, as in a child of the process where it was defined; whether there is room.
@@ -43,10 +46,15 @@ impl<M: Memory> Program<'_, M> {
             }
             next - 1
         };
-        self.tell(definition, id).is_some()
+        self.tell(definition, 0, id).is_some()
     }
 
-    fn tell(&self, definition: &[u8], id: impl FnOnce() -> u64) -> Option<u16> {
+    /// Makes known what events can carry; whether there is room.
+    pub fn define_context(&self, number: u16, definition: &[u8]) -> bool {
+        self.tell(definition, IS_CONTEXT, || number.into()).is_some()
+    }
+
+    fn tell(&self, definition: &[u8], kind: u64, id: impl FnOnce() -> u64) -> Option<u16> {
         let Layout { events, registry_bytes, .. } = self.layout;
         let bytes = u32::try_from(definition.len()).ok().filter(|bytes| *bytes < registry_bytes)?;
         let all = 8 + u64::from(bytes).next_multiple_of(8);
@@ -63,7 +71,7 @@ impl<M: Memory> Program<'_, M> {
             return None;
         }
         self.memory.put(at + 8, definition);
-        self.memory.store(at, IS_WHOLE | id << 32 | u64::from(bytes), Release);
+        self.memory.store(at, IS_WHOLE | kind | id << 32 | u64::from(bytes), Release);
         Some(id as u16)
     }
 }
@@ -85,7 +93,8 @@ impl<V: View> Recorder<V> {
         let (id, bytes) = ((word >> 32) as u16, word as u32);
         let next = begin + 8 + u64::from(bytes).next_multiple_of(8);
         let is_one = word & IS_WHOLE != 0 && next <= end && u32::from(id) < self.layout.events;
-        Ok(is_one.then_some(Definition { id, bytes, at: at + 8, next }))
+        let is_context = word & IS_CONTEXT != 0;
+        Ok(is_one.then_some(Definition { id, is_context, bytes, at: at + 8, next }))
     }
 
     /// What a definition says.

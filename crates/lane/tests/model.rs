@@ -172,7 +172,7 @@ fn write(cells: &Cells, layout: Layout, tid: u32, events: u64) {
     let program = Program::of(cells, layout);
     let mut lane = program.lane(Thread { tid, ..Thread::default() }).expect("there are two");
     for number in 1..=events {
-        if let Some(slot) = program.room(&mut lane, |_| EVENT, || number) {
+        if let Some(slot) = program.room(&mut lane, 0, EVENT, || number) {
             program.put(slot.at, &(u64::from(tid) << 32 | number).to_le_bytes());
             program.publish(&mut lane, slot);
         }

@@ -98,7 +98,7 @@ fn write(program: &Program<'_, Mapped>, thread: u32, lives: u32, clock: &AtomicU
         }
         for _ in 0..EVENTS / lives {
             let words = 1 + u64::from(number % 3);
-            if let Some(slot) = program.room(&mut lane, |_| 8 * words, || clock.fetch_add(1, Ordering::Relaxed)) {
+            if let Some(slot) = program.room(&mut lane, 0, 8 * words, || clock.fetch_add(1, Ordering::Relaxed)) {
                 for word in 0..words {
                     program.put(slot.at + 8 * word, &[thread.to_le_bytes(), number.to_le_bytes()].concat());
                 }

@@ -1,11 +1,18 @@
-//! The counter that everything is stamped with.
+//! What everything is stamped with: the processor's counter where it can be relied on, else the system's clock.
 
 #![allow(unsafe_code, reason = "counters are read by an instruction")]
 
-/// Ticks of the processor's counter. It is not ordered with what is around it: two threads may see each other's a few nanoseconds off.
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use kymo_lane::Clock;
+
+/// Whether the counter cannot be relied on.
+static IS_SLOW: AtomicBool = AtomicBool::new(false);
+
+/// The processor's counter. It is not ordered with what is around it: two threads may see each other's a few nanoseconds off.
 #[inline]
 #[must_use]
-pub fn ticks() -> u64 {
+pub fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // Safety: all processors of this architecture have it.
     unsafe {
@@ -18,4 +25,44 @@ pub fn ticks() -> u64 {
         unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack)) };
         ticks
     }
+}
+
+/// What events are stamped with now.
+#[inline]
+#[must_use]
+pub fn ticks() -> u64 {
+    if is_counter() { counter() } else { monotonic() }
+}
+
+#[inline]
+pub(crate) fn is_counter() -> bool {
+    !IS_SLOW.load(Ordering::Relaxed)
+}
+
+fn monotonic() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // Safety: there is room for it, and the clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Finds out what to stamp with; `wants_counter`: nobody has asked for the system's clock.
+pub(crate) fn choose(wants_counter: bool) -> Clock {
+    let is_counter = wants_counter && is_constant();
+    IS_SLOW.store(!is_counter, Ordering::Relaxed);
+    if is_counter { Clock::Counter } else { Clock::Monotonic }
+}
+
+/// Whether the counter counts time, whatever the processor does.
+#[cfg(target_arch = "x86_64")]
+fn is_constant() -> bool {
+    const INVARIANT: u32 = 1 << 8;
+    let leaf = core::arch::x86_64::__cpuid;
+    leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & INVARIANT != 0
+}
+
+/// The architecture says so.
+#[cfg(target_arch = "aarch64")]
+fn is_constant() -> bool {
+    true
 }

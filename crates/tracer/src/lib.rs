@@ -5,26 +5,35 @@
 //!
 //! ```text
 //! site ── control byte: 0 ──> nothing
+//!   │ └ 2.. ──> filter: no ──> nothing
 //!   └ on ── thread's page ─┬─ nothing there: a new thread, or a child after a fork ──> lane (and, in a child, memory of its own)
 //!                          ├─ busy: a handler interrupts a write ──> the lane of the next level
 //!                          └─ lane: room, bytes, publish
 //! ```
 //!
-//! Linux alone has what it needs.
+//! Linux alone has what it needs, on x86-64 and aarch64.
 
 #![no_std]
 #![cfg(target_os = "linux")]
+#![allow(non_upper_case_globals, reason = "what headers for C know has names of C")]
 
 #[cfg(test)]
 extern crate std;
 
+mod arena;
 mod clock;
+mod context;
 mod event;
+mod filter;
+mod for_c;
 mod pages;
 mod place;
 mod process;
 mod thread;
+mod write;
 
-pub use clock::ticks;
+pub use clock::{counter, ticks};
+pub use context::{Context, Own};
 pub use event::Event;
 pub use process::control_file;
+pub use write::{FIELD_BYTES_MAX, Write};

@@ -3,22 +3,32 @@
 #![allow(unsafe_code, reason = "system calls")]
 
 use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use kymo_lane::Layout;
+
+use crate::place::Descriptor;
 
 /// Bytes of a page, at least.
 pub(crate) const PAGE: usize = 4096;
 
 /// Pages of this process alone, all zeros; in a child, however it was made, they are zeros again.
 pub(crate) fn own(bytes: usize) -> Option<NonNull<u8>> {
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // Safety: new memory is nobody else's.
-    let address = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
-    let pages = NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)?;
+    let pages = plain(bytes)?;
     // Safety: these are the pages.
-    if unsafe { libc::madvise(address, bytes, libc::MADV_WIPEONFORK) } != 0 {
+    if unsafe { libc::madvise(pages.as_ptr().cast(), bytes, libc::MADV_WIPEONFORK) } != 0 {
         unmap(pages, bytes);
         return None;
     }
     Some(pages)
+}
+
+/// Pages of this process, which a child has copies of.
+pub(crate) fn plain(bytes: usize) -> Option<NonNull<u8>> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // Safety: new memory is nobody else's.
+    let address = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
+    NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)
 }
 
 /// Gives pages back.
@@ -27,10 +37,66 @@ pub(crate) fn unmap(pages: NonNull<u8>, bytes: usize) {
     unsafe { libc::munmap(pages.as_ptr().cast(), bytes) };
 }
 
+/// Maps a file of so many bytes, which is as long as that from then on.
+pub(crate) fn share(file: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // Safety: the file is ours, and what is mapped is nobody else's.
+    unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        let is_long = libc::fstat(file.0, &raw mut found) == 0
+            && (found.st_size as usize >= bytes || libc::ftruncate(file.0, bytes as libc::off_t) == 0);
+        if !is_long {
+            return None;
+        }
+        let address = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, file.0, 0);
+        NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)
+    }
+}
+
+/// Moves what is mapped to where something else is, which is gone then; nobody finds nothing there meanwhile.
+pub(crate) fn move_to(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
+    // Safety: both are ours.
+    unsafe {
+        let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        libc::mremap(from.as_ptr().cast(), bytes, bytes, how, to.as_ptr().cast::<libc::c_void>());
+    }
+}
+
+/// Nothing but zeros is seen there from now on.
+pub(crate) fn make_zero(window: NonNull<u8>, bytes: usize) {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // Safety: it is ours.
+    unsafe { libc::mmap(window.as_ptr().cast(), bytes, libc::PROT_READ | libc::PROT_WRITE, kind, -1, 0) };
+}
+
+/// Where memory ends that was there from the begin, on systems that cannot give more later.
+static GIVEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Gives a file memory for what is there before any sub-buffer. Where there cannot be more later, all that a pool has by itself.
+pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &Layout) -> bool {
+    if reserve(base, layout.fixed_bytes()) {
+        return true;
+    }
+    // Before Linux 5.14, memory is only given by who has the file.
+    let all = layout.sub_buffer(layout.sub_buffers.min(POOL_MAX));
+    // Safety: it is our file.
+    let is_given = unsafe { libc::fallocate(file.0, 0, 0, all as libc::off_t) } == 0;
+    if is_given {
+        GIVEN.store(base as usize + all as usize, Ordering::Relaxed);
+    }
+    is_given
+}
+
+/// Sub-buffers that are there from the begin where they cannot be later: 16 MiB.
+const POOL_MAX: u32 = 512;
+
 /// Makes sure that shared pages have memory: what is touched without any would end the program.
 pub(crate) fn reserve(address: *mut u8, bytes: u64) -> bool {
     let begin = address as usize & !(PAGE - 1);
     let end = (address as usize + bytes as usize).next_multiple_of(PAGE);
+    if end <= GIVEN.load(Ordering::Relaxed) {
+        return true;
+    }
     // Safety: it changes nothing that can be seen. No descriptor is needed, which the program may have closed.
     unsafe { libc::madvise(begin as *mut libc::c_void, end - begin, libc::MADV_POPULATE_WRITE) == 0 }
 }

@@ -17,11 +17,7 @@ impl Path {
     /// The folder: `kymo` in `$XDG_RUNTIME_DIR`, else `/dev/shm/kymo-UID`.
     pub(crate) fn folder() -> Option<Self> {
         let mut path = Self { bytes: [0; PATH_MAX], length: 0 };
-        // Safety: the name ends with a zero, and what is found does too.
-        let named = unsafe {
-            let value = libc::getenv(c"XDG_RUNTIME_DIR".as_ptr());
-            (!value.is_null()).then(|| CStr::from_ptr(value).to_bytes())
-        };
+        let named = secure_variable(c"XDG_RUNTIME_DIR").map(CStr::to_bytes);
         match named.filter(|folder| folder.first() == Some(&b'/')) {
             Some(folder) => path.push(folder)?.push(b"/kymo")?,
             None => {
@@ -82,4 +78,22 @@ impl Drop for Descriptor {
         // Safety: it is ours.
         unsafe { libc::close(self.0) };
     }
+}
+
+/// A variable of the environment; of a program with privileges, there is none.
+pub(crate) fn secure_variable(name: &CStr) -> Option<&'static CStr> {
+    if is_privileged() {
+        return None;
+    }
+    // Safety: the name ends with a zero, and what is found does too.
+    unsafe {
+        let value = libc::getenv(name.as_ptr());
+        (!value.is_null()).then(|| CStr::from_ptr(value))
+    }
+}
+
+/// Whether the program has privileges that who started it has not.
+pub(crate) fn is_privileged() -> bool {
+    // Safety: it asks what the system said when the program began.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -1,47 +1,71 @@
 //! The memory of this process that a recorder finds. A child of it, however it was made, begins memory of its own with its first event.
 //!
 //! ```text
-//! control file   control bytes │ lanes, sub-buffers, ...
-//! in a child     the parent's    not there; ours are zeros: it begins anew
+//! window   control bytes    the same place in a child; shared with the parent until it begins, then its own
+//! all      everything       not there in a child
 //! ```
+//!
+//! So whoever looks at a control byte always finds one, and a child is switched by what switches its parent until it has a file.
 
 #![allow(unsafe_code, reason = "memory that is shared")]
 
 use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use kymo_lane::{Identity, Layout, Mapped, Program};
+use kymo_lane::{Arena, Identity, Layout, Mapped, Program};
 
+use crate::arena;
 use crate::pages::{self, PAGE};
-use crate::place::{Descriptor, Path};
-use crate::{event, thread};
+use crate::place::{Descriptor, Path, secure_variable};
+use crate::{clock, context, event, filter, thread};
 
 /// What a process knows of its memory; all zeros in a child.
 pub(crate) struct Process {
     /// Not 0: the rest is there.
     is_there: AtomicU32,
+    pid: u32,
     memory: Mapped,
+    base: NonNull<u8>,
+    /// Where control bytes are seen.
+    window: NonNull<u8>,
     layout: Layout,
     path: Path,
+    arena: Option<Arena>,
 }
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-
-/// Control bytes before there are any: everything is off.
-static NOTHING: [AtomicU8; 1 << 16] = [const { AtomicU8::new(0) }; 1 << 16];
-static CONTROL: AtomicPtr<AtomicU8> = AtomicPtr::new((&raw const NOTHING).cast_mut().cast());
-
-/// The control byte of an event: 0 is off.
-#[inline]
-pub(crate) fn control(id: u16) -> u8 {
-    // Safety: there is one for each id, before and behind the begin.
-    unsafe { (*CONTROL.load(Ordering::Relaxed).add(usize::from(id))).load(Ordering::Relaxed) }
-}
+/// Where control bytes are seen, once there are any.
+static WINDOW: AtomicPtr<u8> = AtomicPtr::new(null_mut());
 
 impl Process {
     pub(crate) fn program(&self) -> Program<'_, Mapped> {
         Program::of(&self.memory, self.layout)
+    }
+
+    /// Where the memory is.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Where machine code of filters is.
+    pub(crate) fn arena(&self) -> Option<Arena> {
+        self.arena
+    }
+
+    /// Where bytecode of filters is.
+    pub(crate) fn filters(&self) -> (*const u8, u32) {
+        // Safety: it is mapped.
+        (unsafe { self.base.as_ptr().add(self.layout.filters() as usize) }, self.layout.filter_bytes)
+    }
+
+    /// The control byte of an event.
+    pub(crate) fn control(&self, id: u16) -> *mut u8 {
+        self.window.as_ptr().wrapping_add(self.layout.control(id) as usize)
     }
 
     /// The memory of this process, if it has begun.
@@ -59,58 +83,97 @@ impl Process {
     /// There is no memory to record to: nobody is to try that again with each event.
     #[cold]
     fn give_up() -> Option<&'static Self> {
-        CONTROL.store((&raw const NOTHING).cast_mut().cast(), Ordering::Release);
+        if let Some(window) = NonNull::new(WINDOW.load(Ordering::Acquire)) {
+            pages::make_zero(window, Layout::default().inherited_bytes() as usize);
+        }
         None
     }
 
     #[cold]
     fn begin() -> Option<&'static Self> {
         let before = PROCESS.load(Ordering::Acquire);
+        if before.is_null() && secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off") {
+            return None;
+        }
         let page = pages::own(PAGE)?;
         let layout = Layout::default();
-        let Some((base, path)) = file(&layout) else {
+        let Some((base, window, path)) = file(&layout) else {
             pages::unmap(page, PAGE);
             return None;
         };
+        if before.is_null() {
+            first();
+        }
         // Safety: all of the layout is mapped there, for as long as the process lives.
         let memory = unsafe { Mapped::new(base.as_ptr(), pages::reserve) };
         const { assert!(size_of::<Process>() <= PAGE, "it fits into its page") };
         let process = page.cast::<Self>();
-        // Safety: the page is ours, and large enough.
-        unsafe { process.write(Self { is_there: AtomicU32::new(0), memory, layout, path }) };
-        // Safety: it was just written, and stays.
-        let this: &'static Self = unsafe { process.as_ref() };
-        if before.is_null() {
-            // For systems that only say that they give children zeros, as emulators do; children that `fork` does not make go wrong there.
-            // Safety: the function may be called in a child.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
-        }
+        let arena = arena::map();
         // Safety: it cannot fail.
         let pid = unsafe { libc::getpid() } as u32;
-        Program::begin(&this.memory, layout, &Identity { pid, started: started(), ..Identity::default() });
-        event::define_all(&this.program());
+        let is_there = AtomicU32::new(0);
+        // In a child it is where its parent's was.
+        let seen = NonNull::new(WINDOW.load(Ordering::Acquire));
+        // Safety: the page is ours, and large enough.
+        unsafe {
+            let window = seen.unwrap_or(window);
+            process.write(Self { is_there, pid, memory, base, window, layout, path, arena: arena.ok() });
+        };
+        // Safety: it was just written, and stays.
+        let this: &'static Self = unsafe { process.as_ref() };
+        this.tell(arena);
         this.inherit();
         this.is_there.store(1, Ordering::Release);
         if PROCESS.compare_exchange(before, process.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
             // Another thread was faster.
             this.remove();
+            arena::unmap(this.arena);
+            pages::unmap(window, layout.inherited_bytes() as usize);
             pages::unmap(base, layout.bytes() as usize);
             pages::unmap(page, PAGE);
             return Self::now();
         }
-        // Safety: it is mapped.
-        let parents = CONTROL.swap(unsafe { base.as_ptr().add(layout.control(0) as usize) }.cast(), Ordering::AcqRel);
-        if let Some(header) = NonNull::new(parents.cast::<u8>().wrapping_sub(PAGE)).filter(|_| !before.is_null()) {
-            // The parent is dead when nobody has its memory any more.
-            pages::unmap(header, layout.inherited_bytes() as usize);
+        match seen {
+            Some(seen) => pages::move_to(window, seen, layout.inherited_bytes() as usize),
+            None => WINDOW.store(window.as_ptr(), Ordering::Release),
         }
         Some(this)
     }
 
-    /// What was on in the parent is on.
+    /// Everything that a recorder finds.
+    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>) {
+        let mut path = [0; 3072];
+        // Safety: so many bytes are there, and nothing is done with what is not.
+        let (user, length) = unsafe {
+            let length = libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr().cast(), path.len());
+            (libc::geteuid(), length)
+        };
+        let identity = Identity {
+            pid: self.pid,
+            started: started(),
+            pid_namespace: inode(c"/proc/self/ns/pid"),
+            user,
+            clock: clock::choose(secure_variable(c"KYMO_CLOCK").is_none_or(|value| value.to_bytes() != b"monotonic")),
+            name: thread::name(),
+            path: path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]),
+            arena,
+        };
+        let program = Program::begin(&self.memory, self.layout, &identity);
+        event::define_all(&program);
+        context::define_all(&program);
+    }
+
+    /// What was on in the parent is on. Filters that the parent has never asked are not known here: their events are on.
     fn inherit(&self) {
-        for id in (0..=u16::MAX).take_while(|id| event::is_known(*id)) {
-            self.program().switch(id, control(id));
+        let window = WINDOW.load(Ordering::Acquire);
+        if window.is_null() {
+            return;
+        }
+        for (id, _) in event::events() {
+            // Safety: a control byte is there for each id.
+            let was = unsafe { window.add(self.layout.control(id) as usize).read_volatile() };
+            let is_unknown = was > 1 && !filter::inherit(&self.program(), was);
+            self.program().switch(id, if is_unknown { 1 } else { was });
         }
     }
 
@@ -118,6 +181,14 @@ impl Process {
         // Safety: the path ends with a zero.
         unsafe { libc::unlink(self.path.as_c_str().as_ptr()) };
     }
+}
+
+/// What is done once, and not again in children.
+fn first() {
+    thread::find_cpu();
+    // For systems that only say that they give children zeros, as emulators do; children that `fork` does not make go wrong there.
+    // Safety: the function may be called in a child.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
 }
 
 /// In a child, nothing is there.
@@ -135,8 +206,8 @@ pub fn control_file() -> Option<&'static CStr> {
     Process::now().map(|process| process.path.as_c_str())
 }
 
-/// Makes a file of that layout and maps it; where it is.
-fn file(layout: &Layout) -> Option<(NonNull<u8>, Path)> {
+/// Makes a file of that layout and maps it, and the window of control bytes.
+fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
     let mut path = Path::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
@@ -145,32 +216,35 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, Path)> {
         return None;
     }
     path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?.push(b".ctl")?;
-    let bytes = layout.bytes() as usize;
-    // Safety: the path ends with a zero, the file is ours, and what is mapped is nobody else's.
-    let base = unsafe {
+    // Safety: the path ends with a zero.
+    let made = Descriptor::new(unsafe {
         let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        let made = Descriptor::new(libc::open(path.as_c_str().as_ptr(), flags, 0o600 as libc::c_uint))?;
-        drop(folder);
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let is_long = libc::ftruncate(made.0, bytes as libc::off_t) == 0;
-        let address = match is_long {
-            true => libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, made.0, 0),
-            false => libc::MAP_FAILED,
-        };
-        NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)
-    };
-    let base = base.filter(|base| {
-        let private = layout.inherited_bytes() as usize;
+        libc::open(path.as_c_str().as_ptr(), flags, 0o600 as libc::c_uint)
+    })?;
+    drop(folder);
+    let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
+    let base = pages::share(&made, all).filter(|base| {
         // Safety: it is mapped.
-        let is_ours =
-            unsafe { libc::madvise(base.as_ptr().add(private).cast(), bytes - private, libc::MADV_DONTFORK) == 0 };
-        is_ours && pages::reserve(base.as_ptr(), layout.fixed_bytes())
+        let is_ours = unsafe { libc::madvise(base.as_ptr().cast(), all, libc::MADV_DONTFORK) == 0 };
+        is_ours && pages::reserve_first(&made, base.as_ptr(), layout)
     });
-    if base.is_none() {
+    let window = base.and_then(|_| pages::share(&made, seen));
+    let (Some(base), Some(window)) = (base, window) else {
+        base.into_iter().for_each(|base| pages::unmap(base, all));
         // Safety: the path ends with a zero.
         unsafe { libc::unlink(path.as_c_str().as_ptr()) };
+        return None;
+    };
+    Some((base, window, path))
+}
+
+/// The inode of a file; 0: there is none.
+fn inode(path: &CStr) -> u64 {
+    // Safety: the path ends with a zero, and what is filled in is there.
+    unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        if libc::stat(path.as_ptr(), &raw mut found) == 0 { found.st_ino } else { 0 }
     }
-    base.map(|base| (base, path))
 }
 
 /// When this process began, in the clock ticks that the system counts it in; 0: it does not say.

@@ -6,73 +6,199 @@
 
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU32, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering, compiler_fence};
 
-use kymo_lane::{Lane, Thread};
+use kymo_lane::{CONTEXTS_AT, Lane, Thread};
 
-use crate::clock::ticks;
+use crate::context::Stack;
 use crate::pages::{self, PAGE, Quiet};
 use crate::process::Process;
 
 /// Handlers that may interrupt each other's writes, and the write that they interrupt.
 const LEVELS: usize = 3;
-/// Bytes before an event's own: id, low half of the ticks.
-const HEAD_BYTES: u64 = 6;
 
 /// All zeros: a new one.
 struct Block {
     levels: [Level; LEVELS],
+    /// Where its stack lies, for those who look for return addresses.
+    stack: Stack,
 }
 
-struct Level {
+/// A level of handlers. Headers for C know the first words of it, those of the lane included.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Level {
     /// Where the stack of the write is that goes on; 0: none does.
-    busy: usize,
-    has_lane: bool,
+    pub(crate) busy: usize,
+    /// Where the process' memory is mapped.
+    pub(crate) memory: *mut u8,
+    /// What events have to carry so that they can be written without more ado; another number than there is: none can.
+    pub(crate) fast: u64,
     lane: MaybeUninit<Lane>,
+    has_lane: bool,
 }
 
-/// Records an event on the thread that is here.
-pub(crate) fn record(id: u16, bytes: &[u8]) {
-    let Some(block) = block() else { return lose() };
-    let marker = 0_u8;
-    let stack = (&raw const marker) as usize;
+const _: () = {
+    let [at, end, begin, base, published, contexts] = Lane::WORDS;
+    assert!(at == 0 && end == 8 && begin == 16 && base == 24 && published == 32 && contexts == 40);
+    assert!(core::mem::offset_of!(Level, lane) == 24, "headers for C know it");
+};
+
+impl Level {
+    fn word(&self, number: usize) -> u64 {
+        // Safety: a lane begins with six words; without one, they are zeros.
+        unsafe { self.lane.as_ptr().cast::<u64>().add(number).read() }
+    }
+
+    /// Where the next event goes, where the sub-buffer ends, and when it began.
+    #[inline]
+    pub(crate) fn places(&self) -> [u64; 3] {
+        [self.word(0), self.word(1), self.word(2)]
+    }
+
+    /// What a write ends with: the place of `at`, where the sub-buffer begins, and where the word is that publishes.
+    #[inline]
+    pub(crate) fn ends(&mut self) -> (*mut u64, u64, u64) {
+        (self.lane.as_mut_ptr().cast(), self.word(3), self.word(4))
+    }
+
+    /// What events are to carry.
+    ///
+    /// # Safety
+    ///
+    /// There is a lane with room.
+    #[inline]
+    pub(crate) unsafe fn wanted(&self) -> u64 {
+        // Safety: so the memory is mapped.
+        unsafe { AtomicU64::from_ptr(self.memory.add(CONTEXTS_AT as usize).cast()).load(Ordering::Relaxed) }
+    }
+
+    /// Its lane.
+    ///
+    /// # Safety
+    ///
+    /// It has one.
+    pub(crate) unsafe fn lane(&self) -> &Lane {
+        // Safety: it has one.
+        unsafe { self.lane.assume_init_ref() }
+    }
+
+    /// Its lane, a new one if it has none. `None`: all are taken, and that was counted.
+    pub(crate) fn lane_mut(&mut self, process: &Process, level: u8) -> Option<&mut Lane> {
+        if !self.has_lane {
+            let _quiet = Quiet::new();
+            let program = process.program();
+            let Some(lane) = program.lane(Thread { tid: tid(), level, name: name() }) else {
+                program.discard();
+                return None;
+            };
+            self.lane.write(lane);
+            self.memory = process.base();
+            self.has_lane = true;
+        }
+        // Safety: it has one.
+        Some(unsafe { self.lane.assume_init_mut() })
+    }
+}
+
+/// The level at which this thread can write, which is busy from now on: by whoever calls. `None`: it was counted as lost.
+pub(crate) fn take() -> Option<(NonNull<Level>, u8)> {
+    let Some(block) = block() else {
+        lose();
+        return None;
+    };
+    let stack = stack();
     // Safety: the page is the thread's, and handlers of signals keep to the levels behind those that are busy.
     unsafe {
-        let Some(level) = free_level(block, stack) else { return lose() };
-        let levels = &raw mut (*block.as_ptr()).levels;
-        let this = levels.cast::<Level>().add(level);
-        (&raw mut (*this).busy).write_volatile(stack);
+        let Some(number) = free_level(block, stack) else {
+            lose();
+            return None;
+        };
+        let level = (&raw mut (*block.as_ptr()).levels).cast::<Level>().add(number);
+        (&raw mut (*level).busy).write_volatile(stack);
         compiler_fence(Ordering::SeqCst);
-        write(&mut *this, level, id, bytes);
-        compiler_fence(Ordering::SeqCst);
-        (&raw mut (*this).busy).write_volatile(0);
+        Some((NonNull::new_unchecked(level), number as u8))
     }
 }
 
-fn write(this: &mut Level, level: usize, id: u16, bytes: &[u8]) {
-    let Some(process) = Process::here() else { return };
-    let program = process.program();
-    if !this.has_lane {
-        let _quiet = Quiet::new();
-        match program.lane(Thread { tid: tid(), level: level as u8, name: name() }) {
-            Some(lane) => _ = this.lane.write(lane),
-            None => return program.discard(),
+/// Nothing is written at that level any more.
+///
+/// # Safety
+///
+/// It was [taken](take) by whoever calls.
+pub(crate) unsafe fn give_back(level: NonNull<Level>) {
+    compiler_fence(Ordering::SeqCst);
+    // Safety: it is the thread's.
+    unsafe { (&raw mut (*level.as_ptr()).busy).write_volatile(0) };
+}
+
+/// Where this thread's stack lies, as far as anybody has asked.
+pub(crate) fn known_stack() -> Option<&'static mut Stack> {
+    // Safety: the page is the thread's, which alone asks, and stays while it does.
+    NonNull::new(word::get().cast::<Block>()).map(|block| unsafe { &mut (*block.as_ptr()).stack })
+}
+
+/// Where the stack is.
+#[inline(always)]
+pub(crate) fn stack() -> usize {
+    let stack: usize;
+    #[cfg(target_arch = "x86_64")]
+    // Safety: it only reads a register.
+    unsafe {
+        core::arch::asm!("mov {}, rsp", out(reg) stack, options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // Safety: it only reads a register.
+    unsafe {
+        core::arch::asm!("mov {}, sp", out(reg) stack, options(nomem, nostack, preserves_flags));
+    }
+    stack
+}
+
+/// Where a thread's memory says on which CPU it is, behind what points to the thread; 0: nowhere. Headers for C know it.
+#[unsafe(no_mangle)]
+pub static kymo_cpu_offset: AtomicIsize = AtomicIsize::new(0);
+
+/// Looks where the C library has the CPU's number, which the system keeps there.
+pub(crate) fn find_cpu() {
+    // Safety: the names end with zeros, and what is found is of these types since the C library has it.
+    unsafe {
+        let size = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_size".as_ptr()).cast::<u32>();
+        let offset = libc::dlsym(libc::RTLD_DEFAULT, c"__rseq_offset".as_ptr()).cast::<isize>();
+        if !size.is_null() && !offset.is_null() && *size > 0 {
+            kymo_cpu_offset.store(*offset + 4, Ordering::Relaxed);
         }
-        this.has_lane = true;
     }
-    // Safety: it has one.
-    let lane = unsafe { this.lane.assume_init_mut() };
-    let all = HEAD_BYTES + bytes.len() as u64;
-    let slot = program.room_here(lane, all, ticks()).or_else(|| {
-        let _quiet = Quiet::new();
-        program.room(lane, |_| all, ticks)
-    });
-    if let Some(slot) = slot {
-        program.put(slot.at, &id.to_le_bytes());
-        program.put(slot.at + 2, &(slot.ticks as u32).to_le_bytes());
-        program.put(slot.at + HEAD_BYTES, bytes);
-        program.publish(lane, slot);
+}
+
+pub(crate) fn knows_cpu() -> bool {
+    kymo_cpu_offset.load(Ordering::Relaxed) != 0
+}
+
+/// The CPU that the thread is on.
+#[inline]
+pub(crate) fn cpu() -> u16 {
+    let offset = kymo_cpu_offset.load(Ordering::Relaxed);
+    if offset == 0 {
+        // Safety: it only asks.
+        return unsafe { libc::sched_getcpu() } as u16;
     }
+    let cpu: u32;
+    // Safety: the C library says that it is there.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!("mov {:e}, dword ptr fs:[{}]", out(reg) cpu, in(reg) offset, options(nostack, readonly, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(
+            "mrs {thread}, tpidr_el0",
+            "ldr {cpu:w}, [{thread}, {offset}]",
+            thread = out(reg) _,
+            cpu = out(reg) cpu,
+            offset = in(reg) offset,
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    cpu as u16
 }
 
 /// An event is lost for which there is no lane.
@@ -126,12 +252,12 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
     }
 }
 
-fn tid() -> u32 {
+pub(crate) fn tid() -> u32 {
     // Safety: it cannot fail.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }
 
-fn name() -> [u8; 16] {
+pub(crate) fn name() -> [u8; 16] {
     let mut name = [0; 16];
     // Safety: so many bytes are filled in.
     unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
@@ -206,7 +332,7 @@ unsafe extern "C" fn leave(page: *mut libc::c_void) {
 }
 
 /// A word of each thread. It is reached as those of a program's first libraries are, so that nothing is called that might allocate.
-mod word {
+pub(crate) mod word {
     core::arch::global_asm!(
         ".pushsection .tbss.kymo_block,\"awT\",@nobits",
         ".p2align 3",
@@ -221,7 +347,7 @@ mod word {
 
     #[cfg(target_arch = "x86_64")]
     #[inline]
-    pub(super) fn get() -> *mut u8 {
+    pub(crate) fn get() -> *mut u8 {
         let word;
         // Safety: it is the thread's.
         unsafe {
@@ -233,6 +359,24 @@ mod word {
             );
         }
         word
+    }
+
+    /// Where it lies behind what points to the thread.
+    pub(crate) fn offset() -> isize {
+        let offset: isize;
+        // Safety: it only reads where the word is.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::asm!("mov {}, qword ptr [rip + kymo_block@GOTTPOFF]", out(reg) offset, options(nostack, readonly));
+            #[cfg(target_arch = "aarch64")]
+            core::arch::asm!(
+                "adrp {place}, :gottprel:kymo_block",
+                "ldr {place}, [{place}, :gottprel_lo12:kymo_block]",
+                place = out(reg) offset,
+                options(nostack, readonly)
+            );
+        }
+        offset
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -269,7 +413,7 @@ mod word {
 
     #[cfg(target_arch = "aarch64")]
     #[inline]
-    pub(super) fn get() -> *mut u8 {
+    pub(crate) fn get() -> *mut u8 {
         // Safety: it is the thread's; handlers of signals may change it.
         unsafe { place().read_volatile() }
     }

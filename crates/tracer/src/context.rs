@@ -1,0 +1,262 @@
+//! What events carry with them, besides their fields, if the recorder wants it.
+
+#![allow(unsafe_code, reason = "frames are read, and the program's own functions are called")]
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use kymo_lane::{Mapped, Program, contexts};
+
+use crate::place::Descriptor;
+use crate::process::Process;
+use crate::thread;
+use crate::write::Write;
+
+/// Return addresses, at most.
+const FRAMES_MAX: usize = 32;
+/// Bytes of a text, at most.
+const TEXT_BYTES_MAX: u64 = 1024;
+const OWN_MAX: usize = contexts::OWN_MAX as usize;
+
+/// Something that events can carry, which the program says: it is asked for with each event. Headers for C know what it looks like.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Context {
+    /// What recorders are told of it.
+    definition: *const u8,
+    bytes: u32,
+    /// How many bytes of the value there are; 0: it is a text.
+    size: u32,
+    /// Says it; it may be asked in handlers of signals.
+    get: extern "C" fn(&mut Own),
+    /// One more than its number; 0: it has none.
+    number: AtomicU32,
+}
+
+// Safety: what is changed is atomic.
+unsafe impl Sync for Context {}
+
+/// What a program says events carry.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Own {
+    /// A number; the first bytes of it count.
+    pub value: u64,
+    /// A text and its length.
+    pub text: *const u8,
+    /// See there.
+    pub length: u64,
+}
+
+const NONE: Own = Own { value: 0, text: core::ptr::null(), length: 0 };
+
+static CONTEXTS: [AtomicPtr<Context>; OWN_MAX] = [const { AtomicPtr::new(null_mut()) }; OWN_MAX];
+
+impl Context {
+    /// A context: its definition, how many bytes its value has (0: it is a text), and who says it.
+    #[must_use]
+    pub const fn new(definition: &'static [u8], size: u32, get: extern "C" fn(&mut Own)) -> Self {
+        let bytes = definition.len() as u32;
+        Self { definition: definition.as_ptr(), bytes, size, get, number: AtomicU32::new(0) }
+    }
+
+    /// Makes it known to recorders; whether it is. It has to stay.
+    pub fn register(&'static self) -> bool {
+        if self.number.load(Ordering::Acquire) > 0 {
+            return true;
+        }
+        let Some(process) = Process::here() else { return false };
+        let this = (&raw const *self).cast_mut();
+        for (number, place) in CONTEXTS.iter().enumerate() {
+            if place.compare_exchange(null_mut(), this, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                self.number.store(number as u32 + 1, Ordering::Release);
+                return process.program().define_context(number as u16, self.definition());
+            }
+        }
+        false
+    }
+
+    fn definition(&self) -> &'static [u8] {
+        // Safety: so many bytes are there.
+        unsafe { core::slice::from_raw_parts(self.definition, self.bytes as usize) }
+    }
+
+    fn ask(&self) -> Own {
+        let mut own = NONE;
+        (self.get)(&mut own);
+        if self.size == 0 {
+            own.length = if own.text.is_null() { 0 } else { own.length.min(TEXT_BYTES_MAX) };
+        }
+        own
+    }
+}
+
+/// Tells all contexts that there are, in a child.
+pub(crate) fn define_all(program: &Program<'_, Mapped>) {
+    for (number, context) in CONTEXTS.iter().enumerate() {
+        // Safety: what is there stays.
+        if let Some(context) = unsafe { context.load(Ordering::Acquire).as_ref() } {
+            program.define_context(number as u16, context.definition());
+        }
+    }
+}
+
+/// What one event carries.
+pub(crate) struct Carried {
+    wanted: u64,
+    site: u64,
+    frames: [u64; FRAMES_MAX],
+    count: usize,
+    own: [Own; OWN_MAX],
+    own_bytes: u64,
+}
+
+impl Carried {
+    /// Asks for everything that has to be asked for before there is room.
+    pub(crate) fn gather(wanted: u64, site: *const u8, frame: *const u8) -> Self {
+        let mut this =
+            Self { wanted, site: site as u64, frames: [0; FRAMES_MAX], count: 0, own: [NONE; OWN_MAX], own_bytes: 0 };
+        if wanted & contexts::STACK != 0 {
+            this.count = Stack::walk(frame as usize, &mut this.frames);
+        }
+        for (number, context) in this.wanted_own() {
+            let own = context.ask();
+            this.own[number] = own;
+            this.own_bytes += if context.size == 0 { 2 + own.length } else { context.size.min(8).into() };
+        }
+        this
+    }
+
+    /// Contexts of the program's that are wanted. Of those that it does not have there is nothing.
+    fn wanted_own(&self) -> impl Iterator<Item = (usize, &'static Context)> + use<> {
+        let wanted = self.wanted / contexts::FIRST_OWN;
+        let is_wanted = move |number: &usize| wanted >> number & 1 == 1;
+        // Safety: what is there stays.
+        let context = |number: usize| Some((number, unsafe { CONTEXTS[number].load(Ordering::Acquire).as_ref() }?));
+        (0..OWN_MAX).filter(is_wanted).filter_map(context)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        let has = |context: u64, bytes: u64| if self.wanted & context != 0 { bytes } else { 0 };
+        has(contexts::CPU, 2)
+            + has(contexts::PID, 4)
+            + has(contexts::TID, 4)
+            + has(contexts::NAME, 16)
+            + has(contexts::IP, 8)
+            + has(contexts::STACK, 2 + 8 * self.count as u64)
+            + self.own_bytes
+    }
+
+    pub(crate) fn put(&self, write: &mut Write, pid: u32, tid: u32, name: &[u8; 16]) {
+        let has = |context: u64| self.wanted & context != 0;
+        if has(contexts::CPU) {
+            write.put(&thread::cpu().to_le_bytes());
+        }
+        if has(contexts::PID) {
+            write.put(&pid.to_le_bytes());
+        }
+        if has(contexts::TID) {
+            write.put(&tid.to_le_bytes());
+        }
+        if has(contexts::NAME) {
+            write.put(name);
+        }
+        if has(contexts::IP) {
+            write.put(&self.site.to_le_bytes());
+        }
+        if has(contexts::STACK) {
+            write.put(&(self.count as u16).to_le_bytes());
+            self.frames[..self.count].iter().for_each(|frame| write.put(&frame.to_le_bytes()));
+        }
+        for (number, context) in self.wanted_own() {
+            let own = self.own[number];
+            match context.size {
+                0 => {
+                    write.put(&(own.length as u16).to_le_bytes());
+                    // Safety: the program says that so many bytes are there.
+                    write.put(match own.length {
+                        0 => &[],
+                        _ => unsafe { core::slice::from_raw_parts(own.text, own.length as usize) },
+                    });
+                }
+                size => write.put(&own.value.to_le_bytes()[..(size as usize).min(8)]),
+            }
+        }
+    }
+}
+
+/// Where a thread's stack lies; all zeros: nobody has asked.
+#[derive(Debug)]
+pub(crate) struct Stack {
+    begin: usize,
+    end: usize,
+    /// How often it was looked for.
+    asked: u32,
+}
+
+/// A thread that changes its stack all the time does without return addresses.
+const ASKED_MAX: u32 = 16;
+
+impl Stack {
+    /// Return addresses from a frame on, as far as functions keep frame pointers; nothing outside of the thread's stack is read.
+    fn walk(frame: usize, into: &mut [u64]) -> usize {
+        let Some(stack) = thread::known_stack() else { return 0 };
+        let here = thread::stack();
+        if !(stack.begin..stack.end).contains(&here) && !stack.find(here) {
+            return 0;
+        }
+        let mut frame = frame;
+        let mut lowest = here;
+        for (count, into) in into.iter_mut().enumerate() {
+            let is_one =
+                frame >= lowest && frame.is_multiple_of(8) && frame.checked_add(16).is_some_and(|end| end <= stack.end);
+            if !is_one {
+                return count;
+            }
+            // Safety: it lies in the thread's stack, above what is used now.
+            let [next, back] = unsafe { (frame as *const [usize; 2]).read_volatile() };
+            if back < 4096 {
+                return count;
+            }
+            *into = back as u64;
+            (lowest, frame) = (frame + 16, next);
+        }
+        into.len()
+    }
+
+    /// Asks the system, without memory of anybody's.
+    #[cold]
+    fn find(&mut self, here: usize) -> bool {
+        if self.asked == ASKED_MAX {
+            return false;
+        }
+        self.asked += 1;
+        // Safety: the path ends with a zero.
+        let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let Some(file) = Descriptor::new(file) else { return false };
+        let mut buffer = [0; 1024];
+        let (mut numbers, mut field, mut is_number) = ([0_usize; 2], 0, true);
+        loop {
+            // Safety: so many bytes are there.
+            let length = unsafe { libc::read(file.0, buffer.as_mut_ptr().cast(), buffer.len()) };
+            let Some(read) = usize::try_from(length).ok().filter(|length| *length > 0) else { return false };
+            for byte in &buffer[..read] {
+                match byte {
+                    b'\n' => (numbers, field, is_number) = ([0; 2], 0, true),
+                    b'-' if is_number => field = 1,
+                    _ if !is_number => {}
+                    _ => match (*byte as char).to_digit(16) {
+                        Some(digit) => numbers[field] = numbers[field] << 4 | digit as usize,
+                        None => {
+                            is_number = false;
+                            if (numbers[0]..numbers[1]).contains(&here) {
+                                [self.begin, self.end] = numbers;
+                                return true;
+                            }
+                        }
+                    },
+                }
+            }
+        }
+    }
+}

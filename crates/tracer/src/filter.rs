@@ -1,0 +1,156 @@
+//! Filters, called at the sites of events: machine code where somebody may put it into this process, else bytecode that is copied before
+//! anybody believes it.
+//!
+//! ```text
+//! control byte 2..255 ──> table of functions ─┬─ first: what does the slot say? ──> machine code, or validated bytecode
+//!                                             ├─ machine code
+//!                                             └─ interpret
+//! ```
+//!
+//! What cannot be run keeps its events: the recorder filters them.
+
+#![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use kymo_bytecode::{Program as Bytecode, Texts, validate};
+use kymo_lane::{Code, FIRST_SLOT, Mapped, Program, Runs};
+
+use crate::pages;
+use crate::process::Process;
+
+/// Whether an event with these arguments is kept: 0 is no.
+type Filter = unsafe extern "C" fn(arguments: *const u8, slot: u64) -> u64;
+
+/// Bytes of a text that filters look at, at most.
+const TEXT_BYTES_MAX: u64 = 1 << 16;
+
+/// What each slot's filter is; headers for C call it. Entries change once, from `first`.
+#[unsafe(no_mangle)]
+pub static mut kymo_filters: [Filter; 256] = [first; 256];
+
+/// Bytecode by slot, in pages of this process.
+static BYTECODE: [AtomicPtr<Interpreted>; 256] = [const { AtomicPtr::new(null_mut()) }; 256];
+
+struct Interpreted {
+    program: Bytecode<'static>,
+}
+
+/// Asks a filter.
+#[inline]
+pub(crate) fn is_kept(slot: u8, arguments: *const u8) -> bool {
+    // Safety: there is a function for each slot, and the recorder has chosen one for these arguments.
+    unsafe { entry(slot)(arguments, slot.into()) != 0 }
+}
+
+fn place(slot: u8) -> &'static AtomicPtr<()> {
+    // Safety: entries are as large as pointers, and only changed here.
+    unsafe { AtomicPtr::from_ptr((&raw mut kymo_filters).cast::<*mut ()>().add(slot.into())) }
+}
+
+#[inline]
+fn entry(slot: u8) -> Filter {
+    // Safety: nothing but such functions is there.
+    unsafe { core::mem::transmute::<*mut (), Filter>(place(slot).load(Ordering::Relaxed)) }
+}
+
+/// The first event that asks for a slot finds out what it is.
+#[cold]
+unsafe extern "C" fn first(arguments: *const u8, slot: u64) -> u64 {
+    let slot = slot as u8;
+    let Some(process) = Process::now() else { return 1 };
+    let program = process.program();
+    let arena = process.arena();
+    let Some(code) = program.code(slot, arena.map_or(0, |arena| arena.bytes)) else { return 1 };
+    let (filter, runs) = match arena {
+        Some(arena) if code.is_native => {
+            // Safety: the recorder says that such a function is there, and may say so: it could do anything to this process.
+            let code =
+                unsafe { core::mem::transmute::<usize, Filter>((arena.address + u64::from(code.offset)) as usize) };
+            (code, Runs::Native)
+        }
+        _ if has_bytecode(process, slot, code) => (interpret as Filter, Runs::Interpreted),
+        _ => (keep as Filter, Runs::Not),
+    };
+    place(slot).store(filter as *mut (), Ordering::Release);
+    program.runs(slot, runs);
+    // Safety: it is for these arguments.
+    unsafe { filter(arguments, slot.into()) }
+}
+
+/// Of what cannot be run.
+unsafe extern "C" fn keep(_: *const u8, _: u64) -> u64 {
+    1
+}
+
+/// Copies bytecode, and then validates it: what lies where others write may change at any time.
+fn has_bytecode(process: &Process, slot: u8, code: Code) -> bool {
+    let (begin, all) = process.filters();
+    if code.is_native || u64::from(code.offset) + u64::from(code.bytes) > all.into() {
+        return false;
+    }
+    let head = size_of::<Interpreted>();
+    let Some(page) = pages::plain(head + code.bytes as usize) else { return false };
+    // Safety: there is room for both, and the bytes are mapped, as somebody has written them.
+    let copied: &'static [u8] = unsafe {
+        let to = page.as_ptr().add(head);
+        to.copy_from_nonoverlapping(begin.add(code.offset as usize), code.bytes as usize);
+        core::slice::from_raw_parts(to, code.bytes as usize)
+    };
+    let Ok(program) = validate(copied) else {
+        pages::unmap(page, head + code.bytes as usize);
+        return false;
+    };
+    let interpreted = page.cast::<Interpreted>();
+    // Safety: pages are aligned, and there is room.
+    unsafe { interpreted.write(Interpreted { program }) };
+    let place = &BYTECODE[usize::from(slot)];
+    if place.compare_exchange(null_mut(), interpreted.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
+        // Another thread was faster, with the same.
+        pages::unmap(page, head + code.bytes as usize);
+    }
+    true
+}
+
+unsafe extern "C" fn interpret(arguments: *const u8, slot: u64) -> u64 {
+    // Safety: what is there stays.
+    let Some(interpreted) = (unsafe { BYTECODE[slot as u8 as usize].load(Ordering::Acquire).as_ref() }) else {
+        return 1;
+    };
+    let size = interpreted.program.size() as usize;
+    // Safety: whoever has chosen the filter for this event says that its arguments are so large.
+    let arguments = unsafe { core::slice::from_raw_parts(arguments, size) };
+    interpreted.program.run(arguments, &Addresses).map_or(1, u64::from)
+}
+
+/// Texts are where arguments say.
+struct Addresses;
+
+impl Texts for Addresses {
+    fn text(&self, address: u64, length: u64) -> &[u8] {
+        if address == 0 {
+            return &[];
+        }
+        // Safety: the site of the event says that so many bytes are there.
+        unsafe { core::slice::from_raw_parts(address as *const u8, length.min(TEXT_BYTES_MAX) as usize) }
+    }
+}
+
+/// In a child, whether a slot is known that its parent's events were switched to; the recorder sees that it is taken.
+pub(crate) fn inherit(program: &Program<'_, Mapped>, slot: u8) -> bool {
+    let now = place(slot).load(Ordering::Relaxed);
+    let is = |filter: Filter| core::ptr::eq(now, filter as *const ());
+    if slot < FIRST_SLOT || is(first) {
+        return false;
+    }
+    let runs = if is(interpret) {
+        Runs::Interpreted
+    } else if is(keep) {
+        Runs::Not
+    } else {
+        Runs::Native
+    };
+    program.runs(slot, runs);
+    true
+}
