@@ -84,6 +84,16 @@ impl<V: View> Recorder<V> {
         Self { view, layout }
     }
 
+    /// The memory.
+    pub fn view(&self) -> &V {
+        &self.view
+    }
+
+    /// How large everything is.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// Switches an event: 0 is off, 1 on, more are filters.
     ///
     /// # Errors

@@ -11,6 +11,7 @@
 mod encode;
 mod error;
 mod head;
+pub mod packed;
 mod stream;
 mod trace;
 

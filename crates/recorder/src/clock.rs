@@ -1,0 +1,170 @@
+//! What events are stamped with, and what that is in seconds.
+//!
+//! ```text
+//! ticks ───┬────────────────────────┬──────> the counter
+//! seconds  └ begin                  └ now    CLOCK_MONOTONIC_RAW: how long; CLOCK_REALTIME: since when
+//! ```
+//!
+//! The longer it is watched, the better the frequency is known. `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed.
+
+use std::time::Duration;
+
+use kymo_lane::Clock as Source;
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long the counter is watched at least: the frequency is known to a few millionths then.
+const WATCHED_MIN: Duration = Duration::from_millis(20);
+/// How often the clocks are asked for one sample.
+const TRIES: usize = 8;
+
+/// One instant, in all clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Ticks of the source.
+    pub ticks: u64,
+    /// `CLOCK_MONOTONIC`.
+    pub monotonic_ns: i64,
+    /// `CLOCK_REALTIME`.
+    pub realtime_ns: i64,
+    /// `CLOCK_MONOTONIC_RAW`.
+    raw_ns: i64,
+    /// Ticks from before the clocks were asked to behind it: the others are at most half of that off.
+    pub width_ticks: u64,
+}
+
+/// A source of ticks, and how fast it runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    source: Source,
+    begin: Sample,
+    last: Sample,
+}
+
+/// What a trace says of its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Ticks of a second.
+    pub frequency: u64,
+    /// Ticks that are 0 in the trace: a multiple of 2^32, so that low halves stay what they are.
+    pub base: u64,
+    /// When that was, in seconds since 1970, rounded down.
+    pub offset_seconds: i64,
+    /// The rest of it, in ticks.
+    pub offset_ticks: u64,
+    /// How far off that may be.
+    pub error_ns: u64,
+}
+
+impl Clock {
+    /// Watches a source from now on.
+    #[must_use]
+    pub fn begin(source: Source) -> Self {
+        let begin = sample(source);
+        Self { source, begin, last: begin }
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// Ticks, now.
+    #[must_use]
+    pub fn now(&self) -> u64 {
+        ticks(self.source)
+    }
+
+    /// Watches on: all clocks, now.
+    pub fn sample(&mut self) -> Sample {
+        self.last = sample(self.source);
+        self.last
+    }
+
+    /// Ticks of a second, as far as it was watched, which takes a moment when it has just begun.
+    pub fn frequency(&mut self) -> u64 {
+        if self.source == Source::Monotonic {
+            return 1_000_000_000;
+        }
+        let watched = self.last.raw_ns - self.begin.raw_ns;
+        let missing = WATCHED_MIN.saturating_sub(Duration::from_nanos(watched.max(0) as u64));
+        if !missing.is_zero() {
+            std::thread::sleep(missing);
+            self.sample();
+        }
+        let ticks = u128::from(self.last.ticks.saturating_sub(self.begin.ticks));
+        let nanos = (self.last.raw_ns - self.begin.raw_ns).max(1) as u128;
+        ((ticks * 1_000_000_000 + nanos / 2) / nanos).clamp(1, u64::MAX.into()) as u64
+    }
+
+    /// What to say of it in a trace that has nothing before some ticks.
+    pub fn facts(&mut self, earliest: u64) -> Facts {
+        let frequency = self.frequency();
+        let base = earliest & !0xffff_ffff;
+        let nanos = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency)) as i64;
+        let begin_ns = self.last.realtime_ns.saturating_sub(nanos(self.last.ticks.saturating_sub(base)));
+        let rest_ns = begin_ns.rem_euclid(1_000_000_000) as u128;
+        Facts {
+            frequency,
+            base,
+            offset_seconds: begin_ns.div_euclid(1_000_000_000),
+            offset_ticks: (rest_ns * u128::from(frequency) / 1_000_000_000) as u64,
+            error_ns: nanos(self.last.width_ticks.div_ceil(2)) as u64,
+        }
+    }
+}
+
+fn ticks(source: Source) -> u64 {
+    match source {
+        Source::Counter => kymo_tracer::ticks(),
+        Source::Monotonic => nanos(ClockId::Monotonic) as u64,
+    }
+}
+
+fn nanos(clock: ClockId) -> i64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+/// Of some tries the one that was interrupted least.
+fn sample(source: Source) -> Sample {
+    let one = || {
+        let before = ticks(source);
+        let (raw_ns, monotonic_ns) = (nanos(ClockId::MonotonicRaw), nanos(ClockId::Monotonic));
+        let realtime_ns = nanos(ClockId::Realtime);
+        let width_ticks = ticks(source).saturating_sub(before);
+        Sample { ticks: before + width_ticks / 2, monotonic_ns, realtime_ns, raw_ns, width_ticks }
+    };
+    let tries = std::iter::repeat_with(one).take(TRIES);
+    tries.min_by_key(|sample| sample.width_ticks).expect("it was tried")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_is_known_to_a_thousandth_at_once_and_times_fit_each_other() {
+        let mut clock = Clock::begin(Source::Counter);
+        let quick = clock.frequency();
+        std::thread::sleep(Duration::from_millis(200));
+        clock.sample();
+        let better = clock.frequency();
+        assert!(quick.abs_diff(better) < better / 1000, "{quick} and {better}");
+        let facts = clock.facts(clock.begin.ticks);
+        let offset_ns = i128::from(facts.offset_ticks) * 1_000_000_000 / i128::from(facts.frequency);
+        let begin_ns = i128::from(facts.offset_seconds) * 1_000_000_000 + offset_ns;
+        let last_ns =
+            begin_ns + i128::from(clock.last.ticks - facts.base) * 1_000_000_000 / i128::from(facts.frequency);
+        assert!((last_ns - i128::from(clock.last.realtime_ns)).abs() < 10, "{last_ns} is {}", clock.last.realtime_ns);
+        assert!(facts.base.is_multiple_of(1 << 32) && facts.base <= clock.begin.ticks);
+    }
+
+    #[test]
+    fn nanoseconds_are_nanoseconds() {
+        let mut clock = Clock::begin(Source::Monotonic);
+        assert_eq!(clock.frequency(), 1_000_000_000);
+        let sample = clock.sample();
+        assert!(sample.ticks.abs_diff(sample.monotonic_ns as u64) <= sample.width_ticks);
+    }
+}

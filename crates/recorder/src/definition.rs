@@ -1,0 +1,444 @@
+//! What programs say of their events, as text that may be anything.
+//!
+//! ```text
+//! event net:sent                     or   context user 3
+//! level 6                                 field u32 id
+//! source server.c:12
+//! role begin
+//! field u32 port
+//! field text host
+//! field enum u8(idle=0, busy=1) state
+//! ```
+//!
+//! The first line says what it is; lines of later versions, which begin with other words, are skipped. Whatever else is wrong makes the
+//! definition one that nobody can use, and is told with its line and column.
+
+use std::fmt;
+
+use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
+
+/// Bytes of a definition.
+pub const BYTES_MAX: usize = 64 << 10;
+/// Fields of an event.
+pub const FIELDS_MAX: usize = 256;
+/// Labels of an enumeration.
+pub const LABELS_MAX: usize = 4 << 10;
+/// Elements of an array: events have at most 16 KiB.
+pub const ELEMENTS_MAX: u32 = 16 << 10;
+/// Bytes of a name.
+pub const NAME_MAX: usize = 256;
+/// The least important level, which is that of events that say none.
+pub const LEVEL_MAX: u8 = 14;
+
+/// What a definition says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Definition {
+    /// An event.
+    Event(EventClass),
+    /// Something that events carry with them.
+    Context(ContextClass),
+}
+
+/// An event of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventClass {
+    /// Whose it is.
+    pub provider: String,
+    /// What happens.
+    pub name: String,
+    /// How important it is: 0 (emergency) to 6 (info), 7 to 13 (debugging, from systems to lines), 14 (debugging).
+    pub level: u8,
+    /// Where in the program's source it is: a file and a line.
+    pub source: Option<(String, u32)>,
+    /// What it means to analyses.
+    pub role: Option<Role>,
+    /// What it tells.
+    pub fields: Vec<Field>,
+}
+
+/// Something that a program's events carry with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextClass {
+    /// Which of the program's contexts it is, below [`OWN_MAX`](kymo_lane::contexts::OWN_MAX).
+    pub id: u8,
+    /// What it is called, and what its bytes are: one value, or a text.
+    pub field: Field,
+}
+
+/// What an event means to analyses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Something begins.
+    Begin,
+    /// It ends.
+    End,
+    /// A value changes.
+    Counter,
+    /// Something goes somewhere.
+    Send,
+    /// It arrives.
+    Receive,
+    /// Somebody came by.
+    Checkpoint,
+}
+
+/// What is wrong with a definition, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u32,
+    /// The byte of the line, from 1.
+    pub column: u32,
+    /// What it is.
+    pub kind: ProblemKind,
+}
+
+/// What is wrong with a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum ProblemKind {
+    #[error("a definition has {found} bytes; at most {BYTES_MAX} can be")]
+    Long { found: usize },
+    #[error("what is no UTF-8 is no text")]
+    Encoding,
+    #[error("a control character stands in a name")]
+    Control,
+    #[error("`event PROVIDER:NAME` or `context NAME ID` has to be the first line")]
+    First,
+    #[error("{expected} is missing")]
+    Missing { expected: &'static str },
+    #[error("behind {expected} there is something else")]
+    Behind { expected: &'static str },
+    #[error("a name has {found} bytes; at most {NAME_MAX} can be")]
+    LongName { found: usize },
+    #[error("a level is a number up to {LEVEL_MAX}")]
+    Level,
+    #[error("a source is FILE:LINE")]
+    Source,
+    #[error(
+        "no such type: it is u8 to u64, i8 to i64, x8 to x64, pointer, f32, f64, bool, text, array, sequence or enum"
+    )]
+    Type,
+    #[error("elements of arrays and sequences are numbers or bools")]
+    Element,
+    #[error("an array has 0 to {ELEMENTS_MAX} elements")]
+    Elements,
+    #[error("values of enumerations are integers")]
+    Enumeration,
+    #[error("the value does not fit into {bytes} bytes")]
+    Value { bytes: u8 },
+    #[error("an enumeration has at most {LABELS_MAX} labels")]
+    Labels,
+    #[error("an event has at most {FIELDS_MAX} fields")]
+    Fields,
+    #[error("there is a field of that name")]
+    Twice,
+    #[error("a context has a number below {}", kymo_lane::contexts::OWN_MAX)]
+    Context,
+    #[error("a context is one value, or a text")]
+    ContextField,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.kind)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+impl EventClass {
+    /// `PROVIDER:NAME`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}:{}", self.provider, self.name)
+    }
+}
+
+/// Reads a definition.
+///
+/// # Errors
+///
+/// The first problem.
+///
+/// ```
+/// use kymo_recorder::definition::{Definition, parse};
+/// let Ok(Definition::Event(event)) = parse(b"event net:sent\nlevel 6\nfield u32 port\n") else { panic!() };
+/// assert_eq!((event.full_name(), event.level, event.fields.len()), ("net:sent".to_owned(), 6, 1));
+/// assert_eq!(parse(b"event net:sent\nfield u33 port\n").unwrap_err().to_string(), "line 2, column 7: no such type: it is \
+///     u8 to u64, i8 to i64, x8 to x64, pointer, f32, f64, bool, text, array, sequence or enum");
+/// ```
+pub fn parse(definition: &[u8]) -> Result<Definition, Problem> {
+    if definition.len() > BYTES_MAX {
+        return Err(Problem { line: 1, column: 1, kind: ProblemKind::Long { found: definition.len() } });
+    }
+    let text = std::str::from_utf8(definition).map_err(|error| {
+        let before = &definition[..error.valid_up_to()];
+        let begin = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u32;
+        Problem { line, column: 1 + (before.len() - begin) as u32, kind: ProblemKind::Encoding }
+    })?;
+    let mut lines = text.split('\n').zip(1..).map(|(text, number)| Line { text, at: 0, number });
+    let mut first = lines.next().expect("a text has a first line");
+    match first.word() {
+        "event" => event(&mut first, lines).map(Definition::Event),
+        "context" => context(&mut first, lines).map(Definition::Context),
+        _ => Err(first.problem(0, ProblemKind::First)),
+    }
+}
+
+fn event<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<EventClass, Problem> {
+    let begin = first.skip_spaces();
+    let (provider, _) = first
+        .rest()
+        .split_once(':')
+        .ok_or_else(|| first.problem(begin, ProblemKind::Missing { expected: "PROVIDER:" }))?;
+    let provider = first.take(provider.len(), "a provider")?;
+    first.at += 1;
+    let name = first.take(first.rest().len(), "a name")?;
+    let mut event = EventClass { provider, name, level: LEVEL_MAX, source: None, role: None, fields: Vec::new() };
+    for mut line in lines {
+        match line.word() {
+            "level" => {
+                let (at, word) = (line.skip_spaces(), line.word());
+                let level = word.parse().ok().filter(|level| *level <= LEVEL_MAX);
+                event.level = level.ok_or_else(|| line.problem(at, ProblemKind::Level))?;
+                line.end("a level")?;
+            }
+            "source" => event.source = Some(source(&mut line)?),
+            "role" => event.role = role(line.word()),
+            "field" => {
+                let at = line.skip_spaces();
+                if event.fields.len() == FIELDS_MAX {
+                    return Err(line.problem(at, ProblemKind::Fields));
+                }
+                let field = field(&mut line)?;
+                if event.fields.iter().any(|other| other.name == field.name) {
+                    return Err(line.problem(at, ProblemKind::Twice));
+                }
+                event.fields.push(field);
+            }
+            _ => {}
+        }
+    }
+    Ok(event)
+}
+
+fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> Result<ContextClass, Problem> {
+    first.skip_spaces();
+    let name = first.name("a context")?;
+    let at = first.skip_spaces();
+    let id = first.word().parse().ok().filter(|id| u32::from(*id) < kymo_lane::contexts::OWN_MAX);
+    let id = id.ok_or_else(|| first.problem(at, ProblemKind::Context))?;
+    first.end("a context's number")?;
+    let mut kind = None;
+    for mut line in lines {
+        if line.word() == "field" {
+            let at = line.skip_spaces();
+            let found = field(&mut line)?.kind;
+            if kind.is_some() || !matches!(found, Kind::Scalar(_) | Kind::Text) {
+                return Err(line.problem(at, ProblemKind::ContextField));
+            }
+            kind = Some(found);
+        }
+    }
+    let kind = kind.ok_or_else(|| first.problem(at, ProblemKind::Missing { expected: "`field TYPE NAME`" }))?;
+    Ok(ContextClass { id, field: Field { name, kind } })
+}
+
+fn source(line: &mut Line<'_>) -> Result<(String, u32), Problem> {
+    let at = line.skip_spaces();
+    let refused = line.problem(at, ProblemKind::Source);
+    let (file, number) = line.rest().rsplit_once(':').ok_or(refused)?;
+    let number = number.trim_end().parse().map_err(|_| refused)?;
+    let has_name = !file.is_empty() && !file.contains(char::is_control);
+    if has_name { Ok((file.to_owned(), number)) } else { Err(refused) }
+}
+
+/// What later versions know besides is none.
+fn role(word: &str) -> Option<Role> {
+    Some(match word {
+        "begin" => Role::Begin,
+        "end" => Role::End,
+        "counter" => Role::Counter,
+        "send" => Role::Send,
+        "receive" => Role::Receive,
+        "checkpoint" => Role::Checkpoint,
+        _ => return None,
+    })
+}
+
+fn field(line: &mut Line<'_>) -> Result<Field, Problem> {
+    let kind = kind(line)?;
+    line.skip_spaces();
+    let name = line.name("a field's name")?;
+    line.end("a field's name")?;
+    Ok(Field { name, kind })
+}
+
+fn kind(line: &mut Line<'_>) -> Result<Kind, Problem> {
+    let at = line.skip_spaces();
+    match line.word() {
+        "text" => Ok(Kind::Text),
+        "array" => {
+            let at = line.skip_spaces();
+            let count = line.word().parse().ok().filter(|count| *count <= ELEMENTS_MAX);
+            let count = count.ok_or_else(|| line.problem(at, ProblemKind::Elements))?;
+            Ok(Kind::Array(element(line)?, count))
+        }
+        "sequence" => Ok(Kind::Sequence(element(line)?)),
+        "enum" => Ok(Kind::Scalar(enumeration(line)?)),
+        "" => Err(line.problem(at, ProblemKind::Missing { expected: "a type" })),
+        word => scalar(word).map(Kind::Scalar).ok_or_else(|| line.problem(at, ProblemKind::Type)),
+    }
+}
+
+fn element(line: &mut Line<'_>) -> Result<Scalar, Problem> {
+    let at = line.skip_spaces();
+    scalar(line.word()).ok_or_else(|| line.problem(at, ProblemKind::Element))
+}
+
+fn scalar(word: &str) -> Option<Scalar> {
+    let integer = |bytes, is_signed, is_hex| Some(Scalar::Integer(Integer { bytes, is_signed, is_hex }));
+    match word {
+        "pointer" => return integer(8, false, true),
+        "f32" => return Some(Scalar::Real(4)),
+        "f64" => return Some(Scalar::Real(8)),
+        "bool" => return Some(Scalar::Boolean),
+        _ => {}
+    }
+    let (letter, bits) = word.split_at_checked(1)?;
+    let bytes = match bits {
+        "8" => 1,
+        "16" => 2,
+        "32" => 4,
+        "64" => 8,
+        _ => return None,
+    };
+    match letter {
+        "u" => integer(bytes, false, false),
+        "i" => integer(bytes, true, false),
+        "x" => integer(bytes, false, true),
+        _ => None,
+    }
+}
+
+/// `TYPE(label=value, label, ...)`, behind `enum`.
+fn enumeration(line: &mut Line<'_>) -> Result<Scalar, Problem> {
+    let at = line.skip_spaces();
+    let length = line.rest().find('(').unwrap_or(line.rest().len());
+    let Some(Scalar::Integer(integer)) = scalar(line.rest()[..length].trim_end()) else {
+        return Err(line.problem(at, ProblemKind::Enumeration));
+    };
+    line.at += length;
+    if !line.eat('(') {
+        return Err(line.problem(line.at, ProblemKind::Missing { expected: "`(`" }));
+    }
+    let mut labels: Vec<Label> = Vec::new();
+    loop {
+        line.skip_spaces();
+        if line.eat(')') {
+            break;
+        }
+        let at = line.at;
+        if labels.len() == LABELS_MAX {
+            return Err(line.problem(at, ProblemKind::Labels));
+        }
+        let length = line.rest().find(['=', ',', ')']).unwrap_or(line.rest().len());
+        let name = line.take(length, "a label")?.trim_end().to_owned();
+        let mut value = labels.last().map_or(0, |label| label.value + 1);
+        let mut at = at;
+        if line.eat('=') {
+            at = line.skip_spaces();
+            let length = line.rest().find([',', ')']).unwrap_or(line.rest().len());
+            value = number(line.rest()[..length].trim_end())
+                .ok_or_else(|| line.problem(at, ProblemKind::Missing { expected: "a number" }))?;
+            line.at += length;
+        }
+        if !range(integer).contains(&value) {
+            return Err(line.problem(at, ProblemKind::Value { bytes: integer.bytes }));
+        }
+        labels.push(Label { name, value });
+        if !line.eat(',') && !line.rest().starts_with(')') {
+            return Err(line.problem(line.at, ProblemKind::Missing { expected: "`)`" }));
+        }
+    }
+    Ok(Scalar::Enumeration(integer, labels))
+}
+
+fn number(text: &str) -> Option<i128> {
+    let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+    let (text, base) = text.strip_prefix("0x").map_or((text, 10), |text| (text, 16));
+    let value = u64::from_str_radix(text.strip_prefix('+').map_or(text, |_| ""), base).ok()?;
+    Some(sign * i128::from(value))
+}
+
+fn range(integer: Integer) -> std::ops::RangeInclusive<i128> {
+    let bits = 8 * u32::from(integer.bytes);
+    if integer.is_signed { -(1 << (bits - 1))..=(1 << (bits - 1)) - 1 } else { 0..=(1 << bits) - 1 }
+}
+
+/// A line, as far as it is read.
+struct Line<'a> {
+    text: &'a str,
+    at: usize,
+    number: u32,
+}
+
+impl<'a> Line<'a> {
+    fn problem(&self, at: usize, kind: ProblemKind) -> Problem {
+        Problem { line: self.number, column: at as u32 + 1, kind }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Where what comes next begins.
+    fn skip_spaces(&mut self) -> usize {
+        self.at = self.text.len() - self.rest().trim_start_matches(' ').len();
+        self.at
+    }
+
+    fn eat(&mut self, character: char) -> bool {
+        self.skip_spaces();
+        let is_next = self.rest().starts_with(character);
+        self.at += if is_next { character.len_utf8() } else { 0 };
+        is_next
+    }
+
+    /// The next word; none: it is empty.
+    fn word(&mut self) -> &'a str {
+        self.skip_spaces();
+        let word = self.rest().split(' ').next().unwrap_or_default();
+        self.at += word.len();
+        word
+    }
+
+    /// A name without spaces.
+    fn name(&mut self, what: &'static str) -> Result<String, Problem> {
+        let length = self.rest().find(char::is_whitespace).unwrap_or(self.rest().len());
+        self.take(length, what)
+    }
+
+    /// A name of so many bytes.
+    fn take(&mut self, length: usize, what: &'static str) -> Result<String, Problem> {
+        let name = &self.rest()[..length];
+        if name.trim().is_empty() {
+            return Err(self.problem(self.at, ProblemKind::Missing { expected: what }));
+        }
+        if length > NAME_MAX {
+            return Err(self.problem(self.at, ProblemKind::LongName { found: length }));
+        }
+        if let Some(at) = name.find(char::is_control) {
+            return Err(self.problem(self.at + at, ProblemKind::Control));
+        }
+        self.at += length;
+        Ok(name.to_owned())
+    }
+
+    fn end(&mut self, expected: &'static str) -> Result<(), Problem> {
+        let at = self.skip_spaces();
+        if self.rest().is_empty() { Ok(()) } else { Err(self.problem(at, ProblemKind::Behind { expected })) }
+    }
+}

@@ -1,0 +1,331 @@
+//! A program that is recorded, as its control file shows it.
+//!
+//! ```text
+//! open ── definitions ── switch, say ── drain, drain, ... ── is_dead? drain, finish
+//! ```
+//!
+//! Nothing of the file is mapped: who truncates it makes reading fail, which is a program that is gone. Nothing of what it says is believed:
+//! [`kymo_lane`] checks positions, [`walk`](crate::walk) events.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants};
+
+use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
+use crate::run::Sink;
+
+/// The file of a program.
+#[derive(Debug)]
+pub struct Control(File);
+
+/// Why a file is no program that can be recorded.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum Refusal {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error("it is no regular file")]
+    Kind,
+    #[error("its name is not that of a control file: 16 hexadecimal digits and `.ctl`")]
+    Name,
+    #[error("it is user {found}'s, not {expected}'s")]
+    Owner { found: u32, expected: u32 },
+    #[error("another recorder has it")]
+    Taken,
+    #[error("it is no traced program's, or not yet")]
+    NoProgram,
+    #[error("the program is of version {found} of the tracer's memory; known is {}", kymo_lane::ABI)]
+    Version { found: u64 },
+    #[error("it says that it has {found} {what}; there are at most {most}")]
+    Size { what: &'static str, found: u64, most: u64 },
+}
+
+/// Who a program says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The number of its control file, which is never another one's.
+    pub key: u64,
+    /// Its number, in its namespace.
+    pub pid: u32,
+    /// When it began, in the clock ticks that the system counts it in.
+    pub started: u64,
+    /// The inode of the namespace that its number is of; 0: it cannot say.
+    pub pid_namespace: u64,
+    /// Its effective user.
+    pub user: u32,
+    /// What events are stamped with.
+    pub clock: Clock,
+    /// What it is called.
+    pub name: String,
+    /// The path of what it runs, as it sees it.
+    pub path: String,
+    /// Where machine code can be put.
+    pub arena: Result<Arena, NoArena>,
+}
+
+/// What is known of a program.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Who it is.
+    pub identity: Identity,
+    /// Its number as the recorder sees it, for whoever has found that out.
+    pub pid_outside: Option<u32>,
+    /// Its events, by id.
+    pub events: Vec<Option<Arc<EventClass>>>,
+    /// What its events may carry with them, by number.
+    pub contexts: Vec<Option<Arc<ContextClass>>>,
+}
+
+/// A definition that a program has made.
+#[derive(Clone, Debug)]
+pub struct Defined {
+    /// The event's id.
+    pub id: u16,
+    /// What it is; or what is wrong with it.
+    pub what: Result<Definition, Problem>,
+}
+
+/// When to take what a lane holds that is not full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// When it is half full, or its oldest event is a tenth of a second old: packets of a few events cost more than they tell. It is safe
+    /// where it is: whoever comes next finds it there.
+    Wait,
+    /// Now: somebody follows, or the session ends.
+    Now,
+    /// Now, and nothing more comes: the program is dead. What is open is given back too.
+    Last,
+}
+
+/// What was taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drained {
+    /// Runs, and their bytes.
+    pub runs: u64,
+    /// See [`Drained::runs`].
+    pub bytes: u64,
+    /// Events that were lost where no lane could count them, since this was last asked.
+    pub discarded: u64,
+    /// Texts that were cut, since this was last asked.
+    pub cut: u64,
+    /// Something is there that has to wait.
+    pub is_left: bool,
+}
+
+/// A program that is recorded. While this is there nobody else records it.
+#[derive(Debug)]
+pub struct Program {
+    path: PathBuf,
+    lane: Recorder<Control>,
+    known: Known,
+    last: Option<kymo_lane::Definition>,
+}
+
+impl Program {
+    /// Opens the control file of a program, which has to be that user's.
+    ///
+    /// # Errors
+    ///
+    /// It is no program's, or none that can be recorded now.
+    pub fn open(path: &Path, user: u32) -> Result<Self, Refusal> {
+        let key = key(path).ok_or(Refusal::Name)?;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        let file = File::options().read(true).write(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(Refusal::Kind);
+        }
+        if found.uid() != user {
+            return Err(Refusal::Owner { found: found.uid(), expected: user });
+        }
+        file.try_lock().map_err(|error| match error {
+            std::fs::TryLockError::WouldBlock => Refusal::Taken,
+            std::fs::TryLockError::Error(error) => Refusal::File(error),
+        })?;
+        let control = Control(file);
+        let layout = Layout::read(&control, found.len())?.map_err(|refused| match refused {
+            Refused::NoProgram => Refusal::NoProgram,
+            Refused::Version(found) => Refusal::Version { found },
+            Refused::Size { what, found, most } => Refusal::Size { what, found, most },
+        })?;
+        let lane = Recorder::new(control, layout);
+        let identity = identity(&lane, key)?;
+        let known = Known { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        Ok(Self { path: path.to_owned(), lane, known, last: None })
+    }
+
+    /// Where its control file is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Who it says it is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.known.identity
+    }
+
+    /// What is known of it.
+    #[must_use]
+    pub fn known(&self) -> &Known {
+        &self.known
+    }
+
+    /// Says which number it has here.
+    pub fn is_known_as(&mut self, pid_outside: u32) {
+        self.known.pid_outside = Some(pid_outside);
+    }
+
+    /// Its memory, for whoever writes filters to it.
+    #[must_use]
+    pub fn lane(&self) -> &Recorder<Control> {
+        &self.lane
+    }
+
+    /// The definitions that are new since this was last asked.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn definitions(&mut self) -> io::Result<Vec<Defined>> {
+        let mut new = Vec::new();
+        while let Some(found) = self.lane.definition(self.last.as_ref())? {
+            let mut text = vec![0; (found.bytes as usize).min(definition::BYTES_MAX + 1)];
+            self.lane.said(&found, &mut text)?;
+            let what = definition::parse(&text);
+            self.known.learn(found.id, &what);
+            new.push(Defined { id: found.id, what });
+            self.last = Some(found);
+        }
+        Ok(new)
+    }
+
+    /// Switches an event: 0 is off, 1 on, more are filters.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn switch(&self, id: u16, to: u8) -> io::Result<()> {
+        self.lane.switch(id, to)
+    }
+
+    /// Says how it is to record.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn say(&self, wants: &Wants) -> io::Result<()> {
+        self.lane.say(wants)
+    }
+
+    /// Takes what its lanes hold, in their order, and gives back what is full. Says whether there was anything.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone; what was taken before stays so.
+    pub fn drain(&mut self, patience: Patience, sink: &mut dyn Sink) -> io::Result<Drained> {
+        let _ = (patience, sink);
+        Ok(Drained::default())
+    }
+
+    /// Copies what its lanes hold and takes nothing away: what a flight recorder has seen.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn snapshot(&mut self, sink: &mut dyn Sink) -> io::Result<Drained> {
+        self.drain(Patience::Now, sink)
+    }
+
+    /// Gives all of its lanes an [`End`], after the last [`Program::drain`] of a session.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn end(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+        let _ = (ticks, sink);
+        Ok(())
+    }
+
+    /// Whether nobody has its memory any more, so that nothing more comes. Nobody else may have its file open then.
+    #[must_use]
+    pub fn is_dead(&self) -> bool {
+        kymo_tracer::nobody_has(self.lane.view().0.as_raw_fd())
+    }
+}
+
+impl Known {
+    fn learn(&mut self, id: u16, what: &Result<Definition, Problem>) {
+        match what {
+            Ok(Definition::Event(class)) => put(&mut self.events, id.into(), class),
+            Ok(Definition::Context(class)) => put(&mut self.contexts, class.id.into(), class),
+            Err(_) => {}
+        }
+    }
+}
+
+/// What is there first stays: no id is given twice.
+fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
+    if all.len() <= at {
+        all.resize(at + 1, None);
+    }
+    all[at].get_or_insert_with(|| Arc::new(what.clone()));
+}
+
+fn key(path: &Path) -> Option<u64> {
+    let digits = path.file_name()?.to_str()?.strip_suffix(".ctl")?;
+    let is_plain = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if is_plain { u64::from_str_radix(digits, 16).ok() } else { None }
+}
+
+fn identity(lane: &Recorder<Control>, key: u64) -> io::Result<Identity> {
+    let mut path = [0; 3072];
+    let said = lane.identity(&mut path)?;
+    let kymo_lane::Identity { pid, started, pid_namespace, user, clock, arena, name, path } = said;
+    let (name, path) = (text(&name), text(path));
+    Ok(Identity { key, pid, started, pid_namespace, user, clock, name, path, arena })
+}
+
+/// What is text of some bytes, up to the first zero.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    String::from_utf8_lossy(bytes)
+        .chars()
+        .map(|character| if character.is_control() { '?' } else { character })
+        .collect()
+}
+
+impl View for Control {
+    type Fault = io::Error;
+
+    fn word(&self, at: u64) -> io::Result<u64> {
+        let mut word = [0; 8];
+        self.0.read_exact_at(&mut word, at)?;
+        fence(Ordering::Acquire);
+        Ok(u64::from_le_bytes(word))
+    }
+
+    fn copy(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(into, at)
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
+        fence(Ordering::Release);
+        self.0.write_all_at(&[value], at)
+    }
+
+    fn set_word(&self, at: u64, value: u64) -> io::Result<()> {
+        self.0.write_all_at(&value.to_le_bytes(), at)
+    }
+}
