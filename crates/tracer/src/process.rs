@@ -13,7 +13,7 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use kymo_lane::{Arena, Identity, Layout, Mapped, Program};
+use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program};
 
 use crate::arena;
 use crate::pages::{self, PAGE};
@@ -158,6 +158,11 @@ impl Process {
             path: path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]),
             arena,
         };
+        if session().is_some() {
+            // The recorder comes later, and switches off what it does not want; what is recorded until then it can throw away.
+            let (from, to) = (self.layout.control(0), self.layout.control(u16::MAX));
+            (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
+        }
         let program = Program::begin(&self.memory, self.layout, &identity);
         event::define_all(&program);
         context::define_all(&program);
@@ -215,7 +220,11 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
     if unsafe { libc::getrandom(name.as_mut_ptr().cast(), name.len(), 0) } != name.len() as isize {
         return None;
     }
-    path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?.push(b".ctl")?;
+    path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?;
+    if let Some(session) = session() {
+        path.push(b"-")?.push(session)?;
+    }
+    path.push(b".ctl")?;
     // Safety: the path ends with a zero.
     let made = Descriptor::new(unsafe {
         let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
@@ -237,6 +246,20 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
     };
     Some((base, window, path))
 }
+
+/// Control bytes of events that are on.
+const ON: [u8; PAGE] = [1; PAGE];
+
+/// The session of a recorder that this process was started for, if any: `KYMO_SESSION`. Its memory is known by it, and all of its events
+/// are on from the begin, so that nothing is lost before the recorder has found it.
+fn session() -> Option<&'static [u8]> {
+    let session = secure_variable(c"KYMO_SESSION")?.to_bytes();
+    let is_plain = session.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
+    (is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len())).then_some(session)
+}
+
+/// Bytes of a session's name.
+const SESSION_BYTES_MAX: usize = 64;
 
 /// The inode of a file; 0: there is none.
 fn inode(path: &CStr) -> u64 {

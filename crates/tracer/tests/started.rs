@@ -1,0 +1,41 @@
+//! Programs that a recorder starts are on from the begin, and known by its session.
+#![cfg(target_os = "linux")]
+
+use std::process::Command;
+
+use kymo_tracer::{Event, control_file};
+
+static EVENT: Event = Event::new(b"event test:started\n");
+
+/// What this very program says of itself when it is started for a session.
+fn started(session: &str) -> (String, bool) {
+    let folder = std::env::temp_dir().join(format!("kymo-started-{}-{}", std::process::id(), session.len()));
+    std::fs::create_dir_all(&folder).expect("temporary files may be written");
+    let mut command = Command::new(std::env::current_exe().expect("it runs"));
+    command.args(["--exact", "a_program_that_is_started", "--nocapture"]);
+    let output = command.env("KYMO_SESSION", session).env("XDG_RUNTIME_DIR", &folder).output().expect("it starts");
+    let _ = std::fs::remove_dir_all(&folder);
+    let text = String::from_utf8(output.stdout).expect("it is text");
+    let line = text.lines().find_map(|line| line.split_once("memory ")).expect("it says so").1;
+    let (name, is_on) = line.split_once(' ').expect("there are two words");
+    (name.to_owned(), is_on == "true")
+}
+
+#[test]
+fn a_program_that_is_started() {
+    if std::env::var_os("KYMO_SESSION").is_some() {
+        assert!(EVENT.register());
+        let path = control_file().expect("it has begun").to_str().expect("it is text");
+        let name = path.rsplit('/').next().expect("it has a name");
+        println!("memory {} {}", &name[16..], EVENT.is_on());
+    }
+}
+
+#[test]
+fn sessions_are_in_names_and_switch_everything_on() {
+    assert_eq!(started("demo-1.x_y"), ("-demo-1.x_y.ctl".to_owned(), true));
+    // What is no plain name, or a long one, is none.
+    for session in ["", "../x", "a b", &"a".repeat(65)] {
+        assert_eq!(started(session), (".ctl".to_owned(), false), "{session:?}");
+    }
+}
