@@ -43,7 +43,7 @@ pub struct Write {
 #[inline]
 pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
     let here = thread::word::get().cast::<Level>();
-    let Some(level) = NonNull::new(here) else { return slowly(event, bytes, core::ptr::null(), core::ptr::null()) };
+    let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place()) };
     // Safety: the page is the thread's, and handlers of signals find that it is busy.
     unsafe {
         if (&raw const (*here).busy).read_volatile() == 0 {
@@ -67,7 +67,7 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
             (&raw mut (*here).busy).write_volatile(0);
         }
     }
-    slowly(event, bytes, core::ptr::null(), core::ptr::null())
+    slowly(event, bytes, thread::place())
 }
 
 impl Write {
@@ -114,7 +114,7 @@ impl Write {
 /// The same as [`enter`], whatever it takes. `site` is where the event is, and `frame` the frame of whoever called.
 #[cold]
 #[inline(never)]
-pub(crate) fn slowly(event: &Event, bytes: u64, site: *const u8, frame: *const u8) -> Option<Write> {
+pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2]) -> Option<Write> {
     let (level, number) = thread::take()?;
     // Safety: it was taken, and is given back unless something is written there.
     unsafe {
@@ -172,7 +172,7 @@ unsafe extern "C" fn for_c(
     frame: *const u8,
 ) -> *mut u8 {
     // Safety: it lives.
-    let Some(write) = slowly(unsafe { &*event }, bytes, site, frame) else { return core::ptr::null_mut() };
+    let Some(write) = slowly(unsafe { &*event }, bytes, [site, frame]) else { return core::ptr::null_mut() };
     // Safety: there is room.
     unsafe { to.write(ForC { level: write.level, end: write.end, ticks: write.ticks }) };
     write.to

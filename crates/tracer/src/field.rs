@@ -1,0 +1,284 @@
+//! Types of fields: what recorders are told of them, what filters see, and the bytes that are recorded.
+//!
+//! ```text
+//! value ──argument──> what lies in the structure that filters look at, as in C
+//!   └─────put───────> bytes in the lane: packed, texts and sequences behind their lengths
+//! ```
+
+#![allow(unsafe_code, reason = "arguments lie in memory as those of C do")]
+
+use crate::write::{FIELD_BYTES_MAX, Write};
+
+/// A part of a definition's text.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// As it is.
+    Text(&'static str),
+    /// In decimal digits.
+    Number(i128),
+}
+
+/// How many bytes of text parts have.
+#[must_use]
+pub const fn text_bytes(lines: &[&[Part]]) -> usize {
+    let mut bytes = 0;
+    let mut line = 0;
+    while line < lines.len() {
+        let mut part = 0;
+        while part < lines[line].len() {
+            bytes += match lines[line][part] {
+                Part::Text(text) => text.len(),
+                Part::Number(number) => digits(number),
+            };
+            part += 1;
+        }
+        line += 1;
+    }
+    bytes
+}
+
+/// The text of parts, which has so many bytes.
+#[must_use]
+pub const fn text<const BYTES: usize>(lines: &[&[Part]]) -> [u8; BYTES] {
+    let mut text = [0; BYTES];
+    let mut at = 0;
+    let mut line = 0;
+    while line < lines.len() {
+        let mut part = 0;
+        while part < lines[line].len() {
+            match lines[line][part] {
+                Part::Text(more) => {
+                    let more = more.as_bytes();
+                    let mut byte = 0;
+                    while byte < more.len() {
+                        text[at + byte] = more[byte];
+                        byte += 1;
+                    }
+                    at += more.len();
+                }
+                Part::Number(number) => {
+                    let end = at + digits(number);
+                    let mut rest = number.unsigned_abs();
+                    let mut place = end;
+                    while place > at {
+                        place -= 1;
+                        text[place] = b'0' + (rest % 10) as u8;
+                        rest /= 10;
+                    }
+                    if number < 0 {
+                        text[at] = b'-';
+                    }
+                    at = end;
+                }
+            }
+            part += 1;
+        }
+        line += 1;
+    }
+    text
+}
+
+const fn digits(number: i128) -> usize {
+    let mut rest = number.unsigned_abs() / 10;
+    let mut digits = if number < 0 { 2 } else { 1 };
+    while rest > 0 {
+        rest /= 10;
+        digits += 1;
+    }
+    digits
+}
+
+/// Something that an event can have as a field.
+pub trait Field {
+    /// Its type, as definitions say it.
+    const TYPE: &'static [Part];
+    /// What filters see of it: what a structure in C has.
+    type Argument: Copy;
+
+    /// What filters see.
+    fn argument(&self) -> Self::Argument;
+
+    /// Bytes of it that vary; those that do not are [`Self::FIXED`].
+    #[inline]
+    fn varying(&self) -> u64 {
+        0
+    }
+
+    /// Bytes that each of them has.
+    const FIXED: u64;
+
+    /// What varies comes in pieces of so many bytes.
+    const PIECE: u64 = 1;
+
+    /// Writes it; of what varies, so many bytes.
+    fn put(&self, write: &mut Write, varying: u64);
+}
+
+/// What filters see of a text or a sequence: where it is, and how many bytes or elements it has.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Behind {
+    address: *const u8,
+    length: u64,
+}
+
+/// A field of a size that is known, whose bytes in the lane are those in memory.
+pub trait Scalar: Copy + Sized {
+    /// Its type, as definitions say it.
+    const NAME: &'static str;
+}
+
+macro_rules! scalars {
+    ($($type:ty: $name:literal;)*) => {$(
+        impl Scalar for $type {
+            const NAME: &'static str = $name;
+        }
+
+        impl Field for $type {
+            const TYPE: &'static [Part] = &[Part::Text($name)];
+            const FIXED: u64 = size_of::<Self>() as u64;
+            type Argument = Self;
+
+            #[inline]
+            fn argument(&self) -> Self {
+                *self
+            }
+
+            #[inline]
+            fn put(&self, write: &mut Write, _: u64) {
+                write.put(bytes_of(core::slice::from_ref(self)));
+            }
+        }
+    )*};
+}
+
+scalars! {
+    u8: "u8"; u16: "u16"; u32: "u32"; u64: "u64";
+    i8: "i8"; i16: "i16"; i32: "i32"; i64: "i64";
+    f32: "f32"; f64: "f64"; bool: "bool";
+    usize: "u64"; isize: "i64";
+    Hex<u8>: "x8"; Hex<u16>: "x16"; Hex<u32>: "x32"; Hex<u64>: "x64";
+}
+
+/// A number that is shown in hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Hex<T>(pub T);
+
+/// Bytes of what has no gaps: scalars are such.
+#[inline]
+fn bytes_of<T: Scalar>(values: &[T]) -> &[u8] {
+    // Safety: all scalars are plain numbers, without gaps.
+    unsafe { core::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
+}
+
+/// An address.
+impl<T> Field for *const T {
+    const TYPE: &'static [Part] = &[Part::Text("pointer")];
+    const FIXED: u64 = 8;
+    type Argument = u64;
+
+    #[inline]
+    fn argument(&self) -> u64 {
+        *self as usize as u64
+    }
+
+    #[inline]
+    fn put(&self, write: &mut Write, _: u64) {
+        write.put(&self.argument().to_le_bytes());
+    }
+}
+
+/// A text.
+impl Field for &str {
+    const TYPE: &'static [Part] = &[Part::Text("text")];
+    const FIXED: u64 = 2;
+    type Argument = Behind;
+
+    #[inline]
+    fn argument(&self) -> Behind {
+        Behind { address: self.as_ptr(), length: self.len() as u64 }
+    }
+
+    #[inline]
+    fn varying(&self) -> u64 {
+        self.len() as u64
+    }
+
+    #[inline]
+    fn put(&self, write: &mut Write, varying: u64) {
+        write.put(&(varying as u16).to_le_bytes());
+        write.put(&self.as_bytes()[..varying as usize]);
+    }
+}
+
+/// A sequence; of one of bytes, its readers make what they like.
+impl<T: Scalar> Field for &[T] {
+    const TYPE: &'static [Part] = &[Part::Text("sequence "), Part::Text(T::NAME)];
+    const FIXED: u64 = 2;
+    const PIECE: u64 = size_of::<T>() as u64;
+    type Argument = Behind;
+
+    #[inline]
+    fn argument(&self) -> Behind {
+        Behind { address: self.as_ptr().cast(), length: self.len() as u64 }
+    }
+
+    #[inline]
+    fn varying(&self) -> u64 {
+        size_of_val(*self) as u64
+    }
+
+    #[inline]
+    fn put(&self, write: &mut Write, varying: u64) {
+        let count = varying as usize / size_of::<T>();
+        write.put(&(count as u16).to_le_bytes());
+        write.put(bytes_of(&self[..count]));
+    }
+}
+
+/// An array.
+impl<T: Scalar, const COUNT: usize> Field for [T; COUNT] {
+    const TYPE: &'static [Part] =
+        &[Part::Text("array "), Part::Number(COUNT as i128), Part::Text(" "), Part::Text(T::NAME)];
+    const FIXED: u64 = size_of::<Self>() as u64;
+    type Argument = *const u8;
+
+    #[inline]
+    fn argument(&self) -> *const u8 {
+        self.as_ptr().cast()
+    }
+
+    #[inline]
+    fn put(&self, write: &mut Write, _: u64) {
+        write.put(bytes_of(self));
+    }
+}
+
+/// How many bytes each field's varying part may have, so that all of them together are not too long: the longest ones are cut. Whether
+/// any is.
+#[cold]
+#[inline(never)]
+#[must_use]
+pub fn cut(varying: &mut [u64], pieces: &[u64], fixed: u64) -> bool {
+    let room = FIELD_BYTES_MAX.saturating_sub(fixed);
+    let fits = |most: u64| varying.iter().map(|bytes| (*bytes).min(most)).sum::<u64>() <= room;
+    let (mut low, mut high) = (0, FIELD_BYTES_MAX);
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    let mut is_cut = false;
+    for (bytes, piece) in varying.iter_mut().zip(pieces) {
+        if *bytes > low {
+            *bytes = low - low % piece;
+            is_cut = true;
+        }
+    }
+    is_cut
+}
+
+/// What is behind this happens rarely.
+#[cold]
+#[inline(always)]
+pub fn rarely() {}

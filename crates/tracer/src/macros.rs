@@ -1,0 +1,139 @@
+//! How programs in Rust say which events they have.
+
+/// Makes functions that record events.
+///
+/// A function has the name, the fields and the visibility that are written; fields are of types that have [`Field`](crate::Field): integers,
+/// `f32`, `f64`, `bool`, [`Hex`](crate::Hex), `&str`, `*const T`, arrays and slices of numbers, and enums of [`labels!`](crate::labels).
+/// Behind the name of the event, `provider:name`, its level may stand, as LTTng counts them (0 emergency to 6 info, 14 debug, which is
+/// what it is without), and its role.
+///
+/// While nobody records it, a call costs two loads and a branch.
+///
+/// ```
+/// kymo_tracer::event! {
+///     /// A packet goes out.
+///     pub fn packet_sent(port: u16, host: &str) = "net:packet_sent", level 6;
+/// }
+/// packet_sent(443, "example.org");
+/// ```
+#[macro_export]
+macro_rules! event {
+    ($(
+        $(#[$meta:meta])*
+        $visibility:vis fn $function:ident($($field:ident: $type:ty),* $(,)?) = $name:literal
+        $(, level $level:literal)? $(, role $role:literal)?;
+    )*) => {$(
+        $(#[$meta])*
+        #[inline]
+        $visibility fn $function($($field: $type),*) {
+            use $crate::field::Part;
+            const LINES: &[&[Part]] = &[
+                &[Part::Text("event "), Part::Text($name), Part::Text("\n")],
+                $(&[Part::Text("level "), Part::Number($level), Part::Text("\n")],)?
+                $(&[Part::Text("role "), Part::Text($role), Part::Text("\n")],)?
+                &[Part::Text("source "), Part::Text(file!()), Part::Text(":"), Part::Number(line!() as i128), Part::Text("\n")],
+                $(
+                    &[Part::Text("field ")],
+                    <$type as $crate::Field>::TYPE,
+                    &[Part::Text(concat!(" ", stringify!($field), "\n"))],
+                )*
+            ];
+            static TEXT: [u8; $crate::field::text_bytes(LINES)] = $crate::field::text(LINES);
+            static EVENT: $crate::Event = $crate::Event::new(&TEXT);
+            $crate::registered!(EVENT);
+            const FIXED: u64 = 0 $(+ <$type as $crate::Field>::FIXED)*;
+            const { assert!(FIXED <= $crate::FIELD_BYTES_MAX, "an event is at most so large") };
+            if EVENT.is_on() {
+                $crate::field::rarely();
+                #[allow(non_camel_case_types, reason = "types are called as the fields that have them")]
+                #[repr(C)]
+                struct Arguments<$($field),*> { $($field: $field),* }
+                let arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
+                if EVENT.is_kept(&arguments) {
+                    let mut varying: [u64; _] = [$($crate::Field::varying(&$field)),*];
+                    let is_cut = FIXED + varying.iter().sum::<u64>() > $crate::FIELD_BYTES_MAX
+                        && $crate::field::cut(&mut varying, &[$(<$type as $crate::Field>::PIECE),*], FIXED);
+                    if let Some(mut write) = EVENT.enter(FIXED + varying.iter().sum::<u64>()) {
+                        let mut _varying = varying.into_iter();
+                        $($crate::Field::put(&$field, &mut write, _varying.next().unwrap_or(0));)*
+                        if is_cut {
+                            write.was_cut();
+                        }
+                        write.leave();
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+/// Makes an event known when the program, or the library that has it, is loaded, and takes it back when that goes away.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! registered {
+    ($event:ident) => {
+        #[cfg(target_os = "linux")]
+        const _: () = {
+            extern "C" fn begin() {
+                $event.register();
+            }
+
+            extern "C" fn end() {
+                $event.unregister();
+            }
+
+            #[used]
+            #[unsafe(link_section = ".init_array")]
+            static BEGIN: extern "C" fn() = begin;
+            #[used]
+            #[unsafe(link_section = ".fini_array")]
+            static END: extern "C" fn() = end;
+        };
+    };
+}
+
+/// Makes an enum that events can have as a field, with its labels.
+///
+/// ```
+/// kymo_tracer::labels! {
+///     /// What a worker does.
+///     pub enum State: u8 { Idle = 0, Busy = 1 }
+/// }
+/// kymo_tracer::event! { fn changed(state: State) = "worker:changed"; }
+/// changed(State::Busy);
+/// ```
+#[macro_export]
+macro_rules! labels {
+    ($(#[$meta:meta])* $visibility:vis enum $name:ident: $type:ident { $($label:ident = $value:expr),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr($type)]
+        $visibility enum $name {
+            $(#[allow(missing_docs, reason = "its name says it")] $label = $value),+
+        }
+
+        impl $crate::Field for $name {
+            const TYPE: &'static [$crate::field::Part] = &[
+                $crate::field::Part::Text(concat!("enum ", stringify!($type), "(")),
+                $(
+                    $crate::field::Part::Text(concat!(stringify!($label), "=")),
+                    $crate::field::Part::Number($name::$label as $type as i128),
+                    $crate::field::Part::Text(","),
+                )+
+                $crate::field::Part::Text(")"),
+            ];
+            const FIXED: u64 = size_of::<$type>() as u64;
+            type Argument = $type;
+
+            #[inline]
+            fn argument(&self) -> $type {
+                *self as $type
+            }
+
+            #[inline]
+            fn put(&self, write: &mut $crate::Write, _: u64) {
+                write.put(&(*self as $type).to_le_bytes());
+            }
+        }
+    };
+}
