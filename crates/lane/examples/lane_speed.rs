@@ -85,7 +85,7 @@ fn main() {
     let base = memory.as_mut_ptr().cast::<u8>();
     let base = unsafe { base.add(base.align_offset(4096)) };
     let mapped = unsafe { Mapped::new(base, |_, _| true) };
-    let program = Program::begin(&mapped, layout, &Identity::default());
+    let program = Program::begin(&mapped, layout, &Identity::default()).expect("there is memory");
     Recorder::new(Own(&mapped), layout)
         .say(&Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 64, contexts: 0 })
         .expect("it is mapped");

@@ -15,7 +15,7 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"kymoLANE");
 pub const ABI: u64 = 1;
 
 /// Regions begin at multiples of it.
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// Bytes of a lane's entry.
 pub(crate) const LANE_BYTES: u64 = 64;
 /// Bytes of what describes a sub-buffer: two lines of a cache, so that neighbours do not disturb each other.
@@ -60,6 +60,9 @@ pub(crate) mod header {
     pub(crate) const READY: u64 = 272;
     /// Events that were lost where there was no lane for them.
     pub(crate) const DISCARDED: u64 = 280;
+    /// Lanes and bytes of the registry that have memory.
+    pub(crate) const LANES_READY: u64 = 288;
+    pub(crate) const REGISTRY_READY: u64 = 296;
     /// What the recorder says: it changes when sub-buffers were freed; what a lane does that has no room; how many sub-buffers a
     /// lane may have; what events carry with them; how many sub-buffers all lanes may have.
     pub(crate) const EPOCH: u64 = 512;
@@ -72,6 +75,8 @@ pub(crate) mod header {
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;
 }
 
+/// Where it stands how many sub-buffers have memory: of 0, nothing was ever recorded.
+pub const READY_AT: u64 = header::READY;
 /// Where the recorder says which contexts events carry, for those who look on their own.
 pub const CONTEXTS_AT: u64 = header::CONTEXTS;
 
@@ -216,12 +221,6 @@ impl Layout {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.sub_buffer(self.sub_buffers)
-    }
-
-    /// Bytes that are needed before there is any sub-buffer.
-    #[must_use]
-    pub fn fixed_bytes(&self) -> u64 {
-        self.registry()
     }
 
     /// Bytes that a child may go on to see: what its parent's events are switched to.

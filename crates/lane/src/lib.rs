@@ -70,7 +70,7 @@ mod registry;
 mod slots;
 
 pub use identity::{Arena, Clock, Identity, NoArena};
-pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, Refused};
+pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, READY_AT, Refused};
 pub use mapped::Mapped;
 pub use memory::{Memory, View};
 pub use program::{Lane, Program, Slot, Thread};

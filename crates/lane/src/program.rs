@@ -3,7 +3,9 @@
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::identity::Identity;
-use crate::layout::{FULL, Layout, MAGIC, OPEN, Owner, POOL, TAKING, descriptor, header, lane};
+use crate::layout::{
+    DESCRIPTOR_BYTES, FULL, LANE_BYTES, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header, lane,
+};
 use crate::memory::Memory;
 
 /// A lane that somebody has.
@@ -94,8 +96,13 @@ impl Lane {
 }
 
 impl<'m, M: Memory> Program<'m, M> {
-    /// Begins; the memory is all zeros, and [`Layout::fixed_bytes`] of it are there. Other processes see it when everything is there.
-    pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Self {
+    /// Begins; the memory is all zeros. Other processes see it when everything is there. `None`: there is no memory. What is there at
+    /// first are the header, the first control bytes, what frees sub-buffers, and slots; all else gets memory when it is needed.
+    pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Option<Self> {
+        let frees_and_slots = layout.filters() - layout.freed(0);
+        if !memory.reserve(0, 2 * PAGE) || !memory.reserve(layout.freed(0), frees_and_slots) {
+            return None;
+        }
         let sizes = [
             (header::ABI, crate::layout::ABI),
             (header::EVENTS, layout.events.into()),
@@ -110,7 +117,7 @@ impl<'m, M: Memory> Program<'m, M> {
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
         identity.tell(memory);
         memory.store(header::MAGIC, MAGIC, Release);
-        Self { memory, layout }
+        Some(Self { memory, layout })
     }
 
     /// The same memory, which somebody else has begun.
@@ -123,6 +130,12 @@ impl<'m, M: Memory> Program<'m, M> {
         self.memory.put(self.layout.control(id), &[to]);
     }
 
+    /// Whether a lane has ever had a sub-buffer.
+    #[must_use]
+    pub fn has_recorded(&self) -> bool {
+        self.memory.load(header::READY, Relaxed) > 0
+    }
+
     /// An event was lost by somebody who has no lane.
     pub fn discard(&self) {
         self.memory.add(header::DISCARDED, 1);
@@ -132,6 +145,9 @@ impl<'m, M: Memory> Program<'m, M> {
     #[must_use]
     pub fn lane(&self, thread: Thread) -> Option<Lane> {
         for number in 0..self.layout.lanes as u16 {
+            if !self.has_lane(number) {
+                return None;
+            }
             let at = self.layout.lane(number);
             let state = self.memory.load(at + lane::STATE, Relaxed);
             let (generation, is_live) = ((state >> 32) as u32, state & 3 == LIVE);
@@ -158,6 +174,21 @@ impl<'m, M: Memory> Program<'m, M> {
             });
         }
         None
+    }
+
+    /// Whether there is memory for a lane; there is some for as many as fit into a page, each time.
+    fn has_lane(&self, number: u16) -> bool {
+        let ready = self.memory.load(header::LANES_READY, Relaxed);
+        if u64::from(number) < ready {
+            return true;
+        }
+        let has_memory = self.memory.reserve(self.layout.lane(number), LANE_BYTES);
+        if has_memory {
+            let more = (u64::from(number) + 1).next_multiple_of(PAGE / LANE_BYTES);
+            // Somebody else may have been faster.
+            self.memory.exchange(header::LANES_READY, ready, more);
+        }
+        has_memory
     }
 
     /// Gives a lane back. What was published stays until the recorder has it.
@@ -284,8 +315,10 @@ impl<'m, M: Memory> Program<'m, M> {
                 return free;
             }
             let more = (ready + STEP).min(all);
-            let at = self.layout.sub_buffer(ready as u32);
-            if !self.memory.reserve(at, (more - ready) * u64::from(self.layout.sub_buffer_bytes)) {
+            let (at, described) = (self.layout.sub_buffer(ready as u32), self.layout.descriptor(ready as u32));
+            let has_memory = self.memory.reserve(at, (more - ready) * u64::from(self.layout.sub_buffer_bytes))
+                && self.memory.reserve(described, (more - ready) * DESCRIPTOR_BYTES);
+            if !has_memory {
                 return None;
             }
             // Somebody else may have been faster.

@@ -9,7 +9,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
-use crate::layout::{Layout, header};
+use crate::layout::{Layout, PAGE, header};
 use crate::memory::{Memory, View};
 use crate::program::Program;
 use crate::recorder::Recorder;
@@ -65,14 +65,31 @@ impl<M: Memory> Program<'_, M> {
         }
         let at = self.layout.registry() + begin;
         // Without memory, what was taken stays a hole, and nothing behind it is found.
-        let has_memory = self.memory.reserve(at, all);
-        let id = if has_memory { id() } else { u64::MAX };
-        if id >= events.into() {
+        let id = if self.has_registry(begin + all) { id() } else { u64::MAX };
+        // The first control bytes are always there.
+        if id >= events.into() || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
             return None;
         }
         self.memory.put(at + 8, definition);
         self.memory.store(at, IS_WHOLE | kind | id << 32 | u64::from(bytes), Release);
         Some(id as u16)
+    }
+}
+
+impl<M: Memory> Program<'_, M> {
+    /// Whether the registry has memory up to there.
+    fn has_registry(&self, end: u64) -> bool {
+        loop {
+            let ready = self.memory.load(header::REGISTRY_READY, Relaxed);
+            if end <= ready {
+                return true;
+            }
+            let more = end.next_multiple_of(PAGE);
+            if !self.memory.reserve(self.layout.registry() + ready, more - ready) {
+                return false;
+            }
+            self.memory.exchange(header::REGISTRY_READY, ready, more);
+        }
     }
 }
 

@@ -22,7 +22,7 @@ struct Cells {
 }
 
 /// Where words of the header, of lanes and of descriptors are.
-const HEADER: [u64; 7] = [272, 280, 512, 520, 528, 536, 544];
+const HEADER: [u64; 8] = [272, 280, 288, 512, 520, 528, 536, 544];
 const MODE: u64 = 520;
 const READY: u64 = 272;
 
@@ -46,6 +46,7 @@ impl Cells {
             touches: AtomicU64::new(0),
         };
         this.cell(READY).store(buffers, Ordering::Relaxed);
+        this.cell(288).store(2, Ordering::Relaxed);
         this.cell(MODE).store(u64::from(overwrites), Ordering::Relaxed);
         this.cell(528).store(buffers, Ordering::Relaxed);
         this.cell(544).store(buffers, Ordering::Relaxed);

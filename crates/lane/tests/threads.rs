@@ -139,7 +139,7 @@ fn nothing_is_lost_that_is_not_counted() {
     };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default());
+    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
     let recorder = Recorder::new(Eyes(&pages), layout);
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
     // Of each lane, the sub-buffer that comes next, and how much of it is known.
@@ -213,7 +213,7 @@ fn what_is_overwritten_is_never_torn() {
     };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default());
+    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
     let recorder = Recorder::new(Eyes(&pages), layout);
     told(recorder.say(&Wants { mode: Mode::OverwriteOldest, lane: 2, pool: 6, contexts: 0 }));
     let (clock, is_over, begin) = (AtomicU64::new(1), AtomicBool::new(false), Barrier::new(THREADS as usize));
@@ -269,7 +269,7 @@ fn definitions_are_there_when_they_are_whole() {
     };
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
-    let program = Program::begin(&memory, layout, &Identity::default());
+    let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
     let recorder = Recorder::new(Eyes(&pages), layout);
     let defined = AtomicU64::new(0);
     let mut found: Vec<(u16, Vec<u8>)> = Vec::new();

@@ -28,6 +28,7 @@ pub mod field;
 mod filter;
 mod for_c;
 mod lease;
+mod leftovers;
 mod macros;
 mod pages;
 mod place;

@@ -72,9 +72,9 @@ pub(crate) fn make_zero(window: NonNull<u8>, bytes: usize) {
 /// Where memory ends that was there from the begin, on systems that cannot give more later.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// Gives a file memory for what is there before any sub-buffer. Where there cannot be more later, all that a pool has by itself.
+/// Whether a file has memory, or gets it when it is needed. Where that cannot be, it gets all that a pool has by itself.
 pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &Layout) -> bool {
-    if reserve(base, layout.fixed_bytes()) {
+    if reserve(base, PAGE as u64) {
         return true;
     }
     // Before Linux 5.14, memory is only given by who has the file.

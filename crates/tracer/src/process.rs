@@ -16,6 +16,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program};
 
 use crate::arena;
+use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
 use crate::place::{Descriptor, Path, secure_variable};
 use crate::{clock, context, event, filter, thread};
@@ -121,11 +122,14 @@ impl Process {
         };
         // Safety: it was just written, and stays.
         let this: &'static Self = unsafe { process.as_ref() };
-        this.tell(arena);
-        this.inherit();
+        let is_told = this.tell(arena);
+        if is_told {
+            this.inherit();
+        }
         this.is_there.store(1, Ordering::Release);
-        if PROCESS.compare_exchange(before, process.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_err() {
-            // Another thread was faster.
+        let begins = || PROCESS.compare_exchange(before, process.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !is_told || !begins() {
+            // Another thread was faster, or there is no memory.
             this.remove();
             arena::unmap(this.arena);
             pages::unmap(window, layout.inherited_bytes() as usize);
@@ -140,8 +144,8 @@ impl Process {
         Some(this)
     }
 
-    /// Everything that a recorder finds.
-    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>) {
+    /// Everything that a recorder finds; whether there is memory for it.
+    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>) -> bool {
         let mut path = [0; 3072];
         // Safety: so many bytes are there, and nothing is done with what is not.
         let (user, length) = unsafe {
@@ -158,14 +162,15 @@ impl Process {
             path: path.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]),
             arena,
         };
-        if session().is_some() {
+        let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
+        if session().is_some() && self.memory.reserve(from, to - from) {
             // The recorder comes later, and switches off what it does not want; what is recorded until then it can throw away.
-            let (from, to) = (self.layout.control(0), self.layout.control(u16::MAX));
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
-        let program = Program::begin(&self.memory, self.layout, &identity);
+        let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
         event::define_all(&program);
         context::define_all(&program);
+        true
     }
 
     /// What was on in the parent is on. Filters that the parent has never asked are not known here: their events are on.
@@ -182,7 +187,7 @@ impl Process {
         }
     }
 
-    fn remove(&self) {
+    pub(crate) fn remove(&self) {
         // Safety: the path ends with a zero.
         unsafe { libc::unlink(self.path.as_c_str().as_ptr()) };
     }
@@ -191,9 +196,22 @@ impl Process {
 /// What is done once, and not again in children.
 fn first() {
     thread::find_cpu();
+    stay();
     // For systems that only say that they give children zeros, as emulators do; children that `fork` does not make go wrong there.
     // Safety: the function may be called in a child.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    unsafe { libc::pthread_atfork(None, Some(in_parent), Some(in_child)) };
+}
+
+/// The library that this is part of stays, also when a program lets go of it: what threads do when they end is part of it.
+fn stay() {
+    // Safety: an address of this library is looked up, and what is found lives while the library does.
+    unsafe {
+        let mut found: libc::Dl_info = core::mem::zeroed();
+        let here = stay as *const libc::c_void;
+        if libc::dladdr(here, &raw mut found) != 0 && !found.dli_fname.is_null() {
+            libc::dlopen(found.dli_fname, libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+        }
+    }
 }
 
 /// In a child, nothing is there.
@@ -230,6 +248,7 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
         let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
         libc::open(path.as_c_str().as_ptr(), flags, 0o600 as libc::c_uint)
     })?;
+    sweep(&folder);
     drop(folder);
     let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
     let base = pages::share(&made, all).filter(|base| {

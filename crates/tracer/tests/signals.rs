@@ -55,7 +55,12 @@ fn handlers_record() {
             let mut stack = vec![0; 1 << 16];
             install(&mut stack);
             begun.send(unsafe { libc::pthread_self() }).expect("somebody waits");
-            (0..EVENTS).for_each(|number| OUTSIDE.record(&number.to_le_bytes()));
+            let mut number = 0;
+            // However busy the machine is, handlers have interrupted it often enough in the end.
+            while number < EVENTS || HANDLERS.load(Ordering::Relaxed) < 1000 {
+                OUTSIDE.record(&number.to_le_bytes());
+                number += 1;
+            }
             is_over.store(true, Ordering::Release);
             // Signals that are still on their way find a stack.
             while HANDLERS.load(Ordering::Acquire) < u64::MAX / 2 {
@@ -67,6 +72,7 @@ fn handlers_record() {
                     std::ptr::null_mut(),
                 )
             };
+            number
         });
         let thread = begins.recv().expect("it begins");
         let storm = scope.spawn(move || {
@@ -83,15 +89,14 @@ fn handlers_record() {
             watch.drain();
         }
         let sent = storm.join().expect("it does not panic");
-        assert!(sent > 1000, "only {sent} signals were sent");
+        assert!(sent >= 1000, "only {sent} signals were sent");
         let handled = HANDLERS.swap(u64::MAX / 2, Ordering::AcqRel);
-        writer.join().expect("it does not panic");
+        let outside = writer.join().expect("it does not panic");
         // Those that came after the count was taken.
         let handled = handled + (HANDLERS.load(Ordering::Acquire) - u64::MAX / 2);
         watch.drain();
         watch.drain();
-        assert_eq!(watch.found.len() as u64 + watch.lost(), EVENTS + handled, "{handled} handled");
-        assert!(handled > 100, "only {handled}");
+        assert_eq!(watch.found.len() as u64 + watch.lost(), outside + handled, "{handled} handled");
     });
     let mut last: HashMap<u16, u64> = HashMap::new();
     let mut levels = [0_u64; 3];
@@ -99,7 +104,7 @@ fn handlers_record() {
         levels[usize::from(found.thread.level)] += 1;
         match found.id {
             0 => assert!(last.insert(0, found.value).is_none_or(|last| last < found.value), "{found:?}"),
-            _ => assert!(!found.value < u64::MAX / 2 + EVENTS, "{found:?} is torn"),
+            _ => assert!(!found.value < u64::MAX / 2 + (1 << 40), "{found:?} is torn"),
         }
     }
     assert!(levels[1] > 0, "no handler interrupted a write: {levels:?}");
