@@ -12,10 +12,23 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod client;
 pub mod clock;
+mod daemon;
 pub mod definition;
+pub mod filters;
+pub mod find;
+pub mod folder;
+mod glob;
+mod listen;
 pub mod output;
 pub mod program;
+mod reply;
 mod run;
+pub mod select;
+mod serve;
+mod session;
+pub mod wire;
 
+pub use daemon::record_for_user;
 pub use run::{End, Run, Sink};

@@ -279,9 +279,11 @@ fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
     all[at].get_or_insert_with(|| Arc::new(what.clone()));
 }
 
+/// The number of a control file; behind it, its name may say for which session the program was started.
 fn key(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".ctl")?;
-    let is_plain = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let (digits, rest) = digits.split_at_checked(16)?;
+    let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit()) && (rest.is_empty() || rest.starts_with('-'));
     if is_plain { u64::from_str_radix(digits, 16).ok() } else { None }
 }
 

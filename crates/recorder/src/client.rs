@@ -1,0 +1,149 @@
+//! Talking to the recorder, which is started if there is none.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::folder::{FolderProblem, own_folder, prepare_folder};
+use crate::wire::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
+
+/// The word that the program which is started as the recorder is given first.
+pub const RECORDER_WORD: &str = "recorder-of-this-user";
+/// What it says when it listens.
+pub(crate) const READY: &str = "ready";
+
+/// Why there is nobody to talk to.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientProblem {
+    /// The folder cannot be relied on.
+    #[error(transparent)]
+    Folder(#[from] FolderProblem),
+    /// Nothing records.
+    #[error("no session is recorded now")]
+    Nobody,
+    /// The recorder could not be started.
+    #[error("the recorder does not start: {0}")]
+    Start(String),
+    /// The recorder is of another version.
+    #[error(
+        "the recorder that runs (process {pid}, kymo {kymo}) speaks version {found}, this kymo version {VERSION}: end its sessions \
+         with its own `kymo stop --all`"
+    )]
+    Version {
+        /// Its version.
+        found: u32,
+        /// Which kymo it is.
+        kymo: String,
+        /// Its process.
+        pid: u32,
+    },
+    /// It is gone, or says what makes no sense.
+    #[error("the recorder does not answer: {0}")]
+    Broken(#[from] io::Error),
+    /// It says no.
+    #[error("{0}")]
+    Refused(String),
+}
+
+/// Somebody to talk to.
+#[derive(Debug)]
+pub struct Client {
+    stream: BufReader<UnixStream>,
+    /// The recorder's process.
+    pub pid: u32,
+    /// Which kymo it is.
+    pub kymo: String,
+}
+
+/// Where the recorder of a folder listens.
+pub(crate) fn socket(folder: &Path) -> PathBuf {
+    folder.join("recorder.sock")
+}
+
+impl Client {
+    /// Talks to the recorder of this user, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or none to talk to.
+    pub fn connect() -> Result<Self, ClientProblem> {
+        match UnixStream::connect(socket(&own_folder())) {
+            Ok(stream) => Self::greet(stream),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+                Err(ClientProblem::Nobody)
+            }
+            Err(error) => Err(ClientProblem::Broken(error)),
+        }
+    }
+
+    /// The same; if there is none, `program` with [`RECORDER_WORD`] becomes it.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, or it is not to be talked to.
+    pub fn connect_or_start(program: &[OsString]) -> Result<Self, ClientProblem> {
+        prepare_folder(&own_folder())?;
+        // One that ends just now is not there any more the next time.
+        for _ in 0..10 {
+            match Self::connect() {
+                Err(ClientProblem::Nobody | ClientProblem::Broken(_)) => start(program)?,
+                answer => return answer,
+            }
+        }
+        Self::connect()
+    }
+
+    fn greet(stream: UnixStream) -> Result<Self, ClientProblem> {
+        let mut client = Self { stream: BufReader::new(stream), pid: 0, kymo: String::new() };
+        match client.ask(&Question::Hello { version: VERSION })? {
+            Answer::Hello { version: VERSION, kymo, pid } => {
+                (client.pid, client.kymo) = (pid, kymo);
+                Ok(client)
+            }
+            Answer::Hello { version, kymo, pid } => Err(ClientProblem::Version { found: version, kymo, pid }),
+            _ => Err(nonsense()),
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    ///
+    /// The recorder is gone, or says no.
+    pub fn ask(&mut self, question: &Question) -> Result<Answer, ClientProblem> {
+        wire::say(self.stream.get_mut(), question)?;
+        match wire::hear(&mut self.stream, ANSWER_BYTES_MAX)? {
+            Some(Answer::Refused { message }) => Err(ClientProblem::Refused(message)),
+            Some(answer) => Ok(answer),
+            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is gone").into()),
+        }
+    }
+}
+
+/// An answer to another question.
+#[must_use]
+pub fn nonsense() -> ClientProblem {
+    io::Error::new(io::ErrorKind::InvalidData, "its answer is one to something else").into()
+}
+
+/// Starts the recorder, and waits until it listens, or another one does.
+fn start(program: &[OsString]) -> Result<(), ClientProblem> {
+    let problem = |error: io::Error| ClientProblem::Start(error.to_string());
+    let (program, words) =
+        program.split_first().ok_or_else(|| ClientProblem::Start("there is no program".to_owned()))?;
+    let mut command = Command::new(program);
+    command.args(words).arg(RECORDER_WORD).current_dir("/");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(problem)?;
+    let mut said = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut said).map_err(problem)?;
+    }
+    match said.trim_end() {
+        READY => Ok(()),
+        "" => Err(ClientProblem::Start("it ended without a word".to_owned())),
+        said => Err(ClientProblem::Start(said.to_owned())),
+    }
+}

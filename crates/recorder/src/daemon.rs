@@ -1,0 +1,409 @@
+//! The recorder of a user: one process, in which all of the user's sessions are.
+//!
+//! ```text
+//!        ┌── answer: questions of commands ─┐
+//!        │   find:   new programs           │   each millisecond while there is something to do,
+//!        │   drain:  what they recorded     │   each hundredth of a second while there is not
+//!        └── beat:   clocks, deaths, ends ──┘
+//! ```
+//!
+//! It begins with the first session and ends with the last one. A command that is gone takes its session with it, unless that is detached.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::client::{READY, socket};
+use crate::find::Finder;
+use crate::folder::{own_folder, prepare_folder};
+use crate::listen::{Ear, Heard};
+use crate::program::{Drained, Known, Patience, Refusal};
+use crate::run::{End, Run, Sink};
+use crate::serve::{Seen, Served};
+use crate::session::{Clocks, Session};
+use crate::wire::{Answer, Keep, Summary};
+
+/// Between two looks at programs: while there is something to do, and at most.
+const BUSY: Duration = Duration::from_millis(1);
+const IDLE: Duration = Duration::from_millis(10);
+/// Between two beats.
+const BEAT: Duration = Duration::from_millis(100);
+/// How long it stays when nobody needs it any more: the next command is often near.
+const LINGER: Duration = Duration::from_millis(500);
+/// Dead programs whose last events are kept for a snapshot.
+const DEAD_MAX: usize = 64;
+/// Sessions that have ended whose summaries are kept.
+const ENDED_MAX: usize = 64;
+
+/// Becomes the recorder of this user, as [`RECORDER_WORD`](crate::client::RECORDER_WORD) asks for: says on standard output that it
+/// listens, or why not, and comes back when it is not needed any more.
+///
+/// # Errors
+///
+/// It cannot listen.
+pub fn record_for_user() -> io::Result<()> {
+    let told = |told: io::Result<()>| {
+        let _ = writeln!(io::stdout(), "{}", told.as_ref().map_or_else(ToString::to_string, |()| READY.to_owned()));
+        told
+    };
+    // Without a terminal of its own, no key ends it.
+    let _ = rustix::process::setsid();
+    let folder = own_folder();
+    let lock = match prepare_folder(&folder).map_err(io::Error::other).and_then(|()| lock(&folder)) {
+        Ok(Some(lock)) => lock,
+        Ok(None) => return told(Ok(())),
+        Err(error) => return told(Err(error)),
+    };
+    let daemon = match Daemon::begin(&folder) {
+        Ok(daemon) => daemon,
+        Err(error) => return told(Err(error)),
+    };
+    told(Ok(()))?;
+    let nowhere = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nowhere)?;
+    daemon.run();
+    let _ = std::fs::remove_file(socket(&folder));
+    drop(lock);
+    Ok(())
+}
+
+/// Whoever holds the lock is the recorder. `None`: there is one, and it listens.
+fn lock(folder: &Path) -> io::Result<Option<File>> {
+    let file = File::options().create(true).truncate(false).write(true).open(folder.join("recorder.lock"))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            Err(std::fs::TryLockError::WouldBlock) if UnixStream::connect(socket(folder)).is_ok() => return Ok(None),
+            // One that ends, or begins.
+            Err(_) if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(IDLE),
+            Err(_) => return Err(io::Error::other("another recorder holds the lock but does not listen")),
+        }
+    }
+}
+
+/// Everything that the recorder has.
+#[derive(Debug)]
+pub(crate) struct Daemon {
+    ear: Ear,
+    finder: Finder,
+    pub(crate) served: Vec<Served>,
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) ended: Vec<Summary>,
+    pub(crate) clocks: Clocks,
+    pub(crate) folder: PathBuf,
+    /// Sessions have begun, ended or changed what they want.
+    pub(crate) has_changed: bool,
+    beaten: Instant,
+    needed: Instant,
+    is_asked_to_end: Arc<AtomicBool>,
+}
+
+impl Daemon {
+    fn begin(folder: &Path) -> io::Result<Self> {
+        let is_asked_to_end = Arc::new(AtomicBool::new(false));
+        for signal in [signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT, signal_hook::consts::SIGHUP] {
+            signal_hook::flag::register(signal, Arc::clone(&is_asked_to_end))?;
+        }
+        // What a lease says when somebody opens the file: whether somebody has it is asked, not told.
+        signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::new(AtomicBool::new(false)))?;
+        // Each program takes one descriptor.
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
+        let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
+        let ear = Ear::open(&socket(folder))?;
+        let now = Instant::now();
+        Ok(Self {
+            ear,
+            finder: Finder::new(),
+            served: Vec::new(),
+            seen: Vec::new(),
+            sessions: Vec::new(),
+            ended: Vec::new(),
+            clocks: Clocks::new(),
+            folder: folder.to_owned(),
+            has_changed: false,
+            beaten: now,
+            needed: now,
+            is_asked_to_end,
+        })
+    }
+
+    fn run(mut self) {
+        let mut wait = BUSY;
+        while !self.is_over() {
+            self.answer(wait);
+            self.find();
+            let is_busy = self.drain(Patience::Wait);
+            wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
+            if self.beaten.elapsed() >= BEAT {
+                self.beaten = Instant::now();
+                self.beat();
+            }
+        }
+        self.end_all();
+    }
+
+    fn is_over(&mut self) -> bool {
+        if !self.sessions.is_empty() || self.ear.talking() > 0 {
+            self.needed = Instant::now();
+        }
+        self.needed.elapsed() >= LINGER || self.is_asked_to_end.load(Ordering::Relaxed)
+    }
+
+    /// Answers whoever asks, and waits so long for somebody.
+    fn answer(&mut self, wait: Duration) {
+        let mut next = self.ear.heard.recv_timeout(wait).ok();
+        while let Some(heard) = next {
+            match heard {
+                Heard::Asked { who, question, answer } => {
+                    let said = self.reply(who, question).unwrap_or_else(|message| Answer::Refused { message });
+                    // Whoever asked may be gone.
+                    let _ = answer.send(said);
+                }
+                Heard::Gone { who } => self.end_where(|session| session.owner == Some(who)),
+            }
+            next = self.ear.heard.try_recv().ok();
+        }
+    }
+
+    /// Looks for programs, and at what those that are known have new.
+    pub(crate) fn find(&mut self) {
+        for found in self.finder.look() {
+            match Served::open(found) {
+                Ok(served) => {
+                    self.finder.take(&served.found);
+                    self.meet(served);
+                }
+                Err(refused) => {
+                    let (found, refusal) = *refused;
+                    let again = matches!(refusal, Refusal::NoProgram | Refusal::Taken | Refusal::File(_));
+                    self.finder.refuse(&found, refusal.to_string(), again);
+                }
+            }
+        }
+        let all = std::mem::take(&mut self.has_changed);
+        if all {
+            self.look_again();
+        }
+        let Self { served, sessions, .. } = self;
+        for program in served {
+            if matches!(program.learn(), Ok(is_new) if is_new || all) {
+                // Of one that is gone the next look at it says so.
+                let _ = program.switch(sessions);
+            }
+        }
+    }
+
+    /// A program that was not known.
+    fn meet(&mut self, mut served: Served) {
+        let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
+        if !is_wanted {
+            // What the dead have left that nobody wants is whose who comes back for it.
+            if served.is_dead && !served.has_events() {
+                let _ = served.found.delete();
+            } else {
+                self.seen.push(served.seen());
+            }
+            return;
+        }
+        let Self { sessions, clocks, .. } = self;
+        sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
+        let _ = served.switch(sessions);
+        self.served.push(served);
+    }
+
+    /// What is wanted has changed: programs are wanted now that were not, and the other way around.
+    fn look_again(&mut self) {
+        for seen in std::mem::take(&mut self.seen) {
+            let is_wanted = self.sessions.iter().any(|session| session.takes_program(&seen.who));
+            if !is_wanted {
+                self.seen.push(seen);
+                continue;
+            }
+            match Served::open(seen.found) {
+                Ok(served) => self.meet(served),
+                Err(refused) => self.finder.refuse(&refused.0, refused.1.to_string(), true),
+            }
+        }
+        for mut served in std::mem::take(&mut self.served) {
+            let Self { sessions, clocks, .. } = self;
+            if sessions.iter().any(|session| session.takes_program(&served.who)) {
+                sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
+                self.served.push(served);
+            } else {
+                let _ = served.leave();
+                self.meet(served);
+            }
+        }
+    }
+
+    /// Takes what programs have recorded; whether that was much.
+    pub(crate) fn drain(&mut self, patience: Patience) -> bool {
+        let Self { served, sessions, clocks, .. } = self;
+        let mut is_busy = false;
+        for program in served {
+            if is_drained(program, sessions) {
+                is_busy |= drain(program, sessions, clocks, patience).is_ok_and(|drained| drained.runs > 0);
+            }
+        }
+        is_busy
+    }
+
+    fn beat(&mut self) {
+        let Self { sessions, clocks, served, .. } = self;
+        sessions.iter_mut().for_each(|session| session.beat(clocks));
+        for program in served.iter_mut() {
+            let _ = program.grow(sessions);
+        }
+        self.bury();
+        self.seen.retain(|seen| seen.found.way().exists());
+        self.end_where(Session::is_over);
+    }
+
+    /// Takes the last of programs that are dead, and deletes their memory.
+    fn bury(&mut self) {
+        let Self { served, sessions, clocks, .. } = self;
+        let mut dead = 0;
+        for mut program in std::mem::take(served).into_iter().rev() {
+            program.is_dead = program.is_dead || program.program.is_dead();
+            if !program.is_dead {
+                served.push(program);
+                continue;
+            }
+            if !is_drained(&program, sessions) && dead < DEAD_MAX {
+                // Somebody may want a snapshot of it.
+                dead += 1;
+                served.push(program);
+                continue;
+            }
+            let _ = program.learn();
+            let _ = drain(&mut program, sessions, clocks, Patience::Last);
+            let ticks = clocks.of(program.who.identity.clock).now();
+            let _ = program.program.end(ticks, &mut Everybody { sessions, clocks, lost: 0 });
+            sessions.iter_mut().for_each(|session| session.parts(program.key()));
+            let _ = program.found.delete();
+        }
+        served.reverse();
+    }
+
+    /// Ends sessions.
+    pub(crate) fn end_where(&mut self, is_over: impl Fn(&Session) -> bool) {
+        let names: Vec<String> =
+            self.sessions.iter().filter(|session| is_over(session)).map(|session| session.name.clone()).collect();
+        names.iter().for_each(|name| _ = self.end(name));
+    }
+
+    fn end_all(&mut self) {
+        self.end_where(|_| true);
+        self.look_again();
+    }
+
+    /// Ends a session: what was recorded until now is in its trace.
+    pub(crate) fn end(&mut self, name: &str) -> Option<Summary> {
+        self.find();
+        self.drain(Patience::Now);
+        self.bury();
+        let at = self.sessions.iter().position(|session| session.name == name)?;
+        let mut session = self.sessions.remove(at);
+        let Self { served, sessions, clocks, .. } = self;
+        for program in served.iter_mut() {
+            if !session.takes_program(&program.who) {
+                continue;
+            }
+            // What it alone wanted is off before the rest of it is taken.
+            let _ = program.switch(sessions);
+            if session.options.keep == Keep::Oldest {
+                sessions.push(session);
+                let _ = drain(program, sessions, clocks, Patience::Now);
+                session = sessions.pop().expect("it was just put there");
+                let ticks = clocks.of(program.who.identity.clock).now();
+                let alone = std::slice::from_mut(&mut session);
+                let _ = program.program.end(ticks, &mut Everybody { sessions: alone, clocks, lost: 0 });
+            }
+        }
+        self.has_changed = true;
+        let summary = session.finish(&mut self.clocks);
+        self.ended.push(summary.clone());
+        let too_many = self.ended.len().saturating_sub(ENDED_MAX);
+        self.ended.drain(..too_many);
+        Some(summary)
+    }
+
+    /// Writes what programs of a flight recorder have now, as a session that ends at once.
+    pub(crate) fn write_snapshot(&mut self, snapshot: Session) -> Summary {
+        let mut alone = [snapshot];
+        let Self { served, clocks, .. } = self;
+        for program in served.iter_mut() {
+            if !alone[0].takes_program(&program.who) {
+                continue;
+            }
+            alone[0].meets(&program.who, program.program.known(), clocks);
+            let mut sink = Everybody { sessions: &mut alone, clocks, lost: 0 };
+            if let Ok(drained) = program.program.snapshot(&mut sink) {
+                alone[0].lost(program.program.known(), drained.discarded, drained.cut, clocks);
+            }
+        }
+        let [snapshot] = alone;
+        snapshot.finish(&mut self.clocks)
+    }
+
+    /// Programs that are visible but cannot be recorded.
+    pub(crate) fn unreachable(&self) -> Vec<crate::wire::Unreachable> {
+        self.finder.unreachable()
+    }
+}
+
+/// A flight recorder's programs keep what they have.
+fn is_drained(program: &Served, sessions: &[Session]) -> bool {
+    let mut wanting = sessions.iter().filter(|session| session.takes_program(&program.who));
+    wanting.any(|session| session.options.keep == Keep::Oldest)
+}
+
+/// Takes what a program has recorded.
+fn drain(
+    program: &mut Served,
+    sessions: &mut [Session],
+    clocks: &mut Clocks,
+    patience: Patience,
+) -> io::Result<Drained> {
+    let mut everybody = Everybody { sessions, clocks, lost: 0 };
+    let drained = program.program.drain(patience, &mut everybody)?;
+    let Everybody { sessions, clocks, lost } = everybody;
+    program.lost_lately += lost;
+    if drained.discarded > 0 || drained.cut > 0 {
+        for session in sessions.iter_mut().filter(|session| session.takes_program(&program.who)) {
+            session.lost(program.program.known(), drained.discarded, drained.cut, clocks);
+        }
+    }
+    Ok(drained)
+}
+
+/// All sessions that have met the program.
+struct Everybody<'a> {
+    sessions: &'a mut [Session],
+    clocks: &'a mut Clocks,
+    /// Events that lanes have lost.
+    lost: u64,
+}
+
+impl Sink for Everybody<'_> {
+    fn take(&mut self, program: &Known, run: &Run<'_>) {
+        self.lost += run.discarded;
+        for session in self.sessions.iter_mut().filter(|session| session.has_met(program)) {
+            session.take(program, run, self.clocks);
+        }
+    }
+
+    fn end(&mut self, program: &Known, end: &End) {
+        for session in self.sessions.iter_mut().filter(|session| session.has_met(program)) {
+            session.end_lane(program, end, self.clocks);
+        }
+    }
+}

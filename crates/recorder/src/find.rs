@@ -1,0 +1,387 @@
+//! Finding programs: files of their memory in folders of users, also of users and in mounts that are not this process' own.
+//!
+//! ```text
+//! own folders          /run/user/1000/kymo, /dev/shm/kymo-1000       looked at when something changes there, and each second
+//! other users'         /run/user/*/kymo, /dev/shm/kymo-*             each second, by who may
+//! other mounts         the same behind /proc/PID/root,               each second, by who may; paths cannot lead out of there
+//!                      of one process for each namespace
+//! ```
+//!
+//! Nothing of what is found is believed: a folder is the user's that its name says, a file the folder's owner's and a plain one.
+//! What it says inside is looked at by whoever opens it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{CStr, OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::folder::{own_folder, own_user, shared_folder};
+use crate::wire::Unreachable;
+
+/// Time between two looks at everything.
+const LOOK: Duration = Duration::from_secs(1);
+/// Files of a folder that are looked at.
+const FILES_MAX: usize = 4096;
+/// Files that are known at a time.
+const KNOWN_MAX: usize = 1 << 16;
+
+/// A file that may be a program's memory.
+#[derive(Debug)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub user: u32,
+    /// It is seen through the root of another process.
+    pub is_contained: bool,
+    /// The word that its name has behind its number.
+    pub tag: Option<String>,
+    /// By which it is known.
+    pub key: Key,
+    folder: Arc<OwnedFd>,
+    name: OsString,
+}
+
+impl Found {
+    /// A path that leads to this very file, whatever becomes of the folders above it.
+    #[must_use]
+    pub fn way(&self) -> PathBuf {
+        Path::new("/proc/self/fd").join(self.folder.as_raw_fd().to_string()).join(&self.name)
+    }
+
+    /// Deletes it.
+    ///
+    /// # Errors
+    ///
+    /// The system says no.
+    pub fn delete(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())?)
+    }
+}
+
+/// Device and inode of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u64, u64);
+
+/// What looks for programs.
+#[derive(Debug)]
+pub struct Finder {
+    own: Vec<PathBuf>,
+    watch: Option<OwnedFd>,
+    looked: Option<Instant>,
+    /// Files that were handed out or that are of no use, which are not handed out again.
+    known: HashSet<Key>,
+    unreachable: BTreeMap<PathBuf, Unreachable>,
+    /// Of files that were handed out and could not be used.
+    refused: HashMap<Key, Unreachable>,
+}
+
+/// A folder to look at.
+struct Place {
+    path: PathBuf,
+    folder: OwnedFd,
+    user: u32,
+    is_contained: bool,
+}
+
+impl Finder {
+    /// Looks for programs of this user, and of others if it may.
+    #[must_use]
+    pub fn new() -> Self {
+        let user = own_user();
+        let mut own = vec![own_folder(), shared_folder(user), run_folder(user)];
+        own.sort();
+        own.dedup();
+        let (known, unreachable, refused) = (HashSet::new(), BTreeMap::new(), HashMap::new());
+        let mut finder = Self { own, watch: None, looked: None, known, unreachable, refused };
+        finder.watch();
+        finder
+    }
+
+    /// Wants to be told of new files in this user's folders; without that, they are found a second later.
+    fn watch(&mut self) {
+        let Ok(watch) = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) else { return };
+        for folder in &self.own {
+            // What is not there yet is looked for each second.
+            let _ = inotify::add_watch(&watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
+        }
+        self.watch = Some(watch);
+    }
+
+    /// Files that were not handed out before, if it is time to look.
+    pub fn look(&mut self) -> Vec<Found> {
+        let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
+        if !self.has_changed() && !is_time {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let mut places = self.own_places();
+        if is_time {
+            self.looked = Some(Instant::now());
+            self.watch();
+            self.unreachable.clear();
+            places.extend(self.other_places());
+            places.extend(self.contained_places());
+            let mut there = HashSet::new();
+            places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut there));
+            self.known.retain(|key| there.contains(key));
+            self.refused.retain(|key, _| there.contains(key));
+        } else {
+            places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut HashSet::new()));
+        }
+        found
+    }
+
+    fn has_changed(&self) -> bool {
+        let mut events = [0; 4096];
+        let Some(watch) = &self.watch else { return false };
+        let mut changed = false;
+        while rustix::io::read(watch, &mut events).is_ok_and(|read| read > 0) {
+            changed = true;
+        }
+        changed
+    }
+
+    /// Says that a file cannot be used, or not now: then it is handed out again by the next look.
+    pub fn refuse(&mut self, found: &Found, why: String, again: bool) {
+        let (path, user) = (found.path.clone(), Some(found.user));
+        self.refused.insert(found.key, Unreachable { path, user, why, ..Unreachable::default() });
+        if again {
+            self.known.remove(&found.key);
+        }
+    }
+
+    /// Says that a file can be used after all.
+    pub fn take(&mut self, found: &Found) {
+        self.refused.remove(&found.key);
+    }
+
+    /// What is visible but of no use, and why.
+    #[must_use]
+    pub fn unreachable(&self) -> Vec<Unreachable> {
+        self.unreachable.values().chain(self.refused.values()).cloned().collect()
+    }
+
+    fn own_places(&mut self) -> Vec<Place> {
+        let user = own_user();
+        let own = self.own.clone();
+        own.iter().filter_map(|path| self.place(path, path, CWD, user, false)).collect()
+    }
+
+    /// Folders of other users on the mounts that this process sees.
+    fn other_places(&mut self) -> Vec<Place> {
+        let (own, known) = (own_user(), self.own.clone());
+        let named = named_folders(Path::new("/"));
+        let others = named.into_iter().filter(|(path, user)| *user != own && !known.contains(path));
+        others.filter_map(|(path, user)| self.place(&path, &path, CWD, user, false)).collect()
+    }
+
+    /// Folders on mounts that this process does not see.
+    fn contained_places(&mut self) -> Vec<Place> {
+        let mut places = Vec::new();
+        for pid in strangers() {
+            let root = PathBuf::from(format!("/proc/{pid}/root"));
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let Ok(opened) = rustix::fs::open(&root, flags, Mode::empty()) else { continue };
+            for (path, user) in named_folders(&root) {
+                let Ok(inside) = path.strip_prefix(&root) else { continue };
+                places.extend(self.place(&path, inside, opened.as_fd(), user, true));
+            }
+        }
+        places
+    }
+
+    /// A folder, if it is whose it has to be.
+    fn place(&mut self, path: &Path, inside: &Path, root: impl AsFd, user: u32, is_contained: bool) -> Option<Place> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = if is_contained {
+            // Links in there lead to what is in there.
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+            rustix::fs::openat2(root, inside, flags, Mode::empty(), resolve)
+        } else {
+            rustix::fs::openat(root, inside, flags, Mode::empty())
+        };
+        let why = match opened {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV) => return None,
+            Err(Errno::ACCESS | Errno::PERM) => {
+                format!("it is user {user}'s: who may record those programs is that user, and root")
+            }
+            Err(error) => error.to_string(),
+            Ok(folder) => match rustix::fs::fstat(&folder) {
+                Ok(found) if found.st_uid != user => {
+                    format!("it belongs to user {}, not to user {user}: programs do not record there", found.st_uid)
+                }
+                Ok(found) if found.st_mode & 0o077 != 0 => {
+                    let mode = found.st_mode & 0o777;
+                    format!("it has mode {mode:03o}, so that others may use it: programs do not record there")
+                }
+                Ok(_) => return Some(Place { path: path.to_owned(), folder, user, is_contained }),
+                Err(error) => error.to_string(),
+            },
+        };
+        self.cannot(path, Some(user), why);
+        None
+    }
+
+    fn cannot(&mut self, path: &Path, user: Option<u32>, why: String) {
+        self.unreachable
+            .insert(path.to_owned(), Unreachable { path: path.to_owned(), user, why, ..Unreachable::default() });
+    }
+
+    /// The files of a folder that are new.
+    fn look_at(&mut self, place: Place, found: &mut Vec<Found>, there: &mut HashSet<Key>) {
+        let Ok(entries) = Dir::read_from(&place.folder) else { return };
+        let folder = Arc::new(place.folder);
+        let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
+        for name in names.filter(|name| is_memory(name)).take(FILES_MAX) {
+            let name = OsStr::from_bytes(name.to_bytes());
+            let path = place.path.join(name);
+            let Ok(stat) = rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let key = Key(stat.st_dev, stat.st_ino);
+            there.insert(key);
+            if self.known.contains(&key) || self.known.len() >= KNOWN_MAX {
+                continue;
+            }
+            self.known.insert(key);
+            let (user, is_contained) = (place.user, place.is_contained);
+            let (tag, name, folder) = (tag(name), name.to_owned(), Arc::clone(&folder));
+            found.push(Found { path, user, is_contained, tag, key, folder, name });
+        }
+    }
+}
+
+impl Default for Finder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn run_folder(user: u32) -> PathBuf {
+    PathBuf::from(format!("/run/user/{user}/kymo"))
+}
+
+/// `0123456789abcdef.ctl`, also with a word behind the number: `0123456789abcdef-demo.ctl`.
+fn is_memory(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    name.ends_with(b".ctl") && name.len() >= 20 && name[..16].iter().all(u8::is_ascii_hexdigit)
+}
+
+fn tag(name: &OsStr) -> Option<String> {
+    let tag = name.to_str()?.get(16..)?.strip_suffix(".ctl")?.strip_prefix('-')?;
+    Some(tag.to_owned())
+}
+
+/// Folders of users below a root, by their names.
+fn named_folders(root: &Path) -> Vec<(PathBuf, u32)> {
+    let children = |folder: &str| {
+        let entries = std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect::<Vec<_>>()
+    };
+    let name = |path: &Path| path.file_name().and_then(OsStr::to_str).map(str::to_owned);
+    let shared = children("dev/shm").into_iter().filter_map(|path| {
+        let user = name(&path)?.strip_prefix("kymo-")?.parse().ok()?;
+        Some((path, user))
+    });
+    let run = children("run/user").into_iter().filter_map(|path| {
+        let user = name(&path)?.parse().ok()?;
+        Some((path.join("kymo"), user))
+    });
+    shared.chain(run).collect()
+}
+
+/// One process for each namespace of mounts that is not this process' own.
+fn strangers() -> Vec<u32> {
+    let mut known: HashSet<u64> = namespace("self", "mnt").into_iter().collect();
+    let mut found = Vec::new();
+    for pid in processes() {
+        if let Some(inode) = namespace(&pid.to_string(), "mnt")
+            && known.insert(inode)
+        {
+            found.push(pid);
+        }
+    }
+    found
+}
+
+/// Numbers of all processes that this one sees.
+fn processes() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The inode of a namespace that a process is in.
+fn namespace(process: &str, kind: &str) -> Option<u64> {
+    std::fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|found| found.ino())
+}
+
+/// The number of a process as this one sees it, of which it sees the other one itself, in that namespace; `started` is when it began.
+/// `None`: it is gone, or nothing of it is visible.
+#[must_use]
+pub fn outer_pid(own_pid: u32, namespace_inode: u64, started: u64) -> Option<u32> {
+    let is_it = |pid: u32| match start_time(pid) {
+        // In a namespace of its own, time begins elsewhere.
+        Some(found) => found == started || namespace("self", "time") != namespace(&pid.to_string(), "time"),
+        None => false,
+    };
+    if namespace_inode == 0 || namespace("self", "pid") == Some(namespace_inode) {
+        return is_it(own_pid).then_some(own_pid);
+    }
+    processes().into_iter().find(|pid| {
+        let is_there = namespace(&pid.to_string(), "pid") == Some(namespace_inode);
+        is_there && innermost_pid(*pid) == Some(own_pid) && is_it(*pid)
+    })
+}
+
+/// The number of a process as it sees itself.
+fn innermost_pid(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+/// When a process began, in ticks of the system's clock.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name before it may have anything in it but ends with the last parenthesis.
+    stat[stat.rfind(')')? + 1..].split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_memory() {
+        for (name, is, word) in [
+            (c"0123456789abcdef.ctl", true, None),
+            (c"0123456789abcdef-demo-1.ctl", true, Some("demo-1")),
+            (c"0123456789abcdeg.ctl", false, None),
+            (c"recorder.sock", false, None),
+            (c"0123456789abcdef.ctl.new", false, None),
+        ] {
+            assert_eq!(is_memory(name), is, "{name:?}");
+            if is {
+                assert_eq!(tag(OsStr::from_bytes(name.to_bytes())).as_deref(), word, "{name:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn processes_are_found_by_what_they_see_of_themselves() {
+        let own = std::process::id();
+        let (inode, began) = (namespace("self", "pid").expect("there is one"), start_time(own).expect("it is there"));
+        assert_eq!(outer_pid(own, inode, began), Some(own));
+        assert_eq!(outer_pid(own, inode, began + 1), None, "that was another one of the same number");
+        assert_eq!(innermost_pid(own), Some(own));
+        assert_eq!(outer_pid(own, 1, began), None, "there is no such namespace");
+    }
+}

@@ -1,0 +1,124 @@
+//! The folder where programs leave their memory and recorders their socket: its user's alone.
+//!
+//! ```text
+//! $XDG_RUNTIME_DIR/kymo   else   /dev/shm/kymo-UID      0700, owner checked
+//!   0123456789abcdef.ctl      memory of a program, 0600
+//!   recorder.sock             where the recorder listens, 0600
+//!   recorder.lock             whoever holds it is the recorder
+//!   NAME.session              a session that goes on when the recorder was killed
+//! ```
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+/// Why a folder cannot be relied on.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderProblem {
+    /// It cannot be made or opened.
+    #[error("{}: {error}", path.display())]
+    Unreachable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Somebody else has it.
+    #[error("{} belongs to user {found}, not to user {expected}: programs do not record there", path.display())]
+    Owner {
+        /// Which.
+        path: PathBuf,
+        /// Whose it is.
+        found: u32,
+        /// Whose it has to be.
+        expected: u32,
+    },
+    /// Others may look into it.
+    #[error("{} has mode {mode:03o}: others than its owner may use it, so that programs do not record there", path.display())]
+    Mode {
+        /// Which.
+        path: PathBuf,
+        /// What it allows.
+        mode: u32,
+    },
+}
+
+/// The folder of this user.
+#[must_use]
+pub fn own_folder() -> PathBuf {
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute()) {
+        Some(folder) => folder.join("kymo"),
+        None => shared_folder(own_user()),
+    }
+}
+
+/// The folder of a user whose programs do not know of a better one.
+pub(crate) fn shared_folder(user: u32) -> PathBuf {
+    PathBuf::from(format!("/dev/shm/kymo-{user}"))
+}
+
+/// The user that this process is of.
+#[must_use]
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Makes sure that the folder is there, this user's, and nobody else's business.
+///
+/// # Errors
+///
+/// It is not.
+pub fn prepare_folder(path: &Path) -> Result<(), FolderProblem> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(FolderProblem::Unreachable { path: path.to_owned(), error })
+        }
+        _ => check_folder(path, own_user()).map(drop),
+    }
+}
+
+/// Opens a folder that has to be this user's and nobody else's business.
+///
+/// # Errors
+///
+/// It is not, or not there.
+pub fn check_folder(path: &Path, user: u32) -> Result<File, FolderProblem> {
+    let unreachable = |error| FolderProblem::Unreachable { path: path.to_owned(), error };
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let folder = folder.map_err(unreachable)?;
+    let found = folder.metadata().map_err(unreachable)?;
+    if found.uid() != user {
+        return Err(FolderProblem::Owner { path: path.to_owned(), found: found.uid(), expected: user });
+    }
+    let mode = found.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(FolderProblem::Mode { path: path.to_owned(), mode });
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn folders_are_their_users_alone() {
+        let around = tempfile::tempdir().expect("temporary files may be written");
+        let path = around.path().join("kymo");
+        prepare_folder(&path).expect("it can be made");
+        prepare_folder(&path).expect("it is there");
+        assert!(matches!(check_folder(&path, own_user() + 1), Err(FolderProblem::Owner { .. })));
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o750)).expect("it is ours");
+        let problem = prepare_folder(&path).expect_err("others may look into it").to_string();
+        assert!(problem.contains("has mode 750"), "{problem}");
+        let link = around.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("links can be made");
+        assert!(matches!(check_folder(&link, own_user()), Err(FolderProblem::Unreachable { .. })));
+    }
+}

@@ -1,0 +1,199 @@
+//! What the recorder does when it is asked.
+
+use std::path::PathBuf;
+
+use crate::daemon::Daemon;
+use crate::definition::EventClass;
+use crate::filters;
+use crate::program::Patience;
+use crate::select::{Rule, Step};
+use crate::serve::Who;
+use crate::session::Session;
+use crate::wire::{Answer, Keep, Matched, Question, SessionOptions, Status};
+
+/// Sessions that there may be.
+const SESSIONS_MAX: usize = 64;
+
+impl Daemon {
+    /// Does what is asked; why not, in sentences.
+    pub(crate) fn reply(&mut self, who: u64, question: Question) -> Result<Answer, String> {
+        match question {
+            Question::Hello { .. } => Err("it was said which version is spoken".to_owned()),
+            Question::Start { options } => self.start(who, *options),
+            Question::Take { session, step } => self.take(session.as_deref(), step),
+            Question::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
+            Question::Stop { session, all } => self.stop(session.as_deref(), all),
+            Question::Progress { session } => self.progress(&session),
+            Question::Status => Ok(Answer::Status(Box::new(self.status()))),
+        }
+    }
+
+    fn start(&mut self, who: u64, mut options: SessionOptions) -> Result<Answer, String> {
+        if self.sessions.len() >= SESSIONS_MAX {
+            return Err(format!("there are {SESSIONS_MAX} sessions already"));
+        }
+        if options.name.is_empty() {
+            options.name = self.free_name("session");
+        } else if self.sessions.iter().any(|session| session.name == options.name) {
+            return Err(format!("there is a session `{}` already: `kymo stop {0}` ends it", options.name));
+        }
+        if let Some(other) = self.sessions.iter().find(|session| session.options.keep != options.keep) {
+            return Err(format!(
+                "session `{}` keeps the {} events; programs cannot do both at the same time: `kymo stop {0}` ends it",
+                other.name,
+                if other.options.keep == Keep::Newest { "newest" } else { "oldest" },
+            ));
+        }
+        for step in options.selection.steps() {
+            self.check(&step.rule)?;
+        }
+        let owner = (!options.is_detached).then_some(who);
+        let output = options.output.clone();
+        let session = Session::begin(options, owner, &mut self.clocks);
+        let session = session.map_err(|error| format!("{}: {error}", output.display()))?;
+        let name = session.name.clone();
+        self.sessions.push(session);
+        self.has_changed = true;
+        // What runs already is on when whoever asked is told.
+        self.find();
+        Ok(Answer::Started { session: name, output })
+    }
+
+    fn free_name(&self, name: &str) -> String {
+        let is_free = |name: &String| self.sessions.iter().all(|session| session.name != *name);
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        std::iter::once(name.to_owned()).chain(numbered).find(is_free).expect("numbers do not end")
+    }
+
+    /// The session that is meant.
+    fn named(&self, name: Option<&str>) -> Result<usize, String> {
+        let names = || self.sessions.iter().map(|session| session.name.as_str());
+        match name {
+            Some(name) => names().position(|known| known == name).ok_or_else(|| {
+                let near = kymo_filter::nearest(name, names());
+                let help = near.first().map_or(String::new(), |near| format!("; there is `{near}`"));
+                format!("there is no session `{name}`{help}")
+            }),
+            None => match self.sessions.len() {
+                0 => Err("no session is recorded now".to_owned()),
+                1 => Ok(0),
+                _ => Err(format!(
+                    "there are several sessions, and one has to be named: {}",
+                    names().collect::<Vec<_>>().join(", ")
+                )),
+            },
+        }
+    }
+
+    /// All classes of events that are known, and whose they are.
+    fn classes(&self) -> Vec<(&Who, &EventClass)> {
+        let served = self.served.iter().flat_map(|served| served.events().map(|(_, class)| (&served.who, &**class)));
+        let seen = self.seen.iter().flat_map(|seen| seen.events.iter().map(|class| (&seen.who, &**class)));
+        served.chain(seen).collect()
+    }
+
+    /// What is wrong with the filter of a rule, for the events that it matches.
+    fn check(&self, rule: &Rule) -> Result<Vec<String>, String> {
+        let Some(filter) = &rule.filter else { return Ok(Vec::new()) };
+        let classes = self.classes();
+        let matching = classes
+            .iter()
+            .filter(|(who, class)| rule.takes(&who.candidate(), &class.full_name(), class.level))
+            .map(|(_, class)| *class)
+            .collect::<Vec<_>>();
+        filters::check(filter, &matching).map_err(|refusal| refusal.0)
+    }
+
+    fn take(&mut self, session: Option<&str>, step: Step) -> Result<Answer, String> {
+        let at = self.named(session)?;
+        self.find();
+        let notes = self.check(&step.rule)?;
+        let matched = Matched { session: self.sessions[at].name.clone(), notes, ..self.matched(&step.rule) };
+        let mut selection = self.sessions[at].selection().clone();
+        selection.take(step);
+        // What was recorded until now is as it was wanted then.
+        self.drain(Patience::Now);
+        self.sessions[at].select(selection);
+        self.has_changed = true;
+        self.find();
+        Ok(Answer::Taken { matched })
+    }
+
+    fn matched(&self, rule: &Rule) -> Matched {
+        let classes = self.classes();
+        let its = |(who, class): &&(&Who, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
+        let mut programs: Vec<u64> = classes.iter().filter(its).map(|(who, _)| who.identity.key).collect();
+        let events = programs.len() as u64;
+        programs.sort_unstable();
+        programs.dedup();
+        let names: Vec<String> = classes.iter().map(|(_, class)| class.full_name()).collect();
+        let nothing = |pattern: &&String| {
+            let alone = Rule { events: vec![(*pattern).clone()], ..Rule::default() };
+            !names.iter().any(|name| alone.takes_name(name))
+        };
+        let near = |pattern: &String| {
+            let plain = pattern.trim_end_matches('*');
+            let providers = names.iter().filter_map(|name| Some(name.split_once(':')?.0));
+            let wanted = plain.trim_end_matches(':');
+            kymo_filter::nearest(wanted, names.iter().map(String::as_str).chain(providers))
+        };
+        let wanted = rule.events.iter().filter(|pattern| !pattern.starts_with('!'));
+        Matched {
+            events,
+            programs: programs.len() as u64,
+            all_programs: (self.served.len() + self.seen.len()) as u64,
+            unmatched: wanted.filter(nothing).map(|pattern| (pattern.clone(), near(pattern))).collect(),
+            ..Matched::default()
+        }
+    }
+
+    fn snapshot(&mut self, session: Option<&str>, output: Option<PathBuf>) -> Result<Answer, String> {
+        let at = self.named(session)?;
+        if self.sessions[at].options.keep == Keep::Oldest {
+            return Err(format!(
+                "session `{}` writes everything to {}: snapshots are of sessions with `--mode overwrite`",
+                self.sessions[at].name,
+                self.sessions[at].options.output.display()
+            ));
+        }
+        self.find();
+        let snapshot = self.sessions[at].snapshot(output, &mut self.clocks).map_err(|error| error.to_string())?;
+        let summary = self.write_snapshot(snapshot);
+        Ok(Answer::Snapshot { output: summary.output.clone(), summary })
+    }
+
+    fn stop(&mut self, session: Option<&str>, all: bool) -> Result<Answer, String> {
+        let names: Vec<String> = if all {
+            self.sessions.iter().map(|session| session.name.clone()).collect()
+        } else if let Some(ended) = session.and_then(|name| self.ended.iter().rfind(|summary| summary.session == name))
+            && self.sessions.iter().all(|session| session.name != ended.session)
+        {
+            return Ok(Answer::Stopped { summaries: vec![ended.clone()] });
+        } else {
+            vec![self.sessions[self.named(session)?].name.clone()]
+        };
+        let summaries = names.iter().filter_map(|name| self.end(name)).collect();
+        Ok(Answer::Stopped { summaries })
+    }
+
+    fn progress(&self, name: &str) -> Result<Answer, String> {
+        let running = self.sessions.iter().find(|session| session.name == name).map(Session::summary);
+        let ended = || self.ended.iter().rfind(|summary| summary.session == name).cloned();
+        let summary = running.or_else(ended).ok_or_else(|| format!("there is no session `{name}`"))?;
+        Ok(Answer::Progress { summary })
+    }
+
+    fn status(&mut self) -> Status {
+        self.find();
+        let served = self.served.iter().map(|served| served.status(&self.sessions));
+        let seen = self.seen.iter().map(|seen| seen.status.clone());
+        Status {
+            pid: std::process::id(),
+            kymo: env!("CARGO_PKG_VERSION").to_owned(),
+            folder: self.folder.clone(),
+            sessions: self.sessions.iter().map(Session::status).collect(),
+            programs: served.chain(seen).collect(),
+            unreachable: self.unreachable(),
+        }
+    }
+}

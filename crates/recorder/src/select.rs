@@ -1,0 +1,243 @@
+//! Which events of which programs a session wants: steps that were taken one after the other, the last of which has its say.
+//!
+//! ```text
+//! enable net:*                    net:sent yes      net:lost yes                disk:read no
+//! enable disk:* if bytes > 4096   net:sent yes      net:lost yes                disk:read when bytes > 4096
+//! filter net:lost by port == 80   net:sent yes      net:lost when port == 80    disk:read when bytes > 4096
+//! disable net:sent                net:sent no       ...
+//! ```
+//!
+//! Of several filters that an event was enabled with, one has to say yes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::glob::matches;
+
+/// Steps that a session remembers.
+const STEPS_MAX: usize = 1000;
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// To record events; with a filter, those for which it is true.
+    Enable,
+    /// Not to record them any more.
+    Disable,
+    /// To record of those that are recorded only what the filter says; without one, all.
+    Filter,
+}
+
+/// Which events of which programs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rule {
+    /// Patterns of `provider:name`, one of which an event has to match, and behind `!` none; without any, all do.
+    pub events: Vec<String>,
+    /// Only events that are at least as important: 0 is the most important one.
+    pub level: Option<u8>,
+    /// Patterns of names of programs, or their numbers; without any, all.
+    pub processes: Vec<String>,
+    /// Only what was started by this session's command, known by this word.
+    pub tag: Option<String>,
+    /// An expression.
+    pub filter: Option<String>,
+}
+
+/// One thing that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What.
+    pub act: Act,
+    /// Of which events.
+    pub rule: Rule,
+}
+
+/// What is known of a program when it is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    /// Its number as the recorder sees it, if it does.
+    pub pid: Option<u32>,
+    /// Its number as it sees itself.
+    pub own_pid: u32,
+    /// What it is called.
+    pub name: &'a str,
+    /// The path of what it runs.
+    pub path: &'a str,
+    /// The word that its memory's name has.
+    pub tag: Option<&'a str>,
+}
+
+/// Whether an event is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Chosen {
+    /// It is not.
+    #[default]
+    No,
+    /// Always.
+    Yes,
+    /// If one of these expressions is true.
+    When(Vec<String>),
+}
+
+/// What a session selects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    steps: Vec<Step>,
+}
+
+impl Rule {
+    fn takes_event(&self, event: &str, level: u8) -> bool {
+        let (not, wanted): (Vec<&String>, Vec<&String>) =
+            self.events.iter().partition(|pattern| pattern.starts_with('!'));
+        let is_wanted = wanted.is_empty() || wanted.iter().any(|pattern| matches(pattern, event));
+        is_wanted
+            && !not.iter().any(|pattern| matches(&pattern[1..], event))
+            && self.level.is_none_or(|limit| level <= limit)
+    }
+
+    /// Whether it matches events of this name, whatever their level.
+    pub(crate) fn takes_name(&self, event: &str) -> bool {
+        Self { level: None, ..self.clone() }.takes_event(event, 0)
+    }
+
+    /// Whether it is about a program at all.
+    #[must_use]
+    pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
+        let is_its = |wanted: &String| match wanted.parse::<u32>() {
+            Ok(number) => program.pid.unwrap_or(program.own_pid) == number,
+            Err(_) => {
+                let file = program.path.rsplit('/').next().unwrap_or_default();
+                [program.name, file, program.path].iter().any(|name| !name.is_empty() && matches(wanted, name))
+            }
+        };
+        let has_tag = self.tag.as_deref().is_none_or(|tag| program.tag == Some(tag));
+        has_tag && (self.processes.is_empty() || self.processes.iter().any(is_its))
+    }
+
+    /// Whether it matches an event of a program.
+    #[must_use]
+    pub fn takes(&self, program: &Candidate<'_>, event: &str, level: u8) -> bool {
+        self.takes_event(event, level) && self.takes_program(program)
+    }
+}
+
+impl Selection {
+    /// Takes a step. What says the same as an earlier one takes its place.
+    pub fn take(&mut self, step: Step) {
+        self.steps.retain(|known| *known != step);
+        self.steps.push(step);
+        let too_many = self.steps.len().saturating_sub(STEPS_MAX);
+        self.steps.drain(..too_many);
+    }
+
+    /// All of them, in their order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Whether it may ever want anything of a program.
+    #[must_use]
+    pub fn takes_program(&self, program: &Candidate<'_>) -> bool {
+        self.steps.iter().any(|step| step.act == Act::Enable && step.rule.takes_program(program))
+    }
+
+    /// Whether an event of a program is recorded.
+    #[must_use]
+    pub fn chosen(&self, program: &Candidate<'_>, event: &str, level: u8) -> Chosen {
+        let steps = self.steps.iter().filter(|step| step.rule.takes(program, event, level));
+        steps.fold(Chosen::No, |chosen, step| match (&step.act, &step.rule.filter, chosen) {
+            (Act::Enable, None, _) => Chosen::Yes,
+            (Act::Enable, Some(_), Chosen::Yes) => Chosen::Yes,
+            (Act::Enable, Some(filter), Chosen::When(mut filters)) => {
+                if !filters.contains(filter) {
+                    filters.push(filter.clone());
+                }
+                Chosen::When(filters)
+            }
+            (Act::Enable, Some(filter), Chosen::No) => Chosen::When(vec![filter.clone()]),
+            (Act::Disable, ..) | (Act::Filter, _, Chosen::No) => Chosen::No,
+            (Act::Filter, None, _) => Chosen::Yes,
+            (Act::Filter, Some(filter), _) => Chosen::When(vec![filter.clone()]),
+        })
+    }
+}
+
+/// Names of levels, by their numbers.
+pub const LEVELS: [&str; 15] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug_system",
+    "debug_program",
+    "debug_process",
+    "debug_module",
+    "debug_unit",
+    "debug_function",
+    "debug_line",
+    "debug",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(act: Act, events: &str, filter: Option<&str>) -> Step {
+        let events = events.split_whitespace().map(str::to_owned).collect();
+        Step { act, rule: Rule { events, filter: filter.map(str::to_owned), ..Rule::default() } }
+    }
+
+    #[test]
+    fn the_last_step_has_its_say() {
+        let program = Candidate::default();
+        let mut selection = Selection::default();
+        let chosen = |selection: &Selection, event| selection.chosen(&program, event, 14);
+        assert_eq!(chosen(&selection, "net:sent"), Chosen::No);
+        selection.take(step(Act::Enable, "net:*", Some("port == 1")));
+        selection.take(step(Act::Enable, "*:s* !net:send*", Some("port == 2")));
+        assert_eq!(chosen(&selection, "net:sent"), Chosen::When(vec!["port == 1".into(), "port == 2".into()]));
+        assert_eq!(chosen(&selection, "net:sending"), Chosen::When(vec!["port == 1".into()]));
+        selection.take(step(Act::Filter, "net:sending disk:*", Some("port == 3")));
+        assert_eq!(chosen(&selection, "net:sending"), Chosen::When(vec!["port == 3".into()]));
+        assert_eq!(chosen(&selection, "disk:read"), Chosen::No);
+        selection.take(step(Act::Filter, "", None));
+        assert_eq!(chosen(&selection, "net:sending"), Chosen::Yes);
+        selection.take(step(Act::Disable, "*:sending", None));
+        assert_eq!(chosen(&selection, "net:sending"), Chosen::No);
+        assert_eq!(chosen(&selection, "net:sent"), Chosen::Yes);
+    }
+
+    #[test]
+    fn steps_that_are_repeated_take_no_room() {
+        let mut selection = Selection::default();
+        for _ in 0..2 * STEPS_MAX {
+            selection.take(step(Act::Enable, "a:*", None));
+            selection.take(step(Act::Disable, "a:*", None));
+        }
+        assert_eq!(selection.steps().len(), 2);
+    }
+
+    #[test]
+    fn programs_are_chosen_by_name_number_and_who_started_them() {
+        let program =
+            Candidate { pid: Some(12), own_pid: 3, name: "server", path: "/usr/bin/server-2", tag: Some("demo") };
+        let takes = |processes: &[&str], tag: Option<&str>| {
+            let processes = processes.iter().map(|process| (*process).to_owned()).collect();
+            Rule { processes, tag: tag.map(str::to_owned), ..Rule::default() }.takes_program(&program)
+        };
+        assert!(takes(&[], None) && takes(&["12"], None) && takes(&["other", "ser*"], Some("demo")));
+        assert!(takes(&["server-2"], None) && takes(&["/usr/bin/*"], None));
+        assert!(!takes(&["3"], None) && !takes(&["serve"], None) && !takes(&[], Some("other")));
+    }
+
+    #[test]
+    fn levels_are_limits() {
+        let rule = Rule { level: Some(6), ..Rule::default() };
+        assert!(rule.takes(&Candidate::default(), "a:b", 6) && !rule.takes(&Candidate::default(), "a:b", 7));
+    }
+}

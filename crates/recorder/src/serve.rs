@@ -1,0 +1,240 @@
+//! Programs that the recorder serves: which of their events are on, and how they record.
+//!
+//! ```text
+//! Found ── open ──> Served: switched as the sessions want it, drained        while some session wants something of it
+//!            └────> Seen:   what it is, for people; not held                 otherwise: others may record it
+//! ```
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use kymo_lane::{Mode, Wants};
+
+use crate::definition::EventClass;
+use crate::find::{Found, outer_pid};
+use crate::program::{Identity, Program, Refusal};
+use crate::select::Candidate;
+use crate::session::Session;
+use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
+
+/// Bytes that a program's lanes may have when nobody has said anything.
+const POOL_BYTES: u64 = 16 << 20;
+
+/// A program that somebody wants something of. Nobody else records it meanwhile.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) program: Program,
+    pub(crate) found: Found,
+    pub(crate) who: Who,
+    /// What its events are switched to, as far as that was said.
+    switched: HashMap<u16, u8>,
+    wants: Option<Wants>,
+    /// Bytes of its lanes, as far as losses made them grow.
+    grown_bytes: u64,
+    /// Definitions that are of no use.
+    unusable: Vec<String>,
+    /// Nobody has its memory any more.
+    pub(crate) is_dead: bool,
+    /// Events that its lanes have lost since somebody looked last.
+    pub(crate) lost_lately: u64,
+}
+
+/// A program that nobody wants anything of.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) found: Found,
+    pub(crate) who: Who,
+    pub(crate) status: ProgramStatus,
+    pub(crate) events: Vec<Arc<EventClass>>,
+}
+
+/// Who a program is.
+#[derive(Clone, Debug)]
+pub(crate) struct Who {
+    pub(crate) identity: Identity,
+    pub(crate) pid: Option<u32>,
+    pub(crate) tag: Option<String>,
+}
+
+impl Who {
+    pub(crate) fn candidate(&self) -> Candidate<'_> {
+        let Identity { pid: own_pid, name, path, .. } = &self.identity;
+        Candidate { pid: self.pid, own_pid: *own_pid, name, path, tag: self.tag.as_deref() }
+    }
+}
+
+impl Served {
+    /// Opens what was found.
+    pub(crate) fn open(found: Found) -> Result<Self, Box<(Found, Refusal)>> {
+        let opened = Program::open(&found.way(), found.user).and_then(|mut program| {
+            let new = program.definitions()?;
+            Ok((program, new))
+        });
+        let (mut program, new) = match opened {
+            Ok(opened) => opened,
+            Err(refusal) => return Err(Box::new((found, refusal))),
+        };
+        let identity = program.identity().clone();
+        let pid = outer_pid(identity.pid, identity.pid_namespace, identity.started);
+        pid.into_iter().for_each(|pid| program.is_known_as(pid));
+        let who = Who { identity, pid, tag: found.tag.clone() };
+        let is_dead = program.is_dead();
+        let (switched, wants, grown_bytes, lost_lately) = (HashMap::new(), None, 0, 0);
+        let mut served =
+            Self { program, found, who, switched, wants, grown_bytes, unusable: Vec::new(), is_dead, lost_lately };
+        served.note(new);
+        Ok(served)
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.who.identity.key
+    }
+
+    fn note(&mut self, new: Vec<crate::program::Defined>) {
+        for defined in new {
+            if let Err(problem) = defined.what {
+                self.unusable.push(format!("event {}: {problem}", defined.id));
+            }
+        }
+    }
+
+    /// Looks for new definitions; whether there are any.
+    pub(crate) fn learn(&mut self) -> io::Result<bool> {
+        let new = self.program.definitions()?;
+        let is_new = !new.is_empty();
+        self.note(new);
+        Ok(is_new)
+    }
+
+    /// Its events, by id.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (u16, &Arc<EventClass>)> {
+        let all = self.program.known().events.iter().enumerate();
+        all.filter_map(|(id, class)| Some((id as u16, class.as_ref()?)))
+    }
+
+    /// Switches its events as the sessions want them, and says how it is to record.
+    pub(crate) fn switch(&mut self, sessions: &[Session]) -> io::Result<()> {
+        let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
+        // First how, then what: no event is recorded otherwise than it is wanted.
+        if let Some(wants) = self.wanted(&wanting)
+            && self.wants != Some(wants)
+        {
+            self.program.say(&wants)?;
+            self.wants = Some(wants);
+        }
+        let ids: Vec<(u16, u8)> = self
+            .events()
+            .map(|(id, class)| (id, u8::from(wanting.iter().any(|session| session.wants(&self.who, class)))))
+            .collect();
+        for (id, to) in ids {
+            if self.switched.get(&id) != Some(&to) {
+                self.program.switch(id, to)?;
+                self.switched.insert(id, to);
+            }
+        }
+        Ok(())
+    }
+
+    fn wanted(&self, sessions: &[&Session]) -> Option<Wants> {
+        let options = || sessions.iter().map(|session| &session.options);
+        options().next()?;
+        let is_flight = options().all(|options| options.keep == Keep::Newest);
+        let mode = if is_flight { Mode::OverwriteOldest } else { Mode::DiscardNewest };
+        let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
+        let subs = |bytes: u64| u32::try_from(bytes.div_ceil(each)).unwrap_or(u32::MAX).max(1);
+        let pool = options().map(|options| options.pool_bytes.unwrap_or(POOL_BYTES)).max().unwrap_or(POOL_BYTES);
+        let pool = subs(pool.max(self.grown_bytes)).min(self.program.lane().layout().sub_buffers);
+        let lane = options().map(|options| options.lane_bytes.map_or(u32::MAX, subs)).max().unwrap_or(u32::MAX);
+        let contexts = options().fold(0, |all, options| all | options.contexts) | self.own_contexts(sessions);
+        Some(Wants { mode, lane: lane.min(pool), pool, contexts })
+    }
+
+    /// Contexts that it defines and that somebody has asked for by name.
+    fn own_contexts(&self, sessions: &[&Session]) -> u64 {
+        let is_asked = |name: &String| sessions.iter().any(|session| session.options.own_contexts.contains(name));
+        let known = self.program.known().contexts.iter().flatten().filter(|context| is_asked(&context.field.name));
+        known.fold(0, |all, context| all | kymo_lane::contexts::FIRST_OWN << context.id)
+    }
+
+    /// Gives its lanes more memory if events were lost and nobody has said how much there may be.
+    pub(crate) fn grow(&mut self, sessions: &[Session]) -> io::Result<()> {
+        let has_lost = std::mem::take(&mut self.lost_lately) > 0;
+        let is_fixed = |session: &Session| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
+        let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
+        let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
+        self.grown_bytes = 2 * each * u64::from(wants.pool);
+        self.switch(sessions)
+    }
+
+    /// Switches everything off.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        let on: Vec<u16> = self.switched.iter().filter(|(_, to)| **to != 0).map(|(id, _)| *id).collect();
+        self.switched.clear();
+        on.into_iter().try_for_each(|id| self.program.switch(id, 0))
+    }
+
+    /// What it is, without holding it.
+    pub(crate) fn seen(self) -> Seen {
+        let status = self.status(&[]);
+        let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
+        Seen { found: self.found, who: self.who, status, events }
+    }
+
+    /// Whether its lanes hold anything.
+    pub(crate) fn has_events(&self) -> bool {
+        self.pool().used_bytes > 0
+    }
+
+    /// How it is, for people.
+    pub(crate) fn status(&self, sessions: &[Session]) -> ProgramStatus {
+        let Identity { pid: own_pid, user, clock, name, path, .. } = self.who.identity.clone();
+        let lane = self.program.lane();
+        let lanes = lane.layout().lanes.min(u16::MAX.into()) as u16;
+        let held = (0..lanes).filter(|number| matches!(lane.holder(*number), Ok(Some(_)))).count();
+        let losses = (0..lanes).filter_map(|number| lane.losses(number).ok());
+        let lost = losses.map(|losses| losses.discarded).sum::<u64>() + lane.discarded().unwrap_or(0);
+        let event = |(id, class): (u16, &Arc<EventClass>)| self.event_status(id, class, sessions);
+        ProgramStatus {
+            pid: self.who.pid,
+            own_pid,
+            name,
+            path,
+            user,
+            clock: format!("{clock:?}").to_lowercase(),
+            file: self.found.path.clone(),
+            is_contained: self.found.is_contained,
+            is_attached: !sessions.is_empty(),
+            is_dead: self.is_dead,
+            pool: self.pool(),
+            lanes: held as u32,
+            lost,
+            events: self.events().map(event).collect(),
+            unusable: self.unusable.clone(),
+        }
+    }
+
+    fn event_status(&self, id: u16, class: &EventClass, sessions: &[Session]) -> EventStatus {
+        let wanting = sessions.iter().filter_map(|session| Some((session, session.filters(&self.who, class)?)));
+        let sessions: std::collections::BTreeMap<String, Vec<String>> =
+            wanting.map(|(session, filters)| (session.name.clone(), filters)).collect();
+        let has_filter = sessions.values().any(|filters| !filters.is_empty());
+        EventStatus {
+            name: class.full_name(),
+            level: class.level,
+            is_on: self.switched.get(&id).is_some_and(|to| *to != 0),
+            runs: has_filter.then(|| "recorder".to_owned()),
+            why: has_filter.then(|| "the recorder asks it itself".to_owned()),
+            sessions,
+        }
+    }
+
+    fn pool(&self) -> Pool {
+        let lane = self.program.lane();
+        let each = u64::from(lane.layout().sub_buffer_bytes);
+        let ready = lane.ready().unwrap_or(0);
+        let used = (0..ready).filter(|number| matches!(lane.look(*number), Ok(Some(_)))).count() as u64;
+        let limit = self.wants.map_or(POOL_BYTES, |wants| each * u64::from(wants.pool));
+        Pool { used_bytes: used * each, ready_bytes: u64::from(ready) * each, limit_bytes: limit }
+    }
+}

@@ -1,0 +1,342 @@
+//! A session: what it selects, and the traces that it writes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kymo_lane::Clock as Source;
+
+use crate::clock::Clock;
+use crate::definition::EventClass;
+use crate::filters::{EventFilter, Told};
+use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
+use crate::program::{Identity, Known};
+use crate::run::{End, Run};
+use crate::select::{Chosen, Selection};
+use crate::serve::Who;
+use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
+
+/// Sentences about what went wrong that are kept.
+const PROBLEMS_MAX: usize = 20;
+
+/// What events may be stamped with, watched since the recorder is there.
+#[derive(Debug)]
+pub(crate) struct Clocks {
+    counter: Clock,
+    monotonic: Clock,
+}
+
+impl Clocks {
+    pub(crate) fn new() -> Self {
+        Self { counter: Clock::begin(Source::Counter), monotonic: Clock::begin(Source::Monotonic) }
+    }
+
+    pub(crate) fn of(&mut self, source: Source) -> &mut Clock {
+        match source {
+            Source::Counter => &mut self.counter,
+            Source::Monotonic => &mut self.monotonic,
+        }
+    }
+}
+
+/// What is recorded together.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) name: String,
+    pub(crate) options: SessionOptions,
+    /// Who has begun it, if it is to end when that one is gone.
+    pub(crate) owner: Option<u64>,
+    began: Instant,
+    /// Ticks when it began, of each source.
+    earliest: [u64; 2],
+    outputs: Vec<(Source, Output)>,
+    choosing: Choosing,
+    /// Programs of which it has something.
+    programs: BTreeSet<u64>,
+    no_lane: u64,
+    cut: u64,
+    problems: Vec<String>,
+    /// Snapshots that were taken.
+    snapshots: u32,
+}
+
+/// What is chosen, and the filters that are asked for it.
+#[derive(Debug, Default)]
+struct Choosing {
+    selection: Selection,
+    known: HashMap<u64, Who>,
+    /// By program and class.
+    filters: HashMap<(u64, usize), EventFilter>,
+    filtered: u64,
+    problems: Vec<String>,
+    /// Whose events are looked at now.
+    run: RunFacts,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct RunFacts {
+    contexts: u64,
+    tid: u32,
+    name: [u8; 16],
+}
+
+impl Session {
+    /// Begins one, whose trace is to be in a folder that is made now.
+    pub(crate) fn begin(options: SessionOptions, owner: Option<u64>, clocks: &mut Clocks) -> std::io::Result<Self> {
+        if options.keep == Keep::Oldest {
+            make_folder(&options.output)?;
+        }
+        let earliest = [clocks.counter.now(), clocks.monotonic.now()];
+        let choosing = Choosing { selection: options.selection.clone(), ..Choosing::default() };
+        Ok(Self {
+            name: options.name.clone(),
+            options,
+            owner,
+            began: Instant::now(),
+            earliest,
+            outputs: Vec::new(),
+            choosing,
+            programs: BTreeSet::new(),
+            no_lane: 0,
+            cut: 0,
+            problems: Vec::new(),
+            snapshots: 0,
+        })
+    }
+
+    /// Whether it may want anything of a program.
+    pub(crate) fn takes_program(&self, who: &Who) -> bool {
+        self.choosing.selection.takes_program(&who.candidate())
+    }
+
+    /// Whether it wants an event of a program.
+    pub(crate) fn wants(&self, who: &Who, class: &EventClass) -> bool {
+        self.filters(who, class).is_some()
+    }
+
+    /// The filters that it asks of an event; none: it takes all. `None`: it does not want it.
+    pub(crate) fn filters(&self, who: &Who, class: &EventClass) -> Option<Vec<String>> {
+        match self.choosing.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
+            Chosen::No => None,
+            Chosen::Yes => Some(Vec::new()),
+            Chosen::When(filters) => Some(filters),
+        }
+    }
+
+    /// What it selects now.
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.choosing.selection
+    }
+
+    /// Selects something else.
+    pub(crate) fn select(&mut self, selection: Selection) {
+        self.choosing.selection = selection.clone();
+        self.options.selection = selection;
+        self.choosing.filters.clear();
+        self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
+    }
+
+    /// A program is served.
+    pub(crate) fn meets(&mut self, who: &Who, known: &Known, clocks: &mut Clocks) {
+        self.choosing.known.insert(who.identity.key, who.clone());
+        if self.takes_program(who) && self.programs.insert(who.identity.key) && self.options.keep == Keep::Oldest {
+            self.with_output(known, clocks, |output, _| output.program(known));
+        }
+    }
+
+    /// Whether it wants anything of a program.
+    pub(crate) fn has_met(&self, program: &Known) -> bool {
+        self.choosing.known.get(&program.identity.key).is_some_and(|who| self.takes_program(who))
+    }
+
+    /// It is not any more.
+    pub(crate) fn parts(&mut self, key: u64) {
+        self.choosing.known.remove(&key);
+        self.choosing.filters.retain(|(program, _), _| *program != key);
+    }
+
+    pub(crate) fn take(&mut self, program: &Known, run: &Run<'_>, clocks: &mut Clocks) {
+        self.choosing.run = RunFacts { contexts: run.contexts, tid: run.thread.tid, name: run.thread.name };
+        self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing));
+    }
+
+    pub(crate) fn end_lane(&mut self, program: &Known, end: &End, clocks: &mut Clocks) {
+        self.with_output(program, clocks, |output, _| output.end(program, end));
+    }
+
+    /// A program has lost events that no lane could count, and cut texts.
+    pub(crate) fn lost(&mut self, program: &Known, no_lane: u64, cut: u64, clocks: &mut Clocks) {
+        self.no_lane += no_lane;
+        self.cut += cut;
+        if no_lane > 0 {
+            self.with_output(program, clocks, |output, _| output.lost(program, no_lane));
+        }
+    }
+
+    fn with_output(&mut self, program: &Known, clocks: &mut Clocks, act: impl FnOnce(&mut Output, &mut Choosing)) {
+        let source = program.identity.clock;
+        if !self.outputs.iter().any(|(known, _)| *known == source) {
+            let path = folder_of(&self.options.output, source);
+            let earliest = self.earliest[source as usize];
+            match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
+                Ok(output) => self.outputs.push((source, output)),
+                Err(error) => return self.problem(error.to_string()),
+            }
+        }
+        if let Some((_, output)) = self.outputs.iter_mut().find(|(known, _)| *known == source) {
+            act(output, &mut self.choosing);
+        }
+    }
+
+    fn output_options(&self) -> OutputOptions {
+        let options = &self.options;
+        let command = options.command.iter().map(|command| ("command".to_owned(), command.clone()));
+        OutputOptions {
+            format: match options.dialect {
+                Dialect::Tsdl => Format::Ctf18,
+                Dialect::Ctf2 => Format::Ctf2,
+            },
+            chunk_bytes: options.rotate_bytes,
+            chunk_time: options.rotate_seconds.map(Duration::from_secs),
+            ring_bytes: options.kept_bytes,
+            environment: std::iter::once(("session".to_owned(), self.name.clone())).chain(command).collect(),
+        }
+    }
+
+    /// Some ten times in a second.
+    pub(crate) fn beat(&mut self, clocks: &mut Clocks) {
+        for (source, output) in &mut self.outputs {
+            output.beat(clocks.of(*source), true);
+        }
+        let errors: Vec<String> =
+            self.outputs.iter().filter_map(|(_, output)| Some(output.error()?.to_string())).collect();
+        errors.into_iter().for_each(|error| self.problem(error));
+        std::mem::take(&mut self.choosing.problems).into_iter().for_each(|problem| self.problem(problem));
+    }
+
+    /// Its time is over.
+    pub(crate) fn is_over(&self) -> bool {
+        let limit = self.options.duration_ms.map(Duration::from_millis);
+        limit.is_some_and(|limit| self.began.elapsed() >= limit)
+    }
+
+    pub(crate) fn problem(&mut self, problem: String) {
+        if self.problems.len() < PROBLEMS_MAX && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    /// Ends its traces; nothing comes behind that.
+    pub(crate) fn finish(mut self, clocks: &mut Clocks) -> Summary {
+        self.beat(clocks);
+        if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
+            // A trace of nothing is a trace.
+            let earliest = self.earliest[Source::Counter as usize];
+            match Output::create(&self.options.output, self.output_options(), clocks.of(Source::Counter), earliest) {
+                Ok(output) => self.outputs.push((Source::Counter, output)),
+                Err(error) => self.problem(error.to_string()),
+            }
+        }
+        let mut tallies = Vec::new();
+        for (source, output) in std::mem::take(&mut self.outputs) {
+            let so_far = output.tally().clone();
+            tallies.push(output.finish(clocks.of(source)).unwrap_or_else(|error| {
+                self.problem(error.to_string());
+                so_far
+            }));
+        }
+        Summary { has_ended: true, ..self.summed(tallies.iter()) }
+    }
+
+    /// What it recorded so far.
+    pub(crate) fn summary(&self) -> Summary {
+        self.summed(self.outputs.iter().map(|(_, output)| output.tally()))
+    }
+
+    fn summed<'t>(&self, tallies: impl Iterator<Item = &'t Tally>) -> Summary {
+        let mut summary = Summary {
+            session: self.name.clone(),
+            output: self.options.output.clone(),
+            programs: self.programs.len() as u64,
+            filtered: self.choosing.filtered,
+            cut: self.cut,
+            milliseconds: self.began.elapsed().as_millis() as u64,
+            problems: self.problems.clone(),
+            lost: Lost { no_lane: self.no_lane, ..Lost::default() },
+            ..Summary::default()
+        };
+        for tally in tallies {
+            summary.events += tally.events;
+            summary.bytes += tally.bytes;
+            summary.lost.unwritten += tally.unwritten;
+            summary.lost.full += tally.discarded.saturating_sub(tally.unwritten);
+            summary.damaged_bytes += tally.unreadable;
+            summary.overwritten += tally.missing;
+        }
+        summary.lost.full = summary.lost.full.saturating_sub(self.no_lane);
+        summary
+    }
+
+    pub(crate) fn status(&self) -> SessionStatus {
+        SessionStatus { summary: self.summary(), options: self.options.clone() }
+    }
+
+    /// A session that writes what this one has now, and nothing more.
+    pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut Clocks) -> std::io::Result<Self> {
+        self.snapshots += 1;
+        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{}", self.snapshots)));
+        let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
+        let mut session = Self::begin(options, None, clocks)?;
+        session.earliest = self.earliest;
+        session.choosing.known = self.choosing.known.clone();
+        Ok(session)
+    }
+}
+
+fn folder_of(output: &Path, source: Source) -> PathBuf {
+    match source {
+        Source::Counter => output.to_owned(),
+        Source::Monotonic => output.join("monotonic"),
+    }
+}
+
+/// Makes a folder with nothing in it.
+fn make_folder(path: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(path)?;
+    match std::fs::read_dir(path)?.next() {
+        None => Ok(()),
+        Some(_) => Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "there is something in it already")),
+    }
+}
+
+impl Choose for Choosing {
+    fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice {
+        let Some(who) = self.known.get(&program.key) else { return Choice::Drop };
+        let expressions = match self.selection.chosen(&who.candidate(), &class.full_name(), class.level) {
+            Chosen::No => return Choice::Drop,
+            Chosen::Yes => return Choice::Keep,
+            Chosen::When(expressions) => expressions,
+        };
+        match EventFilter::new(&expressions, class) {
+            Ok(filter) => {
+                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), filter);
+                Choice::Ask
+            }
+            Err(refusal) => {
+                self.problems.push(format!("{} is not recorded: {}", class.full_name(), refusal.0.trim_end()));
+                Choice::Drop
+            }
+        }
+    }
+
+    fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
+        let Some(filter) = self.filters.get(&(program.key, std::ptr::from_ref(class) as usize)) else { return false };
+        let has_cpu = self.run.contexts & kymo_lane::contexts::CPU != 0;
+        let cpu = contexts.get(..2).filter(|_| has_cpu).map(|two| u16::from_le_bytes([two[0], two[1]]));
+        let cpu = cpu.filter(|cpu| *cpu != u16::MAX);
+        let (tid, name) = (self.run.tid, self.run.name);
+        let keeps = filter.keeps(class, &Told { fields, cpu, pid: program.pid, tid, name });
+        self.filtered += u64::from(!keeps);
+        keeps
+    }
+}
