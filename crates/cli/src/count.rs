@@ -22,15 +22,22 @@ pub(crate) fn run(session: &Session, arguments: &CountArguments) -> Result<Outco
     let selection = selection(session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
     let options = CountOptions { selection, sizes: arguments.sizes };
     let counts = watched(&progress, || session.count(&options, &progress)).map_err(io::Error::other)?;
-    let table = Table::new(&counts, &arguments.by);
     let mut out = io::stdout().lock();
-    if arguments.json {
-        writeln!(out, "{}", table.as_json())?;
-    } else {
-        // A pipe gets rows that are easy to cut apart, without bars.
-        table.show(out.is_terminal(), &mut out)?;
-    }
+    let text = text(&counts, arguments, out.is_terminal())?;
+    out.write_all(text.as_bytes())?;
     Ok(show::report(&counts.report, arguments.common.strict))
+}
+
+/// Counts as the arguments want them. A pipe gets rows that are easy to cut apart, without bars.
+pub(crate) fn text(counts: &Counts, arguments: &CountArguments, bars: bool) -> io::Result<String> {
+    let table = Table::new(counts, &arguments.by);
+    let mut text = Vec::new();
+    if arguments.json {
+        writeln!(text, "{}", table.as_json())?;
+    } else {
+        table.show(bars, &mut text)?;
+    }
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Counts as a table of an answer, and as they are shown.

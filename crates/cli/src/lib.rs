@@ -11,6 +11,7 @@ mod cut;
 #[cfg(feature = "export")]
 mod export;
 mod filter;
+mod follow;
 mod index;
 mod info;
 mod lami;
@@ -103,6 +104,8 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             Some(session) => Ok(info::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
         },
+        Command::Count(arguments) if arguments.follow => follow::count(arguments),
+        Command::Print(arguments) if arguments.follow => follow::print(arguments),
         Command::Count(arguments) => match open(&arguments.common, 0) {
             Some(session) => count::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
@@ -218,11 +221,15 @@ pub fn open_with(
     clock_shift_ns: i64,
     cache: Option<PathBuf>,
 ) -> Result<Session, OpenFailure> {
+    Session::open(paths, &options(threads, clock_shift_ns, cache))
+}
+
+/// How traces are opened, as the environment says.
+pub(crate) fn options(threads: usize, clock_shift_ns: i64, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    let options = OpenOptions { clock_shift_ns, threads, compile, cache };
-    Session::open(paths, &options)
+    OpenOptions { clock_shift_ns, threads, compile, cache }
 }

@@ -17,6 +17,7 @@ mod events;
 mod explain;
 #[cfg(feature = "export")]
 mod export;
+mod follow;
 mod identity;
 mod index;
 mod info;
@@ -53,6 +54,7 @@ pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, 
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
+pub use follow::{Follow, Window};
 pub use identity::TraceIdentity;
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};
@@ -71,7 +73,7 @@ pub use kymo_table::FileError;
 pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use open::{OpenFailure, OpenOptions, Session};
-pub use print::{DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
+pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
 pub use progress::{Cancelled, Progress};
 pub use rehearsal::{Took, Work};
 pub use report::{Problem, Report};

@@ -57,7 +57,13 @@ pub struct PrintOptions {
     pub begin_ns: Option<i64>,
     /// Not after.
     pub end_ns: Option<i64>,
+    /// What was printed before this, which goes on with it.
+    pub continued: Option<Continued>,
 }
+
+/// How text ended that is to be gone on with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Continued(Option<Moment>);
 
 /// Everything as text, in UTC.
 impl Default for PrintOptions {
@@ -74,6 +80,7 @@ impl Default for PrintOptions {
             limit: None,
             begin_ns: None,
             end_ns: None,
+            continued: None,
         }
     }
 }
@@ -99,6 +106,8 @@ pub enum PrintFormat {
 pub struct Printed {
     /// Events.
     pub events: u64,
+    /// What more text may go on with.
+    pub ended: Continued,
     /// What stands between the text and the whole truth.
     pub report: Report,
 }
@@ -112,7 +121,7 @@ impl Session {
     pub fn print(&self, options: &PrintOptions, out: &mut dyn Write, progress: &Progress) -> io::Result<Printed> {
         let filters = self.filters(&options.selection);
         let columns = if options.format == PrintFormat::Csv { self.common_columns(&filters) } else { None };
-        if options.format == PrintFormat::Csv {
+        if options.format == PrintFormat::Csv && options.continued.is_none() {
             let names = columns.clone().unwrap_or_else(|| vec!["fields".to_owned()]);
             write_names(out, &names)?;
         }
@@ -120,7 +129,8 @@ impl Session {
         let streams: Vec<StreamFacts> = self.stream_facts(options, &spans, columns.is_some());
         let work = PrintWork { streams: &streams, options, filters: &filters, spare: Mutex::default() };
         let report = self.opening_report().clone();
-        let printed = Printed { events: 0, report };
+        let ended = options.continued.unwrap_or_default();
+        let printed = Printed { events: 0, ended, report };
         let left = options.limit.unwrap_or(u64::MAX);
         let blocks = (options.format == PrintFormat::Details).then(|| Blocks::new(&spans));
         // What was open before a time matters to details.
@@ -133,7 +143,7 @@ impl Session {
             printed,
             skip: 0,
             left,
-            previous: None,
+            previous: ended.0,
             blocks,
             follower,
             error: None,
@@ -151,6 +161,7 @@ impl Session {
                 sink.printed.report.assumptions.extend(notes);
             }
         }
+        sink.printed.ended = Continued(sink.previous);
         match sink.error {
             Some(error) => Err(error),
             None => progress.whole(sink.printed).map_err(io::Error::other),
@@ -502,7 +513,7 @@ impl PrintSink<'_> {
     fn begin_again(&mut self) {
         self.skip = self.printed.events;
         self.printed.report = self.session.opening_report().clone();
-        self.previous = None;
+        self.previous = self.work.options.continued.unwrap_or_default().0;
     }
 
     /// Leaves out events that were printed before.

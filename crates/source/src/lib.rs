@@ -12,8 +12,10 @@ mod error;
 mod find;
 mod folder;
 mod handles;
+mod live;
 
 pub use buffer::{Buffer, BufferPool, SLACK};
 pub use error::{Error, ErrorKind, Seen};
 pub use find::{Finder, find};
 pub use folder::{FileIdentity, Stream, StreamEntry, TraceFolder};
+pub use live::{LIVE_FILE, Live};

@@ -228,6 +228,9 @@ pub(crate) struct CountArguments {
     /// Says how large events are too; takes longer
     #[arg(long)]
     pub(crate) sizes: bool,
+    /// Counts on while the trace is being recorded, until its recorder ends; what is counted is exact up to the time that is told
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// Prints one JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -32,7 +32,8 @@ Examples:
   kymo print --begin 12:18:50 --end 12:18:50.5 my-trace
   kymo print --format details my-trace       classes, packets and losses too
   kymo print --stream-intersection my-trace  only while all data streams are active
-  kymo print --format none my-trace          reads everything, prints nothing";
+  kymo print --format none my-trace          reads everything, prints nothing
+  kymo print --follow my-trace               while it is being recorded, too";
 
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -51,6 +52,9 @@ pub(crate) struct PrintArguments {
     /// What to print
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Goes on while the trace is being recorded, until its recorder ends
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// Prints only events with such a name; `*` is any text, `?` any character; may be repeated
     #[arg(long, value_name = "GLOB")]
     pub(crate) event: Vec<String>,

@@ -30,6 +30,7 @@ fn text(session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> String
         limit: None,
         begin_ns,
         end_ns,
+        continued: None,
     };
     let mut out = Vec::new();
     let printed = session.print(&options, &mut out, &Progress::default()).unwrap();

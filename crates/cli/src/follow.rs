@@ -1,0 +1,112 @@
+//! `kymo print --follow` and `kymo count --follow`: traces that are still being recorded.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Progress, Report, Window, Zone};
+
+use crate::arguments::{CountArguments, PrintArguments};
+use crate::select::selection;
+use crate::stop::Stop;
+use crate::{Outcome, count, print, show};
+
+/// Counts are shown so often.
+const COUNTS_EVERY: Duration = Duration::from_secs(1);
+
+/// Prints events as they come.
+pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
+    let options = crate::options(arguments.common.threads, arguments.shift_ns(), kymo_session::cache_folder());
+    let mut follow = Follow::new(arguments.common.traces.clone(), options);
+    let progress = Progress::default();
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let (mut continued, mut left, mut warned) = (None, arguments.limit, String::new());
+    let mut report = Report::default();
+    while let Some(window) = told(follow.next(&progress))? {
+        let (mut options, warnings) = print::asked(&window.session, arguments)?;
+        if options.format == PrintFormat::Details {
+            return Err(Stop::Usage("--format details tells of whole packets; it cannot follow".to_owned()));
+        }
+        if warnings != warned {
+            eprint!("{warnings}");
+            warned = warnings;
+        }
+        let wanted_end = options.end_ns;
+        options.begin_ns = options.begin_ns.max(window.begin_ns);
+        options.end_ns = [options.end_ns, window.end_ns].into_iter().flatten().min();
+        (options.continued, options.limit) = (continued, left);
+        let is_empty = options.begin_ns.zip(options.end_ns).is_some_and(|(begin, end)| begin > end);
+        if !is_empty {
+            let printed = window.session.print(&options, &mut out, &progress)?;
+            out.flush()?;
+            continued = Some(printed.ended);
+            left = left.map(|left| left - printed.events);
+            join(&mut report, printed.report, &window);
+        }
+        let is_behind = wanted_end.zip(window.end_ns).is_some_and(|(wanted, end)| end >= wanted);
+        if left == Some(0) || is_behind {
+            break;
+        }
+    }
+    Ok(show::report(&report, arguments.common.strict))
+}
+
+/// What is said in the end. What cannot be read of a trace that is being written may be half of a packet, which is whole in the next window.
+fn join(all: &mut Report, part: Report, window: &Window) {
+    let unreadable = if window.end_ns.is_none() { part.unreadable } else { Vec::new() };
+    *all = Report {
+        unreadable,
+        assumptions: part.assumptions,
+        events_discarded: all.events_discarded.saturating_add(part.events_discarded),
+        discarded_is_lower_bound: all.discarded_is_lower_bound | part.discarded_is_lower_bound,
+        packets_lost: all.packets_lost.saturating_add(part.packets_lost),
+    };
+}
+
+/// Counts, again and again. On a terminal a table replaces the one before.
+pub(crate) fn count(arguments: &CountArguments) -> Result<Outcome, Stop> {
+    let options = crate::options(arguments.common.threads, 0, kymo_session::cache_folder());
+    let mut follow = Follow::new(arguments.common.traces.clone(), options);
+    let progress = Progress::default();
+    let mut out = io::stdout().lock();
+    let is_terminal = out.is_terminal() && !arguments.json;
+    let (mut shown, mut lines, mut outcome) = (None::<Instant>, 0, Outcome::Complete);
+    while let Some(window) = told(follow.next(&progress))? {
+        let is_due = shown.is_none_or(|shown| shown.elapsed() >= COUNTS_EVERY);
+        if !is_due && window.end_ns.is_some() {
+            continue;
+        }
+        let selection = selection(&window.session, &arguments.event, arguments.filter.as_deref(), Zone::Local)?;
+        let options = CountOptions { selection, sizes: arguments.sizes };
+        let counts = window.session.count(&options, &progress).map_err(io::Error::other)?;
+        let mut text = count::text(&counts, arguments, is_terminal)?;
+        if !arguments.json {
+            text += &match window.end_ns {
+                Some(end) => format!("exact up to {}; what is later is provisional\n", instant(end)),
+                None => "the recording has ended\n".to_owned(),
+            };
+        }
+        if is_terminal && lines > 0 {
+            // Back to where the table began, and nothing of it stays.
+            write!(out, "\x1b[{lines}A\x1b[J")?;
+        } else if lines > 0 && !arguments.json {
+            writeln!(out)?;
+        }
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        (lines, shown) = (text.lines().count(), Some(Instant::now()));
+        if window.end_ns.is_none() {
+            outcome = show::report(&counts.report, arguments.common.strict);
+        }
+    }
+    Ok(outcome)
+}
+
+/// A time, for people; a clock of its own is seconds.
+fn instant(nanos: i64) -> String {
+    Timestamp::from_nanosecond(nanos.into()).map_or_else(|_| nanos.to_string(), |time| time.to_string())
+}
+
+fn told(window: Result<Option<Window>, OpenFailure>) -> Result<Option<Window>, Stop> {
+    window.map_err(|failure| Stop::Expression(failure.render()))
+}

@@ -1,0 +1,331 @@
+//! Traces that grow while they are read: the events of one time after another, each of them once.
+//!
+//! ```text
+//! files     ████████████████████▒▒▒▒░░        what is written
+//! time      ──────────┬─────────┬────────>
+//!                  window    watermark        before it, everything is there
+//! ```
+//!
+//! A recorder of ours says up to when everything is in the files, also while nothing happens. Of what others write, a data stream is
+//! there up to the end of its last packet; when no file has grown for a while, all of it is.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use kymo_source::{ErrorKind, Finder, Live};
+
+use crate::open::{OpenFailure, OpenOptions, Session};
+use crate::progress::Progress;
+
+/// How often is looked whether there is more.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// Who writes without saying so may hold back what happened before, for so long.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Follows traces.
+#[derive(Debug)]
+pub struct Follow {
+    paths: Vec<PathBuf>,
+    options: OpenOptions,
+    /// What is before this time was handed out.
+    behind_ns: Option<i64>,
+    is_over: bool,
+    /// Bytes of all files, and since when there are so many.
+    grown: (u64, Option<Instant>),
+    /// Of what there was when it was opened last: bytes, and whether it rested.
+    opened: Option<(u64, bool)>,
+}
+
+/// A time of which everything is there.
+#[derive(Debug)]
+pub struct Window {
+    /// The traces as far as they are written.
+    pub session: Session,
+    /// Its first nanosecond; `None`: it is the first window.
+    pub begin_ns: Option<i64>,
+    /// Its last nanosecond; `None`: nothing comes any more.
+    pub end_ns: Option<i64>,
+}
+
+/// How far traces are written.
+struct Reached {
+    /// Everything before is there.
+    watermark_ns: i64,
+    /// Nothing more comes.
+    is_over: bool,
+}
+
+impl Follow {
+    /// Follows every trace at or below the paths, from its begin.
+    #[must_use]
+    pub fn new(paths: Vec<PathBuf>, options: OpenOptions) -> Self {
+        Self { paths, options, behind_ns: None, is_over: false, grown: (0, None), opened: None }
+    }
+
+    /// Waits for the next window. `None`: nothing comes any more, as every recorder has said, or it was cancelled.
+    ///
+    /// # Errors
+    ///
+    /// There is no trace, or it cannot be understood. A trace of which a recorder says that it has begun may have no metadata yet.
+    pub fn next(&mut self, progress: &Progress) -> Result<Option<Window>, OpenFailure> {
+        while !self.is_over && !progress.is_cancelled() {
+            if self.has_more()? {
+                let session = Session::open(&self.paths, &self.options)?;
+                if let Some(window) = self.window(session) {
+                    return Ok(Some(window));
+                }
+            }
+            std::thread::sleep(INTERVAL);
+        }
+        Ok(None)
+    }
+
+    /// Whether it is worth while to open the traces again.
+    fn has_more(&mut self) -> Result<bool, OpenFailure> {
+        let mut finder = Finder::default();
+        let (mut bytes, mut may_have_more, mut is_silent) = (0, false, false);
+        for path in &self.paths {
+            let folders = match finder.find(path) {
+                Ok(folders) => folders,
+                Err(error) if matches!(error.kind, ErrorKind::NoTrace(_)) && is_awaited(path) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            for folder in folders {
+                bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
+                let live = Live::of(folder.path());
+                let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
+                may_have_more |=
+                    live.is_some_and(|live| is_behind(live) || !live.is_recording || is_gone(live.recorder));
+                is_silent |= live.is_none();
+            }
+        }
+        if self.grown.0 != bytes || self.grown.1.is_none() {
+            self.grown = (bytes, Some(Instant::now()));
+        }
+        let now = Some((bytes, self.rests()));
+        may_have_more |= is_silent && self.opened != now;
+        if may_have_more {
+            self.opened = now;
+        }
+        Ok(may_have_more)
+    }
+
+    /// Whether no file has grown for a while.
+    fn rests(&self) -> bool {
+        self.grown.1.is_some_and(|since| since.elapsed() > PATIENCE)
+    }
+
+    /// What is new, of all that there is.
+    fn window(&mut self, session: Session) -> Option<Window> {
+        let reached = self.reached(&session)?;
+        let begin_ns = self.behind_ns;
+        if reached.is_over {
+            self.is_over = true;
+            return Some(Window { session, begin_ns, end_ns: None });
+        }
+        let end_ns = reached.watermark_ns.checked_sub(1)?;
+        if begin_ns.is_some_and(|begin| end_ns < begin) {
+            return None;
+        }
+        self.behind_ns = Some(reached.watermark_ns);
+        Some(Window { session, begin_ns, end_ns: Some(end_ns) })
+    }
+
+    /// How far all of the traces are written; `None`: one of them has not begun.
+    fn reached(&self, session: &Session) -> Option<Reached> {
+        let mut all = Reached { watermark_ns: i64::MAX, is_over: true };
+        for trace in &session.traces {
+            let reached = match Live::of(trace.folder.path()) {
+                Some(live) => {
+                    Reached { watermark_ns: live.watermark_ns, is_over: !live.is_recording || is_gone(live.recorder) }
+                }
+                None => Reached { watermark_ns: self.guess(&trace.streams)?, is_over: false },
+            };
+            if !reached.is_over {
+                all.watermark_ns = all.watermark_ns.min(reached.watermark_ns);
+            }
+            all.is_over &= reached.is_over;
+        }
+        Some(all)
+    }
+
+    /// Up to when everything is there of a trace whose recorder says nothing.
+    fn guess(&self, streams: &[kymo_scan::DataStream]) -> Option<i64> {
+        let ends = streams.iter().map(|stream| {
+            let last = stream.packets.len().checked_sub(1).map(|last| stream.packets.get(last))?;
+            Some(stream.clock?.nanos_saturating(last.end_cycles?))
+        });
+        if self.rests() { ends.flatten().max().map(|end| end.saturating_add(1)) } else { ends.min().flatten() }
+    }
+}
+
+/// Whether a recorder has begun with a trace whose metadata is not there yet.
+fn is_awaited(path: &Path) -> bool {
+    Live::of(path).is_some_and(|live| live.is_recording)
+}
+
+/// Whether a process is gone, as far as this system tells: who was killed says nothing any more.
+fn is_gone(process: u32) -> bool {
+    let processes = Path::new("/proc");
+    processes.join("self").exists() && !processes.join(process.to_string()).exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions as FileOptions;
+    use std::io::Write;
+
+    use super::*;
+    use crate::made_traces::{METADATA, Random, packet};
+    use crate::print::{PrintFormat, PrintOptions};
+
+    /// A trace that grows: three streams, and what a recorder says of it.
+    struct Growing {
+        folder: tempfile::TempDir,
+        /// Events that are not in a file yet, by stream.
+        waiting: [Vec<u64>; 3],
+        sequences: [u64; 3],
+    }
+
+    impl Growing {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join("metadata"), METADATA).unwrap();
+            Self { folder, waiting: Default::default(), sequences: [0; 3] }
+        }
+
+        fn flush(&mut self, stream: usize) {
+            let times = std::mem::take(&mut self.waiting[stream]);
+            let (Some(first), Some(last)) = (times.first(), times.last()) else { return };
+            let mut bytes = Vec::new();
+            packet(&mut bytes, [*first, *last, 0, self.sequences[stream]], &times);
+            self.sequences[stream] += 1;
+            let path = self.folder.path().join(format!("stream_{stream}"));
+            let mut file = FileOptions::new().append(true).create(true).open(path).unwrap();
+            file.write_all(&bytes).unwrap();
+        }
+
+        fn say(&self, state: &str, watermark: u64) {
+            let process = std::process::id();
+            let line = format!("kymo-live 1 {state} {watermark} {process}");
+            std::fs::write(self.folder.path().join(kymo_source::LIVE_FILE), format!("{line:63}\n")).unwrap();
+        }
+
+        fn follow(&self) -> Follow {
+            Follow::new(vec![self.folder.path().to_owned()], OpenOptions::default())
+        }
+    }
+
+    fn print(session: &Session, options: &PrintOptions, out: &mut Vec<u8>) -> crate::Printed {
+        session.print(options, out, &Progress::default()).unwrap()
+    }
+
+    /// Events of all streams in turn; files get them late, but never later than the recorder says.
+    #[test]
+    fn each_event_is_in_one_window() {
+        for seed in 0..5 {
+            let mut random = Random(seed);
+            let mut growing = Growing::new();
+            let mut follow = growing.follow();
+            let (mut out, mut continued, mut now) = (Vec::new(), None, 100);
+            for _ in 0..6 {
+                for _ in 0..random.below(60) {
+                    now += random.below(4);
+                    let stream = random.below(3) as usize;
+                    growing.waiting[stream].push(now);
+                    if random.one_in(7) {
+                        growing.flush(stream);
+                    }
+                }
+                // Everything before the watermark is there, and some of what is not.
+                (0..3).for_each(|stream| growing.flush(stream));
+                let watermark = now - random.below(20).min(now);
+                growing.say("recording", watermark);
+                // What comes now has the watermark's time, or is later.
+                let behind = follow.behind_ns;
+                if behind.is_some_and(|behind| behind >= watermark as i64) {
+                    continue;
+                }
+                let window = follow.next(&Progress::default()).unwrap().unwrap();
+                assert_eq!((window.begin_ns, window.end_ns), (behind, Some(watermark as i64 - 1)));
+                let options = PrintOptions {
+                    format: PrintFormat::Csv,
+                    begin_ns: window.begin_ns,
+                    end_ns: window.end_ns,
+                    continued,
+                    ..PrintOptions::default()
+                };
+                continued = Some(print(&window.session, &options, &mut out).ended);
+            }
+            growing.say("ended", now);
+            let window = follow.next(&Progress::default()).unwrap().unwrap();
+            assert_eq!(window.end_ns, None);
+            let options = PrintOptions {
+                format: PrintFormat::Csv,
+                begin_ns: window.begin_ns,
+                continued,
+                ..PrintOptions::default()
+            };
+            print(&window.session, &options, &mut out);
+            assert!(follow.next(&Progress::default()).unwrap().is_none(), "it is over");
+            let mut whole = Vec::new();
+            let options = PrintOptions { format: PrintFormat::Csv, ..PrintOptions::default() };
+            print(&window.session, &options, &mut whole);
+            assert_eq!(String::from_utf8_lossy(&out), String::from_utf8_lossy(&whole), "seed {seed}");
+        }
+    }
+
+    /// The line of an event says how long after the one before it comes, which was in another window.
+    #[test]
+    fn text_goes_on() {
+        let mut growing = Growing::new();
+        let mut follow = growing.follow();
+        let (mut out, mut continued) = (Vec::new(), None);
+        for (state, now) in [("recording", 1000), ("recording", 2000), ("ended", 3000)] {
+            growing.waiting[0].extend([now, now + 10]);
+            growing.flush(0);
+            growing.say(state, now + 500);
+            let window = follow.next(&Progress::default()).unwrap().unwrap();
+            let options =
+                PrintOptions { begin_ns: window.begin_ns, end_ns: window.end_ns, continued, ..PrintOptions::default() };
+            continued = Some(print(&window.session, &options, &mut out).ended);
+        }
+        let text = String::from_utf8(out).unwrap();
+        let deltas: Vec<&str> = text.lines().map(|line| line.split(['(', ')']).nth(1).unwrap()).collect();
+        let expected = ["+?.?????????", "+0.000000010", "+0.000000990", "+0.000000010", "+0.000000990", "+0.000000010"];
+        assert_eq!(deltas, expected);
+    }
+
+    /// Nobody says how far others are: what all streams have, and all that there is when nothing grows any more.
+    #[test]
+    fn traces_of_others_are_followed_too() {
+        let mut growing = Growing::new();
+        growing.waiting[0].extend([1000, 1500]);
+        growing.waiting[1].extend([1200, 1300]);
+        (0..2).for_each(|stream| growing.flush(stream));
+        let mut follow = growing.follow();
+        let next = |follow: &mut Follow| follow.next(&Progress::default()).unwrap().unwrap().end_ns;
+        assert_eq!(next(&mut follow), Some(1299));
+        assert_eq!(next(&mut follow), Some(1500), "nothing grows");
+        growing.waiting[1].extend([1600, 1700]);
+        growing.flush(1);
+        // The other stream has nothing behind that, which is known when nothing grows again.
+        assert_eq!(next(&mut follow), Some(1700));
+    }
+
+    /// Whoever was killed does not say that it is over.
+    #[test]
+    fn a_recorder_that_is_gone_writes_nothing_more() {
+        let mut growing = Growing::new();
+        growing.waiting[0].extend([1000, 1500]);
+        growing.flush(0);
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let process = child.id();
+        child.wait().unwrap();
+        let line = format!("kymo-live 1 recording 1200 {process}");
+        std::fs::write(growing.folder.path().join(kymo_source::LIVE_FILE), line).unwrap();
+        let mut follow = growing.follow();
+        let window = follow.next(&Progress::default()).unwrap().unwrap();
+        assert_eq!(window.end_ns, if cfg!(target_os = "linux") { None } else { Some(1199) });
+    }
+}

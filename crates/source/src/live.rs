@@ -1,0 +1,65 @@
+//! Traces that somebody is writing: up to when everything is in the files.
+//!
+//! A recorder of ours keeps a file `.kymo-live` beside the metadata, one line that it writes as a whole:
+//!
+//! ```text
+//! kymo-live 1 recording 1763824089123456789 4711      watermark in ns, and who writes
+//! ```
+
+use std::fs;
+use std::path::Path;
+
+/// Its name.
+pub const LIVE_FILE: &str = ".kymo-live";
+
+/// What a recorder says of a trace that it writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// More may come.
+    pub is_recording: bool,
+    /// All events before this time are in the files; nanoseconds, as the trace's clock has them.
+    pub watermark_ns: i64,
+    /// The process that writes.
+    pub recorder: u32,
+}
+
+impl Live {
+    /// Of the trace in a folder; `None`: nobody says anything.
+    #[must_use]
+    pub fn of(folder: &Path) -> Option<Self> {
+        Self::parse(&fs::read_to_string(folder.join(LIVE_FILE)).ok()?)
+    }
+
+    /// What the line says; `None` for another one.
+    #[must_use]
+    pub fn parse(line: &str) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace();
+        let mut next = || words.next();
+        if (next(), next()) != (Some("kymo-live"), Some("1")) {
+            return None;
+        }
+        let is_recording = match next()? {
+            "recording" => true,
+            "ended" => false,
+            _ => return None,
+        };
+        Some(Self { is_recording, watermark_ns: next()?.parse().ok()?, recorder: next()?.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Live;
+
+    #[test]
+    fn lines_that_recorders_write() {
+        let live = |is_recording, watermark_ns| Some(Live { is_recording, watermark_ns, recorder: 7 });
+        assert_eq!(Live::parse("kymo-live 1 recording 12 7        \n"), live(true, 12));
+        assert_eq!(Live::parse("kymo-live 1 ended -5 7"), live(false, -5));
+        for other in
+            ["", "kymo-live 2 recording 12 7", "kymo-live 1 asleep 12 7", "kymo-live 1 ended x 7", "kymo-live 1"]
+        {
+            assert_eq!(Live::parse(other), None, "{other:?}");
+        }
+    }
+}
