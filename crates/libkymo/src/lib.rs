@@ -19,3 +19,10 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     }
     abort()
 }
+
+// Rust's core library names it, for programs that unwind. Another copy of it, of a program that has some Rust of its own, may take its place.
+#[cfg(panic = "abort")]
+#[allow(unsafe_code, reason = "a symbol")]
+mod personality {
+    core::arch::global_asm!(".weak rust_eh_personality", ".hidden rust_eh_personality", "rust_eh_personality:", "ret");
+}

@@ -1,0 +1,193 @@
+//! The headers: what compiles under which compiler, what does not, and what the bytes are that fields become.
+#![cfg(target_os = "linux")]
+
+mod programs;
+
+use programs::{Folder, Recording, Value, has};
+
+const C: &[&str] = &["-std=c11", "-std=gnu11", "-std=c17"];
+const CPP: &[&str] = &["-std=c++17", "-std=c++20"];
+const HOW: &[&[&str]] =
+    &[&["-O0"], &["-O2"], &["-O2", "-fPIC"], &["-O2", "-fno-plt", "-fvisibility=hidden"], &["-DKYMO_OFF"]];
+
+fn numbers(values: &[u64]) -> Vec<Value> {
+    values.iter().map(|value| Value::Number(*value)).collect()
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+fn elements(bytes: &[u8]) -> Value {
+    Value::Elements(bytes.to_vec())
+}
+
+/// What `fields.c` has to be, whatever compiled it.
+fn check_fields(recording: &Recording, is_cpp: bool) {
+    let all = |name: &str| recording.of_name(name).map(|found| found.values.clone()).collect::<Vec<_>>();
+    let one = |name: &str| match &all(name)[..] {
+        [one] => one.clone(),
+        other => panic!("{name}: {other:?}"),
+    };
+    assert_eq!(one("test:nothing"), []);
+    let most = u64::MAX;
+    let integers = [0xff, 0xffff, 0xffff_ffff, most, 0xff, 0xfffe, 0xffff_fffd, most - 3];
+    assert_eq!(one("test:integers"), numbers(&integers));
+    let others = one("test:others");
+    assert_eq!(others[..7], numbers(&[1, 2, 3, 4, 1.5_f32.to_bits().into(), (-2.5_f64).to_bits(), 1]));
+    let place = others[7].number();
+    assert!(place > 4096, "{place:#x} is no address");
+    assert_eq!(one("test:enums"), numbers(&[1, 0xffff]));
+    let number = |number: u64| Value::Number(number);
+    assert_eq!(
+        all("test:texts"),
+        [
+            vec![text("plain"), number(7), text("(null)"), text("not"), text("(null)")],
+            vec![text(""), number(8), text("grüße"), text(""), text("x")],
+        ]
+    );
+    let ports = elements(&[1, 0, 2, 0, 255, 255]);
+    let places = elements(&[place.to_le_bytes(), [0; 8]].concat());
+    let times = elements(&[(-1_i64).to_le_bytes(), 1_i64.to_le_bytes()].concat());
+    let loads = elements(&0.5_f32.to_le_bytes());
+    let none = elements(&[]);
+    assert_eq!(
+        all("test:lists"),
+        [
+            vec![ports.clone(), elements(&[9, 8, 7]), times, places.clone(), loads, elements(&[1, 0])],
+            vec![ports, none.clone(), none.clone(), places, none.clone(), none],
+        ]
+    );
+    assert_eq!(one("test:sixteen"), numbers(&(1..=16).collect::<Vec<_>>()));
+    check_cuts(&all("test:cut"));
+    assert_eq!((recording.cut(), recording.lost()), (3, 0));
+    if is_cpp {
+        let texts = [[text("of C")], [text("of a\0string")], [text("of a")]];
+        assert_eq!(all("test:of_namespace"), texts);
+    }
+    recording.check_times();
+}
+
+/// An event has 16 KiB of fields: a number, two texts, and a sequence of eight bytes each.
+fn check_cuts(cut: &[Vec<Value>]) {
+    let lengths: Vec<[usize; 3]> = cut
+        .iter()
+        .map(|values| match &values[1..] {
+            [Value::Text(a), Value::Elements(b), Value::Text(c)] => [a.len(), b.len(), c.len()],
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let room = (16 << 10) - 4 - 3 * 2;
+    // An odd byte would be half a character.
+    assert_eq!(lengths[0], [(room - 5) / 2 * 2, 0, 5]);
+    let half = (room - 5) / 2;
+    assert_eq!(lengths[1], [half / 2 * 2, half / 8 * 8, 5]);
+    assert_eq!(lengths[2], [3, (room - 8) / 8 * 8, 5]);
+    assert_eq!(lengths[3], [3, 2044 * 8, 5], "what just fits is not cut");
+}
+
+#[test]
+fn fields_are_recorded_as_they_are() {
+    let compilers: [(&str, &[&str], &str); 4] =
+        [("gcc", C, "c"), ("clang-14", C, "c"), ("g++", CPP, "c++"), ("clang++-14", CPP, "c++")];
+    for (compiler, standards, language) in compilers {
+        for (standard, how) in standards.iter().flat_map(|standard| HOW.iter().map(move |how| (standard, how))) {
+            let folder = Folder::new();
+            let flags = [&[*standard, "-x", language], *how].concat();
+            let Some(program) = folder.build_with(compiler, "fields.c", &flags) else { break };
+            if how.contains(&"-DKYMO_OFF") {
+                assert!(!folder.command(&program).status().expect("it runs").success(), "nothing is on");
+                assert!(!folder.path().join("kymo").exists(), "nobody asks libkymo");
+                continue;
+            }
+            let recordings = folder.run(&mut folder.command(&program));
+            assert_eq!(recordings.len(), 1, "{compiler} {flags:?}");
+            check_fields(&recordings[0], language == "c++");
+        }
+    }
+}
+
+#[test]
+fn definitions_say_what_was_written() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("fields.c") else { return };
+    let recordings = folder.run(&mut folder.command(&program));
+    let definition = |name: &str| {
+        let line = format!("event test:{name}\n");
+        let found = recordings[0].definitions.iter().find(|text| text.starts_with(&line));
+        let (source, rest): (Vec<_>, Vec<_>) =
+            found.expect("it is there").lines().partition(|line| line.starts_with("source "));
+        assert!(source[0].ends_with(|letter: char| letter.is_ascii_digit()) && source[0].contains("fields.c:"));
+        rest[1..].join("|")
+    };
+    assert_eq!(definition("nothing"), "");
+    let integers = "field u8 a|field u16 b|field u32 c|field u64 d|field i8 e|field i16 f|field i32 g|field i64 h";
+    assert_eq!(definition("integers"), format!("level 4|{integers}"));
+    let others = "field x8 a|field x16 b|field x32 c|field x64 d|field f32 e|field f64 f|field bool g|field pointer h";
+    assert_eq!(definition("others"), others);
+    let enums = "field enum u8(idle = 0, busy, two = 0x2, new = 0xff) state|field enum i16(less = -1, more = 1) sign";
+    assert_eq!(definition("enums"), format!("role counter|{enums}"));
+    assert_eq!(definition("texts"), "field text a|field u8 between|field text b|field text c|field text d");
+    let lists = "field array 3 u16 ports|field sequence u8 payload|field sequence i64 times|\
+                 field array 2 pointer places|field sequence f32 loads|field sequence bool flags";
+    assert_eq!(definition("lists"), lists);
+    assert_eq!(definition("sixty_four").split('|').count(), 64);
+}
+
+/// What is wrong does not compile, and what compilers say names it.
+#[test]
+fn misuse_does_not_compile() {
+    let cases = [
+        ("a_number_for_a_text", "KYMO_EVENT(t, e, KYMO_TEXT(a));", "kymo_t_e(5);", "pointer"),
+        ("a_text_for_a_number", "KYMO_EVENT(t, e, KYMO_U32(a));", "kymo_t_e(\"5\");", "kymo_t_e"),
+        ("too_few", "KYMO_EVENT(t, e, KYMO_U32(a), KYMO_U32(b));", "kymo_t_e(5);", "too few arguments"),
+        ("too_many", "KYMO_EVENT(t, e);", "kymo_t_e(5);", "too many arguments"),
+        ("a_short_array", "KYMO_EVENT(t, e, KYMO_ARRAY(u16, 4, a));", "static uint16_t a[3]; kymo_t_e(a);", "kymo_t_e"),
+        ("another_array", "KYMO_EVENT(t, e, KYMO_ARRAY(u16, 4, a));", "static uint32_t a[4]; kymo_t_e(a);", "kymo_t_e"),
+        ("no_field", "KYMO_EVENT(t, e, KYMO_U23(a));", "", "KYMO_U23(a) is no field"),
+        ("no_name", "KYMO_EVENT(t, e, KYMO_U32(a), b);", "", "b is no field"),
+        ("no_element", "KYMO_EVENT(t, e, KYMO_SEQUENCE(u23, a));", "", "KYMO_INNER_C_u23"),
+        ("no_level", "KYMO_EVENT_AT(loud, t, e);", "", "KYMO_INNER_LEVEL_loud"),
+        ("no_role", "KYMO_EVENT_AS(middle, t, e);", "", "KYMO_INNER_ROLE_middle"),
+        ("no_event", "", "kymo_t_e();", "kymo_t_e"),
+        ("one_name_twice", "KYMO_EVENT(t, e, KYMO_U8(a), KYMO_U8(a));", "", "a"),
+        ("one_event_twice", "KYMO_EVENT(t, e); KYMO_EVENT(t, e);", "", "kymo_t_e"),
+        ("a_label_of_c", "enum { ONE = 1 }; KYMO_EVENT(t, e, KYMO_ENUM(u8, a, one = ONE));", "", "ONEl"),
+        ("a_count_of_c", "enum { ONE = 1 }; KYMO_EVENT(t, e, KYMO_ARRAY(u8, ONE, a));", "", "ONEu"),
+        ("a_large_array", "KYMO_EVENT(t, e, KYMO_ARRAY(u8, 16385, a));", "", "more bytes than an event can have"),
+    ];
+    for (compiler, flags) in [("gcc", "-std=c11"), ("clang-14", "-std=c11"), ("g++", "-std=c++17")] {
+        if !has(compiler) {
+            continue;
+        }
+        let folder = Folder::new();
+        for (name, definition, use_of_it, expected) in cases {
+            let extension = if compiler == "g++" { "cpp" } else { "c" };
+            let source = folder.path().join(name).with_extension(extension);
+            let text = format!("#include <kymo/kymo.h>\n{definition}\nint main(void) {{ {use_of_it} return 0; }}\n");
+            std::fs::write(&source, text).expect("it is ours");
+            let (_, output) = folder.compile(compiler, &source, &[flags, "-O2", "-c"], name);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{compiler} {name}: it compiles");
+            // C++ has words of its own for arguments of other types.
+            let words = ["could not convert", "cannot convert", "invalid conversion", "invalid initialization"];
+            let is_said = compiler == "g++" && words.iter().any(|word| said.contains(word));
+            assert!(said.contains(expected) || is_said, "{compiler} {name}: {said}");
+        }
+    }
+}
+
+/// The same programs as aarch64, as far as a compiler goes; runs are in `cross.rs`.
+#[test]
+fn other_machines_compile_them() {
+    if !has("aarch64-linux-gnu-gcc") {
+        return;
+    }
+    let folder = Folder::new();
+    let source = programs::root().join("crates/libkymo/tests/c/fields.c");
+    for (standard, how) in C.iter().flat_map(|standard| HOW.iter().map(move |how| (*standard, *how))) {
+        let flags = [&[standard, "-c"], how].concat();
+        let (_, output) = folder.compile("aarch64-linux-gnu-gcc", &source, &flags, "fields.o");
+        assert!(output.status.success(), "{flags:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}

@@ -1,0 +1,322 @@
+/*
+ * What KYMO_EVENT becomes: from its fields a definition for recorders, arguments for filters, and three functions.
+ *
+ *     kymo_net_sent(port, host)          inline: the control byte; if it is not 0, the arguments and the filter
+ *     kymo_inner_record_net_sent()       out of line: the size, then the bytes
+ *     kymo_net_sent_is_on()
+ *
+ * A field is a list in parentheses whose first word says of which kind it is. For each aspect of fields (parameter, member, bytes...) there
+ * is a macro for each kind, KYMO_INNER_ASPECT_kind.
+ */
+#ifndef KYMO_INNER_EVENT_H
+#define KYMO_INNER_EVENT_H
+
+#include "each.h"
+#include "write.h"
+
+/* C types of elements and of integers of enumerations. */
+#define KYMO_INNER_C_u8 uint8_t
+#define KYMO_INNER_C_u16 uint16_t
+#define KYMO_INNER_C_u32 uint32_t
+#define KYMO_INNER_C_u64 uint64_t
+#define KYMO_INNER_C_i8 int8_t
+#define KYMO_INNER_C_i16 int16_t
+#define KYMO_INNER_C_i32 int32_t
+#define KYMO_INNER_C_i64 int64_t
+#define KYMO_INNER_C_x8 uint8_t
+#define KYMO_INNER_C_x16 uint16_t
+#define KYMO_INNER_C_x32 uint32_t
+#define KYMO_INNER_C_x64 uint64_t
+#define KYMO_INNER_C_f32 float
+#define KYMO_INNER_C_f64 double
+#define KYMO_INNER_C_bool bool
+#define KYMO_INNER_C_pointer const void *
+
+/* Values of enumerations have to be numbers as they are written: a name of C would stand in the definition. */
+#define KYMO_INNER_LABEL(label) KYMO_INNER_LABEL_(label)
+#define KYMO_INNER_LABEL_(label) kymo_label_##label##l
+
+#define KYMO_INNER_LEVEL_emergency "0"
+#define KYMO_INNER_LEVEL_alert "1"
+#define KYMO_INNER_LEVEL_critical "2"
+#define KYMO_INNER_LEVEL_error "3"
+#define KYMO_INNER_LEVEL_warning "4"
+#define KYMO_INNER_LEVEL_notice "5"
+#define KYMO_INNER_LEVEL_info "6"
+#define KYMO_INNER_LEVEL_debug_system "7"
+#define KYMO_INNER_LEVEL_debug_program "8"
+#define KYMO_INNER_LEVEL_debug_process "9"
+#define KYMO_INNER_LEVEL_debug_module "10"
+#define KYMO_INNER_LEVEL_debug_unit "11"
+#define KYMO_INNER_LEVEL_debug_function "12"
+#define KYMO_INNER_LEVEL_debug_line "13"
+#define KYMO_INNER_LEVEL_debug "14"
+
+#define KYMO_INNER_ROLE_begin "begin"
+#define KYMO_INNER_ROLE_end "end"
+#define KYMO_INNER_ROLE_counter "counter"
+#define KYMO_INNER_ROLE_send "send"
+#define KYMO_INNER_ROLE_receive "receive"
+#define KYMO_INNER_ROLE_checkpoint "checkpoint"
+
+/* It is a field at all. */
+#define KYMO_INNER_CHECK(field) \
+    KYMO_INNER_ASSERT(KYMO_INNER_IS_FIELD(field), #field " is no field: KYMO_U32(name), KYMO_TEXT(name), ... are");
+
+/* Its line of the definition. */
+#define KYMO_INNER_LINE(field) KYMO_INNER_LINE_ field
+#define KYMO_INNER_LINE_(kind, ...) KYMO_INNER_LINE_##kind(__VA_ARGS__)
+#define KYMO_INNER_LINE_kymo_scalar(type, ctype, name) "field " type " " KYMO_INNER_QUOTED(name) "\n"
+#define KYMO_INNER_LINE_kymo_enum(type, ctype, name, labels, checked) \
+    "field enum " type "(" labels ") " KYMO_INNER_QUOTED(name) "\n"
+#define KYMO_INNER_LINE_kymo_text(name) "field text " KYMO_INNER_QUOTED(name) "\n"
+#define KYMO_INNER_LINE_kymo_chars(name) "field text " KYMO_INNER_QUOTED(name) "\n"
+#define KYMO_INNER_LINE_kymo_array(type, ctype, count, name) \
+    "field array " KYMO_INNER_QUOTED(count) " " type " " KYMO_INNER_QUOTED(name) "\n"
+#define KYMO_INNER_LINE_kymo_sequence(type, ctype, name) "field sequence " type " " KYMO_INNER_QUOTED(name) "\n"
+
+/* Its parameters. */
+#define KYMO_INNER_PARAMETER(field) KYMO_INNER_PARAMETER_ field
+#define KYMO_INNER_PARAMETER_(kind, ...) KYMO_INNER_PARAMETER_##kind(__VA_ARGS__)
+#define KYMO_INNER_PARAMETER_kymo_scalar(type, ctype, name) KYMO_INNER_UNUSED ctype name
+#define KYMO_INNER_PARAMETER_kymo_enum(type, ctype, name, labels, checked) KYMO_INNER_UNUSED ctype name
+#define KYMO_INNER_PARAMETER_kymo_text(name) KYMO_INNER_UNUSED KYMO_INNER_TEXT_OF_CALLER name
+#define KYMO_INNER_PARAMETER_kymo_chars(name) KYMO_INNER_UNUSED const char *name, KYMO_INNER_UNUSED size_t name##_length
+#define KYMO_INNER_PARAMETER_kymo_sequence(type, ctype, name) \
+    KYMO_INNER_UNUSED ctype const *name, KYMO_INNER_UNUSED size_t name##_count
+#ifdef __cplusplus
+#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const(&name)[count]
+#else
+#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const name[static count]
+#endif
+
+/* Texts: in C++ also whatever knows where its characters are and how many, as std::string does. */
+#ifdef __cplusplus
+extern "C++" {
+namespace kymo {
+class text {
+public:
+    text(const char *ends_with_zero) : bytes_(ends_with_zero), length_(~size_t{0}) {}
+    template <typename Text, typename = decltype(static_cast<const char *>(static_cast<const Text *>(nullptr)->data()) +
+                                                 static_cast<const Text *>(nullptr)->size())>
+    text(const Text &of) : bytes_(of.data()), length_(of.size()) {}
+    const char *bytes() const { return bytes_; }
+    size_t length() const { return length_ == ~size_t{0} && bytes_ ? __builtin_strlen(bytes_) : length_; }
+
+private:
+    const char *bytes_;
+    size_t length_;
+};
+} // namespace kymo
+}
+#define KYMO_INNER_TEXT_OF_CALLER ::kymo::text
+#else
+#define KYMO_INNER_TEXT_OF_CALLER const char *
+#endif
+
+
+#define KYMO_INNER_HAS_FIELDS(...) KYMO_INNER_IS_FIELD(KYMO_INNER_SECOND(__VA_ARGS__, 0, 0))
+#define KYMO_INNER_PARAMETERS(has_fields, ...) \
+    KYMO_INNER_VOID_##has_fields KYMO_INNER_EACH(KYMO_INNER_PARAMETER, KYMO_INNER_COMMA, __VA_ARGS__)
+#define KYMO_INNER_VOID_0 void
+#define KYMO_INNER_VOID_1
+
+/* lines of the definition besides fields, provider as text, prefix of functions; then the event's name and its fields. */
+#define KYMO_INNER_EVENT(lines, provider, prefix, ...) \
+    KYMO_INNER_NAMED(lines, provider, prefix, KYMO_INNER_FIRST(__VA_ARGS__, 0), KYMO_INNER_HAS_FIELDS(__VA_ARGS__), __VA_ARGS__)
+#define KYMO_INNER_NAMED(lines, provider, prefix, name, has_fields, ...) \
+    KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, __VA_ARGS__)
+#define KYMO_INNER_TITLED(lines, provider, prefix, name, has_fields, ...) \
+    KYMO_INNER_DEFINED(lines, provider ":" #name, prefix##name, has_fields, __VA_ARGS__)
+
+#ifdef KYMO_OFF
+
+#define KYMO_INNER_DEFINED(lines, title, function, has_fields, ...) \
+    KYMO_INNER_FUNCTIONS(function, 0, has_fields, __VA_ARGS__)
+#define KYMO_INNER_FUNCTIONS(function, event, has_fields, ...) \
+    KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
+    KYMO_INNER_INLINE bool function##_is_on(void) { return false; } \
+    KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) {} \
+    struct kymo_event
+
+#else
+
+/* Its member of what filters see. */
+#define KYMO_INNER_MEMBER(field) KYMO_INNER_MEMBER_ field
+#define KYMO_INNER_MEMBER_(kind, ...) KYMO_INNER_MEMBER_##kind(__VA_ARGS__)
+#define KYMO_INNER_MEMBER_kymo_scalar(type, ctype, name) ctype name;
+#define KYMO_INNER_MEMBER_kymo_enum(type, ctype, name, labels, checked) ctype name;
+#define KYMO_INNER_MEMBER_kymo_text(name) struct kymo_text name;
+#define KYMO_INNER_MEMBER_kymo_chars(name) struct kymo_text name;
+#define KYMO_INNER_MEMBER_kymo_array(type, ctype, count, name) ctype const *name;
+#define KYMO_INNER_MEMBER_kymo_sequence(type, ctype, name) struct kymo_sequence name;
+#define KYMO_INNER_MEMBER_0 char kymo_no_field;
+#define KYMO_INNER_MEMBER_1
+
+/* Its member gets its value. Lengths are found out here, once. */
+#define KYMO_INNER_FILL(field) KYMO_INNER_FILL_ field
+#define KYMO_INNER_FILL_(kind, ...) KYMO_INNER_FILL_##kind(__VA_ARGS__)
+#define KYMO_INNER_FILL_kymo_scalar(type, ctype, name) kymo_of.name = name;
+#define KYMO_INNER_FILL_kymo_enum(type, ctype, name, labels, checked) kymo_of.name = name;
+#define KYMO_INNER_FILL_kymo_text(name) kymo_of.name = kymo_inner_text(name);
+#define KYMO_INNER_FILL_kymo_chars(name) kymo_of.name = kymo_inner_chars(name, name##_length);
+#define KYMO_INNER_FILL_kymo_array(type, ctype, count, name) kymo_of.name = name;
+#define KYMO_INNER_FILL_kymo_sequence(type, ctype, name) kymo_of.name = kymo_inner_sequence(name, name##_count);
+#define KYMO_INNER_FILL_0 kymo_of.kymo_no_field = 0;
+#define KYMO_INNER_FILL_1
+
+/* Bytes that it has in any case. */
+#define KYMO_INNER_FIXED(field) KYMO_INNER_FIXED_ field
+#define KYMO_INNER_FIXED_(kind, ...) KYMO_INNER_FIXED_##kind(__VA_ARGS__)
+#define KYMO_INNER_FIXED_kymo_scalar(type, ctype, name) + sizeof(ctype)
+#define KYMO_INNER_FIXED_kymo_enum(type, ctype, name, labels, checked) + sizeof(ctype)
+#define KYMO_INNER_FIXED_kymo_text(name) + sizeof(uint16_t)
+#define KYMO_INNER_FIXED_kymo_chars(name) + sizeof(uint16_t)
+#define KYMO_INNER_FIXED_kymo_array(type, ctype, count, name) + sizeof(ctype[count##u])
+#define KYMO_INNER_FIXED_kymo_sequence(type, ctype, name) + sizeof(uint16_t)
+
+/* Bytes that it has besides; a count that no event can have counts as more than that. */
+#define KYMO_INNER_MORE(field) KYMO_INNER_MORE_ field
+#define KYMO_INNER_MORE_(kind, ...) KYMO_INNER_MORE_##kind(__VA_ARGS__)
+#define KYMO_INNER_MORE_kymo_scalar(type, ctype, name)
+#define KYMO_INNER_MORE_kymo_enum(type, ctype, name, labels, checked)
+#define KYMO_INNER_MORE_kymo_text(name) + kymo_inner_most(kymo_of->name.length)
+#define KYMO_INNER_MORE_kymo_chars(name) + kymo_inner_most(kymo_of->name.length)
+#define KYMO_INNER_MORE_kymo_array(type, ctype, count, name)
+#define KYMO_INNER_MORE_kymo_sequence(type, ctype, name) + kymo_inner_most(kymo_of->name.count) * sizeof(ctype)
+
+/* What may be cut of it. */
+#define KYMO_INNER_PART(field) KYMO_INNER_PART_ field
+#define KYMO_INNER_PART_(kind, ...) KYMO_INNER_PART_##kind(__VA_ARGS__)
+#define KYMO_INNER_PART_kymo_scalar(type, ctype, name)
+#define KYMO_INNER_PART_kymo_enum(type, ctype, name, labels, checked)
+#define KYMO_INNER_PART_kymo_text(name) {&kymo_less.name.length, 1, kymo_less.name.bytes},
+#define KYMO_INNER_PART_kymo_chars(name) {&kymo_less.name.length, 1, kymo_less.name.bytes},
+#define KYMO_INNER_PART_kymo_array(type, ctype, count, name)
+#define KYMO_INNER_PART_kymo_sequence(type, ctype, name) {&kymo_less.name.count, sizeof(ctype), NULL},
+
+/* Its bytes. */
+#define KYMO_INNER_PUT(field) KYMO_INNER_PUT_ field
+#define KYMO_INNER_PUT_(kind, ...) KYMO_INNER_PUT_##kind(__VA_ARGS__)
+#define KYMO_INNER_PUT_kymo_scalar(type, ctype, name) kymo_to = kymo_inner_put(kymo_to, &kymo_of->name, sizeof(ctype));
+#define KYMO_INNER_PUT_kymo_enum(type, ctype, name, labels, checked) \
+    kymo_to = kymo_inner_put(kymo_to, &kymo_of->name, sizeof(ctype)); \
+    { KYMO_INNER_UNUSED int64_t KYMO_INNER_INSIDE checked; }
+#define KYMO_INNER_PUT_kymo_text(name) kymo_to = kymo_inner_put_counted(kymo_to, kymo_of->name.bytes, kymo_of->name.length, 1);
+#define KYMO_INNER_PUT_kymo_chars(name) KYMO_INNER_PUT_kymo_text(name)
+#define KYMO_INNER_PUT_kymo_array(type, ctype, count, name) \
+    kymo_to = kymo_inner_put_array(kymo_to, kymo_of->name, sizeof(ctype[count]));
+#define KYMO_INNER_PUT_kymo_sequence(type, ctype, name) \
+    kymo_to = kymo_inner_put_counted(kymo_to, kymo_of->name.elements, kymo_of->name.count, sizeof(ctype));
+#define KYMO_INNER_INSIDE(...) __VA_ARGS__
+
+KYMO_INNER_INLINE struct kymo_text kymo_inner_chars(const char *bytes, size_t length)
+{
+    struct kymo_text text;
+    text.bytes = bytes ? bytes : "(null)";
+    text.length = bytes ? length : 6;
+    return text;
+}
+
+KYMO_INNER_INLINE struct kymo_text kymo_inner_text(KYMO_INNER_TEXT_OF_CALLER text)
+{
+#ifdef __cplusplus
+    return kymo_inner_chars(text.bytes(), text.length());
+#else
+    return kymo_inner_chars(text, text ? __builtin_strlen(text) : 0);
+#endif
+}
+
+KYMO_INNER_INLINE struct kymo_sequence kymo_inner_sequence(const void *elements, size_t count)
+{
+    struct kymo_sequence sequence;
+    sequence.elements = elements;
+    sequence.count = elements ? count : 0;
+    return sequence;
+}
+
+KYMO_INNER_WRITER uint64_t kymo_inner_most(uint64_t count)
+{
+    return count <= KYMO_FIELD_BYTES_MAX ? count : KYMO_FIELD_BYTES_MAX + 1;
+}
+
+KYMO_INNER_WRITER unsigned char *kymo_inner_put_counted(unsigned char *to, const void *from, uint64_t count, size_t bytes)
+{
+    const uint16_t written = KYMO_INNER_CAST(uint16_t, count);
+    to = kymo_inner_put(to, &written, sizeof written);
+    return kymo_inner_put_many(to, from, count * bytes);
+}
+
+/* An array that is not there is all zeros. */
+KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const void *from, size_t bytes)
+{
+    if (from)
+        return kymo_inner_put_many(to, from, bytes);
+    __builtin_memset(to, 0, bytes);
+    return to + bytes;
+}
+
+/* The event itself. It is made known before constructors of the program run, and taken back behind its destructors. */
+#define KYMO_INNER_DEFINED(lines, title, function, has_fields, ...) \
+    static const char kymo_inner_definition_##function[] = \
+        "event " title "\n" lines "source " __FILE__ ":" KYMO_INNER_QUOTED(__LINE__) "\n" \
+        KYMO_INNER_EACH(KYMO_INNER_LINE, KYMO_INNER_NOTHING, __VA_ARGS__); \
+    static struct kymo_event kymo_inner_event_##function = {&kymo_inner_event_##function.off, 0, \
+                                                            sizeof kymo_inner_definition_##function - 1, \
+                                                            kymo_inner_definition_##function, 0}; \
+    static __attribute__((constructor(101))) void kymo_inner_begin_##function(void) \
+    { \
+        kymo_register(&kymo_inner_event_##function); \
+    } \
+    static __attribute__((destructor(101))) void kymo_inner_end_##function(void) \
+    { \
+        kymo_unregister(&kymo_inner_event_##function); \
+    } \
+    KYMO_INNER_FUNCTIONS(function, kymo_inner_event_##function, has_fields, __VA_ARGS__)
+
+/* What writes it. Only the site is inline: that the event is off costs its program as little as can be. */
+#define KYMO_INNER_FUNCTIONS(function, event, has_fields, ...) \
+    KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
+    struct kymo_inner_of_##function { \
+        KYMO_INNER_MEMBER_##has_fields KYMO_INNER_EACH(KYMO_INNER_MEMBER, KYMO_INNER_NOTHING, __VA_ARGS__) \
+    } __attribute__((aligned(8))); \
+    KYMO_INNER_ASSERT(0 KYMO_INNER_EACH(KYMO_INNER_FIXED, KYMO_INNER_NOTHING, __VA_ARGS__) <= KYMO_FIELD_BYTES_MAX, \
+                      #function " has more bytes than an event can have"); \
+    static __attribute__((noinline, unused)) KYMO_INNER_NO_RACES void kymo_inner_record_##function( \
+        const struct kymo_inner_of_##function *kymo_of, bool kymo_is_cut) \
+    { \
+        const uint64_t kymo_fixed = 0 KYMO_INNER_EACH(KYMO_INNER_FIXED, KYMO_INNER_NOTHING, __VA_ARGS__); \
+        const uint64_t kymo_bytes = kymo_fixed KYMO_INNER_EACH(KYMO_INNER_MORE, KYMO_INNER_NOTHING, __VA_ARGS__); \
+        struct kymo_write kymo_write; \
+        unsigned char *kymo_to; \
+        if (KYMO_INNER_RARELY(kymo_bytes > KYMO_FIELD_BYTES_MAX)) { \
+            struct kymo_inner_of_##function kymo_less = *kymo_of; \
+            const struct kymo_inner_part kymo_parts[] = { \
+                KYMO_INNER_EACH(KYMO_INNER_PART, KYMO_INNER_NOTHING, __VA_ARGS__){NULL, 1, NULL}}; \
+            kymo_inner_cut(kymo_parts, sizeof kymo_parts / sizeof kymo_parts[0] - 1, KYMO_FIELD_BYTES_MAX - kymo_fixed); \
+            kymo_inner_record_##function(&kymo_less, true); \
+            return; \
+        } \
+        kymo_to = kymo_inner_enter(&kymo_write, &event, kymo_bytes); \
+        if (KYMO_INNER_RARELY(!kymo_to)) \
+            return; \
+        KYMO_INNER_EACH(KYMO_INNER_PUT, KYMO_INNER_NOTHING, __VA_ARGS__) \
+        if (KYMO_INNER_RARELY(kymo_is_cut)) \
+            kymo_inner_was_cut(&kymo_write); \
+        kymo_inner_leave(&kymo_write); \
+    } \
+    KYMO_INNER_INLINE bool function##_is_on(void) { return kymo_inner_control(&event) != 0; } \
+    KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) \
+    { \
+        const unsigned char kymo_control = kymo_inner_control(&event); \
+        if (KYMO_INNER_RARELY(kymo_control)) { \
+            struct kymo_inner_of_##function kymo_of; \
+            KYMO_INNER_FILL_##has_fields KYMO_INNER_EACH(KYMO_INNER_FILL, KYMO_INNER_NOTHING, __VA_ARGS__) \
+            if (kymo_control == 1 || kymo_filters[kymo_control](&kymo_of, kymo_control)) \
+                kymo_inner_record_##function(&kymo_of, false); \
+        } \
+    } \
+    struct kymo_event
+
+#endif
+#endif

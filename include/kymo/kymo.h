@@ -1,0 +1,77 @@
+/*
+ * Kymograph: events of programs in C11 and C++17, recorded by `kymo record`. The whole story: docs/tracer.md.
+ *
+ *     #include <kymo/kymo.h>                                             cc program.c $(pkg-config --cflags --libs kymo)
+ *
+ *     KYMO_EVENT(net, packet_sent, KYMO_U32(port), KYMO_TEXT(host));
+ *
+ *     kymo_net_packet_sent(443, "example.org");
+ *
+ * An event that nobody wants costs a load and a branch that is predicted. Handlers of signals may have events, and so may constructors,
+ * destructors, and children of fork. Nothing is allocated, no thread is started, errno stays what it is. With -DKYMO_OFF, and where there
+ * is no tracer (other systems than Linux on x86-64 and aarch64), everything here does nothing, and libkymo is not needed.
+ */
+#ifndef KYMO_H
+#define KYMO_H
+
+#include "event.h"
+
+/*
+ * KYMO_EVENT(provider, name, fields...) defines an event, at file scope or in a namespace: the inline functions
+ *
+ *     void kymo_PROVIDER_NAME(arguments)      records it, if somebody wants it
+ *     bool kymo_PROVIDER_NAME_is_on(void)     whether somebody does: for arguments that are not there anyhow
+ *
+ * There are up to 64 fields, or none. The arguments of the function are those of the fields, in their order.
+ */
+#define KYMO_EVENT(provider, ...) KYMO_INNER_EVENT("", #provider, kymo_##provider##_, __VA_ARGS__)
+
+/*
+ * The same with a log level: emergency, alert, critical, error, warning, notice, info, debug_system, debug_program, debug_process,
+ * debug_module, debug_unit, debug_function, debug_line, debug. An event without a level has that of debug.
+ */
+#define KYMO_EVENT_AT(level, provider, ...) \
+    KYMO_INNER_EVENT("level " KYMO_INNER_LEVEL_##level "\n", #provider, kymo_##provider##_, __VA_ARGS__)
+
+/* The same for what analyses are to know of: begin, end, counter, send, receive, checkpoint. */
+#define KYMO_EVENT_AS(role, provider, ...) \
+    KYMO_INNER_EVENT("role " KYMO_INNER_ROLE_##role "\n", #provider, kymo_##provider##_, __VA_ARGS__)
+
+/*
+ * Fields. The argument of most is what their name says.
+ */
+#define KYMO_U8(name) (kymo_scalar, "u8", uint8_t, name)
+#define KYMO_U16(name) (kymo_scalar, "u16", uint16_t, name)
+#define KYMO_U32(name) (kymo_scalar, "u32", uint32_t, name)
+#define KYMO_U64(name) (kymo_scalar, "u64", uint64_t, name)
+#define KYMO_I8(name) (kymo_scalar, "i8", int8_t, name)
+#define KYMO_I16(name) (kymo_scalar, "i16", int16_t, name)
+#define KYMO_I32(name) (kymo_scalar, "i32", int32_t, name)
+#define KYMO_I64(name) (kymo_scalar, "i64", int64_t, name)
+/* Unsigned integers that are shown in hexadecimal. */
+#define KYMO_HEX8(name) (kymo_scalar, "x8", uint8_t, name)
+#define KYMO_HEX16(name) (kymo_scalar, "x16", uint16_t, name)
+#define KYMO_HEX32(name) (kymo_scalar, "x32", uint32_t, name)
+#define KYMO_HEX64(name) (kymo_scalar, "x64", uint64_t, name)
+#define KYMO_F32(name) (kymo_scalar, "f32", float, name)
+#define KYMO_F64(name) (kymo_scalar, "f64", double, name)
+#define KYMO_BOOL(name) (kymo_scalar, "bool", bool, name)
+/* The address: what is there is not looked at. */
+#define KYMO_POINTER(name) (kymo_scalar, "pointer", const void *, name)
+/* const char *, up to its zero; NULL is "(null)". In C++ also whatever has data() and size(): std::string, std::string_view. */
+#define KYMO_TEXT(name) (kymo_text, name)
+/* Two arguments: const char *name, size_t name_length. */
+#define KYMO_CHARS(name) (kymo_chars, name)
+/* An integer whose values have names: KYMO_ENUM(u8, state, idle=0, busy, broken=0xff). Values are numbers, or macros that are. */
+#define KYMO_ENUM(type, name, ...) \
+    (kymo_enum, #type, KYMO_INNER_C_##type, name, KYMO_INNER_QUOTED(__VA_ARGS__), \
+     (KYMO_INNER_EACH(KYMO_INNER_LABEL, KYMO_INNER_COMMA, enum, __VA_ARGS__)))
+/*
+ * So many elements: u8 to u64, i8 to i64, x8 to x64, f32, f64, bool, pointer. The argument is an array that has as many; C compilers warn
+ * where they see that it has less.
+ */
+#define KYMO_ARRAY(type, count, name) (kymo_array, #type, KYMO_INNER_C_##type, count, name)
+/* Two arguments: the first element's address, and size_t name_count. Sequences of u8 are bytes. */
+#define KYMO_SEQUENCE(type, name) (kymo_sequence, #type, KYMO_INNER_C_##type, name)
+
+#endif
