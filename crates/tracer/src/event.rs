@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
 use kymo_lane::{Mapped, Program};
 
 use crate::filter::is_kept;
+use crate::pages::Errno;
 use crate::process::Process;
 use crate::write::{Write, enter};
 
@@ -63,6 +64,7 @@ impl Event {
             Ok(_) => {}
             Err(number) => return number != BEGINS,
         }
+        let _errno = Errno::keep();
         let process = Process::here();
         let Some((process, id)) =
             process.and_then(|process| Some((process, process.program().define(self.definition())?)))

@@ -17,7 +17,7 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 use kymo_bytecode::{Program as Bytecode, Texts, validate};
 use kymo_lane::{Code, FIRST_SLOT, Mapped, Program, Runs};
 
-use crate::pages;
+use crate::pages::{self, Errno};
 use crate::process::Process;
 
 /// Whether an event with these arguments is kept: 0 is no.
@@ -58,6 +58,7 @@ fn entry(slot: u8) -> Filter {
 /// The first event that asks for a slot finds out what it is.
 #[cold]
 unsafe extern "C" fn first(arguments: *const u8, slot: u64) -> u64 {
+    let _errno = Errno::keep();
     let slot = slot as u8;
     let Some(process) = Process::now() else { return 1 };
     let program = process.program();

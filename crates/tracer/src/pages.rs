@@ -125,3 +125,20 @@ impl Drop for Quiet {
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, null_mut()) };
     }
 }
+
+/// What the last call of the system said, to programs that ask: it is what it was when this goes.
+pub(crate) struct Errno(libc::c_int);
+
+impl Errno {
+    pub(crate) fn keep() -> Self {
+        // Safety: each thread has one.
+        Self(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // Safety: each thread has one.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}

@@ -18,7 +18,7 @@ use kymo_lane::{Slot, Thread, contexts};
 use crate::clock::{counter, ticks};
 use crate::context::Carried;
 use crate::event::Event;
-use crate::pages::Quiet;
+use crate::pages::{Errno, Quiet};
 use crate::process::Process;
 use crate::thread::{self, Level};
 
@@ -115,6 +115,7 @@ impl Write {
 #[cold]
 #[inline(never)]
 pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2]) -> Option<Write> {
+    let _errno = Errno::keep();
     let (level, number) = thread::take()?;
     // Safety: it was taken, and is given back unless something is written there.
     unsafe {
