@@ -2,8 +2,10 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code, reason = "processes end at once")]
 
+mod program;
+
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use kymo_tracer::{Event, control_file};
 
@@ -32,7 +34,7 @@ fn nothing_is_left_behind() {
     let folder = std::env::temp_dir().join(format!("kymo-leftovers-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("temporary files may be written");
     let run = |end: &str, session: Option<&str>| {
-        let mut command = Command::new(std::env::current_exe().expect("it runs"));
+        let mut command = program::this();
         command.args(["--exact", "a_program_that_ends"]).env("KYMO_TEST_END", end).env("XDG_RUNTIME_DIR", &folder);
         if let Some(session) = session {
             command.env("KYMO_SESSION", session);

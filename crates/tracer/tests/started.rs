@@ -1,7 +1,7 @@
 //! Programs that a recorder starts are on from the begin, and known by its session.
 #![cfg(target_os = "linux")]
 
-use std::process::Command;
+mod program;
 
 use kymo_tracer::{Event, control_file};
 
@@ -11,7 +11,7 @@ static EVENT: Event = Event::new(b"event test:started\n");
 fn started(session: &str) -> (String, bool) {
     let folder = std::env::temp_dir().join(format!("kymo-started-{}-{}", std::process::id(), session.len()));
     std::fs::create_dir_all(&folder).expect("temporary files may be written");
-    let mut command = Command::new(std::env::current_exe().expect("it runs"));
+    let mut command = program::this();
     command.args(["--exact", "a_program_that_is_started", "--nocapture"]);
     let output = command.env("KYMO_SESSION", session).env("XDG_RUNTIME_DIR", &folder).output().expect("it starts");
     let _ = std::fs::remove_dir_all(&folder);
