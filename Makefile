@@ -3,7 +3,7 @@ export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 DEMO := examples/traces/demo
 
-.PHONY: demo test libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python
+.PHONY: demo test libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
 
 demo:
 	@scripts/setup.sh build
@@ -33,6 +33,18 @@ libkymo:
 	@scripts/setup.sh build
 	cargo build --quiet --profile libkymo --package kymo-libkymo
 	@ls $(CARGO_TARGET_DIR)/libkymo/libkymo.*
+
+# The same with headers and kymo.pc, below $(DESTDIR)$(PREFIX).
+PREFIX ?= /usr/local
+LIBKYMO := $(CARGO_TARGET_DIR)/libkymo
+install-libkymo: libkymo
+	install -d $(DESTDIR)$(PREFIX)/include/kymo $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 include/kymo/*.h $(DESTDIR)$(PREFIX)/include/kymo
+	install -m 755 $(LIBKYMO)/libkymo.so $(DESTDIR)$(PREFIX)/lib/libkymo.so.0
+	ln -sf libkymo.so.0 $(DESTDIR)$(PREFIX)/lib/libkymo.so
+	install -m 644 $(LIBKYMO)/libkymo.a $(DESTDIR)$(PREFIX)/lib
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)|' include/kymo.pc.in \
+		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/kymo.pc
 
 # A wheel to hand out: $(CARGO_TARGET_DIR)/wheels/release
 wheel:
@@ -96,3 +108,9 @@ bench-analyses:
 bench-python:
 	cargo build --release --package kymo-cli --features export,sql
 	python="$$(scripts/wheel.sh release)/bin/python" && $$python bench/python.py --python $$python --peer --kymo $(CARGO_TARGET_DIR)/release/kymo
+
+# What an event costs in a program in C, without contexts and with the CPU.
+bench-tracer: libkymo
+	$(CC) -std=gnu11 -O2 -I include bench/tracer/event_speed.c -o $(LIBKYMO)/event_speed $(LIBKYMO)/libkymo.a -lpthread
+	$(LIBKYMO)/event_speed
+	$(LIBKYMO)/event_speed cpu

@@ -74,4 +74,7 @@
 /* Two arguments: the first element's address, and size_t name_count. Sequences of u8 are bytes. */
 #define KYMO_SEQUENCE(type, name) (kymo_sequence, #type, KYMO_INNER_C_##type, name)
 
+/* kymo_log(), KYMO_SCOPE(), KYMO_COUNTER() and others, which have fields of these kinds. */
+#include "marks.h"
+
 #endif

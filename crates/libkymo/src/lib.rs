@@ -1,10 +1,12 @@
 //! `libkymo.so` and `libkymo.a`: the [tracer](kymo_tracer) for programs in C and C++, which include `kymo/kymo.h`.
 //!
-//! It must never know more than that: what headers call is the tracer's. Built by `make libkymo`, where nothing unwinds, it has 75 KB
+//! It must never know more than that: what headers call is the tracer's. Built by `make libkymo`, where nothing unwinds, it is 60 KiB
 //! without Rust's standard library; in builds for tests it has one, which nothing uses.
 
 #![cfg_attr(panic = "abort", no_std)]
 #![cfg(target_os = "linux")]
+
+mod marks;
 
 pub use kymo_tracer::{Context, Event, Write};
 

@@ -91,7 +91,10 @@ fn fields_are_recorded_as_they_are() {
     let compilers: [(&str, &[&str], &str); 4] =
         [("gcc", C, "c"), ("clang-14", C, "c"), ("g++", CPP, "c++"), ("clang++-14", CPP, "c++")];
     for (compiler, standards, language) in compilers {
-        for (standard, how) in standards.iter().flat_map(|standard| HOW.iter().map(move |how| (standard, how))) {
+        // All ways for one standard, one way for the others.
+        let ways =
+            HOW.iter().map(|how| (&standards[0], how)).chain(standards[1..].iter().map(|standard| (standard, &HOW[1])));
+        for (standard, how) in ways {
             let folder = Folder::new();
             let flags = [&[*standard, "-x", language], *how].concat();
             let Some(program) = folder.build_with(compiler, "fields.c", &flags) else { break };
@@ -134,6 +137,72 @@ fn definitions_say_what_was_written() {
     assert_eq!(definition("sixty_four").split('|').count(), 64);
 }
 
+/// What `marks.c` has to be.
+fn check_marks(recording: &Recording) {
+    let all = |name: &str| recording.of_name(name).map(|found| found.values.clone()).collect::<Vec<_>>();
+    let number = |number: u64| Value::Number(number);
+    let logs =
+        [vec![number(4), text("3 of them")], vec![number(6), text("plain")], vec![number(14), text(&"x".repeat(1024))]];
+    assert_eq!(all("kymo:log"), logs);
+    let checkpoints = all("kymo:checkpoint");
+    assert_eq!([&checkpoints[0][..2], &checkpoints[0][3..]].concat(), [text("here"), number(42), number(0x10)]);
+    assert_eq!(checkpoints[1], [text("there"), number(1), number(0), number(0xff)]);
+    assert_eq!(all("kymo:counter"), [[text("queue"), number(-5_i64 as u64)]]);
+    for name in ["kymo:send", "kymo:receive"] {
+        assert_eq!(all(name), [[number(0x1234)]]);
+    }
+    for name in ["kymo:rpc_call", "kymo:rpc_dispatch", "kymo:rpc_reply", "kymo:rpc_return"] {
+        assert_eq!(all(name), [[number(1), text("open")]]);
+    }
+    assert_eq!(
+        (all("kymo:signal_submit"), all("kymo:signal_receive")),
+        (vec![numbers(&[9, 1])], vec![numbers(&[9, 2])])
+    );
+    // Each end has the key of the last begin of its name that has not ended.
+    let mut open: Vec<&[Value]> = Vec::new();
+    let mut names = Vec::new();
+    for found in &recording.found {
+        match &found.name[..] {
+            "kymo:begin" => open.push(&found.values),
+            "kymo:end" => {
+                let begun = open.pop().expect("it has begun");
+                assert_eq!(begun, found.values);
+                let Value::Text(name) = &begun[1] else { panic!("{begun:?}") };
+                names.push(name.as_str());
+            }
+            _ => {}
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert_eq!(names, ["fact", "fact", "fact", "these", "beside", "outer", "turn", "turn", "turn", "job"]);
+    assert_eq!((recording.cut(), recording.lost()), (1, 0));
+}
+
+#[test]
+fn marks_need_no_definition() {
+    for (compiler, standard, language) in [
+        ("gcc", "-std=c11", "c"),
+        ("clang-14", "-std=c17", "c"),
+        ("g++", "-std=c++17", "c++"),
+        ("clang++-14", "-std=c++20", "c++"),
+    ] {
+        for how in HOW {
+            let folder = Folder::new();
+            let flags = [&[standard, "-x", language], *how].concat();
+            let Some(program) = folder.build_with(compiler, "marks.c", &flags) else { break };
+            if how.contains(&"-DKYMO_OFF") {
+                assert!(std::process::Command::new(&program).status().expect("it runs").success());
+                continue;
+            }
+            let recordings = folder.run(&mut folder.command(&program));
+            check_marks(&recordings[0]);
+            // Nobody wants anything.
+            let quiet = std::process::Command::new(&program).env("XDG_RUNTIME_DIR", folder.path()).status();
+            assert!(quiet.expect("it runs").success());
+        }
+    }
+}
+
 /// What is wrong does not compile, and what compilers say names it.
 #[test]
 fn misuse_does_not_compile() {
@@ -173,6 +242,26 @@ fn misuse_does_not_compile() {
             let words = ["could not convert", "cannot convert", "invalid conversion", "invalid initialization"];
             let is_said = compiler == "g++" && words.iter().any(|word| said.contains(word));
             assert!(said.contains(expected) || is_said, "{compiler} {name}: {said}");
+        }
+    }
+}
+
+/// Examples of the reference, each a file of its own.
+#[test]
+fn examples_of_the_reference_compile() {
+    let text = std::fs::read_to_string(programs::root().join("docs/tracer.md")).expect("it is there");
+    let examples: Vec<&str> = text.split("```c\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(examples.len() >= 3, "there are examples");
+    for (compiler, flags) in [("gcc", ["-std=c11", "-c"]), ("g++", ["-std=c++17", "-c"])] {
+        if !has(compiler) {
+            continue;
+        }
+        let folder = Folder::new();
+        for example in &examples {
+            let source = folder.path().join(if compiler == "g++" { "example.cpp" } else { "example.c" });
+            std::fs::write(&source, example).expect("it is ours");
+            let (_, output) = folder.compile(compiler, &source, &flags, "example.o");
+            assert!(output.status.success(), "{example}\n{}", String::from_utf8_lossy(&output.stderr));
         }
     }
 }

@@ -71,7 +71,7 @@ impl Folder {
         let mut command = Command::new(compiler);
         command.args(STRICT).args(flags).arg("-I").arg(root().join("include")).arg(source).arg("-o").arg(&built);
         let library = library();
-        if !flags.contains(&"-c") && !flags.contains(&"-static-kymo") {
+        if !flags.contains(&"-c") && !flags.contains(&"-DKYMO_OFF") {
             command.args(["-x", "none", "-L"]).arg(library).arg("-lkymo");
             command.arg(format!("-Wl,-rpath,{}", self.0.display()));
         }

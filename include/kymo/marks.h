@@ -1,0 +1,203 @@
+/*
+ * Events that need no definition: logs, checkpoints, durations, counters, what goes from one to the other, calls and signals. Analyses know
+ * what they mean (docs/roles.md). Arguments are evaluated only while somebody wants the event.
+ */
+#ifndef KYMO_MARKS_H
+#define KYMO_MARKS_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "kymo.h"
+
+/* Log levels: those of LTTng. */
+enum kymo_level {
+    KYMO_EMERGENCY,
+    KYMO_ALERT,
+    KYMO_CRITICAL,
+    KYMO_ERROR,
+    KYMO_WARNING,
+    KYMO_NOTICE,
+    KYMO_INFO,
+    KYMO_DEBUG_SYSTEM,
+    KYMO_DEBUG_PROGRAM,
+    KYMO_DEBUG_PROCESS,
+    KYMO_DEBUG_MODULE,
+    KYMO_DEBUG_UNIT,
+    KYMO_DEBUG_FUNCTION,
+    KYMO_DEBUG_LINE,
+    KYMO_DEBUG
+};
+
+/* What happens at a checkpoint: the numbers are those of Genode. */
+enum kymo_checkpoint {
+    KYMO_CHECKPOINT_UNDEFINED = 0,
+    KYMO_CHECKPOINT_START = 1,
+    KYMO_CHECKPOINT_END = 2,
+    KYMO_CHECKPOINT_NEW = 0x10,
+    KYMO_CHECKPOINT_DELETE = 0x11,
+    KYMO_CHECKPOINT_STATE = 0x12,
+    KYMO_CHECKPOINT_EXCEPTION = 0xfe,
+    KYMO_CHECKPOINT_FAILURE = 0xff
+};
+
+/* A log's text has at most so many bytes; the rest is cut, and that is counted. */
+#define KYMO_LOG_BYTES_MAX 1024
+
+/*
+ * kymo_log(level, format, ...) records `kymo:log` with a level and a text, which printf's format makes. Nothing is formatted while nobody
+ * wants it. It is as safe in handlers of signals as vsnprintf is.
+ */
+#define kymo_log(level, ...) \
+    do { \
+        if (kymo_inner_log_is_on()) \
+            kymo_inner_format(level, __VA_ARGS__); \
+    } while (0)
+
+/* KYMO_CHECKPOINT(name, data, object, type): somebody came by, with a number, an address, and what of kymo_checkpoint happens. */
+#define KYMO_CHECKPOINT(name, data, object, type) \
+    KYMO_INNER_MARK(checkpoint, name, data, object, KYMO_INNER_CAST(uint8_t, type))
+
+/*
+ * KYMO_SCOPE(name); lasts from here to the end of the block, however that is left but by longjmp: `kymo:begin` and `kymo:end`, paired by
+ * their key. The name has to be there as long.
+ */
+#define KYMO_SCOPE(name) KYMO_INNER_SCOPE(name, __COUNTER__)
+
+/* The same by hand: the key tells one from another of that name, on whatever threads they begin and end. */
+#define KYMO_BEGIN(name, key) KYMO_INNER_MARK(begin, key, name)
+#define KYMO_END(name, key) KYMO_INNER_MARK(end, key, name)
+
+/* A counter has another value from now on. */
+#define KYMO_COUNTER(name, value) KYMO_INNER_MARK(counter, name, value)
+
+/* Something goes from here to where the same number is received, in this program or another one. */
+#define KYMO_SEND(id) KYMO_INNER_MARK(send, id)
+#define KYMO_RECEIVE(id) KYMO_INNER_MARK(receive, id)
+
+/*
+ * A call of another component: by who calls (CALL, RETURN) and by who serves it (DISPATCH, REPLY). The id tells one from another; where there
+ * is none it is 0, and a call ends on the thread where it began.
+ */
+#define KYMO_RPC_CALL(name, id) KYMO_INNER_MARK(rpc_call, id, name)
+#define KYMO_RPC_RETURN(name, id) KYMO_INNER_MARK(rpc_return, id, name)
+#define KYMO_RPC_DISPATCH(name, id) KYMO_INNER_MARK(rpc_dispatch, id, name)
+#define KYMO_RPC_REPLY(name, id) KYMO_INNER_MARK(rpc_reply, id, name)
+
+/* A signal goes to a context, and is received there: how many are told at once. */
+#define KYMO_SIGNAL_SUBMIT(context, number) KYMO_INNER_MARK(signal_submit, context, number)
+#define KYMO_SIGNAL_RECEIVE(context, number) KYMO_INNER_MARK(signal_receive, context, number)
+
+#define KYMO_INNER_MARK(mark, ...) \
+    do { \
+        if (kymo_inner_##mark##_is_on()) \
+            kymo_inner_##mark(__VA_ARGS__); \
+    } while (0)
+
+#ifndef KYMO_OFF
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+/* They lie in libkymo, which makes them known. */
+extern struct kymo_event kymo_event_log, kymo_event_checkpoint, kymo_event_begin, kymo_event_end, kymo_event_counter, kymo_event_send,
+    kymo_event_receive, kymo_event_rpc_call, kymo_event_rpc_return, kymo_event_rpc_dispatch, kymo_event_rpc_reply, kymo_event_signal_submit,
+    kymo_event_signal_receive;
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#define KYMO_INNER_MARKED(mark, ...) KYMO_INNER_FUNCTIONS(kymo_inner_##mark, kymo_event_##mark, 1, mark, __VA_ARGS__)
+
+KYMO_INNER_MARKED(log, KYMO_U8(level), KYMO_CHARS(text));
+KYMO_INNER_MARKED(checkpoint, KYMO_TEXT(name), KYMO_U64(data), KYMO_POINTER(object), KYMO_U8(type));
+KYMO_INNER_MARKED(begin, KYMO_HEX64(key), KYMO_TEXT(name));
+KYMO_INNER_MARKED(end, KYMO_HEX64(key), KYMO_TEXT(name));
+KYMO_INNER_MARKED(counter, KYMO_TEXT(name), KYMO_I64(value));
+KYMO_INNER_MARKED(send, KYMO_HEX64(id));
+KYMO_INNER_MARKED(receive, KYMO_HEX64(id));
+KYMO_INNER_MARKED(rpc_call, KYMO_HEX64(id), KYMO_TEXT(name));
+KYMO_INNER_MARKED(rpc_return, KYMO_HEX64(id), KYMO_TEXT(name));
+KYMO_INNER_MARKED(rpc_dispatch, KYMO_HEX64(id), KYMO_TEXT(name));
+KYMO_INNER_MARKED(rpc_reply, KYMO_HEX64(id), KYMO_TEXT(name));
+KYMO_INNER_MARKED(signal_submit, KYMO_HEX64(context), KYMO_U32(number));
+KYMO_INNER_MARKED(signal_receive, KYMO_HEX64(context), KYMO_U32(number));
+
+/* Formats and records, out of line: it needs more stack than an event. */
+static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_format(int level, const char *format, ...)
+{
+#ifdef KYMO_OFF
+    (void)level;
+    (void)format;
+#else
+    char text[KYMO_LOG_BYTES_MAX + 1];
+    const int number_of_error = errno;
+    struct kymo_inner_of_kymo_inner_log of;
+    const unsigned char control = kymo_inner_control(&kymo_event_log);
+    va_list arguments;
+    int length;
+    va_start(arguments, format);
+    length = vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    of.level = KYMO_INNER_CAST(uint8_t, level);
+    of.text.bytes = text;
+    of.text.length = length < 0 ? 0 : length > KYMO_LOG_BYTES_MAX ? KYMO_LOG_BYTES_MAX : KYMO_INNER_CAST(uint64_t, length);
+    if (control == 1 || (control && kymo_filters[control](&of, control)))
+        kymo_inner_record_kymo_inner_log(&of, length > KYMO_LOG_BYTES_MAX);
+    errno = number_of_error;
+#endif
+}
+
+#ifdef __cplusplus
+extern "C++" {
+namespace kymo {
+class scope {
+public:
+    explicit scope(const char *name) : name_(kymo_inner_begin_is_on() ? name : nullptr)
+    {
+        if (name_)
+            kymo_inner_begin(key(), name_);
+    }
+    ~scope()
+    {
+        if (name_)
+            kymo_inner_end(key(), name_);
+    }
+    scope(const scope &) = delete;
+    scope &operator=(const scope &) = delete;
+
+private:
+    uint64_t key() const { return reinterpret_cast<uint64_t>(this); }
+    const char *name_;
+};
+} // namespace kymo
+}
+#define KYMO_INNER_SCOPE(name, number) KYMO_INNER_SCOPE_(name, number)
+#define KYMO_INNER_SCOPE_(name, number) KYMO_INNER_UNUSED const ::kymo::scope kymo_inner_scope_##number(name)
+#else
+struct kymo_scope {
+    const char *name; /* NULL: nobody wanted its begin, and nobody gets its end */
+};
+KYMO_INNER_INLINE struct kymo_scope kymo_inner_scope_begin(uintptr_t key, const char *name)
+{
+    struct kymo_scope begun;
+    begun.name = kymo_inner_begin_is_on() ? name : NULL;
+    if (begun.name)
+        kymo_inner_begin(key, name);
+    return begun;
+}
+KYMO_INNER_INLINE void kymo_inner_scope_end(const struct kymo_scope *scope)
+{
+    if (scope->name)
+        kymo_inner_end((uintptr_t)scope, scope->name);
+}
+#define KYMO_INNER_SCOPE(name, number) KYMO_INNER_SCOPE_(name, number)
+#define KYMO_INNER_SCOPE_(name, number) \
+    __attribute__((cleanup(kymo_inner_scope_end), unused)) struct kymo_scope kymo_inner_scope_##number = \
+        kymo_inner_scope_begin((uintptr_t)&kymo_inner_scope_##number, name)
+#endif
+
+#endif
