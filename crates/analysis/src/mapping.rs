@@ -83,11 +83,12 @@ pub enum FieldSource {
 }
 
 /// Mappings that are built in, in the order in which they are tried; the last one has usual names of contexts only.
-const BUILT_IN: [&str; 5] = [
+const BUILT_IN: [&str; 6] = [
     include_str!("mappings/lttng-kernel.toml"),
     include_str!("mappings/lttng-ust.toml"),
     include_str!("mappings/tracepoints.toml"),
     include_str!("mappings/genode.toml"),
+    include_str!("mappings/kymo.toml"),
     include_str!("mappings/default.toml"),
 ];
 
