@@ -17,6 +17,7 @@ mod ask;
 mod class;
 mod compile;
 mod names;
+mod texts;
 mod why;
 
 use std::collections::{HashMap, HashSet};
@@ -35,6 +36,7 @@ pub use ask::{Asked, Recorded};
 pub use class::ClassFilter;
 pub use compile::Compiler;
 pub use names::Facts;
+pub use texts::{Wrong, check};
 pub use why::Why;
 
 /// Where code begins in its page: at lines of a cache.
@@ -54,7 +56,7 @@ pub struct Placed {
 /// Where a filter runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It always says the same.
+    /// Nowhere: it is true of all such events, or of none.
     Nowhere,
     /// In the program, as machine code.
     Native,
@@ -64,15 +66,16 @@ pub enum Place {
     Recorder,
 }
 
-impl Place {
-    /// As people read it.
+impl Placed {
+    /// Where it runs, as people read it.
     #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Nowhere => "nowhere",
-            Self::Native => "native",
-            Self::Interpreter => "interpreter",
-            Self::Recorder => "recorder",
+    pub fn place_name(&self) -> &'static str {
+        match (self.place, self.control) {
+            (Place::Nowhere, 0) => "never",
+            (Place::Nowhere, _) => "always",
+            (Place::Native, _) => "native",
+            (Place::Interpreter, _) => "interpreter",
+            (Place::Recorder, _) => "recorder",
         }
     }
 }
@@ -166,15 +169,6 @@ impl Placer {
             Err(placed) => placed,
         });
         Ok(placed.collect())
-    }
-
-    /// What the program does about a filter that was placed.
-    ///
-    /// # Errors
-    ///
-    /// The program is gone.
-    pub fn runs<V: View>(lane: &Recorder<V>, placed: &Placed) -> Result<Runs, V::Fault> {
-        lane.runs(placed.control)
     }
 
     /// Writes all that can be machine code, in one piece.

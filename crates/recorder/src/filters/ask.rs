@@ -209,6 +209,8 @@ impl Inputs for Event<'_> {
             return self.is_carried(input, Carried::Tid).then_some(self.event.thread.tid.into());
         };
         match what {
+            // Nobody says which CPU it was.
+            What::One(one) if self.is_carried(input, Carried::Cpu) => one.of(bytes, at).filter(|cpu| *cpu != 0xffff),
             What::One(one) => one.of(bytes, at),
             What::Element(index, one) if index < length(bytes, at)? => one.of(bytes, at + 2 + index * one.bytes()),
             What::Element(..) | What::Text | What::Fixed(_) => None,

@@ -6,10 +6,11 @@ use std::ops::Range;
 use kymo_filter::{Binding, Fields, Verdict};
 use kymo_filter::{Filter, Found, Missing, Note, Problem, ProblemKind};
 use kymo_ir::predicate::{Input, Layout, Place, Predicate, Refusal, Test};
+use kymo_lane::contexts;
 use kymo_units::ByteOrder;
 use kymo_writer::packed::{Kind, Scalar};
 
-use super::names::{ClassNames, Facts, Source, is_of_traces};
+use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
 use crate::definition::EventClass;
 
 /// What a filter, or several of which one has to say yes, means for a class of events.
@@ -113,6 +114,22 @@ impl ClassFilter {
     #[must_use]
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+
+    /// What events have to carry for it: [`kymo_lane::contexts`]. Threads and their names are known of lanes.
+    #[must_use]
+    pub fn carried(&self) -> u64 {
+        let bit = |source: &Source| match source {
+            Source::Field(_) | Source::Element(..) => 0,
+            Source::Carried(carried) => match carried {
+                Carried::Cpu => contexts::CPU,
+                Carried::Pid => contexts::PID,
+                Carried::Tid | Carried::Name => 0,
+                Carried::Ip => contexts::IP,
+                Carried::Own(number) => contexts::FIRST_OWN << number,
+            },
+        };
+        self.sources.iter().fold(0, |all, source| all | bit(source))
     }
 
     /// Where its inputs are among the arguments that sites in programs have: a structure as C lays it out.
