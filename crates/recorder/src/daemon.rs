@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::client::{READY, socket};
-use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::folder::{own_folder, prepare_folder};
 use crate::listen::{Ear, Heard};
@@ -98,8 +97,6 @@ pub(crate) struct Daemon {
     pub(crate) sessions: Vec<Session>,
     pub(crate) ended: Vec<Summary>,
     pub(crate) clocks: Clocks,
-    /// What makes code of filters.
-    compiler: Compiler,
     pub(crate) folder: PathBuf,
     /// Sessions have begun, ended or changed what they want.
     pub(crate) has_changed: bool,
@@ -130,7 +127,6 @@ impl Daemon {
             sessions: Vec::new(),
             ended: Vec::new(),
             clocks: Clocks::new(),
-            compiler: Compiler::default(),
             folder: folder.to_owned(),
             has_changed: false,
             beaten: now,
@@ -196,11 +192,11 @@ impl Daemon {
         if all {
             self.look_again();
         }
-        let Self { served, sessions, compiler, .. } = self;
+        let Self { served, sessions, .. } = self;
         for program in served {
             if matches!(program.learn(), Ok(is_new) if is_new || all) {
                 // Of one that is gone the next look at it says so.
-                let _ = program.switch(sessions, compiler);
+                let _ = program.switch(sessions);
             }
         }
     }
@@ -217,9 +213,9 @@ impl Daemon {
             }
             return;
         }
-        let Self { sessions, clocks, compiler, .. } = self;
+        let Self { sessions, clocks, .. } = self;
         sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
-        let _ = served.switch(sessions, compiler);
+        let _ = served.switch(sessions);
         self.served.push(served);
     }
 
@@ -261,10 +257,10 @@ impl Daemon {
     }
 
     fn beat(&mut self) {
-        let Self { sessions, clocks, served, compiler, .. } = self;
+        let Self { sessions, clocks, served, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(clocks));
         for program in served.iter_mut() {
-            let _ = program.grow(sessions, compiler);
+            let _ = program.grow(sessions);
         }
         self.bury();
         self.seen.retain(|seen| seen.found.way().exists());
@@ -316,13 +312,13 @@ impl Daemon {
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
-        let Self { served, sessions, clocks, compiler, .. } = self;
+        let Self { served, sessions, clocks, .. } = self;
         for program in served.iter_mut() {
             if !session.takes_program(&program.who) {
                 continue;
             }
             // What it alone wanted is off before the rest of it is taken.
-            let _ = program.switch(sessions, compiler);
+            let _ = program.switch(sessions);
             if session.options.keep == Keep::Oldest {
                 sessions.push(session);
                 let _ = drain(program, sessions, clocks, Patience::Now);

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Clock as Source, Thread};
+use kymo_lane::Clock as Source;
 
 use crate::clock::Clock;
-use crate::definition::{ContextClass, EventClass};
-use crate::filters::{Asked, ClassFilter, Facts, Recorded};
+use crate::definition::EventClass;
+use crate::filters::{EventFilter, Told};
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::program::{Identity, Known};
 use crate::run::{End, Run};
@@ -67,19 +66,18 @@ struct Choosing {
     selection: Selection,
     known: HashMap<u64, Who>,
     /// By program and class.
-    filters: HashMap<(u64, usize), Asked>,
+    filters: HashMap<(u64, usize), EventFilter>,
     filtered: u64,
     problems: Vec<String>,
     /// Whose events are looked at now.
     run: RunFacts,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct RunFacts {
     contexts: u64,
-    thread: Thread,
-    /// What the program's own contexts are.
-    own: Vec<Option<Arc<ContextClass>>>,
+    tid: u32,
+    name: [u8; 16],
 }
 
 impl Session {
@@ -109,6 +107,11 @@ impl Session {
     /// Whether it may want anything of a program.
     pub(crate) fn takes_program(&self, who: &Who) -> bool {
         self.choosing.selection.takes_program(&who.candidate())
+    }
+
+    /// Whether it wants an event of a program.
+    pub(crate) fn wants(&self, who: &Who, class: &EventClass) -> bool {
+        self.filters(who, class).is_some()
     }
 
     /// The filters that it asks of an event; none: it takes all. `None`: it does not want it.
@@ -153,9 +156,7 @@ impl Session {
     }
 
     pub(crate) fn take(&mut self, program: &Known, run: &Run<'_>, clocks: &mut Clocks) {
-        self.choosing.run.contexts = run.contexts;
-        self.choosing.run.thread = run.thread;
-        self.choosing.run.own.clone_from(&program.contexts);
+        self.choosing.run = RunFacts { contexts: run.contexts, tid: run.thread.tid, name: run.thread.name };
         self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing));
     }
 
@@ -316,11 +317,9 @@ impl Choose for Choosing {
             Chosen::Yes => return Choice::Keep,
             Chosen::When(expressions) => expressions,
         };
-        let facts = Facts { pid: Some(program.pid), contexts: &self.run.own };
-        match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
+        match EventFilter::new(&expressions, class) {
             Ok(filter) => {
-                let asked = filter.asked(class, facts);
-                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
+                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), filter);
                 Choice::Ask
             }
             Err(refusal) => {
@@ -332,8 +331,11 @@ impl Choose for Choosing {
 
     fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
         let Some(filter) = self.filters.get(&(program.key, std::ptr::from_ref(class) as usize)) else { return false };
-        let RunFacts { contexts: mask, thread, .. } = &self.run;
-        let keeps = filter.keeps(&Recorded { thread, contexts: *mask, carried: contexts, fields });
+        let has_cpu = self.run.contexts & kymo_lane::contexts::CPU != 0;
+        let cpu = contexts.get(..2).filter(|_| has_cpu).map(|two| u16::from_le_bytes([two[0], two[1]]));
+        let cpu = cpu.filter(|cpu| *cpu != u16::MAX);
+        let (tid, name) = (self.run.tid, self.run.name);
+        let keeps = filter.keeps(class, &Told { fields, cpu, pid: program.pid, tid, name });
         self.filtered += u64::from(!keeps);
         keeps
     }

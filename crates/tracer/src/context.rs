@@ -224,6 +224,11 @@ impl Stack {
         into.len()
     }
 
+    /// Whether two places are on the stack on which the second one is.
+    pub(crate) fn has(&mut self, other: usize, here: usize) -> bool {
+        ((self.begin..self.end).contains(&here) || self.find(here)) && (self.begin..self.end).contains(&other)
+    }
+
     /// Asks the system, without memory of anybody's.
     #[cold]
     fn find(&mut self, here: usize) -> bool {

@@ -101,13 +101,13 @@ impl Level {
     }
 }
 
-/// The level at which this thread can write, which is busy from now on: by whoever calls. `None`: it was counted as lost.
-pub(crate) fn take() -> Option<(NonNull<Level>, u8)> {
+/// The level at which this thread can write, which is busy from now on: by whoever writes where the stack is `stack`. `None`: it was counted
+/// as lost.
+pub(crate) fn take(stack: usize) -> Option<(NonNull<Level>, u8)> {
     let Some(block) = block() else {
         lose();
         return None;
     };
-    let stack = stack();
     // Safety: the page is the thread's, and handlers of signals keep to the levels behind those that are busy.
     unsafe {
         let Some(number) = free_level(block, stack) else {
@@ -248,7 +248,8 @@ unsafe fn free_level(block: NonNull<Block>, stack: usize) -> Option<usize> {
     })
 }
 
-/// Whether the write that began where the stack was `busy` is over, because a handler has jumped out of it.
+/// Whether the write that began where the stack was `busy` is over, because a handler has jumped out of it: whoever writes at the same place
+/// again has the same stack, and a handler that interrupts a write has less of it.
 #[cold]
 fn is_abandoned(busy: usize, stack: usize) -> bool {
     // Safety: it only says where the stack for handlers is.
@@ -262,7 +263,9 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
     match (was_there, is_there) {
         (false, true) => false,
         (true, false) => true,
-        _ => stack >= busy,
+        (true, true) => stack >= busy,
+        // Handlers may be on a stack that the system does not tell of while they are (SS_AUTODISARM): order says something on one stack alone.
+        (false, false) => stack >= busy && known_stack().is_some_and(|known| known.has(busy, stack)),
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Write {
 #[inline]
 pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
     let here = thread::word::get().cast::<Level>();
-    let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place()) };
+    let Some(level) = NonNull::new(here) else { return slowly(event, bytes, thread::place(), thread::stack()) };
     // Safety: the page is the thread's, and handlers of signals find that it is busy.
     unsafe {
         if (&raw const (*here).busy).read_volatile() == 0 {
@@ -67,7 +67,7 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
             (&raw mut (*here).busy).write_volatile(0);
         }
     }
-    slowly(event, bytes, thread::place())
+    slowly(event, bytes, thread::place(), thread::stack())
 }
 
 impl Write {
@@ -114,9 +114,9 @@ impl Write {
 /// The same as [`enter`], whatever it takes. `site` is where the event is, and `frame` the frame of whoever called.
 #[cold]
 #[inline(never)]
-pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2]) -> Option<Write> {
+pub(crate) fn slowly(event: &Event, bytes: u64, [site, frame]: [*const u8; 2], stack: usize) -> Option<Write> {
     let _errno = Errno::keep();
-    let (level, number) = thread::take()?;
+    let (level, number) = thread::take(stack)?;
     // Safety: it was taken, and is given back unless something is written there.
     unsafe {
         let write = begin(&mut *level.as_ptr(), number, event, bytes, [site, frame]);
@@ -173,7 +173,9 @@ unsafe extern "C" fn for_c(
     frame: *const u8,
 ) -> *mut u8 {
     // Safety: it lives.
-    let Some(write) = slowly(unsafe { &*event }, bytes, [site, frame]) else { return core::ptr::null_mut() };
+    let Some(write) = slowly(unsafe { &*event }, bytes, [site, frame], frame as usize) else {
+        return core::ptr::null_mut();
+    };
     // Safety: there is room.
     unsafe { to.write(ForC { level: write.level, end: write.end, ticks: write.ticks }) };
     write.to

@@ -380,3 +380,24 @@ fn value(field: &str, rest: &mut &[u8]) -> Value {
         _ => panic!("{field} is no field"),
     }
 }
+
+/// What a program said it has recorded: `counts.h`.
+pub struct Counts(Vec<u8>);
+
+impl Counts {
+    pub fn of(folder: &Folder) -> Self {
+        Self(std::fs::read(folder.path().join("counts")).expect("the program writes it"))
+    }
+
+    fn word(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.0[8 * at..8 * at + 8].try_into().expect("8 bytes"))
+    }
+
+    pub fn begun(&self, slot: usize) -> u64 {
+        self.word(2 * slot)
+    }
+
+    pub fn ended(&self, slot: usize) -> u64 {
+        self.word(2 * slot + 1)
+    }
+}
