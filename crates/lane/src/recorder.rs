@@ -1,6 +1,6 @@
 //! What a recorder does with a program's memory: looks, copies, frees. It believes nothing.
 
-use crate::layout::{FULL, Layout, OPEN, Owner, descriptor, header, lane};
+use crate::layout::{DESCRIPTOR_BYTES, FULL, Layout, OPEN, Owner, descriptor, header, lane};
 use crate::memory::View;
 use crate::program::Thread;
 
@@ -163,30 +163,72 @@ impl<V: View> Recorder<V> {
             return Ok(None);
         }
         // What is published first: its last event is not later than what is looked at behind it.
-        let published = word(descriptor::PUBLISHED)?;
-        let (sequence, begin) = (word(descriptor::SEQUENCE)?, word(descriptor::BEGIN)?);
-        let (discarded, thread) = (word(descriptor::DISCARDED)?, word(descriptor::THREAD)?);
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&word(descriptor::NAME)?.to_le_bytes());
-        name[8..].copy_from_slice(&word(descriptor::NAME + 8)?.to_le_bytes());
-        let contexts = word(descriptor::CONTEXTS)?;
+        let mut words = [0; DESCRIPTOR_BYTES as usize / 8];
+        for (at, place) in (descriptor::PUBLISHED..=descriptor::CONTEXTS).step_by(8).zip(&mut words[1..]) {
+            *place = word(at)?;
+        }
         self.view.fence();
         let is_same = Owner::of(word(descriptor::OWNER)?).generation == owner.generation;
+        Ok(self.seen(number, owner, |at| words[at as usize / 8]).filter(|_| is_same))
+    }
+
+    /// Bytes that [`look_all`](Self::look_all) needs for so many sub-buffers.
+    pub fn look_bytes(ready: u32) -> usize {
+        ready as usize * (1 + 2 * DESCRIPTOR_BYTES as usize)
+    }
+
+    /// What is in the first sub-buffers, as [`look`](Self::look) does but with three copies for all: their owners, then what describes
+    /// them. Whoever changes hands meanwhile is not seen; what changes hands behind that is noticed by [`copy`](Self::copy), which has to
+    /// come before anything is believed.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn look_all(&self, ready: u32, room: &mut [u8], mut each: impl FnMut(Seen)) -> Result<(), V::Fault> {
+        let ready = ready.min(self.layout.sub_buffers);
+        let (freed, room) = room.split_at_mut(ready as usize);
+        let (owners, described) = room.split_at_mut(ready as usize * DESCRIPTOR_BYTES as usize);
+        let described = &mut described[..owners.len()];
+        let at = self.layout.descriptor(0);
+        self.view.copy(at, owners)?;
+        self.view.fence();
+        self.view.copy(self.layout.freed(0), freed)?;
+        self.view.copy(at, described)?;
+        self.view.fence();
+        let pairs =
+            owners.chunks_exact(DESCRIPTOR_BYTES as usize).zip(described.chunks_exact(DESCRIPTOR_BYTES as usize));
+        for (number, ((first, then), freed)) in (0..).zip(pairs.zip(freed)) {
+            let owner = Owner::of(word_in(first, descriptor::OWNER));
+            let is_there = matches!(owner.state, OPEN | FULL) && !owner.is_free(*freed);
+            if is_there && Owner::of(word_in(then, descriptor::OWNER)).generation == owner.generation {
+                self.seen(number, owner, |word| word_in(then, word)).into_iter().for_each(&mut each);
+            }
+        }
+        Ok(())
+    }
+
+    /// What words say of a sub-buffer whose owner was looked at before; `None`: nothing that can be.
+    fn seen(&self, number: u32, owner: Owner, word: impl Fn(u64) -> u64) -> Option<Seen> {
+        let (published, begin, thread) =
+            (word(descriptor::PUBLISHED), word(descriptor::BEGIN), word(descriptor::THREAD));
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&word(descriptor::NAME).to_le_bytes());
+        name[8..].copy_from_slice(&word(descriptor::NAME + 8).to_le_bytes());
         let bytes = (published >> 32) as u32;
         let is_possible = bytes <= self.layout.sub_buffer_bytes && u32::from(owner.lane) < self.layout.lanes;
-        Ok((is_same && is_possible).then(|| Seen {
+        is_possible.then(|| Seen {
             sub_buffer: number,
             generation: owner.generation,
             lane: owner.lane,
             thread: Thread { tid: thread as u32, level: (thread >> 32) as u8, name },
-            sequence,
+            sequence: word(descriptor::SEQUENCE),
             begin,
             last: begin.wrapping_add((published as u32).wrapping_sub(begin as u32).into()),
             bytes,
-            discarded,
-            contexts,
+            discarded: word(descriptor::DISCARDED),
+            contexts: word(descriptor::CONTEXTS),
             is_full: owner.state == FULL,
-        }))
+        })
     }
 
     /// Copies what was seen, from a byte on. `false`: the program has overwritten it meanwhile, and what was copied is of no use.
@@ -241,4 +283,9 @@ impl<V: View> Recorder<V> {
     pub fn discarded(&self) -> Result<u64, V::Fault> {
         self.view.word(header::DISCARDED)
     }
+}
+
+fn word_in(bytes: &[u8], at: u64) -> u64 {
+    let at = at as usize;
+    u64::from_le_bytes(core::array::from_fn(|byte| bytes[at + byte]))
 }

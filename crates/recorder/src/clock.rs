@@ -116,7 +116,7 @@ impl Clock {
 
 fn ticks(source: Source) -> u64 {
     match source {
-        Source::Counter => kymo_tracer::ticks(),
+        Source::Counter => kymo_tracer::counter(),
         Source::Monotonic => nanos(ClockId::Monotonic) as u64,
     }
 }

@@ -40,7 +40,7 @@ pub enum Definition {
 }
 
 /// An event of a program.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EventClass {
     /// Whose it is.
     pub provider: String,
@@ -66,7 +66,7 @@ pub struct ContextClass {
 }
 
 /// What an event means to analyses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Something begins.
     Begin,
@@ -80,6 +80,21 @@ pub enum Role {
     Receive,
     /// Somebody came by.
     Checkpoint,
+}
+
+impl Role {
+    /// The word that definitions have for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::Counter => "counter",
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
 }
 
 /// What is wrong with a definition, and where.

@@ -12,23 +12,30 @@
 
 #![cfg(target_os = "linux")]
 
+mod chunk;
 pub mod client;
 pub mod clock;
 mod daemon;
 pub mod definition;
+mod drain;
 pub mod filters;
 pub mod find;
 pub mod folder;
 mod glob;
 mod listen;
 pub mod output;
+mod own;
 pub mod program;
+mod repair;
 mod reply;
 mod run;
 pub mod select;
 mod serve;
 mod session;
+pub mod walk;
 pub mod wire;
 
 pub use daemon::record_for_user;
+pub use drain::Position;
+pub use repair::{Repaired, repair};
 pub use run::{End, Run, Sink};

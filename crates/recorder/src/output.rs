@@ -7,13 +7,26 @@
 //!
 //! All programs of a trace have one clock; those of another one go to another trace.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use kymo_lane::{Clock as Source, Thread, contexts};
+use kymo_units::Uuid;
+pub use kymo_writer::Format;
+use kymo_writer::packed::Field;
+use kymo_writer::{EnvironmentValue, RawClock, RawOptions};
+
+use crate::chunk::{BEFORE_EVENTS, Chunk, Origin, Span, StreamNumber};
 use crate::clock::{Clock, Facts};
 use crate::definition::EventClass;
-use crate::program::{Identity, Known};
+use crate::own::{self, Own, Why};
+use crate::program::{self, Identity, Known};
 use crate::run::{End, Run};
+use crate::walk::{self, Stop, Table, Times, Walk, What};
 
 /// How a trace is written.
 #[derive(Clone, Debug, Default)]
@@ -28,16 +41,6 @@ pub struct OutputOptions {
     pub ring_bytes: Option<u64>,
     /// What else to say of where it was recorded; the rest is known.
     pub environment: Vec<(String, String)>,
-}
-
-/// A version of CTF.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// 1.8, which every tool reads.
-    #[default]
-    Ctf18,
-    /// 2.
-    Ctf2,
 }
 
 /// What becomes of events of a class.
@@ -77,8 +80,10 @@ impl Choose for Everything {
 /// How far a trace is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Events that are in files.
+    /// Events of programs that are in files.
     pub events: u64,
+    /// The recorder's own ones.
+    pub own: u64,
     /// Packets.
     pub packets: u64,
     /// Bytes of packets.
@@ -97,6 +102,9 @@ pub struct Tally {
     pub chunks: u64,
     /// See [`Tally::chunks`].
     pub deleted: u64,
+    /// Packets and bytes of chunks before the last one.
+    packets_before: u64,
+    bytes_before: u64,
 }
 
 /// A trace that is written.
@@ -104,19 +112,50 @@ pub struct Tally {
 pub struct Output {
     path: PathBuf,
     options: OutputOptions,
+    clock: Clock,
     facts: Facts,
     tally: Tally,
+    chunk: Chunk,
+    chunk_begin: Instant,
+    own: Own,
+    own_stream: StreamNumber,
+    programs: HashMap<u64, ProgramState>,
+    /// Chunks that are whole, and their bytes.
+    chunks: VecDeque<(PathBuf, u64)>,
+    error: Option<Error>,
+    bytes: Vec<u8>,
+    /// Ticks of events that are wanted.
+    wanted: (u64, u64),
+    last_beat: u64,
+    last_sample: Option<Instant>,
+    last_attempt: Option<Instant>,
 }
 
 /// Why a trace is not written.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {error}", path = .path.display())]
-pub struct Error {
-    /// The file or folder.
-    pub path: PathBuf,
-    /// What the system says.
-    pub error: std::io::Error,
+#[error(transparent)]
+pub struct Error(#[from] kymo_writer::Error);
+
+/// What a trace knows of a program.
+#[derive(Debug)]
+struct ProgramState {
+    identity: Identity,
+    pid_outside: Option<u32>,
+    /// By what events carry.
+    tables: HashMap<u64, (u32, Table)>,
+    streams: HashMap<(u16, u32), StreamNumber>,
+    /// How often its times stepped back: each time costs a file.
+    steps_back: u32,
+    /// Something could not be named, and is tried again.
+    has_lost_names: bool,
 }
+
+/// How often a program's times may step back.
+const STEPS_BACK_MAX: u32 = 64;
+/// How often the clock is sampled, and what else is done once in a while.
+const SAMPLE: Duration = Duration::from_secs(1);
+/// Cycles that the recorder's own packets may span.
+const OWN_SPAN: u64 = 1 << 31;
 
 impl Output {
     /// Begins a trace in a folder, which is made. Events before `earliest` cannot be in it.
@@ -125,38 +164,387 @@ impl Output {
     ///
     /// The folder cannot be made, or has a trace.
     pub fn create(path: &Path, options: OutputOptions, clock: &mut Clock, earliest: u64) -> Result<Self, Error> {
-        std::fs::create_dir_all(path).map_err(|error| Error { path: path.to_owned(), error })?;
-        Ok(Self { path: path.to_owned(), options, facts: clock.facts(earliest), tally: Tally::default() })
+        let facts = clock.facts(earliest);
+        let now = clock.now().saturating_sub(facts.base);
+        let first = if options.has_chunks() { path.join("000001") } else { path.to_owned() };
+        let (chunk, own, own_stream) = begin(&first, &options, clock.source(), &facts, now)?;
+        Ok(Self {
+            path: path.to_owned(),
+            options,
+            clock: *clock,
+            facts,
+            tally: Tally { chunks: 1, ..Tally::default() },
+            chunk,
+            chunk_begin: Instant::now(),
+            own,
+            own_stream,
+            programs: HashMap::new(),
+            chunks: VecDeque::new(),
+            error: None,
+            bytes: Vec::new(),
+            wanted: (0, u64::MAX),
+            last_beat: clock.now(),
+            last_sample: None,
+            last_attempt: None,
+        })
+    }
+
+    /// Where it is written now: the trace, or its last chunk.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.chunk.path()
+    }
+
+    /// Events outside of these ticks, both included, are others' business: they are dropped.
+    pub fn wants(&mut self, first: u64, last: u64) {
+        self.wanted = (first, last.max(first));
     }
 
     /// Takes a run of a program's lane. What cannot be written is counted; [`Output::error`] says why.
     pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
-        let _ = (program, run, choose, &self.path, &self.options, self.facts);
+        self.tally.discarded += run.discarded;
+        self.tally.missing += run.missing;
+        let horizon = self.clock.now().saturating_add(self.facts.frequency);
+        let is_possible = run.begin >= self.facts.base && run.begin <= run.last && run.last <= horizon;
+        if !is_possible {
+            self.unreadable(program, run, Why::OtherTime, run.bytes.len());
+            self.lose_quietly(program, run.lane, run.discarded);
+            return;
+        }
+        self.bytes.clear();
+        self.bytes.resize(BEFORE_EVENTS, 0);
+        self.bytes.extend_from_slice(run.bytes);
+        let Some((class, walk)) = self.walk(program, run, choose) else {
+            self.unreadable(program, run, Why::Unwritten, run.bytes.len());
+            self.lose_quietly(program, run.lane, run.discarded);
+            return;
+        };
+        let broken = run.bytes.len() - walk.read;
+        let (events, kept) = (walk.events, walk.kept);
+        self.tally.discarded += walk.lost;
+        self.tally.unwritten += walk.lost;
+        if broken > 0 {
+            self.unreadable(program, run, Why::Unreadable, broken);
+        }
+        let missing = run.missing + u64::from(broken > 0);
+        let discarded = run.discarded + walk.lost;
+        if events == 0 && discarded == 0 && missing == 0 {
+            return;
+        }
+        let Some(stream) = self.stream(program, run, class) else {
+            return self.unreadable(program, run, Why::OtherTime, walk.read);
+        };
+        self.chunk.lose(stream, discarded, missing);
+        let origin = Origin {
+            pid: program.identity.pid,
+            thread: run.thread,
+            program: program.identity.key,
+            lane: run.lane,
+            sequence: run.sequence,
+            bytes: run.from + run.bytes.len() as u32,
+            discarded: run.discarded_ever,
+        };
+        if events == 0 {
+            return self.chunk.comes_from(stream, origin);
+        }
+        let base = self.facts.base;
+        let span = Span { begin: run.begin - base, end: run.last - base, origin };
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let written = self.chunk.packet(stream, &mut bytes[..BEFORE_EVENTS + kept], &span);
+        self.bytes = bytes;
+        self.count();
+        match written {
+            Ok(()) => {
+                self.tally.events += events;
+                self.error = None;
+            }
+            Err(error) => {
+                self.chunk.lose(stream, events, 0);
+                self.tally.discarded += events;
+                self.tally.unwritten += events;
+                self.error = Some(error.into());
+            }
+        }
+    }
+
+    /// Walks over the run, which is behind the packet's head, and names what is new. `None`: nothing can be named at all.
+    fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
+        let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
+        let (first, last) = self.wanted;
+        let mut times = Times { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
+        if first > run.last || last < run.begin {
+            // No event is there.
+            (times.first, times.last) = (u32::MAX, u32::MAX);
+        }
+        let mut walk = Walk::begin();
+        loop {
+            let state = state(&mut self.programs, program);
+            let (class, table) = match state.tables.entry(run.contexts) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => {
+                    let fields = carried(program, run.contexts)?;
+                    match self.chunk.class(&fields) {
+                        Ok(class) => place.insert((class, Table::new(&fields))),
+                        Err(error) => {
+                            self.error = Some(error.into());
+                            return None;
+                        }
+                    }
+                }
+            };
+            let identity = &program.identity;
+            let stop = table.walk(&mut self.bytes[BEFORE_EVENTS..], &times, &mut walk, |id, event| {
+                let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
+                let (contexts, fields) = event.split_at(table.context_bytes(event));
+                class.is_some_and(|class| choose.passes(identity, class, contexts, fields))
+            });
+            let Stop::Unknown(id) = stop else { return Some((*class, walk)) };
+            let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else {
+                return Some((*class, walk));
+            };
+            let what = match choose.choose(identity, event) {
+                Choice::Drop => What::Drop,
+                choice => match self.chunk.event(*class, event) {
+                    Ok(Some(id)) if choice == Choice::Keep => What::Keep(id),
+                    Ok(Some(id)) => What::Ask(id),
+                    Ok(None) if walk.events == 0 && self.chunk.packets > 1 => {
+                        // There are no more ids: another trace has them all again.
+                        self.roll();
+                        continue;
+                    }
+                    Ok(None) => What::Lose,
+                    Err(error) => {
+                        self.error = Some(error.into());
+                        state.has_lost_names = true;
+                        What::Lose
+                    }
+                },
+            };
+            table.say(id, &event.fields, what);
+        }
+    }
+
+    /// The stream of a lane for what it carries.
+    fn stream(&mut self, program: &Known, run: &Run<'_>, class: u32) -> Option<StreamNumber> {
+        let begin = run.begin - self.facts.base;
+        let state = state(&mut self.programs, program);
+        let its = state.streams.get(&(run.lane, class)).copied();
+        if let Some(stream) = its {
+            if begin >= self.chunk.end(stream) {
+                return Some(stream);
+            }
+            state.steps_back += 1;
+            if state.steps_back > STEPS_BACK_MAX {
+                return None;
+            }
+            self.chunk.leave(stream);
+        }
+        let stream = self.chunk.stream(class, begin, None);
+        state.streams.insert((run.lane, class), stream);
+        self.tally.files = self.tally.files.max(self.chunk.files() as u64);
+        Some(stream)
+    }
+
+    fn unreadable(&mut self, program: &Known, run: &Run<'_>, why: Why, bytes: usize) {
+        self.tally.unreadable += bytes as u64;
+        let now = self.cycles();
+        self.own.lost(now, program.identity.key, run.lane, why, 0, bytes as u64);
+    }
+
+    /// Counts losses of a lane in the recorder's own stream.
+    fn lose_quietly(&mut self, program: &Known, lane: u16, events: u64) {
+        if events > 0 {
+            let now = self.cycles();
+            self.own.lost(now, program.identity.key, lane, Why::NoLane, events, 0);
+            self.chunk.lose(self.own_stream, events, 0);
+        }
+    }
+
+    /// Cycles of the trace, now.
+    fn cycles(&mut self) -> u64 {
+        let now = self.clock.now().saturating_sub(self.facts.base);
+        if now.saturating_sub(self.own.begin) > OWN_SPAN {
+            self.put_own();
+        }
+        now
     }
 
     /// A lane ends, or the session does: says what it has lost.
     pub fn end(&mut self, program: &Known, end: &End) {
-        let _ = (program, end);
+        self.tally.discarded += end.discarded;
+        let state = state(&mut self.programs, program);
+        let its: Vec<_> = state.streams.keys().filter(|(lane, _)| *lane == end.lane).copied().collect();
+        let mut streams: Vec<_> = its.iter().filter_map(|key| state.streams.remove(key)).collect();
+        streams.sort_by_key(|stream| self.chunk.end(*stream));
+        let Some(last) = streams.last().copied() else {
+            return self.lose_quietly(program, end.lane, end.discarded);
+        };
+        self.chunk.lose(last, end.discarded, 0);
+        let until = end.ticks.saturating_sub(self.facts.base);
+        for stream in streams {
+            if self.chunk.has_secrets(stream) || until > self.chunk.end(stream) {
+                self.say(stream, until);
+            }
+            self.chunk.leave(stream);
+        }
     }
 
-    /// A program is there: its name, path and numbers are in the trace from now on.
+    fn say(&mut self, stream: StreamNumber, until: u64) {
+        match self.chunk.say(stream, until) {
+            Ok(()) => self.error = None,
+            Err(error) => self.error = Some(error.into()),
+        }
+        self.count();
+    }
+
+    /// A program is there, or there is something new to know of it: its name, path and numbers are in the trace from now on.
     pub fn program(&mut self, program: &Known) {
-        let _ = program;
+        state(&mut self.programs, program).pid_outside = program.pid_outside;
+        let now = self.cycles();
+        self.own.process(now, &program.identity, program.pid_outside);
+    }
+
+    /// A program is gone, and all of its lanes have ended.
+    pub fn forget(&mut self, program: &Known) {
+        let gone = self.programs.remove(&program.identity.key);
+        gone.into_iter().flat_map(|state| state.streams).for_each(|(_, stream)| self.chunk.leave(stream));
     }
 
     /// Events that a program has lost where no lane could count them.
     pub fn lost(&mut self, program: &Known, events: u64) {
-        let _ = program;
         self.tally.discarded += events;
+        self.lose_quietly(program, u16::MAX, events);
     }
 
-    /// To be called about ten times in a second: samples of the clock, rotation. With `is_followed`, lanes in which nothing happens say so.
+    /// To be called about ten times in a second, when all programs were drained: samples of the clock, rotation, what could not be done
+    /// before. With `is_followed`, lanes in which nothing happened since the last time say so; everything has to be drained with
+    /// [`Patience::Now`](crate::program::Patience::Now) then.
     pub fn beat(&mut self, clock: &mut Clock, is_followed: bool) {
-        let _ = (clock, is_followed);
+        if self.last_sample.is_none_or(|last| last.elapsed() >= SAMPLE) {
+            self.last_sample = Some(Instant::now());
+            let sample = clock.sample();
+            self.clock = *clock;
+            self.cycles();
+            self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
+            self.put_own();
+            self.look_after();
+        }
+        if is_followed {
+            self.put_own();
+            let until = self.last_beat.saturating_sub(self.facts.base);
+            for stream in self.chunk.used() {
+                if stream != self.own_stream && self.chunk.end(stream) < until {
+                    self.say(stream, until);
+                }
+            }
+        }
+        let is_long = self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most);
+        let is_old = self.options.chunk_time.is_some_and(|most| self.chunk_begin.elapsed() >= most);
+        let may_try = self.last_attempt.is_none_or(|last| last.elapsed() >= SAMPLE);
+        if (is_long || is_old) && may_try {
+            self.roll();
+        }
+        self.count();
+        self.last_beat = clock.now();
     }
 
-    /// What is wanted has changed.
-    pub fn choose_again(&mut self) {}
+    /// Whether the folder is still there, and what could not be named is tried again.
+    fn look_after(&mut self) {
+        if let Err(error) = self.chunk.is_there() {
+            // Files that are open would go on to nowhere.
+            self.chunk.release();
+            self.error = Some(error.into());
+        }
+        for state in self.programs.values_mut().filter(|state| state.has_lost_names) {
+            state.tables.clear();
+            state.has_lost_names = false;
+        }
+    }
+
+    /// Writes what the recorder itself has to say; when that cannot be, it is lost.
+    fn put_own(&mut self) {
+        if self.own.events == 0 {
+            return;
+        }
+        let pid = std::process::id();
+        let mut name = [0; 16];
+        name[..4].copy_from_slice(b"kymo");
+        let thread = Thread { tid: pid, level: 0, name };
+        let origin = Origin { pid, thread, ..Origin::default() };
+        let span = Span { begin: self.own.begin, end: self.own.end, origin };
+        match self.chunk.packet(self.own_stream, &mut self.own.bytes, &span) {
+            Ok(()) => self.tally.own += self.own.events,
+            Err(error) => {
+                self.chunk.lose(self.own_stream, self.own.events, 0);
+                self.error = Some(error.into());
+            }
+        }
+        self.own.clear();
+    }
+
+    /// Ends the chunk and begins the next; without one, the last goes on.
+    fn roll(&mut self) {
+        self.last_attempt = Some(Instant::now());
+        self.put_own();
+        let number = self.tally.chunks + 1;
+        let path = if self.options.has_chunks() {
+            self.path.join(format!("{number:06}"))
+        } else {
+            let name = self.path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
+            self.path.with_file_name(format!("{name}-{number}"))
+        };
+        let now = self.clock.now().saturating_sub(self.facts.base);
+        let facts = Facts { base: self.facts.base, ..self.clock.facts(self.facts.base) };
+        let (chunk, own, own_stream) = match begin(&path, &self.options, self.clock.source(), &facts, now) {
+            Ok(next) => next,
+            Err(error) => {
+                self.error = Some(error);
+                return;
+            }
+        };
+        let old = std::mem::replace(&mut self.chunk, chunk);
+        (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
+        (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
+        let (path, mut counts) = (old.path().to_owned(), (old.packets, old.bytes));
+        match old.finish(&raw_clock(self.clock.source(), &facts)) {
+            Ok(all) => counts = all,
+            Err(error) => self.error = Some(error.into()),
+        }
+        let (packets, bytes) = counts;
+        self.tally.packets_before += packets;
+        self.tally.bytes_before += bytes;
+        self.chunks.push_back((path, bytes));
+        self.delete();
+        for state in self.programs.values_mut() {
+            state.tables.clear();
+            state.streams.clear();
+            self.own.process(now, &state.identity, state.pid_outside);
+        }
+    }
+
+    /// Deletes the oldest chunks of a ring.
+    fn delete(&mut self) {
+        let Some(most) = self.options.ring_bytes else { return };
+        let mut all: u64 = self.chunk.bytes + self.chunks.iter().map(|chunk| chunk.1).sum::<u64>();
+        while all + self.options.chunk_bytes().unwrap_or(0) > most {
+            let Some((path, bytes)) = self.chunks.pop_front() else { break };
+            match std::fs::remove_dir_all(&path) {
+                Ok(()) => self.tally.deleted += 1,
+                Err(error) => self.error = Some(file_error(&path, error)),
+            }
+            all -= bytes;
+        }
+    }
+
+    /// What is wanted has changed: everything is asked again.
+    pub fn choose_again(&mut self) {
+        self.programs.values_mut().for_each(|state| state.tables.clear());
+    }
+
+    fn count(&mut self) {
+        self.tally.packets = self.tally.packets_before + self.chunk.packets;
+        self.tally.bytes = self.tally.bytes_before + self.chunk.bytes;
+    }
 
     /// How far it is.
     #[must_use]
@@ -167,7 +555,7 @@ impl Output {
     /// Why something could not be written, last; `None`: everything could since.
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
-        None
+        self.error.as_ref()
     }
 
     /// Ends the trace: all files are whole, and the clock is said as well as it is known now.
@@ -175,8 +563,126 @@ impl Output {
     /// # Errors
     ///
     /// Something could not be written.
-    pub fn finish(self, clock: &mut Clock) -> Result<Tally, Error> {
-        let _ = clock;
-        Ok(self.tally)
+    pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
+        let sample = clock.sample();
+        self.cycles();
+        self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
+        self.put_own();
+        let facts = clock.facts(self.facts.base);
+        let error = self.error.take();
+        self.chunk.is_there()?;
+        let (packets, bytes) = self.chunk.finish(&raw_clock(clock.source(), &facts))?;
+        self.tally.packets = self.tally.packets_before + packets;
+        self.tally.bytes = self.tally.bytes_before + bytes;
+        error.map_or(Ok(self.tally), Err)
     }
+}
+
+impl OutputOptions {
+    fn has_chunks(&self) -> bool {
+        self.chunk_bytes().is_some() || self.chunk_time.is_some()
+    }
+
+    /// Of a ring, some make it.
+    fn chunk_bytes(&self) -> Option<u64> {
+        self.chunk_bytes.or(self.ring_bytes.map(|all| all / 8))
+    }
+}
+
+fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &'p mut ProgramState {
+    programs.entry(program.identity.key).or_insert_with(|| ProgramState {
+        identity: program.identity.clone(),
+        pid_outside: program.pid_outside,
+        tables: HashMap::new(),
+        streams: HashMap::new(),
+        steps_back: 0,
+        has_lost_names: false,
+    })
+}
+
+/// What events carry; `None`: something that the program has not defined.
+fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
+    let mut fields = walk::context_fields(carried);
+    for own in 0..64 - contexts::FIRST_OWN.trailing_zeros() {
+        if carried & contexts::FIRST_OWN << own != 0 {
+            fields.push(program.contexts.get(own as usize)?.as_ref()?.field.clone());
+        }
+    }
+    Some(fields)
+}
+
+/// Begins a chunk.
+fn begin(
+    path: &Path,
+    options: &OutputOptions,
+    source: Source,
+    facts: &Facts,
+    now: u64,
+) -> Result<(Chunk, Own, StreamNumber), Error> {
+    let mut uuid = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut uuid))
+        .map_err(|error| file_error(path, error))?;
+    (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
+    let mut environment = environment();
+    environment
+        .extend(options.environment.iter().map(|(name, value)| (name.clone(), EnvironmentValue::Text(value.clone()))));
+    let raw = RawOptions {
+        format: options.format,
+        uuid: Uuid(uuid),
+        clock: raw_clock(source, facts),
+        environment,
+        packet_fields: Origin::fields(),
+    };
+    let mut chunk = Chunk::create(path, raw)?;
+    let class = chunk.class(&[])?;
+    let mut ids = [0; 3];
+    for (id, class_of) in ids.iter_mut().zip(&*own::CLASSES) {
+        *id = chunk.event(class, class_of)?.expect("there are ids for the first ones");
+    }
+    let stream = chunk.stream(class, now, Some("kymo"));
+    Ok((chunk, Own::new(ids, now), stream))
+}
+
+fn raw_clock(source: Source, facts: &Facts) -> RawClock {
+    let (name, description) = match source {
+        Source::Counter => ("counter", "the processor's counter"),
+        Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
+    };
+    let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
+    RawClock {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        frequency_hz: facts.frequency,
+        precision_cycles: error as u64,
+        offset_s: facts.offset_seconds,
+        offset_cycles: facts.offset_ticks,
+    }
+}
+
+/// Where it is recorded, in the words that LTTng has for it.
+fn environment() -> Vec<(String, EnvironmentValue)> {
+    let system = rustix::system::uname();
+    let text =
+        |name: &str, value: &std::ffi::CStr| (name.to_owned(), EnvironmentValue::Text(program::text(value.to_bytes())));
+    let plain = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Text(value.to_owned()));
+    let number = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Integer(value.parse().unwrap_or(0)));
+    vec![
+        text("hostname", system.nodename()),
+        plain("domain", "ust"),
+        plain("tracer_name", "kymo"),
+        number("tracer_major", env!("CARGO_PKG_VERSION_MAJOR")),
+        number("tracer_minor", env!("CARGO_PKG_VERSION_MINOR")),
+        number("tracer_patchlevel", env!("CARGO_PKG_VERSION_PATCH")),
+        text("sysname", system.sysname()),
+        text("kernel_release", system.release()),
+        text("kernel_version", system.version()),
+        text("machine", system.machine()),
+        number("architecture_bit_width", "64"),
+    ]
+}
+
+fn file_error(path: &Path, error: std::io::Error) -> Error {
+    let problem = kymo_writer::Problem::File { path: path.display().to_string(), error };
+    Error(problem.into())
 }

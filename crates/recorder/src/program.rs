@@ -7,6 +7,7 @@
 //! Nothing of the file is mapped: who truncates it makes reading fail, which is a program that is gone. Nothing of what it says is believed:
 //! [`kymo_lane`] checks positions, [`walk`](crate::walk) events.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -15,9 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
-use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants};
+use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
 
 use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
+use crate::drain::{Lanes, Position};
 use crate::run::Sink;
 
 /// The file of a program.
@@ -85,8 +87,10 @@ pub struct Known {
 /// A definition that a program has made.
 #[derive(Clone, Debug)]
 pub struct Defined {
-    /// The event's id.
+    /// The event's id; or the number of the context.
     pub id: u16,
+    /// It is of something that events carry.
+    pub is_context: bool,
     /// What it is; or what is wrong with it.
     pub what: Result<Definition, Problem>,
 }
@@ -112,7 +116,7 @@ pub struct Drained {
     pub bytes: u64,
     /// Events that were lost where no lane could count them, since this was last asked.
     pub discarded: u64,
-    /// Texts that were cut, since this was last asked.
+    /// Texts that were cut, since this was last told: about once in a second.
     pub cut: u64,
     /// Something is there that has to wait.
     pub is_left: bool,
@@ -125,6 +129,9 @@ pub struct Program {
     lane: Recorder<Control>,
     known: Known,
     last: Option<kymo_lane::Definition>,
+    /// What nobody has asked for yet.
+    new: Vec<Defined>,
+    lanes: Lanes,
 }
 
 impl Program {
@@ -157,7 +164,7 @@ impl Program {
         let lane = Recorder::new(control, layout);
         let identity = identity(&lane, key)?;
         let known = Known { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
-        Ok(Self { path: path.to_owned(), lane, known, last: None })
+        Ok(Self { path: path.to_owned(), lane, known, last: None, new: Vec::new(), lanes: Lanes::default() })
     }
 
     /// Where its control file is.
@@ -195,16 +202,20 @@ impl Program {
     ///
     /// The program is gone.
     pub fn definitions(&mut self) -> io::Result<Vec<Defined>> {
-        let mut new = Vec::new();
+        self.learn()?;
+        Ok(std::mem::take(&mut self.new))
+    }
+
+    fn learn(&mut self) -> io::Result<()> {
         while let Some(found) = self.lane.definition(self.last.as_ref())? {
             let mut text = vec![0; (found.bytes as usize).min(definition::BYTES_MAX + 1)];
             self.lane.said(&found, &mut text)?;
             let what = definition::parse(&text);
-            self.known.learn(found.id, &what);
-            new.push(Defined { id: found.id, what });
+            self.known.learn(&found, &what);
+            self.new.push(Defined { id: found.id, is_context: found.is_context, what });
             self.last = Some(found);
         }
-        Ok(new)
+        Ok(())
     }
 
     /// Switches an event: 0 is off, 1 on, more are filters.
@@ -225,33 +236,61 @@ impl Program {
         self.lane.say(wants)
     }
 
-    /// Takes what its lanes hold, in their order, and gives back what is full. Says whether there was anything.
+    /// Takes what its lanes hold, in their order, and gives back what is full, when the sink has it.
     ///
     /// # Errors
     ///
     /// The program is gone; what was taken before stays so.
     pub fn drain(&mut self, patience: Patience, sink: &mut dyn Sink) -> io::Result<Drained> {
-        let _ = (patience, sink);
-        Ok(Drained::default())
+        let all = self.lanes.look(&self.lane)?;
+        // What was seen is defined by now.
+        self.learn()?;
+        self.lanes.drain(&self.lane, &self.known, &all, patience, sink)
     }
 
-    /// Copies what its lanes hold and takes nothing away: what a flight recorder has seen.
+    /// Copies what its lanes hold, each to its end, and takes nothing away: what a flight recorder has seen.
     ///
     /// # Errors
     ///
     /// The program is gone.
     pub fn snapshot(&mut self, sink: &mut dyn Sink) -> io::Result<Drained> {
-        self.drain(Patience::Now, sink)
+        let all = self.lanes.look_once(&self.lane)?;
+        self.learn()?;
+        self.lanes.snapshot(&self.lane, &self.known, &all, sink)
     }
 
-    /// Gives all of its lanes an [`End`], after the last [`Program::drain`] of a session.
+    /// What its lanes hold and what they have lost so far is none of this recorder's business: it is given back.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn skip(&mut self) -> io::Result<()> {
+        self.lanes.skip(&self.lane)
+    }
+
+    /// Goes on behind what an earlier recorder has written: what [`repair`](crate::repair()) has found for this program's
+    /// [`key`](Identity::key).
+    pub fn resume(&mut self, positions: &HashMap<u16, Position>) {
+        self.lanes.resume(positions);
+    }
+
+    /// Takes lanes from threads that are gone without a word, and ends those that nobody has. To be called about once in a second.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn reap(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        let threads = Threads::of(self.known.pid_outside, self.known.identity.pid_namespace);
+        self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), sink)
+    }
+
+    /// Gives all of its lanes an [`End`](crate::End), after the last [`Program::drain`] of a session.
     ///
     /// # Errors
     ///
     /// The program is gone.
     pub fn end(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
-        let _ = (ticks, sink);
-        Ok(())
+        self.lanes.end(&self.lane, &self.known, ticks, sink)
     }
 
     /// Whether nobody has its memory any more, so that nothing more comes. Nobody else may have its file open then.
@@ -262,12 +301,35 @@ impl Program {
 }
 
 impl Known {
-    fn learn(&mut self, id: u16, what: &Result<Definition, Problem>) {
+    fn learn(&mut self, found: &kymo_lane::Definition, what: &Result<Definition, Problem>) {
         match what {
-            Ok(Definition::Event(class)) => put(&mut self.events, id.into(), class),
-            Ok(Definition::Context(class)) => put(&mut self.contexts, class.id.into(), class),
-            Err(_) => {}
+            Ok(Definition::Event(class)) if !found.is_context => put(&mut self.events, found.id.into(), class),
+            Ok(Definition::Context(class)) if found.is_context && u32::from(found.id) < contexts::OWN_MAX => {
+                put(&mut self.contexts, found.id.into(), class);
+            }
+            _ => {}
         }
+    }
+}
+
+/// The threads of a process, as far as that can be seen.
+struct Threads {
+    its: Option<HashSet<u32>>,
+}
+
+impl Threads {
+    fn of(pid: Option<u32>, namespace: u64) -> Self {
+        // Numbers of another namespace say nothing here.
+        let is_ours = || std::fs::metadata("/proc/self/ns/pid").is_ok_and(|found| found.ino() == namespace);
+        let folder = pid.filter(|_| is_ours()).map(|pid| format!("/proc/{pid}/task"));
+        let entries = folder.and_then(|folder| std::fs::read_dir(folder).ok());
+        let number = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().to_str()?.parse().ok();
+        Self { its: entries.map(|entries| entries.filter_map(number).collect()) }
+    }
+
+    /// A thread that shares the program's memory may be a process of its own.
+    fn lives(&self, tid: u32) -> bool {
+        self.its.as_ref().is_none_or(|its| its.contains(&tid)) || Path::new(&format!("/proc/{tid}")).exists()
     }
 }
 

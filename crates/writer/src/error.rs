@@ -51,6 +51,8 @@ pub enum Problem {
     PartByte,
     #[error("{name:?} is no name for a stream file")]
     Name { name: String },
+    #[error("metadata cannot say it: {0}")]
+    Metadata(Box<kymo_format::write::Unwritable>),
     #[error("{path}: {error}")]
     File { path: String, error: std::io::Error },
 }

@@ -6,15 +6,20 @@
 //! TraceWriter ── DIR/metadata
 //!   └ StreamWriter ── header, contexts, payload ── Encoder ── packet ─┬─ DIR/NAME
 //!                                                                     └─ DIR/index/NAME.idx
+//! RawTrace
+//!   └ RawStream ── events that are bytes already ──────────────── packet ─┘
 //! ```
 
 mod encode;
 mod error;
 mod head;
 pub mod packed;
+mod raw;
 mod stream;
 mod trace;
 
 pub use error::{Error, Problem};
+pub use kymo_format::model::EnvironmentValue;
+pub use raw::{EVENT_HEAD_BYTES, Format, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawStream, RawTrace};
 pub use stream::{Event, StreamWriter};
 pub use trace::{Metadata, Options, TraceWriter};

@@ -6,6 +6,7 @@ use crate::model::{
     Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EnvironmentValue, EventRecordClass, FieldClass,
     FieldKind, FieldPath, FixedBits, IntegerMeaning, IntegerRange, Mapping, TextEncoding, TraceClass, Variant,
 };
+use crate::write::Part;
 use crate::write::pretty::{self, Json};
 use crate::write::walk::{self, Owner};
 
@@ -13,29 +14,38 @@ type Members = Vec<(&'static str, Json)>;
 
 /// Writes a trace class that CTF 2 can say.
 pub(crate) fn text(trace: &TraceClass) -> String {
+    let mut out = part(trace, Part::Beginning);
+    (0..trace.stream_classes.len()).for_each(|stream| out.push_str(&part(trace, Part::Stream(stream))));
+    for (index, stream) in trace.stream_classes.iter().enumerate() {
+        (0..stream.event_classes.len()).for_each(|event| out.push_str(&part(trace, Part::Event(index, event))));
+    }
+    out
+}
+
+/// Writes one part of it.
+pub(crate) fn part(trace: &TraceClass, part: Part) -> String {
     let mut out = String::new();
     let mut fragment = |members: Members| {
         out.push('\u{1e}');
         pretty::write(&Json::Object(members), 0, &mut out);
         out.push('\n');
     };
-    fragment(preamble(trace));
-    let writer = Writer { trace, owner: Owner { stream: None, event: None } };
-    let class = writer.trace_class();
-    if class.len() > 1 {
-        fragment(class);
-    }
-    for clock in &trace.clock_classes {
-        fragment(clock_class(clock));
-    }
-    for (index, stream) in trace.stream_classes.iter().enumerate() {
-        let owner = Owner { stream: Some(index), event: None };
-        fragment(Writer { trace, owner }.data_stream_class(stream));
-    }
-    for (index, stream) in trace.stream_classes.iter().enumerate() {
-        for (event_index, event) in stream.event_classes.iter().enumerate() {
-            let owner = Owner { stream: Some(index), event: Some(event_index) };
-            fragment(Writer { trace, owner }.event_record_class(stream, event));
+    let writer = |stream, event| Writer { trace, owner: Owner { stream, event } };
+    match part {
+        Part::Beginning => {
+            fragment(preamble(trace));
+            let class = writer(None, None).trace_class();
+            if class.len() > 1 {
+                fragment(class);
+            }
+            trace.clock_classes.iter().for_each(|clock| fragment(clock_class(clock)));
+        }
+        Part::Stream(index) => {
+            fragment(writer(Some(index), None).data_stream_class(&trace.stream_classes[index]));
+        }
+        Part::Event(index, event) => {
+            let stream = &trace.stream_classes[index];
+            fragment(writer(Some(index), Some(event)).event_record_class(stream, &stream.event_classes[event]));
         }
     }
     out

@@ -74,6 +74,43 @@ pub enum Reason {
     ClockOffset,
 }
 
+/// A part of metadata that grows while the trace is written: one after the other, parts are the whole text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What comes first: the trace, its environment and its clocks.
+    Beginning,
+    /// The data stream class at an index.
+    Stream(usize),
+    /// The event record class at an index of the data stream class at another one.
+    Event(usize, usize),
+}
+
+/// A part of [`to_json`].
+///
+/// # Errors
+///
+/// What CTF 2 cannot say; see [`Reason`].
+///
+/// # Panics
+///
+/// If there is no such part.
+pub fn to_json_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable> {
+    as_ctf2(trace).map(|trace| json::part(&trace, part))
+}
+
+/// A part of [`to_tsdl`].
+///
+/// # Errors
+///
+/// What TSDL cannot say; see [`Reason`].
+///
+/// # Panics
+///
+/// If there is no such part.
+pub fn to_tsdl_part(trace: &TraceClass, part: Part) -> Result<String, Unwritable> {
+    tsdl::part(&as_ctf1(trace)?, part)
+}
+
 /// The trace class as CTF 2 metadata: a JSON text sequence.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use crate::model::{
     Scope, Step, Structure, TextEncoding, TraceClass, Variant,
 };
 use crate::write::walk::{self, Owner};
-use crate::write::{Reason, Unwritable, names};
+use crate::write::{Part, Reason, Unwritable, names};
 
 type Result<T> = std::result::Result<T, Unwritable>;
 
@@ -23,6 +23,22 @@ pub(crate) fn text(trace: &TraceClass) -> Result<String> {
         writer.clock(clock);
     }
     writer.streams()?;
+    Ok(writer.out)
+}
+
+/// Writes one part of it.
+pub(crate) fn part(trace: &TraceClass, part: Part) -> Result<String> {
+    let mut writer = Writer { trace, out: String::new(), indent: 0, owner: NOBODY, open: Vec::new() };
+    match part {
+        Part::Beginning => {
+            writer.out.push_str("/* CTF 1.8 */\n");
+            writer.trace_block()?;
+            writer.environment();
+            trace.clock_classes.iter().for_each(|clock| writer.clock(clock));
+        }
+        Part::Stream(index) => writer.stream(index)?,
+        Part::Event(index, event) => writer.event_of(index, event)?,
+    }
     Ok(writer.out)
 }
 
@@ -121,23 +137,29 @@ impl<'t> Writer<'t> {
     }
 
     fn streams(&mut self) -> Result<()> {
+        (0..self.trace.stream_classes.len()).try_for_each(|index| self.stream(index))?;
         for (index, stream) in self.trace.stream_classes.iter().enumerate() {
-            self.owner = Owner { stream: Some(index), event: None };
-            self.out.push('\n');
-            self.open("stream {");
-            self.line(&format!("id = {};", stream.id));
-            self.scope("packet.context", Scope::PacketContext)?;
-            self.scope("event.header", Scope::EventHeader)?;
-            self.scope("event.context", Scope::EventCommonContext)?;
-            self.close();
-        }
-        for (index, stream) in self.trace.stream_classes.iter().enumerate() {
-            for event in 0..stream.event_classes.len() {
-                self.owner = Owner { stream: Some(index), event: Some(event) };
-                self.event(stream.id, &stream.event_classes[event])?;
-            }
+            (0..stream.event_classes.len()).try_for_each(|event| self.event_of(index, event))?;
         }
         Ok(())
+    }
+
+    fn stream(&mut self, index: usize) -> Result<()> {
+        self.owner = Owner { stream: Some(index), event: None };
+        self.out.push('\n');
+        self.open("stream {");
+        self.line(&format!("id = {};", self.trace.stream_classes[index].id));
+        self.scope("packet.context", Scope::PacketContext)?;
+        self.scope("event.header", Scope::EventHeader)?;
+        self.scope("event.context", Scope::EventCommonContext)?;
+        self.close();
+        Ok(())
+    }
+
+    fn event_of(&mut self, index: usize, event: usize) -> Result<()> {
+        self.owner = Owner { stream: Some(index), event: Some(event) };
+        let stream = &self.trace.stream_classes[index];
+        self.event(stream.id, &stream.event_classes[event])
     }
 
     fn event(&mut self, stream_id: u64, event: &crate::model::EventRecordClass) -> Result<()> {

@@ -1,0 +1,335 @@
+//! A folder that is one trace: its streams and what its metadata says, both as far as they are needed.
+//!
+//! ```text
+//! lane of a program ── contexts ──> stream class ──> lane_N, in use by one lane at a time
+//! event class ── the first event ──> id, metadata of it in that stream class
+//! ```
+//!
+//! A file goes from lane to lane as long as time does not step back in it, so that there are as many files as there were lanes at a time.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use kymo_lane::Thread;
+use kymo_writer::packed::{Field, Integer, Kind, Scalar};
+use kymo_writer::{Error, HEAD_BYTES, RawEvent, RawOptions, RawPacket, RawStream, RawTrace};
+
+use crate::definition::EventClass;
+
+/// Files of a trace that are open at a time.
+const OPEN_MAX: usize = 128;
+/// Bytes of what packets tell besides what all traces' do.
+const FURTHER_BYTES: usize = 55;
+/// Bytes of a packet before its events.
+pub(crate) const BEFORE_EVENTS: usize = HEAD_BYTES + FURTHER_BYTES;
+
+/// Who wrote a packet, and how far a trace of it goes: where a recorder after this one goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) pid: u32,
+    pub(crate) thread: Thread,
+    /// The program, its lane, and of that what [`Position`](crate::Position) says.
+    pub(crate) program: u64,
+    pub(crate) lane: u16,
+    pub(crate) sequence: u64,
+    pub(crate) bytes: u32,
+    pub(crate) discarded: u64,
+}
+
+impl Origin {
+    pub(crate) fn fields() -> Vec<Field> {
+        let integer = |bytes, is_hex| Kind::Scalar(Scalar::Integer(Integer { bytes, is_signed: false, is_hex }));
+        let fields = [
+            ("vpid", integer(4, false)),
+            ("vtid", integer(4, false)),
+            ("handler_level", integer(1, false)),
+            ("procname", Kind::FixedText(16)),
+            ("program", integer(8, true)),
+            ("lane", integer(2, false)),
+            ("lane_sequence", integer(8, false)),
+            ("lane_bytes", integer(4, false)),
+            ("lane_discarded", integer(8, false)),
+        ];
+        fields.into_iter().map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
+    }
+
+    fn to_bytes(self) -> [u8; FURTHER_BYTES] {
+        let parts: [&[u8]; 9] = [
+            &self.pid.to_le_bytes(),
+            &self.thread.tid.to_le_bytes(),
+            &[self.thread.level],
+            &self.thread.name,
+            &self.program.to_le_bytes(),
+            &self.lane.to_le_bytes(),
+            &self.sequence.to_le_bytes(),
+            &self.bytes.to_le_bytes(),
+            &self.discarded.to_le_bytes(),
+        ];
+        let mut bytes = [0; FURTHER_BYTES];
+        let mut at = 0;
+        for part in parts {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        bytes
+    }
+
+    /// Of a packet's bytes.
+    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
+        let mut rest = packet.get(HEAD_BYTES..BEFORE_EVENTS)?;
+        let mut number = |bytes: usize| {
+            let (first, behind) = rest.split_at(bytes);
+            rest = behind;
+            first.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        let (pid, tid, level) = (number(4) as u32, number(4) as u32, number(1) as u8);
+        let (first, second) = (number(8).to_le_bytes(), number(8).to_le_bytes());
+        let mut name = [0; 16];
+        name[..8].copy_from_slice(&first);
+        name[8..].copy_from_slice(&second);
+        let (program, lane) = (number(8), number(2) as u16);
+        let (sequence, bytes, discarded) = (number(8), number(4) as u32, number(8));
+        Some(Self { pid, thread: Thread { tid, level, name }, program, lane, sequence, bytes, discarded })
+    }
+}
+
+/// A file, and who has it.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    raw: RawStream,
+    class: u32,
+    is_used: bool,
+    /// What was lost, and how much of it packets tell.
+    discarded: u64,
+    told: u64,
+    /// Packets that are missing before the next one.
+    missing: u64,
+    origin: Origin,
+}
+
+/// Which of a chunk's streams.
+pub(crate) type StreamNumber = usize;
+
+/// What a packet is of, besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    /// Cycles of the trace.
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) origin: Origin,
+}
+
+/// A folder that is one trace.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    trace: RawTrace,
+    classes: HashMap<Vec<Field>, u32>,
+    ids: HashMap<Arc<EventClass>, u16>,
+    /// Event classes that the metadata has, with the stream class.
+    said: HashSet<(u32, u16)>,
+    streams: Vec<Stream>,
+    open: usize,
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Chunk {
+    pub(crate) fn create(path: &Path, options: RawOptions) -> Result<Self, Error> {
+        let trace = RawTrace::create(path, options)?;
+        let bytes = trace.metadata_bytes();
+        Ok(Self {
+            trace,
+            classes: HashMap::new(),
+            ids: HashMap::new(),
+            said: HashSet::new(),
+            streams: Vec::new(),
+            open: 0,
+            packets: 0,
+            bytes,
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.trace.path()
+    }
+
+    pub(crate) fn files(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// The stream class of events that carry these.
+    pub(crate) fn class(&mut self, contexts: &[Field]) -> Result<u32, Error> {
+        if let Some(class) = self.classes.get(contexts) {
+            return Ok(*class);
+        }
+        let before = self.trace.metadata_bytes();
+        let class = self.trace.stream_class(contexts)?;
+        self.bytes += self.trace.metadata_bytes() - before;
+        self.classes.insert(contexts.to_vec(), class);
+        Ok(class)
+    }
+
+    /// The id of events of a class in a stream class; `None`: there are no more ids.
+    pub(crate) fn event(&mut self, stream_class: u32, class: &Arc<EventClass>) -> Result<Option<u16>, Error> {
+        let next = u16::try_from(self.ids.len());
+        let id = match (self.ids.get(class), next) {
+            (Some(id), _) => *id,
+            (None, Ok(next)) => next,
+            (None, Err(_)) => return Ok(None),
+        };
+        if !self.said.contains(&(stream_class, id)) {
+            let before = self.trace.metadata_bytes();
+            let (name, uri) = (class.full_name(), uri(class));
+            let (level, uri) = (Some(class.level), uri.as_deref());
+            self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })?;
+            self.bytes += self.trace.metadata_bytes() - before;
+            self.said.insert((stream_class, id));
+            self.ids.insert(Arc::clone(class), id);
+        }
+        Ok(Some(id))
+    }
+
+    /// A stream of a class for somebody whose events come behind so many cycles: one that nobody has any more, or another one.
+    pub(crate) fn stream(&mut self, class: u32, begin: u64, name: Option<&str>) -> StreamNumber {
+        let is_free = |stream: &Stream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
+        if name.is_none()
+            && let Some(free) = self.streams.iter().position(is_free)
+        {
+            self.streams[free].is_used = true;
+            return free;
+        }
+        let number = self.streams.len();
+        let name = name.map_or_else(|| format!("lane_{number}"), str::to_owned);
+        let raw = self.trace.stream(&name, class, number as u64);
+        let origin = Origin::default();
+        self.streams.push(Stream { raw, class, is_used: true, discarded: 0, told: 0, missing: 0, origin });
+        number
+    }
+
+    /// When the last packet of a stream ends.
+    pub(crate) fn end(&self, stream: StreamNumber) -> u64 {
+        self.streams[stream].raw.end()
+    }
+
+    /// Counts what a stream has lost: events, and packets of which nobody knows what was in them.
+    pub(crate) fn lose(&mut self, stream: StreamNumber, events: u64, packets: u64) {
+        let stream = &mut self.streams[stream];
+        stream.discarded = stream.discarded.wrapping_add(events);
+        stream.missing = stream.missing.wrapping_add(packets);
+    }
+
+    /// Writes a packet, whose events are behind [`BEFORE_EVENTS`].
+    pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut [u8], span: &Span) -> Result<(), Error> {
+        let this = &mut self.streams[stream];
+        let was_open = this.raw.is_open();
+        if this.raw.bytes() == 0 && (this.discarded, this.missing) != (0, 0) {
+            // What is lost before the first packet is unknown to readers: a packet before it says that there was nothing lost.
+            let mut first = [0; BEFORE_EVENTS];
+            first[HEAD_BYTES..]
+                .copy_from_slice(&Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin }.to_bytes());
+            let packet = RawPacket { begin: span.begin, end: span.begin, discarded: 0, missing: 0 };
+            this.raw.packet(&mut first, &packet)?;
+            self.bytes += first.len() as u64;
+            self.packets += 1;
+        }
+        bytes[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&span.origin.to_bytes());
+        let packet = RawPacket { begin: span.begin, end: span.end, discarded: this.discarded, missing: this.missing };
+        let written = this.raw.packet(bytes, &packet);
+        if written.is_ok() {
+            (this.told, this.missing, this.origin) = (this.discarded, 0, span.origin);
+            self.bytes += bytes.len() as u64;
+            self.packets += 1;
+        }
+        self.open += usize::from(this.raw.is_open() && !was_open);
+        if self.open > OPEN_MAX {
+            self.release();
+        }
+        written
+    }
+
+    /// A packet without events: nothing happened until then, and what was lost.
+    pub(crate) fn say(&mut self, stream: StreamNumber, until: u64) -> Result<(), Error> {
+        let this = &self.streams[stream];
+        let at = until.max(this.raw.end());
+        let span = Span { begin: this.raw.end().min(at), end: at, origin: this.origin };
+        // Of a stream without packets nobody knows when it begins.
+        let begin = if this.raw.bytes() == 0 { at } else { span.begin };
+        self.packet(stream, &mut [0; BEFORE_EVENTS], &Span { begin, ..span })
+    }
+
+    /// Whether a stream has lost something that no packet tells.
+    pub(crate) fn has_secrets(&self, stream: StreamNumber) -> bool {
+        let stream = &self.streams[stream];
+        stream.discarded != stream.told || stream.missing > 0
+    }
+
+    /// Whoever had it does not any more.
+    pub(crate) fn leave(&mut self, stream: StreamNumber) {
+        self.streams[stream].is_used = false;
+    }
+
+    /// Where its packets are from.
+    pub(crate) fn comes_from(&mut self, stream: StreamNumber, origin: Origin) {
+        self.streams[stream].origin = origin;
+    }
+
+    /// All streams that somebody has.
+    pub(crate) fn used(&self) -> Vec<StreamNumber> {
+        (0..self.streams.len()).filter(|number| self.streams[*number].is_used).collect()
+    }
+
+    /// Closes files: they are opened again when they are needed, if they are there then.
+    pub(crate) fn release(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.raw.release());
+        self.open = 0;
+    }
+
+    /// Whether its folder is where it was.
+    pub(crate) fn is_there(&self) -> Result<(), Error> {
+        self.trace.is_there()
+    }
+
+    /// Ends the trace: what was lost is told, indexes are there, and the clock is as well known as can be.
+    pub(crate) fn finish(mut self, clock: &kymo_writer::RawClock) -> Result<(u64, u64), Error> {
+        let mut done = Ok(());
+        for stream in 0..self.streams.len() {
+            if self.has_secrets(stream) {
+                done = done.and(self.say(stream, 0));
+            }
+        }
+        self.streams.drain(..).for_each(|stream| stream.raw.close());
+        done.and(self.trace.say_clock(clock)).map(|()| (self.packets, self.bytes))
+    }
+}
+
+/// What a trace says of a class besides its name: what it means, and where it is in the source.
+fn uri(class: &EventClass) -> Option<String> {
+    let role = class.role.map_or("", crate::definition::Role::word);
+    let source = class.source.as_ref().map(|(file, line)| format!("?source={file}:{line}"));
+    (class.role.is_some() || source.is_some()).then(|| format!("kymo:{role}{}", source.unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wrote_a_packet_is_read_again() {
+        let thread = Thread { tid: 7, level: 2, name: *b"0123456789abcdef" };
+        let origin =
+            Origin { pid: 6, thread, program: u64::MAX - 1, lane: 65_535, sequence: 1 << 40, bytes: 9, discarded: 11 };
+        let packet = [&[0; HEAD_BYTES][..], &origin.to_bytes()].concat();
+        assert_eq!(Origin::of(&packet), Some(origin));
+        assert_eq!(Origin::of(&packet[1..]), None);
+        let bytes: u32 = Origin::fields()
+            .iter()
+            .map(|field| match &field.kind {
+                Kind::Scalar(scalar) => scalar.bytes().into(),
+                Kind::FixedText(bytes) => *bytes,
+                _ => panic!("sizes are fixed"),
+            })
+            .sum();
+        assert_eq!(bytes as usize, FURTHER_BYTES);
+    }
+}

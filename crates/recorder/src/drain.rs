@@ -1,0 +1,335 @@
+//! What is taken from a program's lanes, and in which order.
+//!
+//! ```text
+//! look at all ──> of each lane: sequence 4 │ 5 │ 6 (open)
+//!                    next: 4, none taken      take, take, take what is new of it when it is worth it
+//! ```
+//!
+//! A sub-buffer of a lane that is not there while later ones are is looked for once more: whatever was taken before those is to be seen
+//! then, or is overwritten. What a lane holds and is not worth a packet yet stays where it is, where whoever comes next finds it.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::{Duration, Instant};
+
+use kymo_lane::{Recorder, Seen, Thread};
+
+use crate::program::{Control, Drained, Known, Patience};
+use crate::run::{End, Run, Sink};
+
+/// How long events wait for others.
+const WAIT: Duration = Duration::from_millis(100);
+
+/// How often it is looked at which texts were cut.
+const CUT: Duration = Duration::from_secs(1);
+
+/// Where the last trace of a lane ends: what is before it is in there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Which of the lane's sub-buffers it is, and how many of its bytes are taken.
+    pub sequence: u64,
+    /// See [`Position::sequence`].
+    pub bytes: u32,
+    /// Ticks of the last event.
+    pub last: u64,
+    /// What the lane had lost, as far as the trace tells.
+    pub discarded: u64,
+}
+
+/// What is known of a lane.
+#[derive(Clone, Copy, Debug)]
+struct LaneState {
+    position: Position,
+    thread: Thread,
+    /// Since when something waits.
+    waits: Option<Instant>,
+    /// It has an [`End`] to come.
+    is_open: bool,
+    /// Its thread was gone when it had this sub-buffer: nothing comes into that.
+    gone_at: Option<u64>,
+}
+
+impl LaneState {
+    fn new(position: Position, thread: Thread) -> Self {
+        Self { position, thread, waits: None, is_open: false, gone_at: None }
+    }
+}
+
+/// The lanes of a program.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    lanes: HashMap<u16, LaneState>,
+    room: Vec<u8>,
+    bytes: Vec<u8>,
+    discarded: u64,
+    /// Texts that were cut, by lane, and when that was looked at.
+    cut: HashMap<u16, u64>,
+    looked_at_cut: Option<Instant>,
+}
+
+type Memory = Recorder<Control>;
+
+impl Lanes {
+    /// Goes on where others were.
+    pub(crate) fn resume(&mut self, positions: &HashMap<u16, Position>) {
+        for (lane, position) in positions {
+            self.lanes.insert(*lane, LaneState::new(*position, Thread::default()));
+        }
+    }
+
+    /// Everything that is there, by lane and in order. What is missing in between was looked for twice.
+    pub(crate) fn look(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
+        let first = self.look_once(memory)?;
+        let begin = |lane: u16| self.lanes.get(&lane).map(|state| state.position.sequence);
+        let is_whole = first.chunk_by(|one, next| one.lane == next.lane).all(|lane| {
+            let begin = begin(lane[0].lane).unwrap_or(0);
+            let open = lane.iter().filter(|seen| seen.sequence >= begin);
+            open.zip(begin..).all(|(seen, sequence)| seen.sequence == sequence)
+        });
+        if is_whole { Ok(first) } else { self.look_once(memory) }
+    }
+
+    pub(crate) fn look_once(&mut self, memory: &Memory) -> io::Result<Vec<Seen>> {
+        let ready = memory.ready()?;
+        self.room.resize(Recorder::<Control>::look_bytes(ready), 0);
+        let mut all = Vec::new();
+        memory.look_all(ready, &mut self.room, |seen| all.push(seen))?;
+        all.sort_unstable_by_key(|seen| (seen.lane, seen.sequence));
+        // Two of one number are nobody's doing who keeps to the rules.
+        all.dedup_by_key(|seen| (seen.lane, seen.sequence));
+        Ok(all)
+    }
+
+    /// Takes what was seen.
+    pub(crate) fn drain(
+        &mut self,
+        memory: &Memory,
+        known: &Known,
+        all: &[Seen],
+        patience: Patience,
+        sink: &mut dyn Sink,
+    ) -> io::Result<Drained> {
+        let mut drained = Drained::default();
+        let (mut freed, mut done) = (false, Ok(()));
+        for lane in all.chunk_by(|one, next| one.lane == next.lane) {
+            for seen in lane {
+                match self.step(memory, known, seen, patience, sink, &mut drained) {
+                    Ok(Step::Freed) => freed = true,
+                    Ok(Step::Skipped) => {}
+                    Ok(Step::Waits) => break,
+                    Err(error) => done = Err(error),
+                }
+            }
+        }
+        if freed && done.is_ok() {
+            // Whatever it is, it is not what it was.
+            done = memory.freed(kymo_tracer::counter());
+        }
+        done?;
+        let all_lost = memory.discarded()?;
+        drained.discarded = all_lost.saturating_sub(std::mem::replace(&mut self.discarded, all_lost));
+        if patience != Patience::Wait || self.looked_at_cut.is_none_or(|last| last.elapsed() >= CUT) {
+            self.looked_at_cut = Some(Instant::now());
+            drained.cut = self.cut(memory)?;
+        }
+        Ok(drained)
+    }
+
+    fn step(
+        &mut self,
+        memory: &Memory,
+        known: &Known,
+        seen: &Seen,
+        patience: Patience,
+        sink: &mut dyn Sink,
+        drained: &mut Drained,
+    ) -> io::Result<Step> {
+        let position = Position { sequence: seen.sequence, ..Position::default() };
+        let state = self.lanes.entry(seen.lane).or_insert(LaneState::new(position, seen.thread));
+        let is_full =
+            seen.is_full || patience == Patience::Last || state.gone_at.is_some_and(|gone| seen.sequence <= gone);
+        if seen.sequence < state.position.sequence {
+            // A recorder before this one has it, and was killed before it could say so.
+            return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
+        }
+        let missing = seen.sequence - state.position.sequence;
+        let from = if missing > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
+        let length = seen.bytes - from;
+        if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
+            drained.is_left |= length > 0;
+            return Ok(Step::Waits);
+        }
+        state.waits = None;
+        let has_losses = seen.discarded > state.position.discarded;
+        if length > 0 || missing > 0 || has_losses {
+            self.bytes.resize(length as usize, 0);
+            // What was overwritten meanwhile is missing when the next one comes.
+            if !memory.copy(seen, from, &mut self.bytes)? {
+                return Ok(Step::Skipped);
+            }
+            sink.take(known, &run(seen, state, from, missing, &self.bytes));
+            state.is_open = true;
+            drained.runs += u64::from(length > 0);
+            drained.bytes += u64::from(length);
+            state.position.last = seen.last;
+            state.position.discarded = state.position.discarded.max(seen.discarded);
+        }
+        (state.position.sequence, state.position.bytes, state.thread) = (seen.sequence, seen.bytes, seen.thread);
+        if !is_full {
+            return Ok(Step::Waits);
+        }
+        state.position = Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, ..state.position };
+        memory.free(seen).map(|()| Step::Freed)
+    }
+
+    /// Copies everything that is there, as the first who ever looks, and leaves it.
+    pub(crate) fn snapshot(
+        &mut self,
+        memory: &Memory,
+        known: &Known,
+        all: &[Seen],
+        sink: &mut dyn Sink,
+    ) -> io::Result<Drained> {
+        let mut drained = Drained::default();
+        for lane in all.chunk_by(|one, next| one.lane == next.lane) {
+            let Seen { sequence, discarded, thread, .. } = lane[0];
+            let mut state = LaneState::new(Position { sequence, discarded, ..Position::default() }, thread);
+            for seen in lane {
+                self.bytes.resize(seen.bytes as usize, 0);
+                if !memory.copy(seen, 0, &mut self.bytes)? {
+                    continue;
+                }
+                let missing = seen.sequence - state.position.sequence;
+                sink.take(known, &run(seen, &state, 0, missing, &self.bytes));
+                drained.runs += 1;
+                drained.bytes += self.bytes.len() as u64;
+                let discarded = seen.discarded.max(state.position.discarded);
+                state.position =
+                    Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, last: seen.last, discarded };
+                (state.thread, state.is_open) = (seen.thread, true);
+            }
+            if state.is_open {
+                let ever = memory.losses(lane[0].lane)?.discarded;
+                sink.end(known, &end(lane[0].lane, &state, ever, state.position.last));
+            }
+        }
+        Ok(drained)
+    }
+
+    /// Everything that is there is somebody else's: it is given back, and losses so far are not told.
+    pub(crate) fn skip(&mut self, memory: &Memory) -> io::Result<()> {
+        for seen in self.look(memory)? {
+            let (sequence, bytes) =
+                if seen.is_full { (seen.sequence.wrapping_add(1), 0) } else { (seen.sequence, seen.bytes) };
+            let discarded = memory.losses(seen.lane)?.discarded;
+            let position = Position { sequence, bytes, last: seen.last, discarded };
+            self.lanes.insert(seen.lane, LaneState::new(position, seen.thread));
+            if seen.is_full {
+                memory.free(&seen)?;
+            }
+        }
+        memory.freed(kymo_tracer::counter())?;
+        self.discarded = memory.discarded()?;
+        Ok(())
+    }
+
+    /// What was cut since this was last asked.
+    fn cut(&mut self, memory: &Memory) -> io::Result<u64> {
+        let mut sum = 0_u64;
+        for lane in self.lanes.keys() {
+            let now = memory.losses(*lane)?.cut;
+            let before = self.cut.insert(*lane, now).unwrap_or(0);
+            sum = sum.saturating_add(now.saturating_sub(before));
+        }
+        Ok(sum)
+    }
+
+    /// Takes lanes from threads that are gone, and ends those that nobody has and that hold nothing. `lives`: whether a thread does.
+    pub(crate) fn reap(
+        &mut self,
+        memory: &Memory,
+        known: &Known,
+        lives: impl Fn(u32) -> bool,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
+        // Of a lane, the last one.
+        let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
+        for (lane, state) in &mut self.lanes {
+            match memory.holder(*lane)? {
+                Some(holder) if !lives(holder.tid) => {
+                    memory.release(*lane, &holder)?;
+                    // Whoever has the lane next takes others.
+                    state.gone_at = held.get(lane).copied();
+                }
+                None if state.is_open && !held.contains_key(lane) => {
+                    state.is_open = false;
+                    let ever = memory.losses(*lane)?.discarded;
+                    sink.end(known, &end(*lane, state, ever, state.position.last));
+                    state.position.discarded = state.position.discarded.max(ever);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all lanes, also those that never had room and have lost everything.
+    pub(crate) fn end(&mut self, memory: &Memory, known: &Known, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+        for lane in 0..memory.layout().lanes as u16 {
+            let ever = memory.losses(lane)?.discarded;
+            if ever > 0 {
+                self.lanes.entry(lane).or_insert_with(|| LaneState::new(Position::default(), Thread::default()));
+            }
+        }
+        for (lane, state) in &mut self.lanes {
+            let ever = memory.losses(*lane)?.discarded;
+            if state.is_open || ever > state.position.discarded {
+                sink.end(known, &end(*lane, state, ever, ticks.max(state.position.last)));
+                state.is_open = false;
+                state.position.discarded = state.position.discarded.max(ever);
+            }
+        }
+        Ok(())
+    }
+}
+
+enum Step {
+    /// Was given back.
+    Freed,
+    /// Nothing is to be done.
+    Skipped,
+    /// What is there, or comes, has to wait.
+    Waits,
+}
+
+fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: Patience) -> bool {
+    match patience {
+        _ if length == 0 => false,
+        Patience::Now | Patience::Last => true,
+        Patience::Wait if length >= sub_buffer_bytes / 2 => true,
+        Patience::Wait => state.waits.get_or_insert_with(Instant::now).elapsed() >= WAIT,
+    }
+}
+
+fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8]) -> Run<'a> {
+    // Behind what came before; a program whose times step back is found out by whoever walks.
+    let begin = if from == 0 { seen.begin } else { state.position.last };
+    Run {
+        lane: seen.lane,
+        thread: seen.thread,
+        sequence: seen.sequence,
+        from,
+        contexts: seen.contexts,
+        begin,
+        last: seen.last,
+        bytes,
+        discarded: seen.discarded.saturating_sub(state.position.discarded),
+        discarded_ever: seen.discarded,
+        missing,
+    }
+}
+
+fn end(lane: u16, state: &LaneState, ever: u64, ticks: u64) -> End {
+    let discarded = ever.saturating_sub(state.position.discarded);
+    End { lane, thread: state.thread, discarded, discarded_ever: ever, ticks }
+}

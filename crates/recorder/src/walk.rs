@@ -1,0 +1,348 @@
+//! From event to event, over bytes that may be anything.
+//!
+//! ```text
+//! id u16 │ ticks u32, the low half │ contexts │ fields         packed, one event behind the other
+//! ```
+//!
+//! What walks can be read: each id is known, each event ends within the bytes, and times step neither back nor beyond the last one.
+//! Where that does not hold the walk ends, and nothing behind it is believed. On the way ids become those of the trace, and events that
+//! nobody wants are closed up.
+//!
+//! A table says for each id of a program in one word what to do with it, so that events of fixed size cost one look:
+//!
+//! ```text
+//! 63 ... 32                    19 ... 16                                            15 ... 0
+//! bytes behind the head, or    not known │ keep │ drop │ ask │ lose, and the same   id in the trace
+//! where its steps begin        for those whose size has to be found out
+//! ```
+
+use kymo_lane::contexts;
+use kymo_writer::EVENT_HEAD_BYTES;
+use kymo_writer::packed::{Field, Integer, Kind, Scalar};
+
+/// What to do with events of one id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// They are kept, with this id.
+    Keep(u16),
+    /// They are dropped.
+    Drop,
+    /// Somebody is asked about each.
+    Ask(u16),
+    /// They cannot be kept, and are counted.
+    Lose,
+}
+
+/// What to do with events of a program whose sub-buffers carry the same.
+#[derive(Clone, Debug)]
+pub struct Table {
+    entries: Vec<u64>,
+    steps: Vec<Step>,
+    contexts: Vec<Step>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// So many bytes.
+    Fixed(u32),
+    /// `u16`: how many, of so many bytes each.
+    Counted(u32),
+    /// The contexts end here, or the event does.
+    End,
+}
+
+const KEEP: u64 = 1;
+const DROP: u64 = 2;
+const ASK: u64 = 3;
+const LOSE: u64 = 4;
+const VARIABLE: u64 = 8;
+const WHAT: u64 = 0xf;
+
+/// How far a walk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Walk {
+    /// Bytes that were read, and those that are kept of them: they are the first ones.
+    pub read: usize,
+    /// See [`Walk::read`].
+    pub kept: usize,
+    /// Events that are kept.
+    pub events: u64,
+    /// Events that were lost because they cannot be kept.
+    pub lost: u64,
+    /// Events that are outside of the window.
+    pub outside: u64,
+    /// Ticks from the begin to the last event.
+    offset: u32,
+}
+
+/// Which times there may be, in ticks behind the begin of the run's sub-buffer or the event before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// The low half of the ticks when it begins.
+    pub begin: u32,
+    /// Ticks from there to the last event.
+    pub span: u32,
+    /// Ticks from there to the first event that is wanted.
+    pub first: u32,
+    /// Ticks from there to the last one that is.
+    pub last: u32,
+}
+
+/// Why a walk ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Everything was walked over.
+    End,
+    /// The table says nothing of this id; when it does, the walk goes on.
+    Unknown(u16),
+    /// What comes is no event.
+    Broken,
+}
+
+impl Walk {
+    /// Before the first event.
+    #[must_use]
+    pub fn begin() -> Self {
+        Self { read: 0, kept: 0, events: 0, lost: 0, outside: 0, offset: 0 }
+    }
+}
+
+impl Table {
+    /// For events that carry these contexts.
+    #[must_use]
+    pub fn new(contexts: &[Field]) -> Self {
+        let mut steps = Vec::new();
+        contexts.iter().for_each(|field| add(&mut steps, &field.kind));
+        Self { entries: Vec::new(), steps: Vec::new(), contexts: steps }
+    }
+
+    /// Says what to do with events of an id.
+    pub fn say(&mut self, id: u16, fields: &[Field], what: What) {
+        let mut steps = self.contexts.clone();
+        fields.iter().for_each(|field| add(&mut steps, &field.kind));
+        let (size, variable) = match steps[..] {
+            [] => (0, 0),
+            [Step::Fixed(bytes)] => (bytes, 0),
+            _ => {
+                let begin = self.steps.len() as u32;
+                self.steps.append(&mut steps);
+                self.steps.push(Step::End);
+                (begin, VARIABLE)
+            }
+        };
+        let (what, to) = match what {
+            What::Keep(to) => (KEEP, to),
+            What::Drop => (DROP, 0),
+            What::Ask(to) => (ASK, to),
+            What::Lose => (LOSE, 0),
+        };
+        let at = usize::from(id);
+        if self.entries.len() <= at {
+            self.entries.resize(at + 1, 0);
+        }
+        self.entries[at] = u64::from(size) << 32 | (what | variable) << 16 | u64::from(to);
+    }
+
+    /// Bytes of the contexts that an event begins with.
+    #[must_use]
+    pub fn context_bytes(&self, event: &[u8]) -> usize {
+        length(&self.contexts, event).unwrap_or(event.len())
+    }
+
+    /// Walks on. `passes` is asked about events, by their ids in the program, with what is behind their heads.
+    pub fn walk(
+        &self,
+        bytes: &mut [u8],
+        times: &Times,
+        walk: &mut Walk,
+        mut passes: impl FnMut(u16, &[u8]) -> bool,
+    ) -> Stop {
+        // Measured: a look at the table, one at the time and one at the size are what an event of fixed size costs.
+        let window = times.last.wrapping_sub(times.first);
+        while walk.read < bytes.len() {
+            let at = walk.read;
+            let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return Stop::Broken };
+            let id = u16::from_le_bytes([head[0], head[1]]);
+            let offset = u32::from_le_bytes([head[2], head[3], head[4], head[5]]).wrapping_sub(times.begin);
+            let entry = self.entries.get(usize::from(id)).copied().unwrap_or(0);
+            if entry == 0 {
+                return Stop::Unknown(id);
+            }
+            let what = entry >> 16 & WHAT;
+            let size = (entry >> 32) as usize;
+            let size =
+                if what & VARIABLE == 0 { Some(size) } else { self.length(size, &bytes[at + EVENT_HEAD_BYTES..]) };
+            let end = size.map(|size| at + EVENT_HEAD_BYTES + size).filter(|end| *end <= bytes.len());
+            let Some(end) = end else { return Stop::Broken };
+            if offset < walk.offset || offset > times.span {
+                return Stop::Broken;
+            }
+            (walk.offset, walk.read) = (offset, end);
+            if offset.wrapping_sub(times.first) > window {
+                walk.outside += 1;
+                continue;
+            }
+            let is_kept = match what & !VARIABLE {
+                KEEP => true,
+                ASK => passes(id, &bytes[at + EVENT_HEAD_BYTES..end]),
+                LOSE => {
+                    walk.lost += 1;
+                    false
+                }
+                _ => false,
+            };
+            if is_kept {
+                bytes[at..at + 2].copy_from_slice(&(entry as u16).to_le_bytes());
+                if walk.kept != at {
+                    bytes.copy_within(at..end, walk.kept);
+                }
+                walk.kept += end - at;
+                walk.events += 1;
+            }
+        }
+        Stop::End
+    }
+
+    #[inline(never)]
+    fn length(&self, begin: usize, event: &[u8]) -> Option<usize> {
+        length(&self.steps[begin..], event)
+    }
+}
+
+/// How many bytes the steps take; `None`: more than there are.
+fn length(steps: &[Step], event: &[u8]) -> Option<usize> {
+    let mut at = 0_usize;
+    for step in steps {
+        match *step {
+            Step::Fixed(bytes) => at += bytes as usize,
+            Step::Counted(bytes) => {
+                let count = event.get(at..at + 2)?;
+                at += 2 + usize::from(u16::from_le_bytes([count[0], count[1]])) * bytes as usize;
+            }
+            Step::End => break,
+        }
+    }
+    (at <= event.len()).then_some(at)
+}
+
+fn add(steps: &mut Vec<Step>, kind: &Kind) {
+    let fixed = match kind {
+        Kind::Scalar(scalar) => u32::from(scalar.bytes()),
+        Kind::FixedText(bytes) => *bytes,
+        Kind::Array(element, count) => u32::from(element.bytes()) * count,
+        Kind::Text => return steps.push(Step::Counted(1)),
+        Kind::Sequence(element) => return steps.push(Step::Counted(element.bytes().into())),
+    };
+    match steps.last_mut() {
+        Some(Step::Fixed(bytes)) => *bytes += fixed,
+        _ if fixed > 0 => steps.push(Step::Fixed(fixed)),
+        _ => {}
+    }
+}
+
+/// What events carry that every program knows, in their order, with the names that LTTng gives them.
+#[must_use]
+pub fn context_fields(carried: u64) -> Vec<Field> {
+    let integer = |bytes, is_hex| Scalar::Integer(Integer { bytes, is_signed: false, is_hex });
+    let all = [
+        (contexts::CPU, "cpu_id", Kind::Scalar(integer(2, false))),
+        (contexts::PID, "vpid", Kind::Scalar(integer(4, false))),
+        (contexts::TID, "vtid", Kind::Scalar(integer(4, false))),
+        (contexts::NAME, "procname", Kind::FixedText(16)),
+        (contexts::IP, "ip", Kind::Scalar(integer(8, true))),
+        (contexts::STACK, "callstack_user", Kind::Sequence(integer(8, true))),
+    ];
+    let carried = all.into_iter().filter(|(bit, ..)| carried & bit != 0);
+    carried.map(|(_, name, kind)| Field { name: name.to_owned(), kind }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(name: &str, bytes: u8) -> Field {
+        Field { name: name.to_owned(), kind: Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes))) }
+    }
+
+    fn text(name: &str) -> Field {
+        Field { name: name.to_owned(), kind: Kind::Text }
+    }
+
+    fn event(id: u16, ticks: u32, fields: &[u8]) -> Vec<u8> {
+        [&id.to_le_bytes(), &ticks.to_le_bytes()[..], fields].concat()
+    }
+
+    const ALL: Times = Times { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX };
+
+    fn walked(table: &Table, bytes: &[u8], times: &Times) -> (Vec<u8>, Walk, Stop) {
+        let mut bytes = bytes.to_vec();
+        let mut walk = Walk::begin();
+        let stop = table.walk(&mut bytes, times, &mut walk, |_, event| event.first() == Some(&7));
+        bytes.truncate(walk.kept);
+        (bytes, walk, stop)
+    }
+
+    #[test]
+    fn what_is_wanted_is_closed_up_with_the_ids_of_the_trace() {
+        let mut table = Table::new(&context_fields(contexts::CPU));
+        table.say(0, &[number("a", 4)], What::Keep(100));
+        table.say(1, &[], What::Drop);
+        table.say(2, &[number("a", 1), text("b"), number("c", 2)], What::Ask(101));
+        let asked = [7, 0, 1, 2, 0, b'h', b'i', 3, 0];
+        let others = [8, 0, 1, 0, 0, 3, 0];
+        let bytes = [
+            event(0, 0xffff_fff1, &[0, 0, 1, 2, 3, 4]),
+            event(1, 0xffff_fff2, &[0, 0]),
+            event(2, 1, &asked),
+            event(2, 2, &others),
+            event(0, 2, &[0, 0, 5, 6, 7, 8]),
+        ];
+        let (kept, walk, stop) = walked(&table, &bytes.concat(), &ALL);
+        let wanted =
+            [event(100, 0xffff_fff1, &[0, 0, 1, 2, 3, 4]), event(101, 1, &asked), event(100, 2, &[0, 0, 5, 6, 7, 8])];
+        assert_eq!((kept, walk.events, stop), (wanted.concat(), 3, Stop::End));
+        // Of two windows each event is in one.
+        let (_, before, _) = walked(&table, &bytes.concat(), &Times { last: 17, ..ALL });
+        let (_, behind, _) = walked(&table, &bytes.concat(), &Times { first: 18, ..ALL });
+        assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
+    }
+
+    #[test]
+    fn the_walk_ends_where_something_is_no_event() {
+        let mut table = Table::new(&[]);
+        table.say(0, &[number("a", 4)], What::Keep(0));
+        table.say(1, &[text("b")], What::Keep(1));
+        let good = event(0, 3, &[1, 2, 3, 4]);
+        for (why, bad, stop) in [
+            ("an id that nobody knows", event(2, 4, &[]), Stop::Unknown(2)),
+            ("half a head", vec![0, 0, 4], Stop::Broken),
+            ("half of the fields", event(0, 4, &[1, 2]), Stop::Broken),
+            ("a text that is longer than everything", event(1, 4, &[9, 0, b'x']), Stop::Broken),
+            ("half of a length", event(1, 4, &[9]), Stop::Broken),
+            ("a time before the one before", event(0, 2, &[1, 2, 3, 4]), Stop::Broken),
+            ("a time behind the last", event(0, 200, &[1, 2, 3, 4]), Stop::Broken),
+        ] {
+            let (kept, walk, stopped) = walked(&table, &[good.clone(), bad].concat(), &ALL);
+            assert_eq!((kept, walk.read, stopped), (good.clone(), good.len(), stop), "{why}");
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic_and_what_is_kept_walks_again() {
+        let mut table = Table::new(&context_fields(contexts::STACK));
+        table.say(0, &[number("a", 1)], What::Keep(0));
+        table.say(1, &[text("b"), number("c", 8)], What::Keep(1));
+        table.say(2, &[], What::Drop);
+        let config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
+        let bytes = proptest::collection::vec(0_u8..4, 0..200);
+        proptest::test_runner::TestRunner::new(config)
+            .run(&bytes, |bytes| {
+                let times = Times { begin: 0, span: u32::MAX, first: 0, last: u32::MAX };
+                let (kept, walk, _) = walked(&table, &bytes, &times);
+                let (again, same, stop) = walked(&table, &kept, &times);
+                proptest::prop_assert_eq!((again, same.events, stop), (kept, walk.events, Stop::End));
+                Ok(())
+            })
+            .expect("nothing breaks it");
+    }
+}
