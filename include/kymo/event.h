@@ -137,7 +137,7 @@ private:
     KYMO_INNER_EACH(KYMO_INNER_CHECK, KYMO_INNER_NOTHING, __VA_ARGS__) \
     KYMO_INNER_INLINE bool function##_is_on(void) { return false; } \
     KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) {} \
-    struct kymo_event
+    KYMO_INNER_ASSERT(1, "whoever defines an event ends that with a semicolon")
 
 #else
 
@@ -316,7 +316,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
                 kymo_inner_record_##function(&kymo_of, false); \
         } \
     } \
-    struct kymo_event
+    KYMO_INNER_ASSERT(1, "whoever defines an event ends that with a semicolon")
 
 #endif
 #endif

@@ -6,6 +6,7 @@
 #include <string_view>
 namespace inside {
 KYMO_EVENT(test, of_namespace, KYMO_TEXT(name));
+KYMO_EVENT(test, of_namespace_too);
 }
 #endif
 
