@@ -36,6 +36,18 @@ impl<M: Memory> Program<'_, M> {
         self.tell(definition, 0, || self.memory.add(header::IDS, 1))
     }
 
+    /// The same, switched before anybody knows of it.
+    pub fn define_switched(&self, definition: &[u8], to: u8) -> Option<u16> {
+        let id = || {
+            let id = self.memory.add(header::IDS, 1);
+            if id < self.layout.events.into() {
+                self.switch(id as u16, to);
+            }
+            id
+        };
+        self.tell(definition, 0, id)
+    }
+
     /// Makes one known that has an id, as in a child of the process where it was defined; whether there is room.
     pub fn define_as(&self, id: u16, definition: &[u8]) -> bool {
         let next = u64::from(id) + 1;

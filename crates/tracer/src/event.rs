@@ -60,15 +60,27 @@ impl Event {
 
     /// Makes it known to recorders; whether it is.
     pub fn register(&'static self) -> bool {
+        self.register_as(None)
+    }
+
+    /// The same, for one that is as another one but for its fields: it is on from the begin if that one is, and a recorder that filters
+    /// that one decides what becomes of it.
+    pub fn register_like(&'static self, other: &Self) -> bool {
+        self.register_as(Some(other))
+    }
+
+    fn register_as(&'static self, like: Option<&Self>) -> bool {
         match self.number.compare_exchange(0, BEGINS, Ordering::Acquire, Ordering::Acquire) {
             Ok(_) => {}
             Err(number) => return number != BEGINS,
         }
         let _errno = Errno::keep();
+        let define = |process: &Process| match like {
+            Some(other) => process.program().define_switched(self.definition(), other.is_on().into()),
+            None => process.program().define(self.definition()),
+        };
         let process = Process::here();
-        let Some((process, id)) =
-            process.and_then(|process| Some((process, process.program().define(self.definition())?)))
-        else {
+        let Some((process, id)) = process.and_then(|process| Some((process, define(process)?))) else {
             self.number.store(0, Ordering::Release);
             return false;
         };
@@ -110,7 +122,7 @@ impl Event {
     /// Whether somebody wants it with these arguments, for whose filter they lie in memory as in C; asked once it
     /// [is on](Self::is_on).
     #[inline]
-    pub fn is_kept<T>(&self, arguments: &T) -> bool {
+    pub fn is_kept<T: ?Sized>(&self, arguments: &T) -> bool {
         match self.control() {
             0 => false,
             1 => true,

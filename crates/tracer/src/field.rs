@@ -7,7 +7,7 @@
 
 #![allow(unsafe_code, reason = "arguments lie in memory as those of C do")]
 
-use crate::write::{FIELD_BYTES_MAX, Write};
+use crate::{FIELD_BYTES_MAX, Write};
 
 /// A part of a definition's text.
 #[derive(Clone, Copy, Debug)]

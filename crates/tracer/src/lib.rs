@@ -11,35 +11,56 @@
 //!                          └─ lane: room, bytes, publish
 //! ```
 //!
-//! Linux alone has what it needs, on x86-64 and aarch64.
+//! Linux alone has what it needs, on x86-64 and aarch64. Elsewhere everything is there, and does nothing (`elsewhere.rs`), so that programs
+//! with events build there too.
 
 #![no_std]
-#![cfg(target_os = "linux")]
 #![allow(non_upper_case_globals, reason = "what headers for C know has names of C")]
 
 #[cfg(test)]
 extern crate std;
 
-mod arena;
-mod clock;
-mod context;
-mod event;
-pub mod field;
-mod filter;
-mod for_c;
-mod lease;
-mod leftovers;
-mod macros;
-mod pages;
-mod place;
-mod process;
-mod thread;
-mod write;
+/// As the macro of that name elsewhere, whose files `rustfmt` finds.
+macro_rules! cfg_if {
+    (if #[cfg($here:meta)] { $($item:item)* } else { $($other:item)* }) => {
+        $(#[cfg($here)] $item)*
+        $(#[cfg(not($here))] $other)*
+    };
+}
 
-pub use clock::{counter, ticks};
-pub use context::{Context, Own};
-pub use event::Event;
+cfg_if! {
+    if #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
+        mod arena;
+        mod clock;
+        mod context;
+        mod event;
+        mod filter;
+        mod for_c;
+        mod lease;
+        mod leftovers;
+        mod pages;
+        mod place;
+        mod process;
+        mod thread;
+        mod write;
+
+        pub use clock::{counter, ticks};
+        pub use context::{Context, Own};
+        pub use event::Event;
+        pub use lease::nobody_has;
+        pub use process::control_file;
+        pub use write::Write;
+    } else {
+        mod elsewhere;
+
+        pub use elsewhere::{Context, Event, Own, Write, control_file, counter, ticks};
+    }
+}
+
+pub mod field;
+mod macros;
+
 pub use field::{Field, Hex};
-pub use lease::nobody_has;
-pub use process::control_file;
-pub use write::{FIELD_BYTES_MAX, Write};
+
+/// Bytes of an event's fields, at most: whoever has more cuts them.
+pub const FIELD_BYTES_MAX: u64 = 16 << 10;

@@ -72,7 +72,7 @@ macro_rules! event {
 #[macro_export]
 macro_rules! registered {
     ($event:ident) => {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
         const _: () = {
             extern "C" fn begin() {
                 $event.register();

@@ -24,8 +24,6 @@ use crate::thread::{self, Level};
 
 /// Bytes of each event: id, low half of the ticks.
 const HEAD_BYTES: u64 = 6;
-/// Bytes of an event's fields, at most: whoever has more cuts them.
-pub const FIELD_BYTES_MAX: u64 = 16 << 10;
 
 /// An event that is being written.
 #[derive(Debug)]

@@ -1,0 +1,153 @@
+//! What `tracing` calls: which callsites somebody wants, and what happens at those.
+
+use kymo_tracer::Event;
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::subscriber::Interest;
+use tracing_core::{Metadata, Subscriber};
+use tracing_subscriber::filter::Filtered;
+use tracing_subscriber::layer::{Context, Filter, Layer, Layered};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::site::{Site, SiteKind, Span};
+use crate::values::{Values, is_at_event};
+
+/// A layer that hands events and spans to Kymograph's tracer. It sees what somebody records, and nothing else; other layers see what they
+/// would see without it.
+///
+/// ```
+/// use tracing_subscriber::prelude::*;
+/// let subscriber = tracing_subscriber::registry().with(kymo_tracing::layer());
+/// tracing::subscriber::with_default(subscriber, || tracing::info!(answer = 42));
+/// ```
+#[must_use]
+pub fn layer<S: Subscriber + for<'s> LookupSpan<'s>>() -> Filtered<Recording, Wanted, S> {
+    Recording.with_filter(Wanted)
+}
+
+/// The same for a program that has no other layer: nothing at all comes about of what nobody records, neither spans nor their numbers.
+/// Other layers would not see that either.
+///
+/// ```
+/// use tracing_subscriber::prelude::*;
+/// let subscriber = tracing_subscriber::registry().with(kymo_tracing::only());
+/// tracing::subscriber::with_default(subscriber, || assert!(!tracing::enabled!(tracing::Level::ERROR)));
+/// ```
+#[must_use]
+pub fn only<S: Subscriber + for<'s> LookupSpan<'s>>() -> Layered<Wanted, Recording, S> {
+    Recording.and_then(Wanted)
+}
+
+/// Records what it sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Recording;
+
+/// Lets through what somebody records.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted;
+
+impl Wanted {
+    /// What is off while values of another event are formatted is let through: `tracing-subscriber` would turn down that other event in its
+    /// place, as it notes by thread what a filter said last. [`Recording`] asks again.
+    #[inline]
+    fn lets_through(metadata: &Metadata<'_>) -> bool {
+        Site::known(metadata).is_none_or(Site::is_on) || is_at_event()
+    }
+
+    fn interest(metadata: &'static Metadata<'static>) -> Interest {
+        match Site::of(metadata).kind() {
+            SiteKind::Nothing => Interest::never(),
+            _ => Interest::sometimes(),
+        }
+    }
+}
+
+impl<S> Filter<S> for Wanted {
+    #[inline]
+    fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
+        Self::lets_through(metadata)
+    }
+
+    fn callsite_enabled(&self, metadata: &'static Metadata<'static>) -> Interest {
+        Self::interest(metadata)
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Wanted {
+    #[inline]
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        Self::lets_through(metadata)
+    }
+
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        Self::interest(metadata)
+    }
+}
+
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
+    fn on_event(&self, event: &tracing_core::Event<'_>, _: Context<'_, S>) {
+        if let SiteKind::Event(events) = Site::of(event.metadata()).kind()
+            && events.is_on()
+        {
+            Values::with(&[], |values| event.record(values), |values| events.record(values));
+        }
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        if let SiteKind::Span(span) = Site::of(attributes.metadata()).kind()
+            && span.new.is_on()
+        {
+            let parent = context.span(id).and_then(|span| Some(span.parent()?.id().into_u64()));
+            let numbers = [id.into_u64(), parent.unwrap_or(0)];
+            Values::with(&numbers, |values| attributes.record(values), |values| span.new.record(values));
+        }
+    }
+
+    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+        if let Some(span) = span(id, &context).filter(|span| span.record.is_on()) {
+            Values::with(&[id.into_u64()], |values| record.record(values), |values| span.record.record(values));
+        }
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
+        if let Some(span) = span(id, &context).filter(|span| span.follows.is_on()) {
+            Values::with(&[id.into_u64(), follows.into_u64()], |_| (), |values| span.follows.record(values));
+        }
+    }
+
+    fn on_enter(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = span(id, &context) {
+            record(span.begin, id);
+        }
+    }
+
+    fn on_exit(&self, id: &Id, context: Context<'_, S>) {
+        if let Some(span) = span(id, &context) {
+            record(span.end, id);
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        if let Some(span) = span(&id, &context) {
+            record(span.close, &id);
+        }
+    }
+}
+
+/// What happens to a span of the same callsite.
+fn span<S: Subscriber + for<'s> LookupSpan<'s>>(id: &Id, context: &Context<'_, S>) -> Option<&'static Span> {
+    match Site::of(context.metadata(id)?).kind() {
+        SiteKind::Span(span) => Some(span),
+        _ => None,
+    }
+}
+
+/// An event that has nothing but the span's number.
+fn record(event: &'static Event, id: &Id) {
+    let number = id.into_u64();
+    if event.is_kept(&number)
+        && let Some(mut write) = event.enter(size_of_val(&number) as u64)
+    {
+        write.put(&number.to_le_bytes());
+        write.leave();
+    }
+}

@@ -1,0 +1,291 @@
+//! Values of one event: what kinds they are of, and what becomes of them.
+//!
+//! ```text
+//! visited ──> values: number, or a place in `texts`
+//!               ├─ shape      which fields, of which kinds: one number each
+//!               ├─ arguments  what filters see: as a structure in C
+//!               └─ bytes      in the lane, texts behind their lengths
+//! ```
+//!
+//! Each thread has one, which is used again and again. Whoever formats a value may well have events himself: then there is another one.
+
+use std::cell::Cell;
+use std::fmt;
+
+use kymo_tracer::{Event, FIELD_BYTES_MAX, field};
+use tracing_core::field::{Field, Visit};
+
+/// Fields of an event, at most: what is behind them is left out.
+pub(crate) const FIELDS_MAX: usize = 250;
+/// What is kept for the next event, at most.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    U64,
+    I64,
+    F64,
+    Bool,
+    Text,
+    Bytes,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [Self::U64, Self::I64, Self::F64, Self::Bool, Self::Text, Self::Bytes];
+
+    /// What definitions call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::U64 => "u64",
+            Self::I64 => "i64",
+            Self::F64 => "f64",
+            Self::Bool => "bool",
+            Self::Text => "text",
+            Self::Bytes => "sequence u8",
+        }
+    }
+}
+
+/// A field and its kind, as one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape(u16);
+
+impl Shape {
+    pub(crate) fn new(index: usize, kind: Kind) -> Self {
+        Self((index as u16) << 3 | kind as u16)
+    }
+
+    /// The field's place in the callsite, and its kind.
+    pub(crate) fn field(self) -> (usize, Kind) {
+        (usize::from(self.0 >> 3), Kind::ALL[usize::from(self.0 & 7)])
+    }
+}
+
+/// A value: a number, or where its bytes are.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    kind: Kind,
+    number: u64,
+    length: u64,
+}
+
+/// Values of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Values {
+    shape: Vec<Shape>,
+    values: Vec<Value>,
+    texts: Vec<u8>,
+    arguments: Vec<u64>,
+    varying: Vec<u64>,
+    is_cut: bool,
+}
+
+thread_local! {
+    /// What the thread used last.
+    static LAST: Cell<Option<Box<Values>>> = const { Cell::new(None) };
+    /// How many events the thread is at: more than one if a value has events.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Whether the thread is at an event, whose values may be formatted right now.
+pub(crate) fn is_at_event() -> bool {
+    DEPTH.with(Cell::get) > 0
+}
+
+/// The thread is at an event, until this is dropped.
+struct AtEvent;
+
+impl Drop for AtEvent {
+    fn drop(&mut self) {
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+    }
+}
+
+impl Values {
+    /// Takes what an event has, behind numbers that are known, and hands it on.
+    pub(crate) fn with(numbers: &[u64], visit: impl FnOnce(&mut Self), then: impl FnOnce(&mut Self)) {
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        let _at = AtEvent;
+        // A thread that ends has none any more.
+        let mut values = LAST.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        values.begin(numbers);
+        visit(&mut values);
+        then(&mut values);
+        if values.texts.capacity() <= KEPT_BYTES_MAX {
+            _ = LAST.try_with(|last| last.set(Some(values)));
+        }
+    }
+
+    fn begin(&mut self, numbers: &[u64]) {
+        self.shape.clear();
+        self.values.clear();
+        self.texts.clear();
+        self.is_cut = false;
+        self.values.extend(numbers.iter().map(|number| Value { kind: Kind::U64, number: *number, length: 0 }));
+    }
+
+    /// Which fields there are, and of which kinds.
+    pub(crate) fn shape(&self) -> &[Shape] {
+        &self.shape
+    }
+
+    fn push(&mut self, field: &Field, kind: Kind, number: u64, length: u64) {
+        if self.shape.len() < FIELDS_MAX {
+            self.shape.push(Shape::new(field.index(), kind));
+            self.values.push(Value { kind, number, length });
+        }
+    }
+
+    /// Bytes that somebody writes, as many as an event may have.
+    fn push_bytes(&mut self, field: &Field, kind: Kind, write: impl FnOnce(&mut Bounded<'_>)) {
+        let begin = self.texts.len();
+        let mut bounded = Bounded { end: begin + FIELD_BYTES_MAX as usize, into: &mut self.texts, is_cut: false };
+        write(&mut bounded);
+        self.is_cut |= bounded.is_cut;
+        self.push(field, kind, begin as u64, (self.texts.len() - begin) as u64);
+    }
+
+    /// Records them as an event, if somebody wants that.
+    pub(crate) fn record(&mut self, event: &Event) {
+        match event.control() {
+            0 => return,
+            1 => {}
+            _ => {
+                self.fill_arguments();
+                if !event.is_kept(self.arguments.as_slice()) {
+                    return;
+                }
+            }
+        }
+        let fixed = self.values.iter().map(|value| match value.kind {
+            Kind::U64 | Kind::I64 | Kind::F64 => 8,
+            Kind::Bool => 1,
+            Kind::Text | Kind::Bytes => 2,
+        });
+        let fixed = fixed.sum::<u64>();
+        let mut varying = self.values.iter().map(|value| value.length).sum::<u64>();
+        if fixed + varying > FIELD_BYTES_MAX {
+            varying = self.cut(fixed);
+        }
+        let Some(mut write) = event.enter(fixed + varying) else { return };
+        for Value { kind, number, length } in &self.values {
+            match kind {
+                Kind::U64 | Kind::I64 | Kind::F64 => write.put(&number.to_le_bytes()),
+                Kind::Bool => write.put(&[*number as u8]),
+                Kind::Text | Kind::Bytes => {
+                    write.put(&(*length as u16).to_le_bytes());
+                    write.put(&self.texts[*number as usize..(*number + *length) as usize]);
+                }
+            }
+        }
+        if self.is_cut {
+            write.was_cut();
+        }
+        write.leave();
+    }
+
+    /// Cuts the longest ones; texts at the begin of a letter. How many bytes are left.
+    #[cold]
+    fn cut(&mut self, fixed: u64) -> u64 {
+        self.varying.clear();
+        self.varying.extend(self.values.iter().map(|value| value.length));
+        let pieces = vec![1; self.varying.len()];
+        self.is_cut |= field::cut(&mut self.varying, &pieces, fixed);
+        for (value, bytes) in self.values.iter_mut().zip(&self.varying) {
+            let begin = value.number as usize;
+            if *bytes < value.length {
+                value.length = match value.kind {
+                    Kind::Text => floor(&self.texts[begin..], *bytes as usize) as u64,
+                    _ => *bytes,
+                };
+            }
+        }
+        self.values.iter().map(|value| value.length).sum()
+    }
+
+    /// What filters see: a structure of C with these members.
+    fn fill_arguments(&mut self) {
+        self.arguments.clear();
+        // Where the next flag goes; everything else begins a word.
+        let mut flag = 0;
+        for Value { kind, number, length } in &self.values {
+            match kind {
+                Kind::Bool => {
+                    if flag % 8 == 0 {
+                        flag = 8 * self.arguments.len();
+                        self.arguments.push(0);
+                    }
+                    self.arguments[flag / 8] |= number << (8 * (flag % 8));
+                    flag += 1;
+                    continue;
+                }
+                Kind::U64 | Kind::I64 | Kind::F64 => self.arguments.push(*number),
+                Kind::Text | Kind::Bytes => {
+                    let address = self.texts[*number as usize..].as_ptr().expose_provenance() as u64;
+                    self.arguments.extend([address, *length]);
+                }
+            }
+            flag = 0;
+        }
+    }
+}
+
+/// Where the letter begins that byte `end` is in.
+fn floor(text: &[u8], end: usize) -> usize {
+    let is_inside = |at: &usize| text.get(*at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    (0..=end.min(text.len())).rev().find(|at| !is_inside(at)).unwrap_or(0)
+}
+
+/// Takes bytes as long as there is room.
+struct Bounded<'a> {
+    into: &'a mut Vec<u8>,
+    end: usize,
+    is_cut: bool,
+}
+
+impl Bounded<'_> {
+    fn put(&mut self, bytes: &[u8], length: usize) {
+        self.is_cut |= length < bytes.len();
+        self.into.extend_from_slice(&bytes[..length]);
+    }
+}
+
+impl fmt::Write for Bounded<'_> {
+    /// Whoever writes more than there is room for gets to know it: nothing of it would be kept.
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text.as_bytes(), text.floor_char_boundary(self.end - self.into.len()));
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+impl Visit for Values {
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.push(field, Kind::F64, value.to_bits(), 0);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.push(field, Kind::I64, value as u64, 0);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.push(field, Kind::U64, value, 0);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.push(field, Kind::Bool, value.into(), 0);
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.push_bytes(field, Kind::Text, |bounded| _ = fmt::Write::write_str(bounded, value));
+    }
+
+    fn record_bytes(&mut self, field: &Field, value: &[u8]) {
+        let length = value.len().min(FIELD_BYTES_MAX as usize);
+        self.push_bytes(field, Kind::Bytes, |bounded| bounded.put(value, length));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.push_bytes(field, Kind::Text, |bounded| _ = fmt::Write::write_fmt(bounded, format_args!("{value:?}")));
+    }
+}
