@@ -1,0 +1,208 @@
+/*
+ * hits: what events cost the program that has them. One source, built twice: with kymo/kymo.h, and with -DLTTNG for LTTng-UST.
+ *
+ *     hits one|three THREADS BURSTS COUNT PAUSE_MS     bursts of so many events on each thread, pauses between, for the recorder to drain
+ *     hits pace THREADS EVENTS_PER_SECOND SECONDS      events of a number at that rate, as evenly as batches of 64 are
+ *     hits first                                       the first event of the program, and of another thread, in us
+ *
+ * Prints `ns per event<TAB>ticks per event` of the median burst, but for the first; of several threads, that of all of them together: how
+ * long an event takes with all at work. `pace` prints how many events it had and how many seconds it took.
+ */
+#define _GNU_SOURCE
+#ifdef LTTNG
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#include "lttng_provider.h"
+#define ONE(value) lttng_ust_tracepoint(kymo_record, one, value)
+#define THREE(a, b, name) lttng_ust_tracepoint(kymo_record, three, a, b, name)
+#else
+#include <kymo/kymo.h>
+KYMO_EVENT(kymo_record, one, KYMO_U32(value));
+KYMO_EVENT(kymo_record, three, KYMO_I32(a), KYMO_I32(b), KYMO_TEXT(name));
+#define ONE(value) kymo_kymo_record_one(value)
+#define THREE(a, b, name) kymo_kymo_record_three(a, b, name)
+#endif
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { THREADS_MAX = 64, BURSTS_MAX = 1000 };
+
+static long bursts, count, pause_ms;
+static int is_three;
+static double taken[THREADS_MAX][BURSTS_MAX], ticks[THREADS_MAX][BURSTS_MAX];
+static pthread_barrier_t together;
+static const char *volatile sixteen = "abcdefghijklmnop";
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static unsigned long long counter(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    unsigned long long ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#endif
+}
+
+static void burst(long events)
+{
+    const char *name = sixteen;
+    if (is_three) {
+        for (long i = 0; i < events; i++) {
+            THREE((int)i, 7, name);
+            __asm__ volatile("" ::: "memory");
+        }
+    } else {
+        for (long i = 0; i < events; i++) {
+            ONE((unsigned)i & 0xffff);
+            __asm__ volatile("" ::: "memory");
+        }
+    }
+}
+
+static void *run(void *number)
+{
+    const long thread = (long)number;
+    for (long i = 0; i <= bursts; i++) {
+        pthread_barrier_wait(&together);
+        const double begin = now_ns();
+        const unsigned long long first = counter();
+        burst(count);
+        const unsigned long long last = counter();
+        const double end = now_ns();
+        if (i > 0) {
+            taken[thread][i - 1] = (end - begin) / (double)count;
+            ticks[thread][i - 1] = (double)(last - first) / (double)count;
+        }
+        usleep((unsigned)pause_ms * 1000);
+    }
+    return NULL;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return (a > b) - (a < b);
+}
+
+static double median(double *values)
+{
+    qsort(values, (size_t)bursts, sizeof *values, compare);
+    return values[bursts / 2];
+}
+
+static int measure(long threads)
+{
+    pthread_t others[THREADS_MAX];
+    pthread_barrier_init(&together, NULL, (unsigned)threads);
+    for (long thread = 1; thread < threads; thread++)
+        pthread_create(&others[thread], NULL, run, (void *)thread);
+    run(NULL);
+    for (long thread = 1; thread < threads; thread++)
+        pthread_join(others[thread], NULL);
+    double per_ns = 0, per_tick = 0;
+    for (long thread = 0; thread < threads; thread++) {
+        per_ns += 1 / median(taken[thread]);
+        per_tick += 1 / median(ticks[thread]);
+    }
+    printf("%.3f\t%.2f\n", 1 / per_ns, 1 / per_tick);
+    return 0;
+}
+
+static double rate;
+static double seconds;
+static long long paced[THREADS_MAX];
+
+static void *pace(void *number)
+{
+    const long thread = (long)number;
+    const double begin = now_ns();
+    long long events = 0;
+    for (;;) {
+        const double due = (now_ns() - begin) * rate / 1e9;
+        if (due >= rate * seconds)
+            break;
+        /* What is due, in batches: a thread that was away catches up. */
+        while ((double)events < due) {
+            burst(64);
+            events += 64;
+        }
+    }
+    paced[thread] = events;
+    return NULL;
+}
+
+static int keep_pace(long threads)
+{
+    pthread_t others[THREADS_MAX];
+    const double begin = now_ns();
+    rate /= (double)threads;
+    for (long thread = 1; thread < threads; thread++)
+        pthread_create(&others[thread], NULL, pace, (void *)thread);
+    pace(NULL);
+    long long all = paced[0];
+    for (long thread = 1; thread < threads; thread++) {
+        pthread_join(others[thread], NULL);
+        all += paced[thread];
+    }
+    printf("%lld\t%.3f\n", all, (now_ns() - begin) / 1e9);
+    return 0;
+}
+
+static void *first(void *into)
+{
+    const double begin = now_ns();
+    ONE(1);
+    *(double *)into = (now_ns() - begin) / 1000;
+    return NULL;
+}
+
+static int measure_first(void)
+{
+    double program, thread;
+    pthread_t other;
+    first(&program);
+    pthread_create(&other, NULL, first, &thread);
+    pthread_join(other, NULL);
+    printf("%.2f\t%.2f\n", program, thread);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    const long threads = argc > 2 ? atol(argv[2]) : 1;
+    const char *wait_ms = getenv("HITS_WAIT_MS");
+    if (wait_ms)
+        usleep((unsigned)atoi(wait_ms) * 1000);
+    if (strcmp(what, "first") == 0)
+        return measure_first();
+    if (argc == 5 && strcmp(what, "pace") == 0 && threads <= THREADS_MAX) {
+        rate = atof(argv[3]);
+        seconds = atof(argv[4]);
+        return keep_pace(threads);
+    }
+    if (argc == 6 && threads <= THREADS_MAX) {
+        is_three = strcmp(what, "three") == 0;
+        bursts = atol(argv[3]);
+        count = atol(argv[4]);
+        pause_ms = atol(argv[5]);
+        if (bursts > 0 && bursts < BURSTS_MAX)
+            return measure(threads);
+    }
+    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first\n");
+    return 2;
+}
