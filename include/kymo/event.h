@@ -230,7 +230,8 @@ KYMO_INNER_INLINE struct kymo_text kymo_inner_text(KYMO_INNER_TEXT_OF_CALLER tex
 KYMO_INNER_INLINE struct kymo_sequence kymo_inner_sequence(const void *elements, size_t count)
 {
     struct kymo_sequence sequence;
-    sequence.elements = elements;
+    /* What has no bytes may be copied too, if it is somewhere. */
+    sequence.elements = elements ? elements : "";
     sequence.count = elements ? count : 0;
     return sequence;
 }

@@ -3,88 +3,13 @@
 
 mod programs;
 
-use programs::{Folder, Recording, Value, has};
+use programs::expected::{check_fields, check_marks};
+use programs::{Folder, has};
 
 const C: &[&str] = &["-std=c11", "-std=gnu11", "-std=c17"];
 const CPP: &[&str] = &["-std=c++17", "-std=c++20"];
 const HOW: &[&[&str]] =
     &[&["-O0"], &["-O2"], &["-O2", "-fPIC"], &["-O2", "-fno-plt", "-fvisibility=hidden"], &["-DKYMO_OFF"]];
-
-fn numbers(values: &[u64]) -> Vec<Value> {
-    values.iter().map(|value| Value::Number(*value)).collect()
-}
-
-fn text(text: &str) -> Value {
-    Value::Text(text.to_owned())
-}
-
-fn elements(bytes: &[u8]) -> Value {
-    Value::Elements(bytes.to_vec())
-}
-
-/// What `fields.c` has to be, whatever compiled it.
-fn check_fields(recording: &Recording, is_cpp: bool) {
-    let all = |name: &str| recording.of_name(name).map(|found| found.values.clone()).collect::<Vec<_>>();
-    let one = |name: &str| match &all(name)[..] {
-        [one] => one.clone(),
-        other => panic!("{name}: {other:?}"),
-    };
-    assert_eq!(one("test:nothing"), []);
-    let most = u64::MAX;
-    let integers = [0xff, 0xffff, 0xffff_ffff, most, 0xff, 0xfffe, 0xffff_fffd, most - 3];
-    assert_eq!(one("test:integers"), numbers(&integers));
-    let others = one("test:others");
-    assert_eq!(others[..7], numbers(&[1, 2, 3, 4, 1.5_f32.to_bits().into(), (-2.5_f64).to_bits(), 1]));
-    let place = others[7].number();
-    assert!(place > 4096, "{place:#x} is no address");
-    assert_eq!(one("test:enums"), numbers(&[1, 0xffff]));
-    let number = |number: u64| Value::Number(number);
-    assert_eq!(
-        all("test:texts"),
-        [
-            vec![text("plain"), number(7), text("(null)"), text("not"), text("(null)")],
-            vec![text(""), number(8), text("grüße"), text(""), text("x")],
-        ]
-    );
-    let ports = elements(&[1, 0, 2, 0, 255, 255]);
-    let places = elements(&[place.to_le_bytes(), [0; 8]].concat());
-    let times = elements(&[(-1_i64).to_le_bytes(), 1_i64.to_le_bytes()].concat());
-    let loads = elements(&0.5_f32.to_le_bytes());
-    let none = elements(&[]);
-    assert_eq!(
-        all("test:lists"),
-        [
-            vec![ports.clone(), elements(&[9, 8, 7]), times, places.clone(), loads, elements(&[1, 0])],
-            vec![ports, none.clone(), none.clone(), places, none.clone(), none],
-        ]
-    );
-    assert_eq!(one("test:sixteen"), numbers(&(1..=16).collect::<Vec<_>>()));
-    check_cuts(&all("test:cut"));
-    assert_eq!((recording.cut(), recording.lost()), (3, 0));
-    if is_cpp {
-        let texts = [[text("of C")], [text("of a\0string")], [text("of a")]];
-        assert_eq!(all("test:of_namespace"), texts);
-    }
-    recording.check_times();
-}
-
-/// An event has 16 KiB of fields: a number, two texts, and a sequence of eight bytes each.
-fn check_cuts(cut: &[Vec<Value>]) {
-    let lengths: Vec<[usize; 3]> = cut
-        .iter()
-        .map(|values| match &values[1..] {
-            [Value::Text(a), Value::Elements(b), Value::Text(c)] => [a.len(), b.len(), c.len()],
-            other => panic!("{other:?}"),
-        })
-        .collect();
-    let room = (16 << 10) - 4 - 3 * 2;
-    // An odd byte would be half a character.
-    assert_eq!(lengths[0], [(room - 5) / 2 * 2, 0, 5]);
-    let half = (room - 5) / 2;
-    assert_eq!(lengths[1], [half / 2 * 2, half / 8 * 8, 5]);
-    assert_eq!(lengths[2], [3, (room - 8) / 8 * 8, 5]);
-    assert_eq!(lengths[3], [3, 2044 * 8, 5], "what just fits is not cut");
-}
 
 #[test]
 fn fields_are_recorded_as_they_are() {
@@ -135,47 +60,6 @@ fn definitions_say_what_was_written() {
                  field array 2 pointer places|field sequence f32 loads|field sequence bool flags";
     assert_eq!(definition("lists"), lists);
     assert_eq!(definition("sixty_four").split('|').count(), 64);
-}
-
-/// What `marks.c` has to be.
-fn check_marks(recording: &Recording) {
-    let all = |name: &str| recording.of_name(name).map(|found| found.values.clone()).collect::<Vec<_>>();
-    let number = |number: u64| Value::Number(number);
-    let logs =
-        [vec![number(4), text("3 of them")], vec![number(6), text("plain")], vec![number(14), text(&"x".repeat(1024))]];
-    assert_eq!(all("kymo:log"), logs);
-    let checkpoints = all("kymo:checkpoint");
-    assert_eq!([&checkpoints[0][..2], &checkpoints[0][3..]].concat(), [text("here"), number(42), number(0x10)]);
-    assert_eq!(checkpoints[1], [text("there"), number(1), number(0), number(0xff)]);
-    assert_eq!(all("kymo:counter"), [[text("queue"), number(-5_i64 as u64)]]);
-    for name in ["kymo:send", "kymo:receive"] {
-        assert_eq!(all(name), [[number(0x1234)]]);
-    }
-    for name in ["kymo:rpc_call", "kymo:rpc_dispatch", "kymo:rpc_reply", "kymo:rpc_return"] {
-        assert_eq!(all(name), [[number(1), text("open")]]);
-    }
-    assert_eq!(
-        (all("kymo:signal_submit"), all("kymo:signal_receive")),
-        (vec![numbers(&[9, 1])], vec![numbers(&[9, 2])])
-    );
-    // Each end has the key of the last begin of its name that has not ended.
-    let mut open: Vec<&[Value]> = Vec::new();
-    let mut names = Vec::new();
-    for found in &recording.found {
-        match &found.name[..] {
-            "kymo:begin" => open.push(&found.values),
-            "kymo:end" => {
-                let begun = open.pop().expect("it has begun");
-                assert_eq!(begun, found.values);
-                let Value::Text(name) = &begun[1] else { panic!("{begun:?}") };
-                names.push(name.as_str());
-            }
-            _ => {}
-        }
-    }
-    assert!(open.is_empty(), "{open:?}");
-    assert_eq!(names, ["fact", "fact", "fact", "these", "beside", "outer", "turn", "turn", "turn", "job"]);
-    assert_eq!((recording.cut(), recording.lost()), (1, 0));
 }
 
 #[test]
@@ -266,7 +150,7 @@ fn examples_of_the_reference_compile() {
     }
 }
 
-/// The same programs as aarch64, as far as a compiler goes; runs are in `cross.rs`.
+/// The same programs as aarch64, as far as a compiler goes; `cross.rs` runs them.
 #[test]
 fn other_machines_compile_them() {
     if !has("aarch64-linux-gnu-gcc") {

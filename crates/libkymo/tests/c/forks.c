@@ -1,7 +1,7 @@
 /*
- * Children of all kinds, each of which records so many events with its kind and its number: forks [KIND]
+ * Children of all kinds, each of which records so many events with its kind and its number: forks [KIND|stay]
  *
- * With a kind it is a child that was executed.
+ * With a kind it is a child that was executed. Who stays has only children that the C library knows of.
  */
 #define _GNU_SOURCE
 #include <kymo/kymo.h>
@@ -54,7 +54,8 @@ int main(int argc, char **argv)
     char kind[8];
     char *arguments[] = {argv[0], kind, NULL};
     pid_t pid;
-    if (argc > 1) {
+    const bool stays = argc > 1 && strcmp(argv[1], "stay") == 0;
+    if (argc > 1 && !stays) {
         live((uint32_t)atoi(argv[1]));
         return 0;
     }
@@ -80,6 +81,10 @@ int main(int argc, char **argv)
         _exit(0);
     }
     wait_for(pid);
+    if (stays) {
+        live(PARENT);
+        return 0;
+    }
     /* It has the memory of its parent, and records there. */
     if ((pid = vfork()) == 0) {
         live(VFORK);

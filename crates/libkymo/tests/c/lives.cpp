@@ -62,12 +62,14 @@ static void live(uint32_t thread)
     lives::kymo_lives_counted(thread, 1);
 }
 
-int main()
+/* lives [THREADS] */
+int main(int argc, char **argv)
 {
+    const uint32_t all = argc > 1 ? static_cast<uint32_t>(std::atoi(argv[1])) : 4000;
     pthread_key_create(&key, leave);
     happen("main");
     std::atexit([] { happen("atexit"); });
-    for (uint32_t first = 0; first < 4000; first += 8) {
+    for (uint32_t first = 0; first < all; first += 8) {
         std::vector<std::thread> threads;
         for (uint32_t thread = first; thread < first + 8; ++thread)
             threads.emplace_back(live, thread);

@@ -1,6 +1,6 @@
 /*
  * A storm of signals whose handlers record, on the thread's stack and on one of their own, and which jump out of every 16th handler if the
- * first argument is `jump`: storm [stay|jump] [stack|alternate|both]
+ * first argument is `jump`: storm [stay|jump] [stack|alternate|both] [SIGNALS]
  *
  * counts[0]: events outside of handlers; counts[1]: events of handlers; counts[2].begun: jumps
  */
@@ -18,7 +18,7 @@ KYMO_EVENT(storm, outside, KYMO_U64(number), KYMO_TEXT(text), KYMO_U64(check));
 KYMO_EVENT(storm, handled, KYMO_U64(number), KYMO_U64(check));
 
 /* So many events at least, until so many signals came, but no longer than that. */
-enum { EVENTS = 400000, EVENTS_MAX = 20000000, SIGNALS = 8000 };
+enum { EVENTS = 100000, EVENTS_MAX = 20000000, SIGNALS = 8000 };
 
 static struct counts *counts;
 static sigjmp_buf back;
@@ -65,6 +65,7 @@ int main(int argc, char **argv)
     volatile uint64_t number = 0;
     if (argc < 3)
         return 2;
+    const uint64_t signals = argc > 3 ? (uint64_t)atoi(argv[3]) : SIGNALS;
     counts = counts_of("counts");
     jumps = strcmp(argv[1], "jump") == 0;
     sigaltstack(&stack, NULL);
@@ -73,7 +74,7 @@ int main(int argc, char **argv)
     target = pthread_self();
     pthread_create(&thread, NULL, storm, NULL);
     sigsetjmp(back, 1);
-    while (number < EVENTS || (number < EVENTS_MAX && counts[1].begun < SIGNALS)) {
+    while (number < EVENTS || (number < EVENTS_MAX && counts[1].begun < signals)) {
         is_inside = 0;
         const uint64_t now = number;
         number = now + 1;

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test needs some of it")]
 
+pub mod expected;
+
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -30,17 +32,19 @@ pub fn has(tool: &str) -> bool {
 /// The folder with libkymo.so and libkymo.a, as they are handed out: built beside what cargo has built these tests in.
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let test = std::env::current_exe().expect("it runs");
-        let target = test.ancestors().nth(3).expect("it lies in target/PROFILE/deps");
-        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
-        cargo
-            .args(["build", "--quiet", "--profile", "libkymo", "--package", "kymo-libkymo", "--target-dir"])
-            .arg(target);
-        let output = cargo.current_dir(root()).output().expect("it starts");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        target.join("libkymo")
-    })
+    LIBRARY.get_or_init(|| build_library(&[], &[]).join("libkymo"))
+}
+
+/// Builds it with more arguments and variables; where cargo puts what it builds.
+pub fn build_library(arguments: &[&str], variables: &[(&str, &str)]) -> PathBuf {
+    let test = std::env::current_exe().expect("it runs");
+    let target = test.ancestors().nth(3).expect("it lies in target/PROFILE/deps");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["build", "--quiet", "--profile", "libkymo", "--package", "kymo-libkymo", "--target-dir"]).arg(target);
+    cargo.args(arguments).envs(variables.iter().copied());
+    let output = cargo.current_dir(root()).output().expect("it starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    target.to_owned()
 }
 
 /// Flags that everything is built with: what compilers warn of is an error.
