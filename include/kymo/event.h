@@ -75,19 +75,19 @@
     "field array " KYMO_INNER_QUOTED(count) " " type " " KYMO_INNER_QUOTED(name) "\n"
 #define KYMO_INNER_LINE_kymo_sequence(type, ctype, name) "field sequence " type " " KYMO_INNER_QUOTED(name) "\n"
 
-/* Its parameters. */
+/* Its parameters, whose names are no variables of the program. */
 #define KYMO_INNER_PARAMETER(field) KYMO_INNER_PARAMETER_ field
 #define KYMO_INNER_PARAMETER_(kind, ...) KYMO_INNER_PARAMETER_##kind(__VA_ARGS__)
-#define KYMO_INNER_PARAMETER_kymo_scalar(type, ctype, name) KYMO_INNER_UNUSED ctype name
-#define KYMO_INNER_PARAMETER_kymo_enum(type, ctype, name, labels, checked) KYMO_INNER_UNUSED ctype name
-#define KYMO_INNER_PARAMETER_kymo_text(name) KYMO_INNER_UNUSED KYMO_INNER_TEXT_OF_CALLER name
-#define KYMO_INNER_PARAMETER_kymo_chars(name) KYMO_INNER_UNUSED const char *name, KYMO_INNER_UNUSED size_t name##_length
+#define KYMO_INNER_PARAMETER_kymo_scalar(type, ctype, name) KYMO_INNER_UNUSED ctype name##_
+#define KYMO_INNER_PARAMETER_kymo_enum(type, ctype, name, labels, checked) KYMO_INNER_UNUSED ctype name##_
+#define KYMO_INNER_PARAMETER_kymo_text(name) KYMO_INNER_UNUSED KYMO_INNER_TEXT_OF_CALLER name##_
+#define KYMO_INNER_PARAMETER_kymo_chars(name) KYMO_INNER_UNUSED const char *name##_, KYMO_INNER_UNUSED size_t name##_length
 #define KYMO_INNER_PARAMETER_kymo_sequence(type, ctype, name) \
-    KYMO_INNER_UNUSED ctype const *name, KYMO_INNER_UNUSED size_t name##_count
+    KYMO_INNER_UNUSED ctype const *name##_, KYMO_INNER_UNUSED size_t name##_count
 #ifdef __cplusplus
-#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const(&name)[count]
+#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const(&name##_)[count]
 #else
-#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const name[static count]
+#define KYMO_INNER_PARAMETER_kymo_array(type, ctype, count, name) KYMO_INNER_UNUSED ctype const name##_[static count]
 #endif
 
 /* Texts: in C++ also whatever knows where its characters are and how many, as std::string does. */
@@ -139,7 +139,30 @@ private:
     KYMO_INNER_INLINE void function(KYMO_INNER_PARAMETERS(has_fields, __VA_ARGS__)) {} \
     KYMO_INNER_ASSERT(1, "whoever defines an event ends that with a semicolon")
 
+#define KYMO_INNER_CONTEXT(type, ctype, size, name, function, put) \
+    KYMO_INNER_INLINE ctype kymo_inner_context_##name(void) { return function(); } \
+    KYMO_INNER_ASSERT(1, "whoever defines a context ends that with a semicolon")
+
 #else
+
+/* Something that events carry: it stays known, as nobody knows whether it is being asked. */
+#define KYMO_INNER_CONTEXT(type, ctype, size, name, function, put) \
+    static const char kymo_inner_definition_of_##name[] = "context " #name "\nfield " type " " #name "\n"; \
+    static void kymo_inner_get_##name(struct kymo_own *kymo_own) \
+    { \
+        ctype const kymo_value = function(); \
+        put(kymo_own, kymo_value); \
+    } \
+    static struct kymo_context kymo_inner_context_##name = {kymo_inner_definition_of_##name, \
+                                                            sizeof kymo_inner_definition_of_##name - 1, size, \
+                                                            kymo_inner_get_##name, 0}; \
+    static __attribute__((constructor(101))) void kymo_inner_begin_context_##name(void) \
+    { \
+        kymo_register_context(&kymo_inner_context_##name); \
+    } \
+    KYMO_INNER_ASSERT(1, "whoever defines a context ends that with a semicolon")
+#define KYMO_INNER_OWN_NUMBER(own, number) __builtin_memcpy(&own->value, &number, sizeof number)
+#define KYMO_INNER_OWN_TEXT(own, bytes) kymo_inner_own_text(own, bytes)
 
 /* Its member of what filters see. */
 #define KYMO_INNER_MEMBER(field) KYMO_INNER_MEMBER_ field
@@ -156,12 +179,12 @@ private:
 /* Its member gets its value. Lengths are found out here, once. */
 #define KYMO_INNER_FILL(field) KYMO_INNER_FILL_ field
 #define KYMO_INNER_FILL_(kind, ...) KYMO_INNER_FILL_##kind(__VA_ARGS__)
-#define KYMO_INNER_FILL_kymo_scalar(type, ctype, name) kymo_of.name = name;
-#define KYMO_INNER_FILL_kymo_enum(type, ctype, name, labels, checked) kymo_of.name = name;
-#define KYMO_INNER_FILL_kymo_text(name) kymo_of.name = kymo_inner_text(name);
-#define KYMO_INNER_FILL_kymo_chars(name) kymo_of.name = kymo_inner_chars(name, name##_length);
-#define KYMO_INNER_FILL_kymo_array(type, ctype, count, name) kymo_of.name = name;
-#define KYMO_INNER_FILL_kymo_sequence(type, ctype, name) kymo_of.name = kymo_inner_sequence(name, name##_count);
+#define KYMO_INNER_FILL_kymo_scalar(type, ctype, name) kymo_of.name = name##_;
+#define KYMO_INNER_FILL_kymo_enum(type, ctype, name, labels, checked) kymo_of.name = name##_;
+#define KYMO_INNER_FILL_kymo_text(name) kymo_of.name = kymo_inner_text(name##_);
+#define KYMO_INNER_FILL_kymo_chars(name) kymo_of.name = kymo_inner_chars(name##_, name##_length);
+#define KYMO_INNER_FILL_kymo_array(type, ctype, count, name) kymo_of.name = name##_;
+#define KYMO_INNER_FILL_kymo_sequence(type, ctype, name) kymo_of.name = kymo_inner_sequence(name##_, name##_count);
 #define KYMO_INNER_FILL_0 kymo_of.kymo_no_field = 0;
 #define KYMO_INNER_FILL_1
 
@@ -225,6 +248,12 @@ KYMO_INNER_INLINE struct kymo_text kymo_inner_text(KYMO_INNER_TEXT_OF_CALLER tex
 #else
     return kymo_inner_chars(text, text ? __builtin_strlen(text) : 0);
 #endif
+}
+
+KYMO_INNER_INLINE void kymo_inner_own_text(struct kymo_own *own, const char *bytes)
+{
+    own->text = bytes ? bytes : "(null)";
+    own->length = __builtin_strlen(own->text);
 }
 
 KYMO_INNER_INLINE struct kymo_sequence kymo_inner_sequence(const void *elements, size_t count)

@@ -74,6 +74,17 @@
 /* Two arguments: the first element's address, and size_t name_count. Sequences of u8 are bytes. */
 #define KYMO_SEQUENCE(type, name) (kymo_sequence, #type, KYMO_INNER_C_##type, name)
 
+/*
+ * KYMO_CONTEXT(name, type, function) defines what all events of the program carry with them in sessions that ask for it: a number that a
+ * function of no arguments returns, of a type of elements. KYMO_CONTEXT_TEXT(name, function) is a text, up to its zero and to 1024 bytes.
+ *
+ * The function is called with each event then, also in handlers of signals. A program has 16 of them. A library that has one must not be
+ * unloaded.
+ */
+#define KYMO_CONTEXT(name, type, function) \
+    KYMO_INNER_CONTEXT(#type, KYMO_INNER_C_##type, sizeof(KYMO_INNER_C_##type), name, function, KYMO_INNER_OWN_NUMBER)
+#define KYMO_CONTEXT_TEXT(name, function) KYMO_INNER_CONTEXT("text", const char *, 0, name, function, KYMO_INNER_OWN_TEXT)
+
 /* kymo_log(), KYMO_SCOPE(), KYMO_COUNTER() and others, which have fields of these kinds. */
 #include "marks.h"
 

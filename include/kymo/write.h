@@ -100,6 +100,22 @@ struct kymo_write {
     uint64_t ticks;
 };
 
+/* What a program says that events carry, when it is asked. */
+struct kymo_own {
+    uint64_t value;   /* a number; the first bytes of it count */
+    const char *text; /* or a text, and its length */
+    uint64_t length;
+};
+
+struct kymo_context {
+    const char *definition;
+    uint32_t bytes; /* of the definition */
+    uint32_t size;  /* bytes of the number; 0: it is a text */
+    void (*get)(struct kymo_own *own);
+    uint32_t number; /* one more than its number among them */
+};
+
+bool kymo_register_context(struct kymo_context *context);
 bool kymo_register(struct kymo_event *event);
 void kymo_unregister(struct kymo_event *event);
 unsigned char *kymo_enter_slowly(struct kymo_write *write, const struct kymo_event *event, uint64_t bytes, const void *site);

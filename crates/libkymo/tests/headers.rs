@@ -4,7 +4,7 @@
 mod programs;
 
 use programs::expected::{check_fields, check_marks};
-use programs::{Folder, has};
+use programs::{Folder, Recording, Value, has};
 
 const C: &[&str] = &["-std=c11", "-std=gnu11", "-std=c17"];
 const CPP: &[&str] = &["-std=c++17", "-std=c++20"];
@@ -83,6 +83,35 @@ fn marks_need_no_definition() {
             // Nobody wants anything.
             let quiet = std::process::Command::new(&program).env("XDG_RUNTIME_DIR", folder.path()).status();
             assert!(quiet.expect("it runs").success());
+        }
+    }
+}
+
+/// Events carry what the program says, from when somebody asks for it.
+#[test]
+fn contexts_are_asked_for() {
+    for (compiler, flags) in [("gcc", ["-std=gnu11", "-O2", "-x", "c"]), ("g++", ["-std=c++17", "-O2", "-x", "c++"])] {
+        let folder = Folder::new();
+        let Some(program) = folder.build_with(compiler, "contexts.c", &flags) else { continue };
+        let mut child = folder.command(&program).spawn().expect("it starts");
+        let mut recordings = Vec::new();
+        let carries = |recordings: &[Recording], count: usize| {
+            recordings.iter().any(|recording| recording.found.iter().any(|found| found.own.len() == count))
+        };
+        for count in [0, 1, 2] {
+            while !carries(&recordings, count) {
+                folder.take(&mut recordings);
+                recordings.iter().for_each(|recording| recording.want_own(count as u32));
+                assert!(child.try_wait().expect("it can be asked").is_none(), "it goes on");
+            }
+        }
+        std::fs::write(folder.path().join("stop"), "").expect("there is room");
+        assert!(child.wait().expect("it ends").success());
+        folder.take(&mut recordings);
+        for found in &recordings[0].found {
+            let number = found.values[0].number();
+            let tenant = if number % 2 == 1 { format!("tenant {number}") } else { "(null)".to_owned() };
+            assert_eq!(found.own[..], [Value::Number(number), Value::Text(tenant)][..found.own.len()]);
         }
     }
 }

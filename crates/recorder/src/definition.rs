@@ -118,7 +118,7 @@ pub enum ProblemKind {
     Encoding,
     #[error("a control character stands in a name")]
     Control,
-    #[error("`event PROVIDER:NAME` or `context NAME ID` has to be the first line")]
+    #[error("`event PROVIDER:NAME` or `context NAME` has to be the first line")]
     First,
     #[error("{expected} is missing")]
     Missing { expected: &'static str },
@@ -243,7 +243,9 @@ fn context<'a>(first: &mut Line<'a>, lines: impl Iterator<Item = Line<'a>>) -> R
     first.skip_spaces();
     let name = first.name("a context")?;
     let at = first.skip_spaces();
-    let id = first.word().parse().ok().filter(|id| u32::from(*id) < kymo_lane::contexts::OWN_MAX);
+    // Programs that do not know which one it will be say nothing: the registry tells.
+    let id = if first.rest().is_empty() { "0" } else { first.word() };
+    let id = id.parse().ok().filter(|id| u32::from(*id) < kymo_lane::contexts::OWN_MAX);
     let id = id.ok_or_else(|| first.problem(at, ProblemKind::Context))?;
     first.end("a context's number")?;
     let mut kind = None;

@@ -13,7 +13,8 @@ use std::process::{Child, Command, Output};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use kymo_lane::{Layout, Recorder, Thread, View};
+use kymo_lane::contexts::FIRST_OWN;
+use kymo_lane::{Layout, Mode, Recorder, Thread, View, Wants};
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -210,6 +211,8 @@ pub struct Found {
     pub thread: Thread,
     pub lane: u16,
     pub ticks: u64,
+    /// Contexts of the program that it carries.
+    pub own: Vec<Value>,
     pub values: Vec<Value>,
 }
 
@@ -221,6 +224,8 @@ pub struct Recording {
     layout: Layout,
     /// By id: name and types of fields.
     classes: HashMap<u16, (String, Vec<String>)>,
+    /// By number: types of contexts of the program.
+    contexts: HashMap<u16, String>,
     last: Option<kymo_lane::Definition>,
     known: HashMap<u16, (u64, u32)>,
     epoch: u64,
@@ -242,6 +247,7 @@ impl Recording {
             recorder: Recorder::new(view, layout),
             layout,
             classes: HashMap::new(),
+            contexts: HashMap::new(),
             last: None,
             known: HashMap::new(),
             epoch: 0,
@@ -258,6 +264,13 @@ impl Recording {
         }
     }
 
+    /// Asks that events carry so many contexts of the program, and nothing else.
+    pub fn want_own(&self, count: u32) {
+        let contexts = ((1 << count) - 1) * FIRST_OWN;
+        let wants = Wants { mode: Mode::DiscardNewest, lane: 512, pool: 512, contexts };
+        self.recorder.say(&wants).expect("it can be written");
+    }
+
     fn define(&mut self) {
         while let Some(next) = self.recorder.definition(self.last.as_ref()).expect("it can be read") {
             let mut text = vec![0; next.bytes as usize];
@@ -267,6 +280,11 @@ impl Recording {
             let field = |line: &str| {
                 line.strip_prefix("field ").map(|field| field.rsplit_once(' ').expect("it has a name").0.to_owned())
             };
+            if next.is_context {
+                let kind = text.lines().find_map(field).expect("it has a type");
+                assert!(self.contexts.insert(next.id, kind).is_none(), "{text}");
+                continue;
+            }
             let name = text.lines().next().expect("it is there").trim_start_matches("event ").to_owned();
             self.classes.insert(next.id, (name, text.lines().filter_map(field).collect()));
             self.definitions.push(text);
@@ -291,11 +309,13 @@ impl Recording {
             while !rest.is_empty() {
                 let id = u16::from_le_bytes(take(&mut rest));
                 let low = u32::from_le_bytes(take(&mut rest));
-                assert_eq!(seen.contexts, 0, "nothing else was asked for");
+                let numbers = (0..16).filter(|number| seen.contexts & FIRST_OWN << number != 0);
+                assert_eq!(seen.contexts % FIRST_OWN, 0, "nothing else was asked for");
+                let own = numbers.map(|number| value(&self.contexts[&number], &mut rest)).collect();
                 let (name, types) = &self.classes[&id];
                 let values = types.iter().map(|field| value(field, &mut rest)).collect();
                 let ticks = seen.begin + u64::from(low.wrapping_sub(seen.begin as u32));
-                self.found.push(Found { name: name.clone(), thread: seen.thread, lane: seen.lane, ticks, values });
+                self.found.push(Found { name: name.clone(), thread: seen.thread, lane: seen.lane, ticks, own, values });
             }
             if seen.is_full {
                 self.recorder.free(&seen).expect("it can be written");
