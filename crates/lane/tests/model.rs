@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
 
-use kymo_lane::{Layout, Memory, Program, Recorder, Thread, View};
+use kymo_lane::{Layout, Memory, Program, Recorder, Seen, Thread, View};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -25,6 +25,8 @@ struct Cells {
 const HEADER: [u64; 8] = [272, 280, 288, 512, 520, 528, 536, 544];
 const MODE: u64 = 520;
 const READY: u64 = 272;
+const DESCRIPTORS: u64 = 4096 * 3;
+const FREED: u64 = 4096 * 4;
 
 fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
     Layout { events: 1, lanes: 2, sub_buffers, sub_buffer_bytes, registry_bytes: 8, filter_bytes: 4096 }
@@ -33,7 +35,7 @@ fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
 impl Cells {
     fn new(layout: &Layout, overwrites: bool) -> Self {
         let mut places: Vec<u64> = HEADER.into();
-        let (lanes, descriptors, freed) = (4096 * 2, 4096 * 3, 4096 * 4);
+        let (lanes, descriptors, freed) = (4096 * 2, DESCRIPTORS, FREED);
         places.extend((0..2).flat_map(|lane| (0..5).map(move |word| lanes + 64 * lane + 8 * word)));
         let buffers = u64::from(layout.sub_buffers);
         places.extend((0..buffers).flat_map(|number| (0..9).map(move |word| descriptors + 128 * number + 8 * word)));
@@ -54,7 +56,7 @@ impl Cells {
     }
 
     fn cell(&self, at: u64) -> &AtomicU64 {
-        if (4096 * 3..4096 * 4).contains(&at) && at.is_multiple_of(128) {
+        if (DESCRIPTORS..FREED).contains(&at) && at.is_multiple_of(128) {
             self.touches.fetch_add(1, Ordering::Relaxed);
         }
         &self.cells[*self.places.get(&at).unwrap_or_else(|| panic!("nobody thought of {at}"))]
@@ -112,9 +114,16 @@ impl View for Eyes {
     }
 
     fn copy(&self, at: u64, into: &mut [u8]) -> Result<(), Infallible> {
+        if (FREED..FREED + 4096).contains(&at) {
+            let byte = |(place, into): (u64, &mut u8)| *into = self.0.cell(place).load(Ordering::Relaxed) as u8;
+            (at..).zip(into).for_each(byte);
+            return Ok(());
+        }
         for (place, into) in (at..).step_by(8).zip(into.chunks_mut(8)) {
-            let word = self.0.cell(place).load(Ordering::Relaxed).to_le_bytes();
-            into.copy_from_slice(&word[..into.len()]);
+            // Of what describes a sub-buffer some is nobody's.
+            let is_used = self.0.places.contains_key(&place) || !(DESCRIPTORS..FREED).contains(&place);
+            let word = if is_used { self.0.cell(place).load(Ordering::Relaxed) } else { 0 };
+            into.copy_from_slice(&word.to_le_bytes()[..into.len()]);
         }
         Ok(())
     }
@@ -147,10 +156,20 @@ fn word_of(bytes: &[u8]) -> u64 {
 /// What a recorder has copied: by lane, sub-buffer of that, and place in it.
 type Copied = BTreeMap<(u16, u64, u32), u64>;
 
+/// What is there: by looking at one after the other, or at all at once.
+fn look(recorder: &Recorder<Eyes>, at_once: bool) -> Vec<Seen> {
+    let ready = recorder.layout().sub_buffers;
+    if !at_once {
+        return (0..ready).filter_map(|number| told(recorder.look(number))).collect();
+    }
+    let mut all = Vec::new();
+    told(recorder.look_all(ready, &mut vec![0; Recorder::<Eyes>::look_bytes(ready)], |seen| all.push(seen)));
+    all
+}
+
 /// Copies everything that is there and was not copied, and frees what is full.
-fn drain(recorder: &Recorder<Eyes>, layout: &Layout, copied: &mut Copied, epoch: &mut u64) {
-    for number in 0..layout.sub_buffers {
-        let Some(seen) = told(recorder.look(number)) else { continue };
+fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, epoch: &mut u64) {
+    for seen in look(recorder, at_once) {
         let known = copied.range((seen.lane, seen.sequence, 0)..=(seen.lane, seen.sequence, u32::MAX)).count() as u32;
         let from = known * EVENT as u32;
         let mut bytes = vec![0; (seen.bytes - from) as usize];
@@ -211,7 +230,8 @@ fn model(preemptions: usize, least: u64, run: impl Fn() + Sync + Send + 'static)
 
 #[test]
 fn what_is_published_is_copied_once() {
-    for (sub_buffers, bytes, least) in [(1, 8, 50), (2, 8, 500), (2, 16, 50)] {
+    let sizes = [(1, 8, 50), (2, 8, 500), (2, 16, 50)];
+    for ((sub_buffers, bytes, least), at_once) in sizes.into_iter().flat_map(|size| [(size, false), (size, true)]) {
         model(2, least, move || {
             let layout = layout(sub_buffers, bytes);
             let cells = Arc::new(Cells::new(&layout, false));
@@ -221,9 +241,9 @@ fn what_is_published_is_copied_once() {
             };
             let recorder = Recorder::new(Eyes(cells), layout);
             let (mut copied, mut epoch) = (Copied::new(), 0);
-            drain(&recorder, &layout, &mut copied, &mut epoch);
+            drain(&recorder, at_once, &mut copied, &mut epoch);
             writer.join().expect("it does not panic");
-            drain(&recorder, &layout, &mut copied, &mut epoch);
+            drain(&recorder, at_once, &mut copied, &mut epoch);
             check(&recorder, &copied, &[(7, 2)]);
         });
     }
@@ -231,7 +251,7 @@ fn what_is_published_is_copied_once() {
 
 #[test]
 fn two_threads_never_have_the_same() {
-    let threads = [(7, 1), (8, 1)];
+    let (threads, at_once) = ([(7, 1), (8, 1)], false);
     model(2, 1000, move || {
         let layout = layout(2, 8);
         let cells = Arc::new(Cells::new(&layout, false));
@@ -241,16 +261,16 @@ fn two_threads_never_have_the_same() {
         });
         let recorder = Recorder::new(Eyes(cells), layout);
         let (mut copied, mut epoch) = (Copied::new(), 0);
-        drain(&recorder, &layout, &mut copied, &mut epoch);
+        drain(&recorder, at_once, &mut copied, &mut epoch);
         writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
-        drain(&recorder, &layout, &mut copied, &mut epoch);
+        drain(&recorder, at_once, &mut copied, &mut epoch);
         check(&recorder, &copied, &threads);
     });
 }
 
 #[test]
 fn what_is_overwritten_is_not_taken_for_what_was() {
-    for (sub_buffers, preemptions) in [(1, 3), (2, 2)] {
+    for (sub_buffers, preemptions, at_once) in [(1, 3, false), (2, 2, false), (1, 3, true), (2, 2, true)] {
         model(preemptions, 10_000, move || {
             let layout = layout(sub_buffers, 8);
             let cells = Arc::new(Cells::new(&layout, true));
@@ -260,8 +280,7 @@ fn what_is_overwritten_is_not_taken_for_what_was() {
             };
             let recorder = Recorder::new(Eyes(cells), layout);
             let look = |is_over: bool| {
-                for number in 0..sub_buffers {
-                    let Some(seen) = told(recorder.look(number)) else { continue };
+                for seen in look(&recorder, at_once) {
                     let mut bytes = [0; 8];
                     // There is one event in each, whose number is the sub-buffer's.
                     if told(recorder.copy(&seen, 0, &mut bytes)) && seen.bytes > 0 {

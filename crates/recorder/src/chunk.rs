@@ -274,11 +274,6 @@ impl Chunk {
         self.streams[stream].origin = origin;
     }
 
-    /// All streams that somebody has.
-    pub(crate) fn used(&self) -> Vec<StreamNumber> {
-        (0..self.streams.len()).filter(|number| self.streams[*number].is_used).collect()
-    }
-
     /// Closes files: they are opened again when they are needed, if they are there then.
     pub(crate) fn release(&mut self) {
         self.streams.iter_mut().for_each(|stream| stream.raw.release());

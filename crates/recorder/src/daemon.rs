@@ -325,7 +325,11 @@ impl Daemon {
                 session = sessions.pop().expect("it was just put there");
                 let ticks = clocks.of(program.who.identity.clock).now();
                 let alone = std::slice::from_mut(&mut session);
-                let _ = program.program.end(ticks, &mut Everybody { sessions: alone, clocks, lost: 0 });
+                let mut alone = Everybody { sessions: alone, clocks, lost: 0 };
+                let _ = match sessions.iter().any(|other| other.has_met(program.program.known())) {
+                    true => program.program.end_one(ticks, &mut alone),
+                    false => program.program.end(ticks, &mut alone),
+                };
             }
         }
         self.has_changed = true;

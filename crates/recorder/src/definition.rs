@@ -459,3 +459,106 @@ impl<'a> Line<'a> {
         if self.rest().is_empty() { Ok(()) } else { Err(self.problem(at, ProblemKind::Behind { expected })) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event_of(text: &str) -> EventClass {
+        match parse(text.as_bytes()) {
+            Ok(Definition::Event(event)) => event,
+            other => panic!("{text:?} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn everything_that_can_be_said_is_understood() {
+        let event = event_of(
+            "event net.http:a::b (int, char *)\nlevel 3\nsource dir with space/a:b.c:12\nrole send\nlater whatever\n\
+             field u8 a\nfield  i64  b.c\nfield x16 d\nfield pointer p\nfield f32 f\nfield bool g\nfield text t\n\
+             field array 7 u8 h\nfield sequence f64 i\n\
+             field enum i8(low=-128, next, not here=0x10,high=127) s\nfield enum u64(all=18446744073709551615) w",
+        );
+        assert_eq!((event.provider.as_str(), event.name.as_str()), ("net.http", "a::b (int, char *)"));
+        assert_eq!((event.level, event.role), (3, Some(Role::Send)));
+        assert_eq!(event.source, Some(("dir with space/a:b.c".to_owned(), 12)));
+        let names: Vec<_> = event.fields.iter().map(|field| field.name.as_str()).collect();
+        assert_eq!(names, ["a", "b.c", "d", "p", "f", "g", "t", "h", "i", "s", "w"]);
+        let Kind::Scalar(Scalar::Enumeration(integer, labels)) = &event.fields[9].kind else { panic!() };
+        let labels: Vec<_> = labels.iter().map(|label| (label.name.as_str(), label.value)).collect();
+        assert_eq!(labels, [("low", -128), ("next", -127), ("not here", 16), ("high", 127)]);
+        assert!(integer.is_signed && integer.bytes == 1);
+        let bare = event_of("event a:b");
+        assert_eq!((bare.level, bare.source, bare.role, bare.fields.len()), (14, None, None, 0));
+        let context = parse(b"context user 3\nfield u32 id\n");
+        let Ok(Definition::Context(context)) = context else { panic!("{context:?}") };
+        assert_eq!((context.id, context.field.name.as_str()), (3, "user"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, line, column, kind) in [
+            ("", 1, 1, ProblemKind::First),
+            ("counter a:b", 1, 1, ProblemKind::First),
+            ("event ab", 1, 7, ProblemKind::Missing { expected: "PROVIDER:" }),
+            ("event :b", 1, 7, ProblemKind::Missing { expected: "a provider" }),
+            ("event a:", 1, 9, ProblemKind::Missing { expected: "a name" }),
+            ("event a:b\tc", 1, 10, ProblemKind::Control),
+            ("event a:b\nlevel 15", 2, 7, ProblemKind::Level),
+            ("event a:b\nlevel 3 4", 2, 9, ProblemKind::Behind { expected: "a level" }),
+            ("event a:b\nsource a.c", 2, 8, ProblemKind::Source),
+            ("event a:b\nfield", 2, 6, ProblemKind::Missing { expected: "a type" }),
+            ("event a:b\nfield u32", 2, 10, ProblemKind::Missing { expected: "a field's name" }),
+            ("event a:b\nfield u24 x", 2, 7, ProblemKind::Type),
+            ("event a:b\nfield u32 x y", 2, 13, ProblemKind::Behind { expected: "a field's name" }),
+            ("event a:b\nfield array 99999 u8 x", 2, 13, ProblemKind::Elements),
+            ("event a:b\nfield array 3 text x", 2, 15, ProblemKind::Element),
+            ("event a:b\nfield enum f32(a) x", 2, 12, ProblemKind::Enumeration),
+            ("event a:b\nfield enum u8(a=256) x", 2, 17, ProblemKind::Value { bytes: 1 }),
+            ("event a:b\nfield enum u8(a=255, b) x", 2, 22, ProblemKind::Value { bytes: 1 }),
+            ("event a:b\nfield enum u8(a=x) x", 2, 17, ProblemKind::Missing { expected: "a number" }),
+            ("event a:b\nfield enum u8(a", 2, 16, ProblemKind::Missing { expected: "`)`" }),
+            ("event a:b\nfield u8 x\nfield u8 x", 3, 7, ProblemKind::Twice),
+            ("context a 16\nfield u8 x", 1, 11, ProblemKind::Context),
+            ("context a 1\nfield sequence u8 x", 2, 7, ProblemKind::ContextField),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Err(Problem { line, column, kind }), "{text:?}");
+        }
+        assert_eq!(parse(b"event a:b\nlevel \xff"), Err(Problem { line: 2, column: 7, kind: ProblemKind::Encoding }));
+        let long = vec![b'x'; BYTES_MAX + 1];
+        assert!(matches!(parse(&long), Err(Problem { kind: ProblemKind::Long { .. }, .. })));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic() {
+        let words = [
+            "event a:b\n",
+            "context c 1\n",
+            "field ",
+            "enum ",
+            "u8",
+            "(",
+            ")",
+            "=",
+            ",",
+            " ",
+            "\n",
+            "x",
+            "-1",
+            "é",
+            "array 3 ",
+        ];
+        let config = proptest::test_runner::Config { failure_persistence: None, ..Default::default() };
+        let texts = proptest::collection::vec(0..words.len(), 0..30);
+        proptest::test_runner::TestRunner::new(config)
+            .run(&texts, |text| {
+                let text: String = text.into_iter().map(|word| words[word]).collect();
+                if let Err(problem) = parse(text.as_bytes()) {
+                    let line = text.split('\n').nth(problem.line as usize - 1).expect("there is such a line");
+                    proptest::prop_assert!(problem.column as usize <= line.len() + 1, "{text:?}: {problem}");
+                }
+                Ok(())
+            })
+            .expect("nothing breaks it");
+    }
+}

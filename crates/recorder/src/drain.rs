@@ -23,6 +23,11 @@ const WAIT: Duration = Duration::from_millis(100);
 /// How often it is looked at which texts were cut.
 const CUT: Duration = Duration::from_secs(1);
 
+/// More than that nobody can have lost since somebody looked: who says so says nothing.
+const LOST_MAX: u64 = 1 << 40;
+/// As many sub-buffers cannot be missing.
+const MISSING_MAX: u64 = 1 << 32;
+
 /// Where the last trace of a lane ends: what is before it is in there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
@@ -127,7 +132,7 @@ impl Lanes {
         }
         done?;
         let all_lost = memory.discarded()?;
-        drained.discarded = all_lost.saturating_sub(std::mem::replace(&mut self.discarded, all_lost));
+        drained.discarded = lost_since(std::mem::replace(&mut self.discarded, all_lost), all_lost);
         if patience != Patience::Wait || self.looked_at_cut.is_none_or(|last| last.elapsed() >= CUT) {
             self.looked_at_cut = Some(Instant::now());
             drained.cut = self.cut(memory)?;
@@ -152,7 +157,7 @@ impl Lanes {
             // A recorder before this one has it, and was killed before it could say so.
             return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
         }
-        let missing = seen.sequence - state.position.sequence;
+        let missing = (seen.sequence - state.position.sequence).min(MISSING_MAX);
         let from = if missing > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
         let length = seen.bytes - from;
         if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
@@ -199,7 +204,7 @@ impl Lanes {
                 if !memory.copy(seen, 0, &mut self.bytes)? {
                     continue;
                 }
-                let missing = seen.sequence - state.position.sequence;
+                let missing = (seen.sequence - state.position.sequence).min(MISSING_MAX);
                 sink.take(known, &run(seen, &state, 0, missing, &self.bytes));
                 drained.runs += 1;
                 drained.bytes += self.bytes.len() as u64;
@@ -239,7 +244,7 @@ impl Lanes {
         for lane in self.lanes.keys() {
             let now = memory.losses(*lane)?.cut;
             let before = self.cut.insert(*lane, now).unwrap_or(0);
-            sum = sum.saturating_add(now.saturating_sub(before));
+            sum = sum.saturating_add(lost_since(before, now));
         }
         Ok(sum)
     }
@@ -273,8 +278,15 @@ impl Lanes {
         Ok(())
     }
 
-    /// Ends all lanes, also those that never had room and have lost everything.
-    pub(crate) fn end(&mut self, memory: &Memory, known: &Known, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+    /// Ends all lanes, also those that never had room and have lost everything. With `is_told`, nobody else has to be told that.
+    pub(crate) fn end(
+        &mut self,
+        memory: &Memory,
+        known: &Known,
+        ticks: u64,
+        is_told: bool,
+        sink: &mut dyn Sink,
+    ) -> io::Result<()> {
         for lane in 0..memory.layout().lanes as u16 {
             let ever = memory.losses(lane)?.discarded;
             if ever > 0 {
@@ -285,8 +297,10 @@ impl Lanes {
             let ever = memory.losses(*lane)?.discarded;
             if state.is_open || ever > state.position.discarded {
                 sink.end(known, &end(*lane, state, ever, ticks.max(state.position.last)));
-                state.is_open = false;
-                state.position.discarded = state.position.discarded.max(ever);
+                if is_told {
+                    state.is_open = false;
+                    state.position.discarded = state.position.discarded.max(ever);
+                }
             }
         }
         Ok(())
@@ -311,6 +325,12 @@ fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: P
     }
 }
 
+/// What was lost between two counts.
+fn lost_since(before: u64, now: u64) -> u64 {
+    let lost = now.saturating_sub(before);
+    if lost > LOST_MAX { 0 } else { lost }
+}
+
 fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8]) -> Run<'a> {
     // Behind what came before; a program whose times step back is found out by whoever walks.
     let begin = if from == 0 { seen.begin } else { state.position.last };
@@ -323,13 +343,13 @@ fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [
         begin,
         last: seen.last,
         bytes,
-        discarded: seen.discarded.saturating_sub(state.position.discarded),
+        discarded: lost_since(state.position.discarded, seen.discarded),
         discarded_ever: seen.discarded,
         missing,
     }
 }
 
 fn end(lane: u16, state: &LaneState, ever: u64, ticks: u64) -> End {
-    let discarded = ever.saturating_sub(state.position.discarded);
+    let discarded = lost_since(state.position.discarded, ever);
     End { lane, thread: state.thread, discarded, discarded_ever: ever, ticks }
 }

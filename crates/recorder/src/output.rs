@@ -94,6 +94,8 @@ pub struct Tally {
     pub unwritten: u64,
     /// Sub-buffers that programs have overwritten before they were read: nobody knows how many events that is.
     pub missing: u64,
+    /// Events of other times than [`Output::wants`], or from before the trace.
+    pub outside: u64,
     /// Bytes of programs that are no events.
     pub unreadable: u64,
     /// Files of lanes.
@@ -156,9 +158,12 @@ const STEPS_BACK_MAX: u32 = 64;
 const SAMPLE: Duration = Duration::from_secs(1);
 /// Cycles that the recorder's own packets may span.
 const OWN_SPAN: u64 = 1 << 31;
+/// Bytes of them.
+const OWN_BYTES: usize = 256 << 10;
 
 impl Output {
-    /// Begins a trace in a folder, which is made. Events before `earliest` cannot be in it.
+    /// Begins a trace in a folder, which is made. Events before `earliest` need not be in it: who takes what was recorded before says 0, or
+    /// how long before.
     ///
     /// # Errors
     ///
@@ -202,10 +207,10 @@ impl Output {
 
     /// Takes a run of a program's lane. What cannot be written is counted; [`Output::error`] says why.
     pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
-        self.tally.discarded += run.discarded;
-        self.tally.missing += run.missing;
+        add(&mut self.tally.discarded, run.discarded);
+        add(&mut self.tally.missing, run.missing);
         let horizon = self.clock.now().saturating_add(self.facts.frequency);
-        let is_possible = run.begin >= self.facts.base && run.begin <= run.last && run.last <= horizon;
+        let is_possible = run.begin <= run.last && run.last <= horizon;
         if !is_possible {
             self.unreadable(program, run, Why::OtherTime, run.bytes.len());
             self.lose_quietly(program, run.lane, run.discarded);
@@ -221,8 +226,9 @@ impl Output {
         };
         let broken = run.bytes.len() - walk.read;
         let (events, kept) = (walk.events, walk.kept);
-        self.tally.discarded += walk.lost;
-        self.tally.unwritten += walk.lost;
+        self.tally.outside += walk.outside;
+        add(&mut self.tally.discarded, walk.lost);
+        add(&mut self.tally.unwritten, walk.lost);
         if broken > 0 {
             self.unreadable(program, run, Why::Unreadable, broken);
         }
@@ -248,7 +254,9 @@ impl Output {
             return self.chunk.comes_from(stream, origin);
         }
         let base = self.facts.base;
-        let span = Span { begin: run.begin - base, end: run.last - base, origin };
+        let (first, last) = self.wanted;
+        let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
+        let span = Span { begin: begin - base, end: end - base, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
         let written = self.chunk.packet(stream, &mut bytes[..BEFORE_EVENTS + kept], &span);
         self.bytes = bytes;
@@ -260,8 +268,8 @@ impl Output {
             }
             Err(error) => {
                 self.chunk.lose(stream, events, 0);
-                self.tally.discarded += events;
-                self.tally.unwritten += events;
+                add(&mut self.tally.discarded, events);
+                add(&mut self.tally.unwritten, events);
                 self.error = Some(error.into());
             }
         }
@@ -270,7 +278,7 @@ impl Output {
     /// Walks over the run, which is behind the packet's head, and names what is new. `None`: nothing can be named at all.
     fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
         let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
-        let (first, last) = self.wanted;
+        let (first, last) = (self.wanted.0.max(self.facts.base), self.wanted.1);
         let mut times = Times { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
         if first > run.last || last < run.begin {
             // No event is there.
@@ -326,7 +334,7 @@ impl Output {
 
     /// The stream of a lane for what it carries.
     fn stream(&mut self, program: &Known, run: &Run<'_>, class: u32) -> Option<StreamNumber> {
-        let begin = run.begin - self.facts.base;
+        let begin = run.begin.max(self.wanted.0).saturating_sub(self.facts.base);
         let state = state(&mut self.programs, program);
         let its = state.streams.get(&(run.lane, class)).copied();
         if let Some(stream) = its {
@@ -346,7 +354,7 @@ impl Output {
     }
 
     fn unreadable(&mut self, program: &Known, run: &Run<'_>, why: Why, bytes: usize) {
-        self.tally.unreadable += bytes as u64;
+        add(&mut self.tally.unreadable, bytes as u64);
         let now = self.cycles();
         self.own.lost(now, program.identity.key, run.lane, why, 0, bytes as u64);
     }
@@ -363,7 +371,7 @@ impl Output {
     /// Cycles of the trace, now.
     fn cycles(&mut self) -> u64 {
         let now = self.clock.now().saturating_sub(self.facts.base);
-        if now.saturating_sub(self.own.begin) > OWN_SPAN {
+        if now.saturating_sub(self.own.begin) > OWN_SPAN || self.own.bytes.len() > OWN_BYTES {
             self.put_own();
         }
         now
@@ -371,7 +379,7 @@ impl Output {
 
     /// A lane ends, or the session does: says what it has lost.
     pub fn end(&mut self, program: &Known, end: &End) {
-        self.tally.discarded += end.discarded;
+        add(&mut self.tally.discarded, end.discarded);
         let state = state(&mut self.programs, program);
         let its: Vec<_> = state.streams.keys().filter(|(lane, _)| *lane == end.lane).copied().collect();
         let mut streams: Vec<_> = its.iter().filter_map(|key| state.streams.remove(key)).collect();
@@ -412,7 +420,7 @@ impl Output {
 
     /// Events that a program has lost where no lane could count them.
     pub fn lost(&mut self, program: &Known, events: u64) {
-        self.tally.discarded += events;
+        add(&mut self.tally.discarded, events);
         self.lose_quietly(program, u16::MAX, events);
     }
 
@@ -432,8 +440,8 @@ impl Output {
         if is_followed {
             self.put_own();
             let until = self.last_beat.saturating_sub(self.facts.base);
-            for stream in self.chunk.used() {
-                if stream != self.own_stream && self.chunk.end(stream) < until {
+            for stream in 0..self.chunk.files() {
+                if self.chunk.end(stream) < until {
                     self.say(stream, until);
                 }
             }
@@ -587,6 +595,11 @@ impl OutputOptions {
     fn chunk_bytes(&self) -> Option<u64> {
         self.chunk_bytes.or(self.ring_bytes.map(|all| all / 8))
     }
+}
+
+/// Programs say what they like; sums end somewhere.
+fn add(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more);
 }
 
 fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &'p mut ProgramState {

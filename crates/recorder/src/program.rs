@@ -290,7 +290,16 @@ impl Program {
     ///
     /// The program is gone.
     pub fn end(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
-        self.lanes.end(&self.lane, &self.known, ticks, sink)
+        self.lanes.end(&self.lane, &self.known, ticks, true, sink)
+    }
+
+    /// The same for one session of several: the others are still to be told what was lost.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn end_one(&mut self, ticks: u64, sink: &mut dyn Sink) -> io::Result<()> {
+        self.lanes.end(&self.lane, &self.known, ticks, false, sink)
     }
 
     /// Whether nobody has its memory any more, so that nothing more comes. Nobody else may have its file open then.
