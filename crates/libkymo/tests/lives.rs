@@ -74,6 +74,69 @@ fn plugins_come_and_go() {
     println!("switched {switched} times, {} of {TIMES} calls recorded", called.len());
 }
 
+/// Where the program itself has no events, the library comes with a plugin, and stays: threads that recorded end later.
+#[test]
+fn plugins_may_be_all_that_has_events() {
+    let folder = Folder::new();
+    let plugin = ["-std=gnu11", "-O2", "-fPIC", "-shared"];
+    let Some(shared) = folder.build_with("cc", "plugin.c", &plugin) else { return };
+    let shared = folder.rename(&shared, "shared.so");
+    // A copy of the tracer that nobody else sees.
+    let archive = programs::library().join("libkymo.a");
+    let archive = archive.to_str().expect("it is text");
+    let own = [&plugin[..], &["-DKYMO_STATIC", "-Wl,--exclude-libs,ALL", "-Wl,-z,nodelete", archive]].concat();
+    let Some(with_own) = folder.build_with("cc", "plugin.c", &own) else { return };
+    let with_own = folder.rename(&with_own, "own.so");
+    let Some(program) = folder.build_with("cc", "host.c", &["-std=gnu11", "-O2", "-DKYMO_OFF", "-ldl"]) else { return };
+    let recordings = folder.run(folder.command(&program).args([&shared, &with_own]));
+    assert_eq!(recordings.len(), 2, "each copy of the tracer has memory of its own");
+    assert_eq!(recordings[0].pid, recordings[1].pid);
+    for recording in &recordings {
+        assert_eq!((recording.count("plugin:called"), recording.lost()), (3, 0));
+    }
+}
+
+/// A header with an event is included by a program and by parts of a static library.
+#[test]
+fn headers_with_events_are_included_by_several_files() {
+    let folder = Folder::new();
+    let flags = ["-std=gnu11", "-O2", "-c"];
+    let Some(one) = folder.build_with("cc", "part.c", &[&flags[..], &["-DPART=part_one"]].concat()) else { return };
+    let one = folder.rename(&one, "one.o");
+    let two = folder.build_with("cc", "part.c", &[&flags[..], &["-DPART=part_two"]].concat()).expect("one was");
+    let two = folder.rename(&two, "two.o");
+    let archive = folder.path().join("libparts.a");
+    let ar = std::process::Command::new("ar").arg("rcs").arg(&archive).args([one, two]).status();
+    assert!(ar.expect("it starts").success());
+    let link = format!("-L{}", folder.path().display());
+    let flags =
+        ["-std=gnu11", "-O2", "-Wl,--no-as-needed", &link, "-Wl,--whole-archive", "-lparts", "-Wl,--no-whole-archive"];
+    let program = folder.build_with("cc", "parts.c", &flags).expect("one was");
+    let recordings = folder.run(&mut folder.command(&program));
+    let seen: Vec<_> = recordings[0].of_name("parts:seen").map(|found| found.values[0].clone()).collect();
+    assert_eq!(seen, ["main", "part_one", "part_two"].map(|text| Value::Text(text.to_owned())));
+    let definitions: Vec<&String> =
+        recordings[0].definitions.iter().filter(|text| text.contains("parts:seen")).collect();
+    assert!(
+        definitions.len() == 3 && definitions.iter().all(|text| *text == definitions[0]),
+        "the same text: one event"
+    );
+}
+
+#[test]
+fn filters_see_the_arguments() {
+    for (compiler, language) in [("gcc", "c"), ("clang-14", "c")] {
+        for how in ["-O0", "-O2"] {
+            let folder = Folder::new();
+            let flags = ["-std=gnu11", "-x", language, how];
+            let Some(program) = folder.build_with(compiler, "filters.c", &flags) else { continue };
+            let recordings = folder.run(&mut folder.command(&program));
+            let kept: Vec<u64> = recordings[0].of_name("filters:seen").map(|found| found.values[0].number()).collect();
+            assert_eq!((kept, recordings[0].lost()), (vec![1, 3, 5, 7, 9], 0));
+        }
+    }
+}
+
 #[test]
 fn what_happens_before_main_and_behind_it_is_recorded() {
     const THREADS: u64 = 4000;
@@ -95,7 +158,9 @@ fn what_happens_before_main_and_behind_it_is_recorded() {
             "destructor of C++",
             "destructor of C",
         ];
-        assert_eq!(texts.collect::<Vec<_>>(), expected);
+        let texts: Vec<&str> = texts.collect();
+        // Where there is no room any more, these are lost too, in the end.
+        assert!(texts == expected || recording.lost() > 0 && expected.starts_with(&texts), "{texts:?}");
         let mut of_thread: HashMap<u64, Vec<u64>> = HashMap::new();
         for found in recording.of_name("lives:counted") {
             of_thread.entry(found.values[0].number()).or_default().push(found.values[1].number());

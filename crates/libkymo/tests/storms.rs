@@ -37,7 +37,8 @@ fn storm(jumps: &str, stack: &str) {
     assert!(handled > 100 && levels[1] > 0, "handlers interrupted writes: {levels:?}");
     assert!(jumps == "stay" || jumped > 10, "only {jumped} jumps");
     let last = recording.of_name("storm:outside").last().expect("it is there");
-    assert_eq!((last.values[0].number(), last.thread.level), (end, 0), "what was left behind is over");
+    assert_eq!(last.thread.level, 0, "what was left behind is over");
+    assert!(last.values[0].number() == end || recording.lost() > 0);
 }
 
 #[test]

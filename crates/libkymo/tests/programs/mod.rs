@@ -74,10 +74,15 @@ impl Folder {
     pub fn compile(&self, compiler: &str, source: &Path, flags: &[&str], to: &str) -> (PathBuf, Output) {
         let built = self.0.join(to);
         let mut command = Command::new(compiler);
-        command.args(STRICT).args(flags).arg("-I").arg(root().join("include")).arg(source).arg("-o").arg(&built);
+        // Flags of the linker stand behind what needs them.
+        let (link, flags): (Vec<&str>, Vec<&str>) = flags
+            .iter()
+            .partition(|flag| ["-W", "-l", "-L"].iter().any(|begin| flag.starts_with(begin)) || flag.ends_with(".a"));
+        command.args(STRICT).args(&flags).arg("-I").arg(root().join("include")).arg(source);
+        command.args(["-x", "none", "-o"]).arg(&built).args(link);
         let library = library();
-        if !flags.contains(&"-c") && !flags.contains(&"-DKYMO_OFF") {
-            command.args(["-x", "none", "-L"]).arg(library).arg("-lkymo");
+        if !["-c", "-DKYMO_OFF", "-DKYMO_STATIC"].iter().any(|flag| flags.contains(flag)) {
+            command.arg("-L").arg(library).arg("-lkymo");
             command.arg(format!("-Wl,-rpath,{}", self.0.display()));
         }
         (built, command.output().expect("it starts"))
@@ -94,6 +99,13 @@ impl Folder {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{compiler} {flags:?} {source}: {said}");
         Some(built)
+    }
+
+    /// Calls what was built something else.
+    pub fn rename(&self, built: &Path, name: &str) -> PathBuf {
+        let to = self.0.join(name);
+        std::fs::rename(built, &to).expect("it is there");
+        to
     }
 
     /// A program in C.
@@ -216,6 +228,11 @@ pub struct Found {
     pub values: Vec<Value>,
 }
 
+/// Whoever drains here is slow: 64 MiB of sub-buffers.
+fn wants(contexts: u64) -> Wants {
+    Wants { mode: Mode::DiscardNewest, lane: 2048, pool: 2048, contexts }
+}
+
 /// What one process records.
 pub struct Recording {
     pub path: PathBuf,
@@ -241,10 +258,12 @@ impl Recording {
         let view = Opened(file);
         let layout = Layout::read(&view, bytes).ok()?.ok()?;
         let pid = view.word(56).ok()? as u32;
+        let recorder = Recorder::new(view, layout);
+        recorder.say(&wants(0)).ok()?;
         Some(Self {
             path: path.to_owned(),
             pid,
-            recorder: Recorder::new(view, layout),
+            recorder,
             layout,
             classes: HashMap::new(),
             contexts: HashMap::new(),
@@ -266,9 +285,7 @@ impl Recording {
 
     /// Asks that events carry so many contexts of the program, and nothing else.
     pub fn want_own(&self, count: u32) {
-        let contexts = ((1 << count) - 1) * FIRST_OWN;
-        let wants = Wants { mode: Mode::DiscardNewest, lane: 512, pool: 512, contexts };
-        self.recorder.say(&wants).expect("it can be written");
+        self.recorder.say(&wants(((1 << count) - 1) * FIRST_OWN)).expect("it can be written");
     }
 
     fn define(&mut self) {
