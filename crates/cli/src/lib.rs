@@ -1,6 +1,6 @@
-//! The `kymo` command: asks `session` and shows the answer.
+//! The `kymo` command: asks `session` and `recorder` and shows the answer.
 //!
-//! It must never know what stands behind `session`.
+//! It must never know what stands behind them.
 
 mod analyses;
 mod answer;
@@ -19,6 +19,8 @@ mod metadata;
 mod print;
 mod progress;
 mod quantity;
+#[cfg(target_os = "linux")]
+mod record;
 mod roles;
 mod select;
 mod show;
@@ -46,6 +48,8 @@ pub(crate) enum Outcome {
     Complete,
     /// Something could not be read; what could be was shown.
     Incomplete,
+    /// What a program that was started ended with.
+    Status(u8),
 }
 
 /// Does what the words of a command line ask for, the first of which is the program's name; says with what status the process
@@ -53,6 +57,10 @@ pub(crate) enum Outcome {
 #[must_use]
 pub fn run_command(words: Vec<OsString>) -> u8 {
     // It is made once: that takes a quarter of a millisecond.
+    #[cfg(target_os = "linux")]
+    if let Some(status) = record::become_recorder(&words) {
+        return status;
+    }
     let mut command = Arguments::command();
     let words = with_default_command(&command, words);
     let is_lami = words.get(1).is_some_and(|word| word == "lami");
@@ -68,6 +76,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
     match run(&arguments) {
         Ok(Outcome::Complete) => 0,
         Ok(Outcome::Incomplete) => 1,
+        Ok(Outcome::Status(status)) => status,
         Err(stop) => stop.tell(),
     }
 }
@@ -100,6 +109,7 @@ help: `pip install 'kymograph[sql]'` brings one that has it, and so does its sou
 
 fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
     match &arguments.command {
+        command if is_of_recording(command) => record(command),
         Command::Info(arguments) => match open(&arguments.common, 0) {
             Some(session) => Ok(info::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
@@ -170,7 +180,34 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             Ok(Outcome::Complete)
         }
         Command::Man { page } => Ok(man(page.as_deref())?),
+        _ => unreachable!("commands that record were told apart first"),
     }
+}
+
+/// Whether a command is about programs that run, not about traces.
+fn is_of_recording(command: &Command) -> bool {
+    match command {
+        Command::Record(_)
+        | Command::Enable(_)
+        | Command::Disable(_)
+        | Command::Snapshot(_)
+        | Command::Stop(_)
+        | Command::Status(_)
+        | Command::Sessions(_)
+        | Command::Doctor(_) => true,
+        Command::Filter(arguments) => arguments.session.is_some(),
+        _ => false,
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn record(command: &Command) -> Result<Outcome, Stop> {
+    record::run(command)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn record(_: &Command) -> Result<Outcome, Stop> {
+    Err(Stop::Expression("error: programs are recorded on Linux; traces are read everywhere\n".to_owned()))
 }
 
 fn analyse(name: &str, arguments: &AnalysisArguments) -> Result<Outcome, Stop> {

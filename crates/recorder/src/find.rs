@@ -83,6 +83,8 @@ pub struct Finder {
     unreachable: BTreeMap<PathBuf, Unreachable>,
     /// Of files that were handed out and could not be used.
     refused: HashMap<Key, Unreachable>,
+    /// Files that may be usable in a moment, and since when.
+    waiting: HashMap<Key, Instant>,
 }
 
 /// A folder to look at.
@@ -101,8 +103,9 @@ impl Finder {
         let mut own = vec![own_folder(), shared_folder(user), run_folder(user)];
         own.sort();
         own.dedup();
-        let (known, unreachable, refused) = (HashSet::new(), BTreeMap::new(), HashMap::new());
-        let mut finder = Self { own, watch: None, looked: None, known, unreachable, refused };
+        let (known, unreachable) = (HashSet::new(), BTreeMap::new());
+        let (refused, waiting) = (HashMap::new(), HashMap::new());
+        let mut finder = Self { own, watch: None, looked: None, known, unreachable, refused, waiting };
         finder.watch();
         finder
     }
@@ -120,7 +123,8 @@ impl Finder {
     /// Files that were not handed out before, if it is time to look.
     pub fn look(&mut self) -> Vec<Found> {
         let is_time = self.looked.is_none_or(|looked| looked.elapsed() >= LOOK);
-        if !self.has_changed() && !is_time {
+        let is_awaited = self.waiting.values().any(|since| since.elapsed() < LOOK);
+        if !self.has_changed() && !is_time && !is_awaited {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -135,6 +139,7 @@ impl Finder {
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut there));
             self.known.retain(|key| there.contains(key));
             self.refused.retain(|key, _| there.contains(key));
+            self.waiting.retain(|key, _| there.contains(key));
         } else {
             places.into_iter().for_each(|place| self.look_at(place, &mut found, &mut HashSet::new()));
         }
@@ -157,12 +162,15 @@ impl Finder {
         self.refused.insert(found.key, Unreachable { path, user, why, ..Unreachable::default() });
         if again {
             self.known.remove(&found.key);
+            // Programs are found while they begin.
+            self.waiting.entry(found.key).or_insert_with(Instant::now);
         }
     }
 
     /// Says that a file can be used after all.
     pub fn take(&mut self, found: &Found) {
         self.refused.remove(&found.key);
+        self.waiting.remove(&found.key);
     }
 
     /// What is visible but of no use, and why.

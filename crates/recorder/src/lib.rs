@@ -17,6 +17,7 @@ pub mod client;
 pub mod clock;
 mod daemon;
 pub mod definition;
+pub mod doctor;
 mod drain;
 pub mod filters;
 pub mod find;
@@ -37,5 +38,6 @@ pub mod wire;
 
 pub use daemon::record_for_user;
 pub use drain::Position;
+pub use kymo_lane::contexts;
 pub use repair::{Repaired, repair};
 pub use run::{End, Run, Sink};

@@ -32,8 +32,12 @@ impl Daemon {
         if self.sessions.len() >= SESSIONS_MAX {
             return Err(format!("there are {SESSIONS_MAX} sessions already"));
         }
-        if options.name.is_empty() {
-            options.name = self.free_name("session");
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if options.name.is_empty() || options.name.len() > 64 || !options.name.bytes().all(is_plain) {
+            return Err("a session's name has 1 to 64 letters, digits, `-`, `_` and `.`".to_owned());
+        }
+        if options.takes_any_name {
+            options.name = self.free_name(&options.name);
         } else if self.sessions.iter().any(|session| session.name == options.name) {
             return Err(format!("there is a session `{}` already: `kymo stop {0}` ends it", options.name));
         }

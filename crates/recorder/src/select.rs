@@ -164,6 +164,12 @@ impl Selection {
     }
 }
 
+/// Whether a name is of a pattern: `*` is any text, `?` any character.
+#[must_use]
+pub fn is_like(pattern: &str, name: &str) -> bool {
+    matches(pattern, name)
+}
+
 /// Names of levels, by their numbers.
 pub const LEVELS: [&str; 15] = [
     "emergency",

@@ -52,6 +52,8 @@ pub enum Dialect {
 pub struct SessionOptions {
     /// What it is called; empty: the recorder finds a name.
     pub name: String,
+    /// Another name is as good: the recorder puts a number behind one that there is.
+    pub takes_any_name: bool,
     /// The folder of its trace, from the root.
     pub output: PathBuf,
     /// The dialect.

@@ -2,6 +2,7 @@
 
 mod analyses;
 mod print;
+mod record;
 mod roles;
 #[cfg(feature = "sql")]
 mod sql;
@@ -19,6 +20,10 @@ pub(crate) use analyses::{
     StateArguments, WantedArguments,
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
+pub(crate) use record::{
+    DoctorArguments, Mode, RecordArguments, RuleArguments, SessionsArguments, SnapshotArguments, StatusArguments,
+    StopArguments, SwitchArguments,
+};
 pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
@@ -51,6 +56,22 @@ pub(crate) struct Absent {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Records what programs tell of themselves, as a trace
+    Record(RecordArguments),
+    /// Records events too from now on, in a session that runs
+    Enable(SwitchArguments),
+    /// Does not record events any more, in a session that runs
+    Disable(SwitchArguments),
+    /// Writes what a flight recorder has now, as a trace
+    Snapshot(SnapshotArguments),
+    /// Ends a session
+    Stop(StopArguments),
+    /// Says what is recorded now, of which programs, and where filters run
+    Status(StatusArguments),
+    /// Says which sessions run
+    Sessions(SessionsArguments),
+    /// Says what keeps programs from being recorded, and how to mend it
+    Doctor(DoctorArguments),
     /// Says what is in a trace, at a glance (the same as `kymo TRACE`)
     Info(InfoArguments),
     /// Prints events as text, in the order of time
@@ -327,6 +348,7 @@ const FILTER_HELP: &str = "\
 Examples:
   kymo filter 'next_prio < 100 && next_comm == \"kworker*\"' my-trace
   kymo filter --explain 'ret < 0 && event.name == \"syscall_exit_*\"' my-trace
+  kymo filter 'bytes > 4KiB' --session server --event 'disk:*'    what a session that runs keeps from now on
   kymo count --filter 'time >= @12:18:50.43 && cpu_id in (1, 3)' my-trace
 
 Fields        next_tid   msg.header.id   stack[0]   $ctx.vtid   packet.cpu_id
@@ -350,6 +372,12 @@ pub(crate) struct FilterArguments {
     /// Traces to ask for their classes of events; without any, only the expression is looked at
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Makes it the filter of events that this session records, instead of what they had; `kymo enable` takes it away
+    #[arg(short, long, value_name = "NAME", conflicts_with_all = ["traces", "explain"])]
+    pub(crate) session: Option<String>,
+    /// Only in programs of such a name, or this number; `*` is any text; may be repeated (with `--session`)
+    #[arg(short, long, value_name = "NAME|PID", requires = "session")]
+    pub(crate) process: Vec<String>,
     /// Shows what becomes of it: tree, typed predicate, read program, bytecode
     #[arg(long)]
     pub(crate) explain: bool,

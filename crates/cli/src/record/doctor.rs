@@ -1,0 +1,32 @@
+//! `kymo doctor`
+
+use std::io::{self, Write};
+
+use kymo_recorder::doctor::{Finding, Grade, examine};
+
+use super::Problem;
+use crate::Outcome;
+use crate::arguments::DoctorArguments;
+
+/// Says what is wrong.
+pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Problem> {
+    let findings = examine();
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&findings).map_err(io::Error::from)?)?;
+    } else {
+        findings.iter().try_for_each(|finding| show(finding, &mut out))?;
+    }
+    let is_wrong = findings.iter().any(|finding| finding.grade == Grade::Wrong);
+    Ok(if is_wrong { Outcome::Incomplete } else { Outcome::Complete })
+}
+
+fn show(finding: &Finding, out: &mut impl Write) -> io::Result<()> {
+    let grade = match finding.grade {
+        Grade::Good => "good ",
+        Grade::Note => "note ",
+        Grade::Wrong => "WRONG",
+    };
+    writeln!(out, "{grade}  {}: {}", finding.about, finding.found)?;
+    finding.help.iter().try_for_each(|help| writeln!(out, "       help: {help}"))
+}

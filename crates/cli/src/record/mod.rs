@@ -1,0 +1,103 @@
+//! Commands that record: they ask the recorder of this user, which is a process of its own, and show what it answers.
+//!
+//! ```text
+//! kymo record ──starts──> kymo recorder-of-this-user      if there is none
+//! kymo record, enable, status, ... ── socket ──┘
+//! ```
+
+mod child;
+mod doctor;
+mod session;
+mod show;
+mod status;
+mod switch;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use kymo_recorder::client::{Client, ClientProblem, RECORDER_WORD};
+use kymo_recorder::wire::{Answer, Question};
+
+use crate::Outcome;
+use crate::arguments::Command;
+use crate::stop::Stop;
+
+/// Becomes the recorder, if that is what these words ask for; with what status the process should end then.
+pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
+    let is_asked = words.len() == 2 && words[1] == RECORDER_WORD;
+    is_asked.then(|| u8::from(kymo_recorder::record_for_user().is_err()))
+}
+
+/// Does what a command that records asks for.
+pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
+    let done = match command {
+        Command::Record(arguments) => session::run(arguments),
+        Command::Enable(arguments) => switch::enable(arguments),
+        Command::Disable(arguments) => switch::disable(arguments),
+        Command::Filter(arguments) => switch::filter(arguments),
+        Command::Snapshot(arguments) => switch::snapshot(arguments),
+        Command::Stop(arguments) => switch::stop(arguments),
+        Command::Status(arguments) => status::run(arguments),
+        Command::Sessions(arguments) => status::sessions(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments),
+        _ => unreachable!("only commands that record come here"),
+    };
+    done.or_else(|problem| match problem {
+        Problem::Stop(stop) => Err(stop),
+        Problem::Client(problem) => {
+            let text = problem.to_string();
+            eprintln!("error: {}", text.trim_end());
+            // What the recorder refuses was asked wrongly.
+            Ok(if matches!(problem, ClientProblem::Refused(_)) { Outcome::Status(2) } else { Outcome::Incomplete })
+        }
+    })
+}
+
+/// Why something was not done.
+pub(crate) enum Problem {
+    Stop(Stop),
+    Client(ClientProblem),
+}
+
+impl From<Stop> for Problem {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
+}
+
+impl From<ClientProblem> for Problem {
+    fn from(problem: ClientProblem) -> Self {
+        Self::Client(problem)
+    }
+}
+
+impl From<std::io::Error> for Problem {
+    fn from(error: std::io::Error) -> Self {
+        Self::Stop(Stop::Output(error))
+    }
+}
+
+/// Asks a recorder that is there already.
+fn ask(question: &Question) -> Result<Answer, ClientProblem> {
+    Client::connect()?.ask(question)
+}
+
+/// The program that this one is, to be started again: whatever stands before the words that it was given.
+fn this_program() -> Vec<OsString> {
+    use std::os::unix::ffi::OsStringExt;
+    let own = std::env::current_exe().map_or_else(|_| "/proc/self/exe".into(), OsString::from);
+    let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let line: Vec<OsString> = line
+        .strip_suffix(b"\0")
+        .unwrap_or(&line)
+        .split(|byte| *byte == 0)
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    // Where an interpreter runs a script, the script is the second word; this program takes none that is a file's path.
+    let script = line
+        .get(1)
+        .map(PathBuf::from)
+        .filter(|path| path.is_file() && path.file_name().is_some_and(|name| name == "kymo"));
+    let script = script.and_then(|path| std::path::absolute(path).ok());
+    std::iter::once(own).chain(script.map(OsString::from)).collect()
+}

@@ -1,0 +1,276 @@
+//! `kymo record`
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use kymo_recorder::client::{Client, ClientProblem, nonsense};
+use kymo_recorder::select::{Act, Rule, Selection, Step};
+use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::child::Child;
+use super::{Problem, show, this_program};
+use crate::Outcome;
+use crate::arguments::{self, Mode, RecordArguments, RuleArguments};
+use crate::stop::Stop;
+
+/// Between two looks at whether it is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// Between two lines that say how far it is.
+const LINE: Duration = Duration::from_millis(250);
+
+/// Records until it is over.
+pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
+    let name = name(arguments)?;
+    // Whoever starts a program for a session knows it by a word that no other session has.
+    let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
+    let options = options(arguments, &name, tag.as_deref())?;
+    let signals = Signals::catch()?;
+    let mut client = Client::connect_or_start(&this_program())?;
+    let answer = client.ask(&Question::Start { options: Box::new(options) })?;
+    let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
+    if arguments.detach {
+        return detached(&session, &output, arguments.json);
+    }
+    let mut status = None;
+    let child = match tag.map(|tag| Child::start(&arguments.command, &tag)).transpose() {
+        Ok(child) => child,
+        Err(error) => {
+            let _ = client.ask(&Question::Stop { session: Some(session), all: false });
+            // Nothing was recorded: the folder is empty but for a trace of nothing.
+            let words = arguments.command[0].display();
+            eprintln!("error: {words}: {error}");
+            return Ok(Outcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
+        }
+    };
+    let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
+    let ended = watched.until_over(&mut client, child.as_ref(), &signals, &mut status)?;
+    let summary = match ended {
+        Some(summary) => summary,
+        None => stop(&mut client, &session)?,
+    };
+    say(&summary, arguments.json)?;
+    let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
+    Ok(match status {
+        Some(status) => Outcome::Status(status),
+        None if is_whole => Outcome::Complete,
+        None => Outcome::Incomplete,
+    })
+}
+
+fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
+    match client.ask(&Question::Stop { session: Some(session.to_owned()), all: false })? {
+        Answer::Stopped { mut summaries } => summaries.pop().ok_or_else(nonsense),
+        _ => Err(nonsense()),
+    }
+}
+
+fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem> {
+    if json {
+        let object = serde_json::json!({"session": session, "output": output});
+        writeln!(io::stdout(), "{object}")?;
+    } else {
+        writeln!(io::stdout(), "session {session} records to {}", output.display())?;
+        writeln!(io::stdout(), "\nNext:  kymo status\n       kymo stop {session}")?;
+    }
+    Ok(Outcome::Complete)
+}
+
+fn say(summary: &Summary, json: bool) -> io::Result<()> {
+    if json {
+        writeln!(io::stdout(), "{}", serde_json::to_string(summary)?)
+    } else {
+        // Standard output is the program's.
+        write!(io::stderr(), "{}", show::ended(summary))
+    }
+}
+
+/// What it is called: as somebody says, or as the program is.
+fn name(arguments: &RecordArguments) -> Result<String, Stop> {
+    let program = arguments.command.first().map(PathBuf::from);
+    let file = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let plain = |name: &str| -> String {
+        let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        name.chars().map(|character| if is_plain(character) { character } else { '_' }).take(40).collect()
+    };
+    match &arguments.name {
+        Some(name) if !name.is_empty() && plain(name) == *name => Ok(name.clone()),
+        Some(_) => Err(Stop::Usage("a session's name has up to 40 letters, digits, `-`, `_` and `.`".to_owned())),
+        None => Ok(file.map_or_else(|| "kymo".to_owned(), |file| plain(&file))),
+    }
+}
+
+/// What the session is to be.
+fn options(arguments: &RecordArguments, name: &str, tag: Option<&str>) -> Result<SessionOptions, Stop> {
+    let mut selection = Selection::default();
+    selection.take(Step { act: Act::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
+    let (contexts, own_contexts) = contexts(&arguments.context)?;
+    if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
+        let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
+        return Err(Stop::Usage(what.to_owned()));
+    }
+    let command = || arguments.command.iter().map(|word| show::quoted(&word.to_string_lossy()));
+    Ok(SessionOptions {
+        name: name.to_owned(),
+        takes_any_name: arguments.name.is_none(),
+        output: output(arguments, name)?,
+        dialect: match arguments::Dialect::from(arguments.format) {
+            arguments::Dialect::Tsdl => Dialect::Tsdl,
+            arguments::Dialect::Ctf2 => Dialect::Ctf2,
+        },
+        keep: if arguments.mode == Mode::Overwrite { Keep::Newest } else { Keep::Oldest },
+        lane_bytes: arguments.lane_size,
+        pool_bytes: arguments.pool_size,
+        contexts,
+        own_contexts,
+        rotate_bytes: arguments.rotate_size,
+        rotate_seconds: arguments.rotate_time.map(|nanos| nanos.div_ceil(1_000_000_000)),
+        kept_bytes: arguments.keep,
+        selection,
+        is_detached: arguments.detach,
+        duration_ms: arguments.duration.map(|nanos| nanos.div_ceil(1_000_000)),
+        command: (!arguments.command.is_empty()).then(|| command().collect::<Vec<_>>().join(" ")),
+    })
+}
+
+/// Which events of which programs. A program that was started is meant with all that it starts, unless somebody names others.
+fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> Rule {
+    Rule {
+        events: arguments.events.clone(),
+        level: arguments.level,
+        processes: arguments.process.clone(),
+        tag: tag.map(str::to_owned).filter(|_| arguments.process.is_empty()),
+        filter: filter.map(str::to_owned),
+    }
+}
+
+/// What events carry: what is known everywhere, and names of what programs define.
+fn contexts(names: &[String]) -> Result<(u64, Vec<String>), Stop> {
+    use kymo_recorder::contexts::{CPU, IP, NAME, PID, STACK, TID};
+    let (mut known, mut own) = (0, Vec::new());
+    for name in names {
+        match name.as_str() {
+            "none" if names.len() == 1 => {}
+            "none" => return Err(Stop::Usage("`none` stands alone among contexts".to_owned())),
+            "cpu_id" | "cpu" => known |= CPU,
+            "pid" | "vpid" => known |= PID,
+            "tid" | "vtid" => known |= TID,
+            "procname" | "name" => known |= NAME,
+            "ip" => known |= IP,
+            "stack" => known |= STACK,
+            name => own.push(name.to_owned()),
+        }
+    }
+    Ok((known, own))
+}
+
+/// Where the trace goes, from the root.
+fn output(arguments: &RecordArguments, name: &str) -> Result<PathBuf, Stop> {
+    let path = match &arguments.output {
+        Some(path) => path.clone(),
+        None => {
+            let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+            let first = Path::new("kymo-traces").join(format!("{name}-{now}"));
+            let numbered = (2..).map(|number| Path::new("kymo-traces").join(format!("{name}-{now}-{number}")));
+            let mut all = std::iter::once(first).chain(numbered);
+            all.find(|path| !path.exists()).expect("numbers do not end")
+        }
+    };
+    Ok(std::path::absolute(path)?)
+}
+
+/// Signals that end it.
+struct Signals {
+    /// The last one that came; 0: none.
+    came: Arc<AtomicUsize>,
+}
+
+impl Signals {
+    fn catch() -> io::Result<Self> {
+        let came = Arc::new(AtomicUsize::new(0));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
+        }
+        Ok(Self { came })
+    }
+
+    fn take(&self) -> Option<i32> {
+        match self.came.swap(0, Ordering::Relaxed) {
+            0 => None,
+            signal => Some(signal as i32),
+        }
+    }
+}
+
+/// A session that somebody waits for.
+struct Watch<'a> {
+    session: &'a str,
+    shows: bool,
+}
+
+impl Watch<'_> {
+    /// Waits until the program has ended, a signal came, or the session is over, of which it knows then what it recorded.
+    fn until_over(
+        &self,
+        client: &mut Client,
+        child: Option<&Child>,
+        signals: &Signals,
+        status: &mut Option<u8>,
+    ) -> Result<Option<Summary>, ClientProblem> {
+        let (mut asked, mut before) = (Instant::now(), (0, Instant::now()));
+        loop {
+            std::thread::sleep(LOOK);
+            *status = child.and_then(Child::status);
+            if status.is_some() {
+                break;
+            }
+            match (signals.take(), child) {
+                (Some(_), None) => break,
+                (Some(signal), Some(child)) => forward(signal, child),
+                (None, _) => {}
+            }
+            if asked.elapsed() < LINE {
+                continue;
+            }
+            asked = Instant::now();
+            let Answer::Progress { summary } = client.ask(&Question::Progress { session: self.session.to_owned() })?
+            else {
+                return Err(nonsense());
+            };
+            if self.shows {
+                let seconds = before.1.elapsed().as_secs_f64();
+                let rate = (summary.events - before.0.min(summary.events)) as f64 / seconds;
+                before = (summary.events, Instant::now());
+                // A terminal that cannot be written to is no reason to stop.
+                let _ = write!(io::stderr(), "\r\x1b[K{}", show::line(&summary, rate));
+            }
+            if summary.has_ended && child.is_none() {
+                self.clear();
+                return Ok(Some(summary));
+            }
+        }
+        self.clear();
+        Ok(None)
+    }
+
+    fn clear(&self) {
+        if self.shows {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+/// Ctrl-C on a terminal reaches the program by itself.
+fn forward(signal: i32, child: &Child) {
+    let signal = match signal {
+        SIGINT if io::stdin().is_terminal() => return,
+        SIGINT => Signal::INT,
+        SIGHUP => Signal::HUP,
+        _ => Signal::TERM,
+    };
+    child.signal(signal);
+}

@@ -1,0 +1,159 @@
+//! `kymo status` and `kymo sessions`
+
+use std::io::{self, Write};
+
+use kymo_recorder::client::{ClientProblem, nonsense};
+use kymo_recorder::wire::{Answer, EventStatus, Keep, ProgramStatus, Question, SessionStatus, Status, Unreachable};
+
+use super::{Problem, ask, show};
+use crate::Outcome;
+use crate::arguments::{SessionsArguments, StatusArguments};
+use crate::show::{bytes, counted, duration, grouped};
+
+/// How everything is; `None`: there is no recorder.
+pub(crate) fn status() -> Result<Option<Status>, ClientProblem> {
+    match ask(&Question::Status) {
+        Ok(Answer::Status(status)) => Ok(Some(*status)),
+        Ok(_) => Err(nonsense()),
+        Err(ClientProblem::Nobody) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+pub(crate) fn sessions(arguments: &SessionsArguments) -> Result<Outcome, Problem> {
+    let sessions = status()?.map(|status| status.sessions).unwrap_or_default();
+    let mut out = io::stdout().lock();
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&sessions).map_err(io::Error::from)?)?;
+    } else if sessions.is_empty() {
+        writeln!(out, "no session is recorded now")?;
+    } else {
+        sessions.iter().try_for_each(|session| show_session(session, &mut out))?;
+    }
+    Ok(Outcome::Complete)
+}
+
+pub(crate) fn run(arguments: &StatusArguments) -> Result<Outcome, Problem> {
+    let mut out = io::stdout().lock();
+    let Some(mut status) = status()? else {
+        if arguments.json {
+            writeln!(out, "null")?;
+        } else {
+            writeln!(out, "no session is recorded now; `kymo record` begins one")?;
+        }
+        return Ok(Outcome::Complete);
+    };
+    let is_meant = |program: &ProgramStatus| {
+        let pid = program.pid.unwrap_or(program.own_pid).to_string();
+        let is_it = |wanted: &String| *wanted == pid || kymo_recorder::select::is_like(wanted, &program.name);
+        arguments.process.is_empty() || arguments.process.iter().any(is_it)
+    };
+    status.programs.retain(is_meant);
+    if arguments.json {
+        writeln!(out, "{}", serde_json::to_string(&status).map_err(io::Error::from)?)?;
+        return Ok(Outcome::Complete);
+    }
+    writeln!(out, "recorder  process {}, kymo {}, in {}", status.pid, status.kymo, status.folder.display())?;
+    status.sessions.iter().try_for_each(|session| show_session(session, &mut out))?;
+    for program in &status.programs {
+        show_program(program, arguments.events, &mut out)?;
+    }
+    show_unreachable(&status.unreachable, &mut out)?;
+    Ok(Outcome::Complete)
+}
+
+fn show_session(session: &SessionStatus, out: &mut impl Write) -> io::Result<()> {
+    let SessionStatus { summary, options } = session;
+    let since = duration(i128::from(summary.milliseconds) * 1_000_000);
+    let is_flight = options.keep == Keep::Newest;
+    let kind = if is_flight { ", a flight recorder" } else { "" };
+    let detached = if options.is_detached { ", detached" } else { "" };
+    writeln!(out, "\nsession {}  for {since}{kind}{detached}", summary.session)?;
+    if !is_flight {
+        writeln!(out, "  events    {}, {}", grouped(summary.events), bytes(summary.bytes))?;
+        writeln!(out, "  losses    {}", show::losses(summary).unwrap_or_else(|| "none".to_owned()))?;
+    }
+    writeln!(out, "  trace     {}", options.output.display())?;
+    for step in options.selection.steps() {
+        let act = format!("{:?}", step.act).to_lowercase();
+        writeln!(out, "  {act:<8}  {}", rule(&step.rule))?;
+    }
+    summary.problems.iter().try_for_each(|problem| writeln!(out, "  problem   {problem}"))
+}
+
+fn rule(rule: &kymo_recorder::select::Rule) -> String {
+    let events = if rule.events.is_empty() { "everything".to_owned() } else { rule.events.join(" ") };
+    let level = rule.level.map_or(String::new(), |level| {
+        format!(", at least {}", kymo_recorder::select::LEVELS.get(usize::from(level)).unwrap_or(&"?"))
+    });
+    let of = match (&rule.tag, rule.processes.is_empty()) {
+        (_, false) => format!(", of {}", rule.processes.join(" ")),
+        (Some(_), true) => ", of its command".to_owned(),
+        (None, true) => String::new(),
+    };
+    let filter = rule.filter.as_ref().map_or(String::new(), |filter| format!(", if {filter}"));
+    events + &level + &of + &filter
+}
+
+fn show_program(program: &ProgramStatus, all_events: bool, out: &mut impl Write) -> io::Result<()> {
+    let ProgramStatus { pid, own_pid, name, path, .. } = program;
+    let numbers = match pid {
+        Some(pid) if pid == own_pid => format!("{pid}"),
+        Some(pid) => format!("{pid} (there {own_pid})"),
+        None => format!("(there {own_pid})"),
+    };
+    let dead = if program.is_dead { ", has ended" } else { "" };
+    let contained = if program.is_contained { ", in a container" } else { "" };
+    writeln!(out, "\nprogram {numbers}  {name}  {path}{contained}{dead}")?;
+    let on = program.events.iter().filter(|event| event.is_on).count() as u64;
+    writeln!(out, "  events    {} of {} on", grouped(on), grouped(program.events.len() as u64))?;
+    let pool = program.pool;
+    let used = format!("{} used of {}", bytes(pool.used_bytes), bytes(pool.ready_bytes));
+    writeln!(
+        out,
+        "  memory    {used}, {} at most, {}",
+        bytes(pool.limit_bytes),
+        counted(program.lanes.into(), "lane")
+    )?;
+    writeln!(
+        out,
+        "  stamps    {}",
+        if program.clock == "counter" { "the processor's counter" } else { "CLOCK_MONOTONIC" }
+    )?;
+    if program.lost > 0 {
+        writeln!(out, "  lost      {} since it began", counted(program.lost, "event"))?;
+    }
+    if !program.is_attached {
+        writeln!(out, "  idle      no session wants anything of it")?;
+    }
+    program.unusable.iter().try_for_each(|problem| writeln!(out, "  unusable  {problem}"))?;
+    let shown = program.events.iter().filter(|event| all_events || event.runs.is_some());
+    shown.into_iter().try_for_each(|event| show_event(event, out))
+}
+
+fn show_event(event: &EventStatus, out: &mut impl Write) -> io::Result<()> {
+    let state = if event.is_on { "on " } else { "off" };
+    let of: Vec<String> = event
+        .sessions
+        .iter()
+        .map(
+            |(session, filters)| {
+                if filters.is_empty() { session.clone() } else { format!("{session} if {}", filters.join(" or ")) }
+            },
+        )
+        .collect();
+    let runs = match (&event.runs, &event.why) {
+        (Some(runs), Some(why)) => format!("  [filter: {runs}, {why}]"),
+        (Some(runs), None) => format!("  [filter: {runs}]"),
+        _ => String::new(),
+    };
+    writeln!(out, "    {state}  {}  {}{runs}", event.name, of.join(", "))
+}
+
+pub(crate) fn show_unreachable(all: &[Unreachable], out: &mut impl Write) -> io::Result<()> {
+    if all.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\nnot to be recorded")?;
+    all.iter().try_for_each(|one| writeln!(out, "  {}: {}", one.path.display(), one.why))
+}

@@ -1,0 +1,102 @@
+//! `kymo enable`, `disable`, `filter --session`, `snapshot` and `stop`: what changes a session that runs.
+
+use std::io::{self, Write};
+
+use kymo_recorder::client::nonsense;
+use kymo_recorder::select::{Act, Rule, Step};
+use kymo_recorder::wire::{Answer, Matched, Question};
+
+use super::{Problem, ask, show};
+use crate::Outcome;
+use crate::arguments::{FilterArguments, SnapshotArguments, StopArguments, SwitchArguments};
+use crate::show::counted;
+use crate::stop::Stop;
+
+pub(crate) fn enable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
+    take(Act::Enable, rule(arguments), arguments.session.clone(), arguments.json)
+}
+
+pub(crate) fn disable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
+    if arguments.filter.is_some() {
+        let what = "`--filter` says which events are recorded, which `disable` does not: `kymo filter` changes it";
+        return Err(Stop::Usage(what.to_owned()).into());
+    }
+    take(Act::Disable, rule(arguments), arguments.session.clone(), arguments.json)
+}
+
+pub(crate) fn filter(arguments: &FilterArguments) -> Result<Outcome, Problem> {
+    let rule = Rule {
+        events: arguments.event.clone(),
+        processes: arguments.process.clone(),
+        filter: Some(arguments.expression.clone()),
+        ..Rule::default()
+    };
+    take(Act::Filter, rule, arguments.session.clone(), arguments.json)
+}
+
+fn rule(arguments: &SwitchArguments) -> Rule {
+    Rule {
+        events: arguments.events.clone(),
+        level: arguments.level,
+        processes: arguments.process.clone(),
+        tag: None,
+        filter: arguments.filter.clone(),
+    }
+}
+
+fn take(act: Act, rule: Rule, session: Option<String>, json: bool) -> Result<Outcome, Problem> {
+    let done = match act {
+        Act::Enable => "are recorded",
+        Act::Disable => "are not recorded any more",
+        Act::Filter => "have this filter, where they are recorded",
+    };
+    let answer = ask(&Question::Take { session, step: Step { act, rule } })?;
+    let Answer::Taken { matched } = answer else { return Err(nonsense().into()) };
+    if json {
+        writeln!(io::stdout(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;
+    } else {
+        writeln!(io::stdout(), "session {}: {}", matched.session, sentence(&matched, done))?;
+    }
+    for (pattern, near) in &matched.unmatched {
+        let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        eprintln!("warning: no event of a program that runs is called `{pattern}`{help}");
+    }
+    matched.notes.iter().for_each(|note| eprint!("note: {note}"));
+    Ok(if matched.events > 0 { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+fn sentence(matched: &Matched, done: &str) -> String {
+    let (events, programs) = (counted(matched.events, "event"), counted(matched.programs, "program"));
+    match (matched.events, matched.all_programs) {
+        (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
+        (0, all) => format!("no event of {} matches; it holds for those that come", counted(all, "program")),
+        _ => format!("{events} of {programs} {done}"),
+    }
+}
+
+pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<Outcome, Problem> {
+    let output = arguments.output.as_ref().map(std::path::absolute).transpose()?;
+    let answer = ask(&Question::Snapshot { session: arguments.session.clone(), output })?;
+    let Answer::Snapshot { summary, .. } = answer else { return Err(nonsense().into()) };
+    if arguments.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string(&summary).map_err(io::Error::from)?)?;
+    } else {
+        write!(io::stdout(), "{}", show::ended(&summary))?;
+    }
+    Ok(if summary.problems.is_empty() { Outcome::Complete } else { Outcome::Incomplete })
+}
+
+pub(crate) fn stop(arguments: &StopArguments) -> Result<Outcome, Problem> {
+    let answer = ask(&Question::Stop { session: arguments.session.clone(), all: arguments.all })?;
+    let Answer::Stopped { summaries } = answer else { return Err(nonsense().into()) };
+    if arguments.json {
+        writeln!(io::stdout(), "{}", serde_json::to_string(&summaries).map_err(io::Error::from)?)?;
+    } else {
+        for summary in &summaries {
+            writeln!(io::stdout(), "session {}", summary.session)?;
+            write!(io::stdout(), "{}", show::ended(summary))?;
+        }
+    }
+    let is_whole = summaries.iter().all(|summary| summary.problems.is_empty() && summary.lost.unwritten == 0);
+    Ok(if is_whole { Outcome::Complete } else { Outcome::Incomplete })
+}

@@ -1,0 +1,194 @@
+//! Programs are recorded: commands, programs that run already, sessions side by side, what is changed meanwhile.
+#![cfg(target_os = "linux")]
+
+mod recorded;
+
+use std::process::Stdio;
+
+use recorded::{Place, Program, words};
+
+/// Not a test, but what the others record: it is started with words that choose it alone.
+#[test]
+fn the_program() {
+    if std::env::var_os("KYMO_TEST_PROGRAM").is_some() {
+        recorded::act();
+    }
+}
+
+/// Starts `kymo` with this test's program as its command.
+fn with_command(place: &Place, options: &[&str]) -> Program {
+    let words = words();
+    Program::of(place.kymo(&["record"]).args(options).arg("--").args(&words).stderr(Stdio::piped()))
+}
+
+#[test]
+fn a_command_is_recorded_from_its_first_event_on_and_its_status_is_told() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace"]);
+    program.tell("count 1000");
+    program.tell("other 5");
+    program.say("exit 3");
+    let ended = program.end();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(3), "{told}");
+    assert!(told.contains("recorded 1,005 events of 1 program") && told.contains("losses    none"), "{told}");
+    assert_eq!(place.values(&place.path("trace"), "test:count"), (0..1000).collect::<Vec<_>>());
+    assert_eq!(place.values(&place.path("trace"), "test:other"), (0..5).collect::<Vec<_>>());
+    place.says(&["check", "trace"], 0);
+}
+
+#[test]
+fn a_command_that_dies_is_recorded_up_to_its_end() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace", "--event", "test:*", "--event", "!*:other"]);
+    program.tell("count 100");
+    program.tell("other 5");
+    program.say("die");
+    let ended = program.end();
+    assert_eq!(ended.status.code(), Some(128 + 6), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(place.values(&place.path("trace"), "test:*"), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn commands_that_are_not_there_are_not_started() {
+    let place = Place::new();
+    let said = place.says(&["record", "--", "./nothing"], 127);
+    assert!(said.contains("error: ./nothing: No such file"), "{said}");
+    let said = place.says(&["record", "--filter", "value ==", "--", "true"], 2);
+    assert!(said.contains("error: found the end, expected a value") && said.contains("\n    value ==\n"), "{said}");
+}
+
+#[test]
+fn what_is_recorded_is_changed_while_it_is() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let words =
+        ["record", "--name", "a", "--detach", "--process", &pid, "--event", "test:nothing", "--output", "trace"];
+    place.says(&words, 0);
+    let said = place.says(&["enable", "test:cuont"], 1);
+    assert!(said.contains("did you mean `test:count`?"), "{said}");
+    let said = place.says(&["enable", "test:count", "--filter", "vlaue > 3"], 2);
+    assert!(said.contains("no class of events has `vlaue`") && said.contains("there is `value`"), "{said}");
+    let said = place.says(&["enable", "test:count", "--process", &pid], 0);
+    assert!(said.contains("session a: 1 event of 1 program are recorded"), "{said}");
+    program.tell("on");
+    program.tell("count 10");
+    place.says(&["filter", "value >= 15", "--session", "a", "--event", "test:count"], 0);
+    program.tell("count 10");
+    place.says(&["disable", "test:count"], 0);
+    program.tell("off");
+    program.tell("count 10");
+    place.says(&["enable", "late:*", "--level", "info"], 1);
+    program.tell("late 3");
+    place.says(&["stop", "a"], 0);
+    let expected: Vec<u64> = (0..10).chain(15..20).collect();
+    assert_eq!(place.values(&place.path("trace"), "test:count"), expected);
+    assert_eq!(place.values(&place.path("trace"), "late:count"), [0, 1, 2]);
+}
+
+#[test]
+fn sessions_side_by_side_have_each_what_it_selects() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let begin = |name: &str, more: &[&str]| {
+        let output = format!("{name}-trace");
+        let fixed = ["record", "--detach", "--name", name, "--process", &pid, "--output", &output];
+        place.says(&[&fixed[..], more].concat(), 0);
+    };
+    begin("important", &["--level", "info"]);
+    begin("hosts", &["--event", "test:other", "--filter", "host == \"h3\" && $ctx.vpid > 0"]);
+    program.tell("on");
+    program.tell("others-on");
+    program.tell("count 20");
+    program.tell("other 20");
+    let said = place.says(&["stop"], 2);
+    assert!(said.contains("there are several sessions, and one has to be named: important, hosts"), "{said}");
+    place.says(&["stop", "important"], 0);
+    program.tell("off");
+    program.tell("other 10");
+    place.says(&["stop", "hosts"], 0);
+    assert_eq!(place.values(&place.path("important-trace"), "test:*"), (0..20).collect::<Vec<_>>());
+    assert_eq!(place.values(&place.path("hosts-trace"), "test:*"), [3, 13, 23]);
+}
+
+#[test]
+fn a_flight_recorder_writes_when_it_is_asked() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    place.says(&["record", "--mode", "overwrite", "--detach", "--name", "flight", "--process", &pid], 0);
+    program.tell("on");
+    program.tell("count 100");
+    place.says(&["snapshot", "--output", "first"], 0);
+    program.tell("count 50");
+    let said = place.says(&["snapshot", "flight", "--output", "second"], 0);
+    assert!(said.contains("recorded 150 events of 1 program"), "{said}");
+    let said = place.says(&["record", "--detach", "--process", &pid], 2);
+    assert!(said.contains("session `flight` keeps the newest events"), "{said}");
+    // What the dead have left is what a flight recorder is for.
+    program.say("die");
+    program.end();
+    place.says(&["snapshot", "--output", "third"], 0);
+    place.says(&["stop", "flight"], 0);
+    for (trace, count) in [("first", 100), ("second", 150), ("third", 150)] {
+        assert_eq!(place.values(&place.path(trace), "test:*"), (0..count).collect::<Vec<_>>(), "{trace}");
+    }
+}
+
+#[test]
+fn programs_that_begin_later_are_recorded_too() {
+    let place = Place::new();
+    let name = words()[0].rsplit('/').next().expect("it has a name").to_owned();
+    place.says(&["record", "--detach", "--process", &name, "--output", "trace", "--name", "later"], 0);
+    for _ in 0..2 {
+        let mut program = place.program();
+        program.tell("on");
+        program.tell("count 10");
+        program.end();
+    }
+    let said = place.says(&["stop"], 0);
+    assert!(said.contains("recorded 20 events of 2 programs"), "{said}");
+}
+
+#[test]
+fn who_records_and_is_gone_leaves_nothing_on() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let mut recording = place.kymo(&["record", "--process", &pid, "--output", "trace"]).spawn().expect("it starts");
+    program.tell("on");
+    program.tell("count 10");
+    recording.kill().expect("it runs");
+    recording.wait().expect("it ends");
+    program.tell("off");
+    recorded::until(|| !place.says(&["sessions"], 0).contains("session kymo"));
+    assert_eq!(place.values(&place.path("trace"), "test:*"), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn status_says_what_is_on_and_which_filter_runs_where() {
+    let place = Place::new();
+    assert_eq!(place.says(&["sessions"], 0), "no session is recorded now\n");
+    assert_eq!(place.says(&["stop"], 1), "error: no session is recorded now\n");
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let words = ["record", "--detach", "--name", "s", "--process", &pid, "--event", "*:count", "--filter", "value > 3"];
+    place.says(&words, 0);
+    program.tell("on");
+    let status = place.json(&["status", "--json", &pid]);
+    let of = &status["programs"][0];
+    assert_eq!((of["pid"].as_u64(), of["own_pid"].as_u64()), (Some(program.pid.into()), Some(program.pid.into())));
+    let event = |name: &str| {
+        let events = of["events"].as_array().expect("they are listed");
+        events.iter().find(|event| event["name"] == name).expect("it is there").clone()
+    };
+    assert_eq!(event("test:count")["is_on"], true);
+    assert_eq!(event("test:count")["sessions"]["s"][0], "value > 3");
+    assert_eq!(event("test:other")["is_on"], false);
+    let said = place.says(&["status", "--events", &pid], 0);
+    assert!(said.contains("on   test:count  s if value > 3  [filter: "), "{said}");
+    let said = place.says(&["stop", "t"], 2);
+    assert!(said.contains("there is no session `t`"), "{said}");
+}

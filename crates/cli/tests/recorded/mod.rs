@@ -1,0 +1,198 @@
+//! A program that records what it is told to, and a folder in which nobody else's programs are.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use kymo_tracer::Event;
+use serde_json::Value;
+
+/// How long is waited for what has to happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+static COUNT: Event = Event::new(b"event test:count\nlevel 6\nfield u64 value\n");
+static OTHER: Event = Event::new(b"event test:other\nlevel 14\nfield u64 value\nfield text host\n");
+static LATE: Event = Event::new(b"event late:count\nlevel 6\nfield u64 value\n");
+
+/// What the program does: lines say what, and each is answered by one.
+pub fn act() {
+    assert!(COUNT.register() && OTHER.register());
+    let (mut counted, mut others) = (0_u64, 0_u64);
+    println!("@begun {}", std::process::id());
+    for line in std::io::stdin().lines() {
+        let line = line.expect("lines are text");
+        let (word, number) = line.split_once(' ').unwrap_or((&line, "0"));
+        let number: u64 = number.parse().expect("a number");
+        match word {
+            "count" => {
+                for _ in 0..number {
+                    COUNT.record(&counted.to_le_bytes());
+                    counted += 1;
+                }
+            }
+            "other" => {
+                for _ in 0..number {
+                    let mut bytes = others.to_le_bytes().to_vec();
+                    bytes.extend([2, 0, b'h', b'0' + (others % 10) as u8]);
+                    OTHER.record(&bytes);
+                    others += 1;
+                }
+            }
+            "late" => {
+                assert!(LATE.register());
+                until(|| LATE.is_on());
+                (0..number).for_each(|value| LATE.record(&value.to_le_bytes()));
+            }
+            "on" => until(|| COUNT.is_on()),
+            "off" => until(|| !COUNT.is_on()),
+            "others-on" => until(|| OTHER.is_on()),
+            "exit" => std::process::exit(number as i32),
+            "die" => std::process::abort(),
+            word => panic!("{word}"),
+        }
+        println!("@done");
+    }
+    std::process::exit(0);
+}
+
+/// Waits for a condition.
+pub fn until(mut is_true: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !is_true() {
+        assert!(began.elapsed() < PATIENCE, "it does not come about");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A program that runs.
+pub struct Program {
+    pub child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+    pub pid: u32,
+}
+
+/// The words that make this test the program.
+pub fn words() -> Vec<String> {
+    let own = std::env::current_exe().expect("it runs").display().to_string();
+    [&own, "--exact", "the_program", "--nocapture", "--test-threads=1"].map(str::to_owned).to_vec()
+}
+
+impl Program {
+    /// Of a command that becomes the program in the end.
+    pub fn of(command: &mut Command) -> Self {
+        let command = command.env("KYMO_TEST_PROGRAM", "1").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut program = Self { child, to, from, pid: 0 };
+        program.pid = program.hear().strip_prefix("begun ").expect("it says so").parse().expect("a number");
+        program
+    }
+
+    fn hear(&mut self) -> String {
+        loop {
+            let mut line = String::new();
+            assert!(self.from.read_line(&mut line).expect("it is text") > 0, "it is gone");
+            // The test's name may stand before it.
+            if let Some((_, said)) = line.trim_end().split_once('@') {
+                return said.to_owned();
+            }
+        }
+    }
+
+    /// Tells it to do something, and waits until it is done.
+    pub fn tell(&mut self, line: &str) {
+        self.say(line);
+        assert_eq!(self.hear(), "done", "{line}");
+    }
+
+    /// Tells it to do something.
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.to.as_mut().expect("it listens"), "{line}").expect("it listens");
+    }
+
+    /// Waits until it is over.
+    pub fn end(mut self) -> Output {
+        self.to = None;
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        self.from.read_to_end(&mut stdout).expect("it can be read");
+        self.child.stderr.take().map(|mut from| from.read_to_end(&mut stderr).expect("it can be read"));
+        let status = self.child.wait().expect("it ends");
+        Output { status, stdout, stderr }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+    }
+}
+
+/// A folder for programs and traces of one test.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self { folder: tempfile::Builder::new().prefix("kymo-record-").tempdir().expect("there is room") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// A command in which programs and recorders of this test meet.
+    pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path()).env("XDG_RUNTIME_DIR", self.folder.path());
+        command.env("XDG_CACHE_HOME", self.path("cache")).env_remove("KYMO_SESSION");
+        command
+    }
+
+    /// `kymo`, which is to be asked something.
+    pub fn kymo(&self, words: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_kymo"));
+        command.args(words);
+        command
+    }
+
+    /// What it says, when it has to end with this status.
+    pub fn says(&self, words: &[&str], status: i32) -> String {
+        let output = self.kymo(words).output().expect("it starts");
+        let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(status), "kymo {}\n{said}{told}", words.join(" "));
+        format!("{said}{told}")
+    }
+
+    pub fn json(&self, words: &[&str]) -> Value {
+        let output = self.kymo(words).output().expect("it starts");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}: {output:?}"))
+    }
+
+    pub fn program(&self) -> Program {
+        let words = words();
+        Program::of(self.command(&words[0]).args(&words[1..]))
+    }
+
+    /// Values of the events of this name, in the order of the trace.
+    pub fn values(&self, trace: &Path, event: &str) -> Vec<u64> {
+        let trace = trace.display().to_string();
+        let text = self.says(&["print", "--event", event, &trace], 0);
+        let value = |line: &str| {
+            let digits = line.split_once("value = ").unwrap_or_else(|| panic!("{line}")).1;
+            digits.split(|character: char| !character.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
+        };
+        text.lines().map(|line| value(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // Recorders end with their last session.
+        let _ = self.kymo(&["stop", "--all"]).output();
+    }
+}

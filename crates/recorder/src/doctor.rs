@@ -1,0 +1,324 @@
+//! What keeps programs from being recorded, and how to mend it.
+//!
+//! Each examination looks at one thing and says what it found; nothing is changed. What the system does not tell is no finding.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::client::{Client, ClientProblem};
+use crate::find::Finder;
+use crate::folder::{FolderProblem, check_folder, own_folder, own_user};
+use crate::program::{Program, Refusal};
+use crate::wire::{Answer, Question, Status, Unreachable};
+
+/// How bad something is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grade {
+    /// As it should be.
+    Good,
+    /// Something is slower or less than it could be.
+    Note,
+    /// Programs are not recorded, or not all of them.
+    Wrong,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub about: String,
+    /// How bad it is.
+    pub grade: Grade,
+    /// What was found.
+    pub found: String,
+    /// What mends it.
+    pub help: Option<String>,
+}
+
+/// Bytes that a program's lanes may have.
+const POOL_BYTES: u64 = 16 << 20;
+/// With less room than this, two programs fill it.
+const ROOM_BYTES: u64 = 64 << 20;
+/// With less room than this on a disk, a trace does not get far.
+const DISK_BYTES: u64 = 1 << 30;
+
+/// Looks at everything.
+#[must_use]
+pub fn examine() -> Vec<Finding> {
+    let folder = own_folder();
+    let mut findings = vec![examine_folder(&folder)];
+    findings.extend(examine_room(&folder));
+    findings.extend(memory_limit().map(|(limit, used)| judge_memory(limit, used)));
+    findings.extend(read("/proc/cpuinfo").map(|text| judge_counter(&text, std::env::consts::ARCH)));
+    findings.extend(read("/proc/sys/vm/memfd_noexec").map(|text| judge_memfd(&text)));
+    findings.extend(read("/proc/sys/kernel/yama/ptrace_scope").map(|text| judge_ptrace(&text, own_user())));
+    findings.push(judge_files(rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum));
+    findings.extend(examine_disk());
+    let status = examine_recorder(&mut findings);
+    let unreachable = status.map_or_else(look, |status| status.unreachable);
+    findings.extend(judge_programs(&unreachable));
+    findings
+}
+
+impl Finding {
+    fn new(about: &str, grade: Grade, found: impl Into<String>) -> Self {
+        Self { about: about.to_owned(), grade, found: found.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}
+
+fn examine_folder(folder: &Path) -> Finding {
+    let about = "folder of programs";
+    match check_folder(folder, own_user()) {
+        Ok(_) => Finding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
+        Err(FolderProblem::Unreachable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
+            examine_missing(folder)
+        }
+        Err(problem) => {
+            let help = match &problem {
+                FolderProblem::Mode { path, .. } => format!("chmod 700 {}", path.display()),
+                FolderProblem::Owner { path, .. } => {
+                    format!(
+                        "rm -r {} as its owner or root, or set XDG_RUNTIME_DIR to a folder of this user",
+                        path.display()
+                    )
+                }
+                FolderProblem::Unreachable { .. } => "set XDG_RUNTIME_DIR to a folder of this user".to_owned(),
+            };
+            Finding::new(about, Grade::Wrong, problem.to_string()).help(help)
+        }
+    }
+}
+
+/// It is made by whoever comes first, if its parent is there.
+fn examine_missing(folder: &Path) -> Finding {
+    let about = "folder of programs";
+    match folder.parent().filter(|parent| !parent.is_dir()) {
+        Some(parent) => {
+            let found = format!("{} is not there, so that {} cannot be made", parent.display(), folder.display());
+            Finding::new(about, Grade::Wrong, found).help("set XDG_RUNTIME_DIR to a folder that is there, or unset it")
+        }
+        None => {
+            let found = format!("{} is not there; the first program or recorder makes it", folder.display());
+            Finding::new(about, Grade::Good, found)
+        }
+    }
+}
+
+/// Room for memory of programs.
+fn examine_room(folder: &Path) -> Option<Finding> {
+    let there = folder.ancestors().find(|path| path.is_dir())?;
+    let system = rustix::fs::statvfs(there).ok()?;
+    Some(judge_room(there, system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize))
+}
+
+fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
+    let found = format!("{} of {} are free in {}", mebibytes(free), mebibytes(all), path.display());
+    let grade = match free {
+        0..POOL_BYTES => Grade::Wrong,
+        POOL_BYTES..ROOM_BYTES => Grade::Note,
+        _ => Grade::Good,
+    };
+    let finding = Finding::new("room for events", grade, found);
+    if grade == Grade::Good {
+        return finding;
+    }
+    finding.help(format!(
+        "a program needs up to 16 MiB: mount -o remount,size=1G {}, in Docker --shm-size=256m; or kymo record --pool-size 2MiB",
+        path.display()
+    ))
+}
+
+/// The limit of this process' group, and how much of it is used.
+fn memory_limit() -> Option<(u64, u64)> {
+    let group = read("/proc/self/cgroup")?;
+    let group = group.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let folder = PathBuf::from(format!("/sys/fs/cgroup{group}"));
+    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    Some((number("memory.max")?, number("memory.current")?))
+}
+
+fn judge_memory(limit: u64, used: u64) -> Finding {
+    let free = limit.saturating_sub(used);
+    let found = format!("{} are left of {}", mebibytes(free), mebibytes(limit));
+    if free >= ROOM_BYTES {
+        return Finding::new("limit of memory", Grade::Good, found);
+    }
+    let help = "events wait in memory that counts: raise memory.max of the group, or kymo record --pool-size 2MiB";
+    Finding::new("limit of memory", Grade::Note, found).help(help)
+}
+
+fn judge_counter(cpuinfo: &str, architecture: &str) -> Finding {
+    let about = "clock";
+    if architecture != "x86_64" {
+        return Finding::new(about, Grade::Good, "the processor's counter runs at one rate");
+    }
+    let flags = cpuinfo.lines().find_map(|line| line.strip_prefix("flags")).unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|found| found == flag);
+    let missing: Vec<&str> = ["constant_tsc", "nonstop_tsc"].into_iter().filter(|flag| !has(flag)).collect();
+    if missing.is_empty() {
+        return Finding::new(about, Grade::Good, "the processor's counter runs at one rate and does not stop");
+    }
+    let found = format!("the processor's counter is not known to be steady ({} missing)", missing.join(", "));
+    Finding::new(about, Grade::Note, found).help("events are stamped with CLOCK_MONOTONIC, which takes some ns longer")
+}
+
+fn judge_memfd(sysctl: &str) -> Finding {
+    let about = "machine code of filters";
+    if sysctl.trim() == "0" {
+        return Finding::new(about, Grade::Good, "programs may have memory for it");
+    }
+    Finding::new(about, Grade::Note, format!("vm.memfd_noexec is {}: filters are interpreted", sysctl.trim()))
+        .help("sysctl vm.memfd_noexec=0")
+}
+
+fn judge_ptrace(sysctl: &str, user: u32) -> Finding {
+    let about = "rights over programs";
+    let scope = sysctl.trim();
+    if matches!(scope, "0" | "1") || (scope == "2" && user == 0) {
+        return Finding::new(about, Grade::Good, "filters can be handed to programs of this user as machine code");
+    }
+    Finding::new(about, Grade::Note, format!("kernel.yama.ptrace_scope is {scope}: filters may have to be interpreted"))
+        .help("sysctl kernel.yama.ptrace_scope=1")
+}
+
+fn judge_files(limit: Option<u64>) -> Finding {
+    let about = "open files";
+    match limit {
+        Some(limit) if limit < 1024 => {
+            Finding::new(about, Grade::Note, format!("{limit} at most, and each program and lane takes one"))
+                .help("ulimit -n 65536, before the first kymo record")
+        }
+        Some(limit) => Finding::new(about, Grade::Good, format!("{limit} at most")),
+        None => Finding::new(about, Grade::Good, "as many as are needed"),
+    }
+}
+
+/// Room for traces where this process is.
+fn examine_disk() -> Option<Finding> {
+    let here = std::env::current_dir().ok()?;
+    let system = rustix::fs::statvfs(&here).ok()?;
+    let free = system.f_bavail * system.f_frsize;
+    let found = format!("{} are free in {}", mebibytes(free), here.display());
+    let about = "room for traces";
+    Some(match free {
+        0..DISK_BYTES => Finding::new(about, Grade::Note, found)
+            .help("kymo record --output DIR writes elsewhere; --rotate-size 100MiB --keep 500MiB deletes what is old"),
+        _ => Finding::new(about, Grade::Good, found),
+    })
+}
+
+/// Whether a recorder runs, and what it says.
+fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
+    let about = "recorder";
+    let mut client = match Client::connect() {
+        Ok(client) => client,
+        Err(ClientProblem::Nobody) => {
+            findings.push(Finding::new(about, Grade::Good, "none runs; the first session starts it"));
+            return None;
+        }
+        Err(problem) => {
+            findings.push(Finding::new(about, Grade::Wrong, problem.to_string()));
+            return None;
+        }
+    };
+    let found = format!("process {}, kymo {}", client.pid, client.kymo);
+    match client.ask(&Question::Status) {
+        Ok(Answer::Status(status)) => {
+            let found = format!("{found}: {} sessions, {} programs", status.sessions.len(), status.programs.len());
+            findings.push(Finding::new(about, Grade::Good, found));
+            Some(*status)
+        }
+        Ok(_) | Err(_) => {
+            findings
+                .push(Finding::new(about, Grade::Wrong, format!("{found}, does not answer")).help("end that process"));
+            None
+        }
+    }
+}
+
+/// Programs that cannot be recorded, where no recorder runs that knows.
+fn look() -> Vec<Unreachable> {
+    let mut finder = Finder::new();
+    for found in finder.look() {
+        match Program::open(&found.way(), found.user) {
+            // One that begins just now, or has ended.
+            Ok(_) | Err(Refusal::NoProgram) => {}
+            Err(refusal) => finder.refuse(&found, refusal.to_string(), false),
+        }
+    }
+    finder.unreachable()
+}
+
+fn judge_programs(unreachable: &[Unreachable]) -> Vec<Finding> {
+    let about = "programs";
+    if unreachable.is_empty() {
+        return vec![Finding::new(about, Grade::Good, "none is visible that cannot be recorded")];
+    }
+    let own = own_user();
+    let finding = |one: &Unreachable| {
+        let found = format!("{}: {}", one.path.display(), one.why);
+        // What is another user's is not this one's fault.
+        let grade = if one.user.is_some_and(|user| user != own) { Grade::Note } else { Grade::Wrong };
+        Finding::new(about, grade, found)
+    };
+    unreachable.iter().map(finding).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_cure() {
+        let room = |free| judge_room(Path::new("/dev/shm"), free, 64 << 20);
+        assert_eq!(
+            (room(1 << 20).grade, room(32 << 20).grade, room(64 << 20).grade),
+            (Grade::Wrong, Grade::Note, Grade::Good)
+        );
+        assert!(room(1 << 20).help.is_some_and(|help| help.contains("--shm-size")) && room(64 << 20).help.is_none());
+        let steady = judge_counter("model\t: x\nflags\t\t: fpu constant_tsc nonstop_tsc sse\n", "x86_64");
+        assert_eq!(steady.grade, Grade::Good);
+        let unsteady = judge_counter("flags\t\t: fpu constant_tsc\n", "x86_64");
+        assert!(unsteady.grade == Grade::Note && unsteady.found.contains("nonstop_tsc missing"), "{unsteady:?}");
+        assert_eq!((judge_memfd("0\n").grade, judge_memfd("2\n").grade), (Grade::Good, Grade::Note));
+        assert_eq!((judge_ptrace("2\n", 0).grade, judge_ptrace("2\n", 5).grade), (Grade::Good, Grade::Note));
+        assert_eq!(judge_memory(1 << 30, (1 << 30) - 5).grade, Grade::Note);
+        assert_eq!((judge_files(Some(100)).grade, judge_files(None).grade), (Grade::Note, Grade::Good));
+    }
+
+    #[test]
+    fn folders_that_are_not_their_users_are_wrong() {
+        let around = tempfile::tempdir().expect("temporary files may be written");
+        let path = around.path().join("kymo");
+        assert_eq!(examine_folder(&path).grade, Grade::Good, "it can be made");
+        assert_eq!(examine_folder(&path.join("kymo")).grade, Grade::Wrong, "it cannot");
+        fs::create_dir(&path).expect("it can be made");
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("it is ours");
+        let finding = examine_folder(&path);
+        assert_eq!((finding.grade, finding.help), (Grade::Wrong, Some(format!("chmod 700 {}", path.display()))));
+    }
+
+    #[test]
+    fn what_is_others_is_no_fault() {
+        let one = |user| Unreachable { user: Some(user), why: "why".to_owned(), ..Unreachable::default() };
+        assert_eq!(judge_programs(&[one(own_user())])[0].grade, Grade::Wrong);
+        assert_eq!(judge_programs(&[one(own_user() + 1)])[0].grade, Grade::Note);
+        assert_eq!(judge_programs(&[])[0].grade, Grade::Good);
+    }
+}
