@@ -204,6 +204,11 @@ impl<'m, M: Memory> Program<'m, M> {
         self.memory.load(header::CONTEXTS, Relaxed)
     }
 
+    /// What events carry before any recorder says so.
+    pub fn carry(&self, contexts: u64) {
+        self.memory.store(header::CONTEXTS, contexts, Relaxed);
+    }
+
     /// Room for an event of so many bytes where the lane is, now; it is to be put there and then [published](Self::publish).
     #[inline]
     #[must_use]

@@ -168,6 +168,9 @@ impl Process {
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
         let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
+        if session().is_some() {
+            program.carry(secure_variable(c"KYMO_CONTEXTS").map_or(0, |value| number(value.to_bytes())));
+        }
         event::define_all(&program);
         context::define_all(&program);
         true
@@ -270,7 +273,7 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
 const ON: [u8; PAGE] = [1; PAGE];
 
 /// The session of a recorder that this process was started for, if any: `KYMO_SESSION`. Its memory is known by it, and all of its events
-/// are on from the begin, so that nothing is lost before the recorder has found it.
+/// are on from the begin, so that nothing is lost before the recorder has found it; they carry what the bits of `KYMO_CONTEXTS` say.
 fn session() -> Option<&'static [u8]> {
     let session = secure_variable(c"KYMO_SESSION")?.to_bytes();
     let is_plain = session.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
@@ -303,6 +306,10 @@ fn started() -> u64 {
     let text = text.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]);
     // The name before it may have anything in it but ends with the last parenthesis.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
-    let field = behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(19).unwrap_or(&[]);
-    field.iter().fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(u64::from(digit.wrapping_sub(b'0'))))
+    number(behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(19).unwrap_or(&[]))
+}
+
+/// The number that decimal digits say.
+fn number(digits: &[u8]) -> u64 {
+    digits.iter().fold(0, |number: u64, digit| number.wrapping_mul(10).wrapping_add(digit.wrapping_sub(b'0').into()))
 }

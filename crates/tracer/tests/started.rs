@@ -3,22 +3,28 @@
 
 mod program;
 
+use kymo_lane::CONTEXTS_AT;
 use kymo_tracer::{Event, control_file};
 
 static EVENT: Event = Event::new(b"event test:started\n");
 
 /// What this very program says of itself when it is started for a session.
-fn started(session: &str) -> (String, bool) {
+fn started(session: &str) -> (String, bool, u8) {
     let folder = std::env::temp_dir().join(format!("kymo-started-{}-{}", std::process::id(), session.len()));
     std::fs::create_dir_all(&folder).expect("temporary files may be written");
     let mut command = program::this();
     command.args(["--exact", "a_program_that_is_started", "--nocapture"]);
-    let output = command.env("KYMO_SESSION", session).env("XDG_RUNTIME_DIR", &folder).output().expect("it starts");
+    let output = command
+        .env("KYMO_SESSION", session)
+        .env("KYMO_CONTEXTS", "5")
+        .env("XDG_RUNTIME_DIR", &folder)
+        .output()
+        .expect("it starts");
     let _ = std::fs::remove_dir_all(&folder);
     let text = String::from_utf8(output.stdout).expect("it is text");
     let line = text.lines().find_map(|line| line.split_once("memory ")).expect("it says so").1;
-    let (name, is_on) = line.split_once(' ').expect("there are two words");
-    (name.to_owned(), is_on == "true")
+    let words: Vec<&str> = line.split(' ').collect();
+    (words[0].to_owned(), words[1] == "true", words[2].parse().expect("a number"))
 }
 
 #[test]
@@ -27,15 +33,16 @@ fn a_program_that_is_started() {
         assert!(EVENT.register());
         let path = control_file().expect("it has begun").to_str().expect("it is text");
         let name = path.rsplit('/').next().expect("it has a name");
-        println!("memory {} {}", &name[16..], EVENT.is_on());
+        let memory = std::fs::read(path).expect("it is there");
+        println!("memory {} {} {}", &name[16..], EVENT.is_on(), memory[CONTEXTS_AT as usize]);
     }
 }
 
 #[test]
 fn sessions_are_in_names_and_switch_everything_on() {
-    assert_eq!(started("demo-1.x_y"), ("-demo-1.x_y.ctl".to_owned(), true));
+    assert_eq!(started("demo-1.x_y"), ("-demo-1.x_y.ctl".to_owned(), true, 5));
     // What is no plain name, or a long one, is none.
     for session in ["", "../x", "a b", &"a".repeat(65)] {
-        assert_eq!(started(session), (".ctl".to_owned(), false), "{session:?}");
+        assert_eq!(started(session), (".ctl".to_owned(), false, 0), "{session:?}");
     }
 }
