@@ -206,13 +206,13 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_enter(struct kymo_write *write, cons
         uint64_t ticks, fast, total;
         kymo_inner_set_busy(lane, KYMO_INNER_POINTER(uintptr_t, __builtin_frame_address(0)));
         KYMO_INNER_BARRIER();
-        ticks = kymo_inner_ticks();
         fast = lane->fast;
         total = 6 + 2 * (fast & KYMO_INNER_CPU) + bytes;
-        /* In a child all of it is zeros: there is no room, and no memory is looked at. */
-        if (!KYMO_INNER_RARELY(lane->end - lane->at < total) && !KYMO_INNER_RARELY((ticks - lane->begin) >> 32) &&
+        /* In a child all of it is zeros: there is no room, and no memory is looked at. The clock is asked when there is room. */
+        if (!KYMO_INNER_RARELY(lane->end - lane->at < total) &&
             !KYMO_INNER_RARELY(__atomic_load_n(KYMO_INNER_POINTER(const uint64_t *, lane->memory + KYMO_INNER_CONTEXTS_AT),
-                                               __ATOMIC_RELAXED) != fast)) {
+                                               __ATOMIC_RELAXED) != fast) &&
+            !KYMO_INNER_RARELY(((ticks = kymo_inner_ticks()) - lane->begin) >> 32)) {
             unsigned char *to = lane->memory + lane->at;
             const uint16_t id = KYMO_INNER_CAST(uint16_t, event->number - 1);
             const uint32_t low = KYMO_INNER_CAST(uint32_t, ticks);

@@ -122,6 +122,8 @@ pub enum ProblemKind {
     TextOfPacket(String),
     #[error("no class of events has `{0}`")]
     UnknownName(String),
+    #[error("`{0}` is known of traces, not while events are recorded")]
+    NotWhileRecorded(String),
     #[error("{0}")]
     Predicate(#[from] PredicateError),
 }

@@ -48,6 +48,8 @@ pub struct Arena {
     pub bytes: u32,
     /// The program's descriptor of the file.
     pub descriptor: u32,
+    /// What ELF calls the machine that it runs on: an emulator has another one than its host.
+    pub machine: u16,
 }
 
 /// Why there is none.
@@ -81,7 +83,9 @@ impl Identity<'_> {
     /// Writes it down, before anybody can see it.
     pub(crate) fn tell<M: Memory>(&self, memory: &M) {
         let (inode, address, bytes, descriptor) = match self.arena {
-            Ok(arena) => (arena.inode, arena.address, arena.bytes, u64::from(arena.descriptor) + 1),
+            Ok(Arena { inode, address, bytes, descriptor, machine }) => {
+                (inode, address, u64::from(machine) << 32 | u64::from(bytes), u64::from(descriptor) + 1)
+            }
             Err(why) => (0, why as u64, 0, 0),
         };
         let path = &self.path[..self.path.len().min(header::PATH_BYTES_MAX as usize)];
@@ -97,7 +101,7 @@ impl Identity<'_> {
             (header::PATH_BYTES, path.len() as u64),
             (header::ARENA_INODE, inode),
             (header::ARENA_ADDRESS, address),
-            (header::ARENA_BYTES, bytes.into()),
+            (header::ARENA_BYTES, bytes),
             (header::ARENA_DESCRIPTOR, descriptor),
         ] {
             memory.store(at, value, Relaxed);
@@ -142,6 +146,7 @@ impl<V: View> Recorder<V> {
             }));
         };
         let (inode, bytes) = (self.view.word(header::ARENA_INODE)?, self.view.word(header::ARENA_BYTES)?);
-        Ok(Ok(Arena { inode, address, bytes: bytes as u32, descriptor: descriptor as u32 }))
+        let (machine, bytes) = ((bytes >> 32) as u16, bytes as u32);
+        Ok(Ok(Arena { inode, address, bytes, descriptor: descriptor as u32, machine }))
     }
 }

@@ -42,7 +42,7 @@ pub(crate) mod header {
     pub(crate) const CLOCK: u64 = 80;
     /// The namespace that the process' number is of.
     pub(crate) const PID_NAMESPACE: u64 = 88;
-    /// Memory for machine code: its inode, where it is mapped, how large it is, its descriptor and why there is none.
+    /// Memory for machine code: its inode, where it is mapped, `machine << 32 | bytes`, its descriptor and why there is none.
     pub(crate) const ARENA_INODE: u64 = 96;
     pub(crate) const ARENA_ADDRESS: u64 = 104;
     pub(crate) const ARENA_BYTES: u64 = 112;

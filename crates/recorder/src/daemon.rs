@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::client::{READY, socket};
+use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::folder::{own_folder, prepare_folder};
 use crate::listen::{Ear, Heard};
@@ -97,6 +98,8 @@ pub(crate) struct Daemon {
     pub(crate) sessions: Vec<Session>,
     pub(crate) ended: Vec<Summary>,
     pub(crate) clocks: Clocks,
+    /// What makes code of filters.
+    compiler: Compiler,
     pub(crate) folder: PathBuf,
     /// Sessions have begun, ended or changed what they want.
     pub(crate) has_changed: bool,
@@ -127,6 +130,7 @@ impl Daemon {
             sessions: Vec::new(),
             ended: Vec::new(),
             clocks: Clocks::new(),
+            compiler: Compiler::default(),
             folder: folder.to_owned(),
             has_changed: false,
             beaten: now,
@@ -192,11 +196,11 @@ impl Daemon {
         if all {
             self.look_again();
         }
-        let Self { served, sessions, .. } = self;
+        let Self { served, sessions, compiler, .. } = self;
         for program in served {
             if matches!(program.learn(), Ok(is_new) if is_new || all) {
                 // Of one that is gone the next look at it says so.
-                let _ = program.switch(sessions);
+                let _ = program.switch(sessions, compiler);
             }
         }
     }
@@ -213,9 +217,9 @@ impl Daemon {
             }
             return;
         }
-        let Self { sessions, clocks, .. } = self;
+        let Self { sessions, clocks, compiler, .. } = self;
         sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
-        let _ = served.switch(sessions);
+        let _ = served.switch(sessions, compiler);
         self.served.push(served);
     }
 
@@ -257,10 +261,10 @@ impl Daemon {
     }
 
     fn beat(&mut self) {
-        let Self { sessions, clocks, served, .. } = self;
+        let Self { sessions, clocks, served, compiler, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(clocks));
         for program in served.iter_mut() {
-            let _ = program.grow(sessions);
+            let _ = program.grow(sessions, compiler);
         }
         self.bury();
         self.seen.retain(|seen| seen.found.way().exists());
@@ -312,13 +316,13 @@ impl Daemon {
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
-        let Self { served, sessions, clocks, .. } = self;
+        let Self { served, sessions, clocks, compiler, .. } = self;
         for program in served.iter_mut() {
             if !session.takes_program(&program.who) {
                 continue;
             }
             // What it alone wanted is off before the rest of it is taken.
-            let _ = program.switch(sessions);
+            let _ = program.switch(sessions, compiler);
             if session.options.keep == Keep::Oldest {
                 sessions.push(session);
                 let _ = drain(program, sessions, clocks, Patience::Now);

@@ -9,9 +9,10 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use kymo_lane::{Mode, Wants};
+use kymo_lane::{Mode, Runs, Wants};
 
 use crate::definition::EventClass;
+use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
 use crate::find::{Found, outer_pid};
 use crate::program::{Identity, Program, Refusal};
 use crate::select::Candidate;
@@ -29,6 +30,11 @@ pub(crate) struct Served {
     pub(crate) who: Who,
     /// What its events are switched to, as far as that was said.
     switched: HashMap<u16, u8>,
+    /// Where filters of its events are, and what puts them there.
+    placed: HashMap<u16, Placed>,
+    placer: Option<Placer>,
+    /// What events have to carry for their filters.
+    filtered_contexts: u64,
     wants: Option<Wants>,
     /// Bytes of its lanes, as far as losses made them grow.
     grown_bytes: u64,
@@ -80,9 +86,20 @@ impl Served {
         pid.into_iter().for_each(|pid| program.is_known_as(pid));
         let who = Who { identity, pid, tag: found.tag.clone() };
         let is_dead = program.is_dead();
-        let (switched, wants, grown_bytes, lost_lately) = (HashMap::new(), None, 0, 0);
-        let mut served =
-            Self { program, found, who, switched, wants, grown_bytes, unusable: Vec::new(), is_dead, lost_lately };
+        let mut served = Self {
+            program,
+            found,
+            who,
+            switched: HashMap::new(),
+            placed: HashMap::new(),
+            placer: None,
+            filtered_contexts: 0,
+            wants: None,
+            grown_bytes: 0,
+            unusable: Vec::new(),
+            is_dead,
+            lost_lately: 0,
+        };
         served.note(new);
         Ok(served)
     }
@@ -114,8 +131,11 @@ impl Served {
     }
 
     /// Switches its events as the sessions want them, and says how it is to record.
-    pub(crate) fn switch(&mut self, sessions: &[Session]) -> io::Result<()> {
+    pub(crate) fn switch(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
+        let filters = self.filters(&wanting);
+        let carried = filters.iter().filter_map(|(_, _, filter)| filter.as_ref().ok());
+        self.filtered_contexts = carried.fold(0, |all, filter| all | filter.carried());
         // First how, then what: no event is recorded otherwise than it is wanted.
         if let Some(wants) = self.wanted(&wanting)
             && self.wants != Some(wants)
@@ -123,17 +143,53 @@ impl Served {
             self.program.say(&wants)?;
             self.wants = Some(wants);
         }
-        let ids: Vec<(u16, u8)> = self
-            .events()
-            .map(|(id, class)| (id, u8::from(wanting.iter().any(|session| session.wants(&self.who, class)))))
-            .collect();
-        for (id, to) in ids {
+        for (id, to) in self.place(&filters, compiler)? {
             if self.switched.get(&id) != Some(&to) {
                 self.program.switch(id, to)?;
                 self.switched.insert(id, to);
             }
         }
         Ok(())
+    }
+
+    /// For each event the filter that says yes where one of the sessions does; `Err`: what it is switched to without one.
+    fn filters(&self, sessions: &[&Session]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
+        let facts = Facts { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
+        let filter = |class: &EventClass| {
+            let wanting: Vec<Vec<String>> =
+                sessions.iter().filter_map(|session| session.filters(&self.who, class)).collect();
+            match (wanting.is_empty(), wanting.iter().any(Vec::is_empty)) {
+                (true, _) => Err(0),
+                (_, true) => Err(1),
+                // What can be asked of no such event keeps none.
+                _ => ClassFilter::of_texts(wanting.iter().flatten().map(String::as_str), class, facts).map_err(|_| 0),
+            }
+        };
+        self.events().map(|(id, class)| (id, Arc::clone(class), filter(class))).collect()
+    }
+
+    /// Puts filters into the program: what its events are to be switched to.
+    fn place(
+        &mut self,
+        filters: &[(u16, Arc<EventClass>, Result<ClassFilter, u8>)],
+        compiler: &mut Compiler,
+    ) -> io::Result<Vec<(u16, u8)>> {
+        let asked: Vec<(u16, (&ClassFilter, &EventClass))> =
+            filters.iter().filter_map(|(id, class, filter)| Some((*id, (filter.as_ref().ok()?, &**class)))).collect();
+        self.placed.clear();
+        if !asked.is_empty() && !self.is_dead {
+            let mut placer = match self.placer.take() {
+                Some(placer) => placer,
+                None => Placer::new(&self.program, self.found.user)?,
+            };
+            let wanted: Vec<_> = asked.iter().map(|(_, wanted)| *wanted).collect();
+            let placed = placer.place(self.program.lane(), compiler, &wanted);
+            self.placer = Some(placer);
+            self.placed = asked.iter().map(|(id, _)| *id).zip(placed?).collect();
+        }
+        let control = |id: &u16| self.placed.get(id).map_or(0, |placed| placed.control);
+        let all = filters.iter().map(|(id, _, filter)| (*id, filter.as_ref().map_or_else(|to| *to, |_| control(id))));
+        Ok(all.collect())
     }
 
     fn wanted(&self, sessions: &[&Session]) -> Option<Wants> {
@@ -147,6 +203,7 @@ impl Served {
         let pool = subs(pool.max(self.grown_bytes)).min(self.program.lane().layout().sub_buffers);
         let lane = options().map(|options| options.lane_bytes.map_or(u32::MAX, subs)).max().unwrap_or(u32::MAX);
         let contexts = options().fold(0, |all, options| all | options.contexts) | self.own_contexts(sessions);
+        let contexts = contexts | self.filtered_contexts;
         Some(Wants { mode, lane: lane.min(pool), pool, contexts })
     }
 
@@ -158,13 +215,13 @@ impl Served {
     }
 
     /// Gives its lanes more memory if events were lost and nobody has said how much there may be.
-    pub(crate) fn grow(&mut self, sessions: &[Session]) -> io::Result<()> {
+    pub(crate) fn grow(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let has_lost = std::mem::take(&mut self.lost_lately) > 0;
         let is_fixed = |session: &Session| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
         let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
         self.grown_bytes = 2 * each * u64::from(wants.pool);
-        self.switch(sessions)
+        self.switch(sessions, compiler)
     }
 
     /// Switches everything off.
@@ -218,15 +275,28 @@ impl Served {
         let wanting = sessions.iter().filter_map(|session| Some((session, session.filters(&self.who, class)?)));
         let sessions: std::collections::BTreeMap<String, Vec<String>> =
             wanting.map(|(session, filters)| (session.name.clone(), filters)).collect();
-        let has_filter = sessions.values().any(|filters| !filters.is_empty());
+        let (runs, why) = self.runs(id).unzip();
+        let why = why.filter(|why| !why.is_empty());
         EventStatus {
             name: class.full_name(),
             level: class.level,
             is_on: self.switched.get(&id).is_some_and(|to| *to != 0),
-            runs: has_filter.then(|| "recorder".to_owned()),
-            why: has_filter.then(|| "the recorder asks it itself".to_owned()),
+            runs,
+            why,
             sessions,
         }
+    }
+
+    /// Where the filter of an event runs, and why there; `None`: it has none.
+    fn runs(&self, id: u16) -> Option<(String, String)> {
+        let placed = self.placed.get(&id)?;
+        let is_refused = placed.control > 1 && matches!(self.program.lane().runs(placed.control), Ok(Runs::Not));
+        let place = if is_refused { "recorder" } else { placed.place_name() };
+        let mut why: Vec<String> = placed.why.iter().map(ToString::to_string).collect();
+        if is_refused {
+            why.push("the program could not run it".to_owned());
+        }
+        Some((place.to_owned(), why.join("; ")))
     }
 
     fn pool(&self) -> Pool {

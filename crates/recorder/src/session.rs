@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use kymo_lane::Clock as Source;
+use kymo_lane::{Clock as Source, Thread};
 
 use crate::clock::Clock;
-use crate::definition::EventClass;
-use crate::filters::{EventFilter, Told};
+use crate::definition::{ContextClass, EventClass};
+use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::program::{Identity, Known};
 use crate::run::{End, Run};
@@ -66,18 +67,19 @@ struct Choosing {
     selection: Selection,
     known: HashMap<u64, Who>,
     /// By program and class.
-    filters: HashMap<(u64, usize), EventFilter>,
+    filters: HashMap<(u64, usize), Asked>,
     filtered: u64,
     problems: Vec<String>,
     /// Whose events are looked at now.
     run: RunFacts,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct RunFacts {
     contexts: u64,
-    tid: u32,
-    name: [u8; 16],
+    thread: Thread,
+    /// What the program's own contexts are.
+    own: Vec<Option<Arc<ContextClass>>>,
 }
 
 impl Session {
@@ -107,11 +109,6 @@ impl Session {
     /// Whether it may want anything of a program.
     pub(crate) fn takes_program(&self, who: &Who) -> bool {
         self.choosing.selection.takes_program(&who.candidate())
-    }
-
-    /// Whether it wants an event of a program.
-    pub(crate) fn wants(&self, who: &Who, class: &EventClass) -> bool {
-        self.filters(who, class).is_some()
     }
 
     /// The filters that it asks of an event; none: it takes all. `None`: it does not want it.
@@ -156,7 +153,9 @@ impl Session {
     }
 
     pub(crate) fn take(&mut self, program: &Known, run: &Run<'_>, clocks: &mut Clocks) {
-        self.choosing.run = RunFacts { contexts: run.contexts, tid: run.thread.tid, name: run.thread.name };
+        self.choosing.run.contexts = run.contexts;
+        self.choosing.run.thread = run.thread;
+        self.choosing.run.own.clone_from(&program.contexts);
         self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing));
     }
 
@@ -317,9 +316,11 @@ impl Choose for Choosing {
             Chosen::Yes => return Choice::Keep,
             Chosen::When(expressions) => expressions,
         };
-        match EventFilter::new(&expressions, class) {
+        let facts = Facts { pid: Some(program.pid), contexts: &self.run.own };
+        match ClassFilter::of_texts(expressions.iter().map(String::as_str), class, facts) {
             Ok(filter) => {
-                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), filter);
+                let asked = filter.asked(class, facts);
+                self.filters.insert((program.key, std::ptr::from_ref(class) as usize), asked);
                 Choice::Ask
             }
             Err(refusal) => {
@@ -331,11 +332,8 @@ impl Choose for Choosing {
 
     fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool {
         let Some(filter) = self.filters.get(&(program.key, std::ptr::from_ref(class) as usize)) else { return false };
-        let has_cpu = self.run.contexts & kymo_lane::contexts::CPU != 0;
-        let cpu = contexts.get(..2).filter(|_| has_cpu).map(|two| u16::from_le_bytes([two[0], two[1]]));
-        let cpu = cpu.filter(|cpu| *cpu != u16::MAX);
-        let (tid, name) = (self.run.tid, self.run.name);
-        let keeps = filter.keeps(class, &Told { fields, cpu, pid: program.pid, tid, name });
+        let RunFacts { contexts: mask, thread, .. } = &self.run;
+        let keeps = filter.keeps(&Recorded { thread, contexts: *mask, carried: contexts, fields });
         self.filtered += u64::from(!keeps);
         keeps
     }

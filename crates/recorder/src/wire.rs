@@ -327,7 +327,8 @@ pub struct EventStatus {
     pub level: u8,
     /// The program records it.
     pub is_on: bool,
-    /// Where its filter runs: `native`, `interpreter`, `recorder`; `None`: it has none.
+    /// Where its filter runs: `native`, `interpreter`, `recorder`; `always`, `never`: it says the same of all such events; `None`: it has
+    /// none.
     pub runs: Option<String>,
     /// Why it runs there.
     pub why: Option<String>,

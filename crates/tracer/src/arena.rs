@@ -14,6 +14,9 @@ use crate::place::{Descriptor, is_privileged, secure_variable};
 /// 64 pages, one for each filter; those that nobody uses have no memory.
 const ARENA_BYTES: usize = 64 << 12;
 
+/// What ELF calls this machine.
+const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
+
 pub(crate) fn map() -> Result<Arena, NoArena> {
     if is_privileged() {
         return Err(NoArena::Privileged);
@@ -45,7 +48,8 @@ pub(crate) fn map() -> Result<Arena, NoArena> {
     let descriptor = file.0 as u32;
     // Recorders without privileges find it by its number.
     core::mem::forget(file);
-    Ok(Arena { inode: found.st_ino, address: address as u64, bytes: ARENA_BYTES as u32, descriptor })
+    let (inode, address, bytes) = (found.st_ino, address as u64, ARENA_BYTES as u32);
+    Ok(Arena { inode, address, bytes, descriptor, machine: MACHINE })
 }
 
 pub(crate) fn unmap(arena: Option<Arena>) {

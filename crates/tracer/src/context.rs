@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code, reason = "frames are read, and the program's own functions are called")]
 
+use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
@@ -105,23 +106,25 @@ pub(crate) fn define_all(program: &Program<'_, Mapped>) {
 pub(crate) struct Carried {
     wanted: u64,
     site: u64,
-    frames: [u64; FRAMES_MAX],
+    /// The first `count` are there. Zeros for those that nobody asks for would cost as much as all the rest.
+    frames: [MaybeUninit<u64>; FRAMES_MAX],
     count: usize,
-    own: [Own; OWN_MAX],
+    /// Those are there that are wanted and that the program has.
+    own: [MaybeUninit<Own>; OWN_MAX],
     own_bytes: u64,
 }
 
 impl Carried {
     /// Asks for everything that has to be asked for before there is room.
     pub(crate) fn gather(wanted: u64, site: *const u8, frame: *const u8) -> Self {
-        let mut this =
-            Self { wanted, site: site as u64, frames: [0; FRAMES_MAX], count: 0, own: [NONE; OWN_MAX], own_bytes: 0 };
+        let (frames, own) = ([MaybeUninit::uninit(); FRAMES_MAX], [MaybeUninit::uninit(); OWN_MAX]);
+        let mut this = Self { wanted, site: site as u64, frames, count: 0, own, own_bytes: 0 };
         if wanted & contexts::STACK != 0 {
             this.count = Stack::walk(frame as usize, &mut this.frames);
         }
         for (number, context) in this.wanted_own() {
             let own = context.ask();
-            this.own[number] = own;
+            this.own[number].write(own);
             this.own_bytes += if context.size == 0 { 2 + own.length } else { context.size.min(8).into() };
         }
         this
@@ -130,10 +133,11 @@ impl Carried {
     /// Contexts of the program's that are wanted. Of those that it does not have there is nothing.
     fn wanted_own(&self) -> impl Iterator<Item = (usize, &'static Context)> + use<> {
         let wanted = self.wanted / contexts::FIRST_OWN;
+        let numbers = if wanted == 0 { 0..0 } else { 0..OWN_MAX };
         let is_wanted = move |number: &usize| wanted >> number & 1 == 1;
         // Safety: what is there stays.
         let context = |number: usize| Some((number, unsafe { CONTEXTS[number].load(Ordering::Acquire).as_ref() }?));
-        (0..OWN_MAX).filter(is_wanted).filter_map(context)
+        numbers.filter(is_wanted).filter_map(context)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
@@ -166,10 +170,13 @@ impl Carried {
         }
         if has(contexts::STACK) {
             write.put(&(self.count as u16).to_le_bytes());
-            self.frames[..self.count].iter().for_each(|frame| write.put(&frame.to_le_bytes()));
+            // Safety: so many were found.
+            let frame = |frame: &MaybeUninit<u64>| write.put(&unsafe { frame.assume_init() }.to_le_bytes());
+            self.frames[..self.count].iter().for_each(frame);
         }
         for (number, context) in self.wanted_own() {
-            let own = self.own[number];
+            // Safety: it was asked for, and nothing goes away.
+            let own = unsafe { self.own[number].assume_init() };
             match context.size {
                 0 => {
                     write.put(&(own.length as u16).to_le_bytes());
@@ -199,7 +206,7 @@ const ASKED_MAX: u32 = 16;
 
 impl Stack {
     /// Return addresses from a frame on, as far as functions keep frame pointers; nothing outside of the thread's stack is read.
-    fn walk(frame: usize, into: &mut [u64]) -> usize {
+    fn walk(frame: usize, into: &mut [MaybeUninit<u64>]) -> usize {
         let Some(stack) = thread::known_stack() else { return 0 };
         let here = thread::stack();
         if !(stack.begin..stack.end).contains(&here) && !stack.find(here) {
@@ -218,7 +225,7 @@ impl Stack {
             if back < 4096 {
                 return count;
             }
-            *into = back as u64;
+            into.write(back as u64);
             (lowest, frame) = (frame + 16, next);
         }
         into.len()

@@ -47,19 +47,21 @@ pub(crate) fn enter(event: &Event, bytes: u64) -> Option<Write> {
         if (&raw const (*here).busy).read_volatile() == 0 {
             (&raw mut (*here).busy).write_volatile(thread::stack());
             compiler_fence(Ordering::SeqCst);
-            let ticks = counter();
             let fast = (*here).fast;
             let total = HEAD_BYTES + 2 * (fast & 1) + bytes;
             let [at, end, begin] = (*here).places();
             // In a child the page is zeros: there is no room, and nothing else is looked at.
-            if end - at >= total && ticks.wrapping_sub(begin) >> 32 == 0 && (*here).wanted() == fast {
-                let mut write = Write { level, end: at + total, ticks, to: (*here).memory.add(at as usize) };
-                write.put(&event.id().to_le_bytes());
-                write.put(&(ticks as u32).to_le_bytes());
-                if fast & contexts::CPU != 0 {
-                    write.put(&thread::cpu().to_le_bytes());
+            if end - at >= total && (*here).wanted() == fast {
+                let ticks = counter();
+                if ticks.wrapping_sub(begin) >> 32 == 0 {
+                    let mut write = Write { level, end: at + total, ticks, to: (*here).memory.add(at as usize) };
+                    write.put(&event.id().to_le_bytes());
+                    write.put(&(ticks as u32).to_le_bytes());
+                    if fast & contexts::CPU != 0 {
+                        write.put(&thread::cpu().to_le_bytes());
+                    }
+                    return Some(write);
                 }
-                return Some(write);
             }
             compiler_fence(Ordering::SeqCst);
             (&raw mut (*here).busy).write_volatile(0);

@@ -1,0 +1,294 @@
+//! Filters that the recorder asks, of bytes as they lie in sub-buffers: packed.
+//!
+//! ```text
+//! u32 port │ u16 n, n bytes: host │ u8 state │ u16 n, n x i32: values │ f64 load
+//! 0: 0..                            1: 0..                              2: 0..        stretch: bytes of it
+//! ```
+//!
+//! A *stretch* begins behind each field that tells its own length. Where they begin is found once for each event, and no further than somebody
+//! asks. What is not there, whatever lengths say, is missing.
+
+use kymo_ir::predicate::{Input, Inputs, Predicate};
+use kymo_lane::{Thread, contexts};
+use kymo_writer::packed::{Kind, Scalar};
+use smallvec::SmallVec;
+
+use super::class::ClassFilter;
+use super::names::{Carried, Facts, Source};
+use crate::definition::EventClass;
+
+/// An event as it was recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// Who wrote it.
+    pub thread: &'a Thread,
+    /// What it carries: [`kymo_lane::contexts`].
+    pub contexts: u64,
+    /// The bytes of that.
+    pub carried: &'a [u8],
+    /// The bytes of its fields.
+    pub fields: &'a [u8],
+}
+
+/// A filter as the recorder asks it, of events of one class of a program.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    predicate: Predicate,
+    /// Where each input is.
+    places: Vec<Place>,
+    /// What ends the first stretches: where its length stands there, and bytes of each of what it counts.
+    ends: Vec<(usize, usize)>,
+    /// What the program's own contexts are, by number.
+    own: Vec<Option<Kind>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// So many bytes behind the begin of a stretch.
+    Field {
+        stretch: usize,
+        offset: usize,
+        what: What,
+    },
+    Carried(Carried),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum What {
+    One(One),
+    /// `u16`, then so many bytes.
+    Text,
+    /// So many bytes, up to the first zero.
+    Fixed(usize),
+    /// Of those behind a `u16` that says how many there are.
+    Element(usize, One),
+}
+
+/// One value of so many bytes.
+#[derive(Clone, Copy, Debug)]
+enum One {
+    Unsigned(usize),
+    Signed(usize),
+    Real(usize),
+    Boolean,
+}
+
+impl ClassFilter {
+    /// The filter as the recorder asks it.
+    #[must_use]
+    pub fn asked(&self, class: &EventClass, facts: Facts<'_>) -> Asked {
+        let mut ends = Vec::new();
+        let mut at = 0;
+        let fields: Vec<(usize, usize)> = class
+            .fields
+            .iter()
+            .map(|field| {
+                let place = (ends.len(), at);
+                match size(&field.kind) {
+                    Size::Fixed(bytes) => at += bytes,
+                    Size::Each(bytes) => {
+                        ends.push((at, bytes));
+                        at = 0;
+                    }
+                }
+                place
+            })
+            .collect();
+        let place = |source: &Source| {
+            let (field, index) = match *source {
+                Source::Field(field) => (usize::from(field), 0),
+                Source::Element(field, index) => (usize::from(field), index as usize),
+                Source::Carried(carried) => return Place::Carried(carried),
+            };
+            let (stretch, offset) = fields[field];
+            match &class.fields[field].kind {
+                Kind::Scalar(scalar) => Place::Field { stretch, offset, what: What::One(one(scalar)) },
+                Kind::Text => Place::Field { stretch, offset, what: What::Text },
+                Kind::FixedText(bytes) => Place::Field { stretch, offset, what: What::Fixed(*bytes as usize) },
+                Kind::Array(element, _) => {
+                    let offset = offset + index * usize::from(element.bytes());
+                    Place::Field { stretch, offset, what: What::One(one(element)) }
+                }
+                Kind::Sequence(element) => Place::Field { stretch, offset, what: What::Element(index, one(element)) },
+            }
+        };
+        let places: Vec<Place> = self.sources.iter().map(place).collect();
+        let needed = |place: &Place| if let Place::Field { stretch, .. } = place { *stretch } else { 0 };
+        ends.truncate(places.iter().map(needed).max().unwrap_or(0));
+        let own = facts.contexts.iter().map(|own| own.as_ref().map(|own| own.field.kind.clone())).collect();
+        Asked { predicate: self.predicate.clone(), places, ends, own }
+    }
+}
+
+impl Asked {
+    /// Whether the event is kept.
+    #[must_use]
+    pub fn keeps(&self, event: &Recorded<'_>) -> bool {
+        let mut begins = SmallVec::from_slice(&[0]);
+        let mut begin = 0_usize;
+        for &(at, each) in &self.ends {
+            let Some(count) = length(event.fields, begin + at) else { break };
+            begin += at + 2 + count * each;
+            begins.push(begin);
+        }
+        self.predicate.keeps(&Event { asked: self, event, begins })
+    }
+
+    /// Where something is that the event carries.
+    fn carried(&self, event: &Recorded<'_>, wanted: Carried) -> Option<(usize, What)> {
+        let mut at = 0;
+        let mut has = |bit: u64, bytes: usize, carried: Option<Carried>| {
+            let is_there = event.contexts & bit != 0;
+            let begin = at;
+            at += if is_there { bytes } else { 0 };
+            (is_there && carried == Some(wanted)).then_some(begin)
+        };
+        let unsigned = |bytes| What::One(One::Unsigned(bytes));
+        for (bit, bytes, carried, what) in [
+            (contexts::CPU, 2, Carried::Cpu, unsigned(2)),
+            (contexts::PID, 4, Carried::Pid, unsigned(4)),
+            (contexts::TID, 4, Carried::Tid, unsigned(4)),
+            (contexts::NAME, 16, Carried::Name, What::Fixed(16)),
+            (contexts::IP, 8, Carried::Ip, unsigned(8)),
+        ] {
+            if let Some(begin) = has(bit, bytes, Some(carried)) {
+                return Some((begin, what));
+            }
+        }
+        if event.contexts & contexts::STACK != 0 {
+            at += 2 + 8 * length(event.carried, at)?;
+        }
+        for (number, own) in (0..).zip(&self.own).take(contexts::OWN_MAX as usize) {
+            if event.contexts & contexts::FIRST_OWN << number == 0 {
+                continue;
+            }
+            let kind = own.as_ref()?;
+            if wanted == Carried::Own(number) {
+                return Some((at, if let Kind::Scalar(scalar) = kind { What::One(one(scalar)) } else { What::Text }));
+            }
+            at += match size(kind) {
+                Size::Fixed(bytes) => bytes,
+                Size::Each(bytes) => 2 + bytes * length(event.carried, at)?,
+            };
+        }
+        None
+    }
+}
+
+/// An event that a filter is asked of.
+struct Event<'e> {
+    asked: &'e Asked,
+    event: &'e Recorded<'e>,
+    /// Where stretches begin.
+    begins: SmallVec<[usize; 8]>,
+}
+
+impl<'e> Event<'e> {
+    /// The bytes that an input is in, where it begins there, and what it is.
+    fn place(&self, input: Input) -> Option<(&'e [u8], usize, What)> {
+        match *self.asked.places.get(usize::from(input.0))? {
+            Place::Field { stretch, offset, what } => {
+                Some((self.event.fields, self.begins.get(stretch)? + offset, what))
+            }
+            Place::Carried(carried) => {
+                let (at, what) = self.asked.carried(self.event, carried)?;
+                Some((self.event.carried, at, what))
+            }
+        }
+    }
+
+    fn is_carried(&self, input: Input, what: Carried) -> bool {
+        matches!(self.asked.places.get(usize::from(input.0)), Some(Place::Carried(carried)) if *carried == what)
+    }
+}
+
+impl Inputs for Event<'_> {
+    fn number(&self, input: Input) -> Option<u64> {
+        let Some((bytes, at, what)) = self.place(input) else {
+            // A lane is one thread's.
+            return self.is_carried(input, Carried::Tid).then_some(self.event.thread.tid.into());
+        };
+        match what {
+            // Nobody says which CPU it was.
+            What::One(one) if self.is_carried(input, Carried::Cpu) => one.of(bytes, at).filter(|cpu| *cpu != 0xffff),
+            What::One(one) => one.of(bytes, at),
+            What::Element(index, one) if index < length(bytes, at)? => one.of(bytes, at + 2 + index * one.bytes()),
+            What::Element(..) | What::Text | What::Fixed(_) => None,
+        }
+    }
+
+    fn text(&self, input: Input) -> Option<&[u8]> {
+        let Some((bytes, at, what)) = self.place(input) else {
+            return self.is_carried(input, Carried::Name).then(|| before_zero(&self.event.thread.name));
+        };
+        match what {
+            What::Text => bytes.get(at + 2..)?.get(..length(bytes, at)?),
+            What::Fixed(count) => bytes.get(at..)?.get(..count).map(before_zero),
+            What::One(_) | What::Element(..) => None,
+        }
+    }
+}
+
+impl One {
+    fn bytes(self) -> usize {
+        match self {
+            Self::Unsigned(bytes) | Self::Signed(bytes) | Self::Real(bytes) => bytes,
+            Self::Boolean => 1,
+        }
+    }
+
+    /// Its value in 64 bits.
+    #[inline]
+    fn of(self, bytes: &[u8], at: usize) -> Option<u64> {
+        let count = self.bytes();
+        let bytes = bytes.get(at..)?.get(..count)?;
+        let mut word = [0; 8];
+        word[..count].copy_from_slice(bytes);
+        let word = u64::from_le_bytes(word);
+        let unused = 64 - 8 * count as u32;
+        Some(match self {
+            Self::Unsigned(_) => word,
+            Self::Signed(_) => ((word << unused) as i64 >> unused) as u64,
+            Self::Real(4) => f64::from(f32::from_bits(word as u32)).to_bits(),
+            Self::Real(_) => word,
+            Self::Boolean => u64::from(word != 0),
+        })
+    }
+}
+
+/// How many bytes a kind has.
+enum Size {
+    Fixed(usize),
+    /// `u16`, and these for each that it counts.
+    Each(usize),
+}
+
+fn size(kind: &Kind) -> Size {
+    match kind {
+        Kind::Scalar(scalar) => Size::Fixed(scalar.bytes().into()),
+        Kind::FixedText(bytes) => Size::Fixed(*bytes as usize),
+        Kind::Array(element, count) => Size::Fixed(usize::from(element.bytes()) * *count as usize),
+        Kind::Text => Size::Each(1),
+        Kind::Sequence(element) => Size::Each(element.bytes().into()),
+    }
+}
+
+fn one(scalar: &Scalar) -> One {
+    match scalar {
+        Scalar::Integer(integer) | Scalar::Enumeration(integer, _) => match integer.is_signed {
+            true => One::Signed(integer.bytes.into()),
+            false => One::Unsigned(integer.bytes.into()),
+        },
+        Scalar::Real(bytes) => One::Real((*bytes).into()),
+        Scalar::Boolean => One::Boolean,
+    }
+}
+
+fn length(bytes: &[u8], at: usize) -> Option<usize> {
+    let (count, _) = bytes.get(at..)?.split_first_chunk::<2>()?;
+    Some(u16::from_le_bytes(*count).into())
+}
+
+fn before_zero(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == 0).next().unwrap_or_default()
+}

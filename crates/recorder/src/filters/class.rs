@@ -1,0 +1,363 @@
+//! A filter for one class of events: what it asks, and where that is.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use kymo_filter::{Binding, Fields, Verdict};
+use kymo_filter::{Filter, Found, Missing, Note, Problem, ProblemKind};
+use kymo_ir::predicate::{Input, Layout, Place, Predicate, Refusal, Test};
+use kymo_lane::contexts;
+use kymo_units::ByteOrder;
+use kymo_writer::packed::{Kind, Scalar};
+
+use super::names::{Carried, ClassNames, Facts, Source, is_of_traces};
+use crate::definition::EventClass;
+
+/// What a filter, or several of which one has to say yes, means for a class of events.
+#[derive(Clone, Debug)]
+pub struct ClassFilter {
+    pub(super) predicate: Predicate,
+    /// For each input.
+    pub(super) sources: Vec<Source>,
+    verdict: Verdict,
+    missing: Vec<Missing>,
+    notes: Vec<Note>,
+}
+
+impl ClassFilter {
+    /// Finds out what a filter means for a class.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be asked of such events.
+    ///
+    /// ```
+    /// use kymo_filter::{Filter, Verdict};
+    /// use kymo_recorder::definition::{Definition, parse};
+    /// use kymo_recorder::filters::{ClassFilter, Facts};
+    /// let Ok(Definition::Event(event)) = parse(b"event net:sent\nfield u16 port\n") else { panic!() };
+    /// let verdict = |text| ClassFilter::new(&Filter::parse(text).unwrap(), &event, Facts::default()).unwrap().verdict();
+    /// assert_eq!(verdict("port == 80"), Verdict::Depends);
+    /// assert_eq!(verdict("event.name == \"net:*\""), Verdict::AlwaysTrue);
+    /// assert_eq!(verdict("prot == 80"), Verdict::NeverTrue);
+    /// ```
+    pub fn new(filter: &Filter, class: &EventClass, facts: Facts<'_>) -> Result<Self, Vec<Problem>> {
+        let names = ClassNames::new(class, facts);
+        let unknown: Vec<Problem> = filter.paths().into_iter().filter_map(|path| of_traces(&names, path)).collect();
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let binding = filter.bind(&names)?;
+        let verdict = binding.verdict();
+        let Binding { predicate, keys, missing, notes } = binding;
+        Ok(Self { predicate, sources: names.sources(&keys), verdict, missing, notes })
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(predicate: Predicate, sources: Vec<Source>) -> Self {
+        Self { predicate, sources, verdict: Verdict::Depends, missing: Vec::new(), notes: Vec::new() }
+    }
+
+    /// The filter that says yes where one of these does: what a program is told for several sessions. None of them: it says no.
+    #[must_use]
+    pub fn any<'f>(filters: impl IntoIterator<Item = &'f Self>) -> Self {
+        let mut inputs = Vec::new();
+        let mut sources = Vec::new();
+        let mut numbers = HashMap::new();
+        let mut tests: Vec<Test> = Vec::new();
+        let mut verdict = Verdict::NeverTrue;
+        for filter in filters {
+            verdict = match (verdict, filter.verdict) {
+                (Verdict::AlwaysTrue, _) | (_, Verdict::AlwaysTrue) => Verdict::AlwaysTrue,
+                (Verdict::Depends, _) | (_, Verdict::Depends) => Verdict::Depends,
+                (Verdict::NeverTrue, Verdict::NeverTrue) => Verdict::NeverTrue,
+            };
+            if filter.verdict == Verdict::NeverTrue {
+                continue;
+            }
+            let mut test = filter.predicate.root.clone();
+            test.each_input(&mut |input| {
+                let (class, source) =
+                    (&filter.predicate.inputs[usize::from(input.0)], filter.sources[usize::from(input.0)]);
+                *input = *numbers.entry(source).or_insert_with(|| {
+                    inputs.push(class.clone());
+                    sources.push(source);
+                    Input(sources.len() as u16 - 1)
+                });
+            });
+            if !tests.contains(&test) {
+                tests.push(test);
+            }
+        }
+        let root = match (verdict, tests.len()) {
+            (Verdict::AlwaysTrue, _) => Test::Constant(Some(true)),
+            (Verdict::NeverTrue, _) => Test::Constant(Some(false)),
+            (Verdict::Depends, 1) => tests.remove(0),
+            (Verdict::Depends, _) => Test::Any(tests),
+        };
+        Self { predicate: Predicate { inputs, root }, sources, verdict, missing: Vec::new(), notes: Vec::new() }
+    }
+
+    /// What it says of all events of the class.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
+    /// Names that the class does not have: what is asked of them is unknown, and an event is kept only if the whole is true.
+    #[must_use]
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
+    }
+
+    /// What people should know of how it was understood.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// What events have to carry for it: [`kymo_lane::contexts`]. Threads and their names are known of lanes.
+    #[must_use]
+    pub fn carried(&self) -> u64 {
+        let bit = |source: &Source| match source {
+            Source::Field(_) | Source::Element(..) => 0,
+            Source::Carried(carried) => match carried {
+                Carried::Cpu => contexts::CPU,
+                Carried::Pid => contexts::PID,
+                Carried::Tid | Carried::Name => 0,
+                Carried::Ip => contexts::IP,
+                Carried::Own(number) => contexts::FIRST_OWN << number,
+            },
+        };
+        self.sources.iter().fold(0, |all, source| all | bit(source))
+    }
+
+    /// Where its inputs are among the arguments that sites in programs have: a structure as C lays it out.
+    ///
+    /// # Errors
+    ///
+    /// The first part that programs do not see when they ask.
+    pub(super) fn layout(&self, class: &EventClass) -> Result<Layout, Refusal> {
+        let (size, places) = arguments(class);
+        let place = |(number, source): (usize, &Source)| {
+            let refuse = |why| Err(Refusal { part: self.predicate.inputs[number].name.to_string(), why });
+            match *source {
+                Source::Field(field) => Ok(places[usize::from(field)]),
+                Source::Element(..) => refuse("elements of arrays are not looked at in programs"),
+                Source::Carried(_) => refuse("what events carry is not known before they are recorded"),
+            }
+        };
+        let places = self.sources.iter().enumerate().map(place).collect::<Result<_, _>>()?;
+        Ok(Layout { size, places })
+    }
+}
+
+/// What is wrong with a name that traces alone know.
+fn of_traces(names: &ClassNames<'_>, (path, span): (kymo_filter::Path, Range<usize>)) -> Option<Problem> {
+    let Found::Missing { near } = names.find(&path) else { return None };
+    let help = near.first().map(|near| format!("there is `{near}`"));
+    is_of_traces(&path).then(|| Problem { span, kind: ProblemKind::NotWhileRecorded(path.to_string()), help })
+}
+
+/// The structure of a class' arguments: its size, and the place of each field; of arrays, that of their address.
+fn arguments(class: &EventClass) -> (u32, Vec<Place>) {
+    let mut size = 0_u32;
+    let place = |kind: &Kind| {
+        let (bytes, alignment) = match kind {
+            Kind::Scalar(scalar) => (scalar.bytes().into(), u32::from(scalar.bytes())),
+            Kind::Array(..) => (8, 8),
+            Kind::Text | Kind::FixedText(_) | Kind::Sequence(_) => (16, 8),
+        };
+        let offset = size.next_multiple_of(alignment.max(1));
+        size = offset + bytes;
+        match kind {
+            Kind::Scalar(Scalar::Real(bytes)) => Place::Real { offset, bytes: *bytes },
+            Kind::Scalar(scalar) => Place::Integer { offset, bytes: scalar.bytes(), order: ByteOrder::Little },
+            _ => Place::Pointer { offset },
+        }
+    };
+    let places = class.fields.iter().map(|field| &field.kind).map(place).collect();
+    (size.next_multiple_of(8), places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Definition, parse};
+
+    fn class(fields: &str) -> EventClass {
+        let Ok(Definition::Event(class)) = parse(format!("event net:sent\nlevel 6\n{fields}").as_bytes()) else {
+            panic!("{fields} is understood")
+        };
+        class
+    }
+
+    fn said(fields: &str, text: &str) -> String {
+        let class = class(fields);
+        let filter = match Filter::parse(text) {
+            Ok(filter) => filter,
+            Err(problems) => return problems.iter().map(|problem| problem.render(text)).collect(),
+        };
+        let facts = Facts { pid: Some(12), contexts: &[] };
+        match ClassFilter::new(&filter, &class, facts) {
+            Ok(bound) => {
+                let mut said = format!("{:?}\n{}", bound.verdict(), bound.predicate);
+                bound.missing().iter().for_each(|missing| said += &missing.render(text));
+                match bound.layout(&class) {
+                    Ok(layout) => said + &format!("{layout:?}\n"),
+                    Err(refusal) => said + &format!("{refusal}\n"),
+                }
+            }
+            Err(problems) => problems.iter().map(|problem| problem.render(text)).collect(),
+        }
+    }
+
+    #[test]
+    fn names_are_fields_contexts_and_words() {
+        let fields = "field u16 port\nfield text host\nfield enum u8(idle=0, busy=1) state\nfield f32 load\n\
+                      field bool up\nfield x64 flags\nfield array 3 u8 mac\nfield sequence i32 values\nfield u8 http.status\n";
+        let all = [
+            "port == 80 && host == \"a*\" && up",
+            "state == \"busy\" || load > 0.5 || flags & 4",
+            "http.status == 200 || http_status == 4",
+            "mac[2] == 7",
+            "mac[3] == 7",
+            "values[3] == 7 || has(values)",
+            "$ctx.vtid == 3 && port > 2",
+            "$ctx.vpid == 12",
+            "event.name == \"net:*\" && event.log_level <= 6",
+            "prot == 80",
+            "time > 5 && port == 1",
+            "event.id == 1",
+            "host == 4",
+            "state == \"busi\"",
+            "values == 3",
+        ];
+        let said: Vec<String> = all.iter().map(|text| format!("--- {text}\n{}", said(fields, text))).collect();
+        expect_test::expect![[r#"
+            --- port == 80 && host == "a*" && up
+            Depends
+            input 0  port: u16
+            input 1  up: u1
+            input 2  host: text Utf8
+            all
+              port == 80
+              up == 1
+              host begins with "a"
+            Layout { size: 80, places: [Integer { offset: 0, bytes: 2, order: Little }, Integer { offset: 32, bytes: 1, order: Little }, Pointer { offset: 8 }] }
+            --- state == "busy" || load > 0.5 || flags & 4
+            Depends
+            input 0  state: u8
+            input 1  flags: u64
+            input 2  load: real
+            any
+              state == 1
+              (flags & 4) != 0
+              load > 0.5
+            Layout { size: 80, places: [Integer { offset: 24, bytes: 1, order: Little }, Integer { offset: 40, bytes: 8, order: Little }, Real { offset: 28, bytes: 4 }] }
+            --- http.status == 200 || http_status == 4
+            Depends
+            input 0  http.status: u8
+            any
+              http.status == 200
+              http.status == 4
+            Layout { size: 80, places: [Integer { offset: 72, bytes: 1, order: Little }] }
+            --- mac[2] == 7
+            Depends
+            input 0  mac[2]: u8
+            mac[2] == 7
+            elements of arrays are not looked at in programs: mac[2]
+            --- mac[3] == 7
+            NeverTrue
+            false
+            there is no `mac[3]`
+                mac[3] == 7
+                ^^^^^^
+            Layout { size: 80, places: [] }
+            --- values[3] == 7 || has(values)
+            AlwaysTrue
+            true
+            Layout { size: 80, places: [] }
+            --- $ctx.vtid == 3 && port > 2
+            Depends
+            input 0  $ctx.vtid: u32, may be missing
+            input 1  port: u16
+            all
+              $ctx.vtid == 3
+              port > 2
+            what events carry is not known before they are recorded: $ctx.vtid
+            --- $ctx.vpid == 12
+            AlwaysTrue
+            true
+            Layout { size: 80, places: [] }
+            --- event.name == "net:*" && event.log_level <= 6
+            AlwaysTrue
+            true
+            Layout { size: 80, places: [] }
+            --- prot == 80
+            NeverTrue
+            false
+            there is no `prot`
+                prot == 80
+                ^^^^
+            help: did you mean `port`?
+            Layout { size: 80, places: [] }
+            --- time > 5 && port == 1
+            `time` is known of traces, not while events are recorded
+                time > 5 && port == 1
+                ^^^^
+            --- event.id == 1
+            `event.id` is known of traces, not while events are recorded
+                event.id == 1
+                ^^^^^^^^
+            --- host == 4
+            `host` is text and `4` is a number: they cannot be compared
+                host == 4
+                ^^^^^^^^^
+            --- state == "busi"
+            `state` has no label "busi"
+                state == "busi"
+                         ^^^^^^
+            help: did you mean `"busy"`?
+            --- values == 3
+            `values` is an array, which has no single value
+                values == 3
+                ^^^^^^
+            help: name one of its members, as in `values.member` or `values[0]`
+        "#]].assert_eq(&said.concat());
+    }
+
+    #[test]
+    fn one_of_several_says_yes() {
+        let class = class("field u16 port\nfield text host\n");
+        let bound = |text| {
+            ClassFilter::new(&Filter::parse(text).expect("it is one"), &class, Facts::default()).expect("it is typed")
+        };
+        let any = |texts: &[&'static str]| {
+            let all: Vec<ClassFilter> = texts.iter().map(|text| bound(text)).collect();
+            let any = ClassFilter::any(&all);
+            assert_eq!(any.predicate.verify(), Ok(()));
+            format!("{:?}\n{}", any.verdict(), any.predicate)
+        };
+        let several = ["host == \"a\"", "port == 1 && host == \"b\"", "host == \"a\"", "prot == 2"];
+        expect_test::expect![[r#"
+            Depends
+            input 0  host: text Utf8
+            input 1  port: u16
+            any
+              host is "a"
+              all
+                port == 1
+                host is "b"
+        "#]]
+        .assert_eq(&any(&several));
+        expect_test::expect![[r#"
+            AlwaysTrue
+            input 0  port: u16
+            true
+            NeverTrue
+            false
+        "#]]
+        .assert_eq(&(any(&["port == 1", "port >= 0"]) + &any(&[])));
+    }
+}

@@ -1,0 +1,70 @@
+//! Filters as code for programs: each is compiled once, for however many programs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use kymo_filter::bytecode;
+use kymo_ir::predicate::{Layout, Predicate, Refusal};
+use kymo_jit::{NativeFilter, Target};
+
+/// Filters that are remembered. Whoever has more of them compiles some again.
+const FILTERS_MAX: usize = 4096;
+
+/// What a filter is to whoever compiles it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Question {
+    pub(super) predicate: Predicate,
+    pub(super) layout: Layout,
+}
+
+/// Compiles filters for programs on this machine.
+#[derive(Debug)]
+pub struct Compiler {
+    target: Option<Target>,
+    known: HashMap<Question, Arc<Compiled>>,
+}
+
+/// A filter in both forms, each made when somebody asks.
+#[derive(Debug, Default)]
+pub(super) struct Compiled {
+    native: OnceLock<Result<Box<[u8]>, Refusal>>,
+    bytecode: OnceLock<Result<Vec<u8>, Refusal>>,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        Self { target: Target::host(), known: HashMap::new() }
+    }
+}
+
+impl Compiler {
+    /// What is known of a filter.
+    pub(super) fn filter(&mut self, question: &Question) -> Arc<Compiled> {
+        if let Some(known) = self.known.get(question) {
+            return Arc::clone(known);
+        }
+        if self.known.len() >= FILTERS_MAX {
+            self.known.clear();
+        }
+        let filter = Arc::<Compiled>::default();
+        self.known.insert(question.clone(), Arc::clone(&filter));
+        filter
+    }
+
+    pub(super) fn native<'c>(&self, question: &Question, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
+        let compile = || {
+            let target = self.target.as_ref();
+            let target = target.ok_or(Refusal {
+                part: std::env::consts::ARCH.to_owned(),
+                why: "there is no machine code for this machine",
+            })?;
+            NativeFilter::new(target, &question.predicate, &question.layout).map(|filter| filter.code().into())
+        };
+        filter.native.get_or_init(compile).as_deref().map_err(Clone::clone)
+    }
+
+    pub(super) fn bytecode<'c>(question: &Question, filter: &'c Compiled) -> Result<&'c [u8], Refusal> {
+        let compile = || bytecode::compile(&question.predicate, &question.layout);
+        filter.bytecode.get_or_init(compile).as_deref().map_err(Clone::clone)
+    }
+}

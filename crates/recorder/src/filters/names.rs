@@ -1,0 +1,233 @@
+//! What names in a filter mean for the events of one class, while they are recorded.
+//!
+//! ```text
+//! port  stack[3]             payload, then what events carry, then words of the language
+//! $ctx.vtid  $ctx.user       what events carry          $payload.port   the payload alone
+//! event.name  event.log_level
+//! ```
+//!
+//! Names mean what they mean when the trace is read. What a trace alone has (`time`, `packet.*`, `trace.*`, ...) is not known here, and a
+//! filter that asks for it is refused.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use kymo_filter::{Constant, Field, Fields, Found, Path, Step, nearest};
+use kymo_ir::Encoding;
+use kymo_ir::predicate::InputKind;
+use kymo_writer::packed::{Integer, Kind, Scalar};
+
+use crate::definition::{ContextClass, EventClass};
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Source {
+    /// A field of the event, by its number.
+    Field(u16),
+    /// An element of an array or a sequence.
+    Element(u16, u32),
+    /// Something that the event carries with it.
+    Carried(Carried),
+}
+
+/// Something that events carry with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Carried {
+    Cpu,
+    Pid,
+    Tid,
+    Name,
+    Ip,
+    /// One of the program's own, by its number.
+    Own(u8),
+}
+
+/// What is known of a program before any event.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts<'a> {
+    /// Its number as it sees itself.
+    pub pid: Option<u32>,
+    /// What its events may carry with them, by number.
+    pub contexts: &'a [Option<Arc<ContextClass>>],
+}
+
+/// One class of events.
+pub(crate) struct ClassNames<'a> {
+    class: &'a EventClass,
+    facts: Facts<'a>,
+    /// What was asked for, by key.
+    known: RefCell<Vec<Source>>,
+}
+
+/// What events carry, as LTTng and others call it.
+const CARRIED: [(&str, Carried); 8] = [
+    ("cpu_id", Carried::Cpu),
+    ("vpid", Carried::Pid),
+    ("pid", Carried::Pid),
+    ("vtid", Carried::Tid),
+    ("tid", Carried::Tid),
+    ("procname", Carried::Name),
+    ("thread_name", Carried::Name),
+    ("ip", Carried::Ip),
+];
+
+/// Words of the language that only traces can answer.
+const OF_TRACES: [&str; 7] = ["time", "cycles", "packet", "stream", "trace", "env", "event"];
+const OF_EVENTS: [&str; 2] = ["event.name", "event.log_level"];
+
+/// Whether a name that no field has is one that traces have.
+pub(crate) fn is_of_traces(path: &Path) -> bool {
+    matches!(path.steps.first(), Some(Step::Name(word)) if OF_TRACES.contains(&word.as_str()))
+}
+
+/// The name that a field has in the metadata of a trace.
+fn identifier(name: &str) -> impl Iterator<Item = char> {
+    name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '_' })
+}
+
+fn is_named(own: &str, name: &str) -> bool {
+    own == name || identifier(own).eq(name.chars())
+}
+
+impl<'a> ClassNames<'a> {
+    pub(crate) fn new(class: &'a EventClass, facts: Facts<'a>) -> Self {
+        Self { class, facts, known: RefCell::default() }
+    }
+
+    /// Where the values with these keys come from.
+    pub(crate) fn sources(&self, keys: &[u32]) -> Vec<Source> {
+        let known = self.known.borrow();
+        keys.iter().map(|key| known[*key as usize]).collect()
+    }
+
+    fn key(&self, source: Source) -> u32 {
+        let mut known = self.known.borrow_mut();
+        let place = known.iter().position(|have| *have == source).unwrap_or_else(|| {
+            known.push(source);
+            known.len() - 1
+        });
+        place as u32
+    }
+
+    fn scalar(&self, source: Source, name: &str, scalar: &Scalar, optional: bool) -> Found {
+        let mut field =
+            Field { key: 0, name: name.to_owned(), kind: InputKind::Real, optional, labels: Vec::new(), unit: None };
+        match scalar {
+            Scalar::Integer(integer) => field.kind = of_integer(*integer),
+            Scalar::Enumeration(integer, labels) => {
+                field.kind = of_integer(*integer);
+                for label in labels {
+                    let range = (label.value, label.value);
+                    match field.labels.iter_mut().find(|(known, _)| *known == label.name) {
+                        Some((_, ranges)) => ranges.push(range),
+                        None => field.labels.push((label.name.clone(), vec![range])),
+                    }
+                }
+            }
+            Scalar::Real(_) => {}
+            Scalar::Boolean => field.kind = InputKind::Integer { signed: false, bits: 1 },
+        }
+        field.key = self.key(source);
+        Found::Field(field)
+    }
+
+    fn text(&self, source: Source, name: &str, optional: bool) -> Found {
+        let (key, kind) = (self.key(source), InputKind::Text(Encoding::Utf8));
+        Found::Field(Field { key, name: name.to_owned(), kind, optional, labels: Vec::new(), unit: None })
+    }
+
+    /// A field of the payload. Names may have dots in them, which paths have too.
+    fn field(&self, steps: &[Step], name: &str) -> Option<Found> {
+        let named = steps.iter().take_while(|step| matches!(step, Step::Name(_))).count();
+        let joined = steps[..named].iter().map(|step| if let Step::Name(name) = step { name } else { "" });
+        let joined = joined.collect::<Vec<_>>().join(".");
+        let number = self.class.fields.iter().position(|field| is_named(&field.name, &joined))?;
+        let source = Source::Field(number as u16);
+        Some(match (&self.class.fields[number].kind, &steps[named..]) {
+            (Kind::Scalar(scalar), []) => self.scalar(source, name, scalar, false),
+            (Kind::Text | Kind::FixedText(_), []) => self.text(source, name, false),
+            (Kind::Array(element, count), [Step::Index(index)]) if *index < u64::from(*count) => {
+                self.scalar(Source::Element(number as u16, *index as u32), name, element, false)
+            }
+            (Kind::Sequence(element), [Step::Index(index)]) if *index <= u64::from(u16::MAX) => {
+                self.scalar(Source::Element(number as u16, *index as u32), name, element, true)
+            }
+            (Kind::Array(..) | Kind::Sequence(_), []) => Found::Compound { what: "an array" },
+            (Kind::Text | Kind::FixedText(_), _) => Found::Compound { what: "a character of text" },
+            _ => Found::Missing { near: Vec::new() },
+        })
+    }
+
+    /// Something that events carry.
+    fn context(&self, wanted: &str, name: &str) -> Option<Found> {
+        let own = self.facts.contexts.iter().flatten().find(|own| is_named(&own.field.name, wanted));
+        if let Some(own) = own {
+            let source = Source::Carried(Carried::Own(own.id));
+            return Some(match &own.field.kind {
+                Kind::Scalar(scalar) => self.scalar(source, name, scalar, true),
+                _ => self.text(source, name, true),
+            });
+        }
+        let carried = CARRIED.iter().find(|(known, _)| *known == wanted)?.1;
+        let integer = |bytes| Scalar::Integer(Integer::unsigned(bytes));
+        let source = Source::Carried(carried);
+        Some(match (carried, self.facts.pid) {
+            (Carried::Pid, Some(pid)) => Found::Constant(Constant::Integer(pid.into())),
+            (Carried::Name, _) => self.text(source, name, true),
+            (Carried::Cpu, _) => self.scalar(source, name, &integer(2), true),
+            (Carried::Ip, _) => self.scalar(source, name, &integer(8), true),
+            _ => self.scalar(source, name, &integer(4), true),
+        })
+    }
+
+    /// One of the language's own words.
+    fn word(&self, word: &str, rest: &[Step], name: &str) -> Option<Found> {
+        match (word, rest) {
+            ("payload", [_, ..]) => self.field(rest, name),
+            ("ctx", [Step::Name(context)]) => self.context(context, name),
+            ("app", [Step::Name(context)]) => self.context(&format!("app.{context}"), name),
+            ("event", [Step::Name(what)]) => match what.as_str() {
+                "name" => Some(Found::Constant(Constant::Text(self.class.full_name()))),
+                "log_level" | "loglevel" => Some(Found::Constant(Constant::Integer(self.class.level.into()))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn missing(&self, name: &str) -> Found {
+        let fields = self.class.fields.iter().map(|field| field.name.as_str());
+        let own = self.facts.contexts.iter().flatten().map(|own| own.field.name.as_str());
+        let names = fields.chain(own).chain(CARRIED.iter().map(|(name, _)| *name)).chain(OF_EVENTS);
+        let wanted = name.trim_start_matches('$');
+        Found::Missing { near: nearest(wanted.strip_prefix("ctx.").unwrap_or(wanted), names) }
+    }
+}
+
+fn of_integer(integer: Integer) -> InputKind {
+    InputKind::Integer { signed: integer.is_signed, bits: 8 * integer.bytes }
+}
+
+impl Fields for ClassNames<'_> {
+    fn find(&self, path: &Path) -> Found {
+        let name = path.to_string();
+        let Some((Step::Name(word), rest)) = path.steps.split_first() else { return self.missing(&name) };
+        let found = if path.is_global {
+            self.word(word, rest, &name)
+        } else {
+            let is_context = || if rest.is_empty() { self.context(word, &name) } else { None };
+            let is_bare = !matches!(word.as_str(), "ctx" | "app" | "payload");
+            let found = self.field(&path.steps, &name).or_else(is_context);
+            found.or_else(|| if is_bare { self.word(word, rest, &name) } else { None })
+        };
+        match found {
+            None | Some(Found::Missing { .. }) => self.missing(&name),
+            Some(found) => found,
+        }
+    }
+
+    /// Times are of traces.
+    fn instant(&self, _: &str) -> Option<i64> {
+        None
+    }
+}

@@ -1,0 +1,203 @@
+//! What the recorder asks of packed bytes is what the evaluator says of the values that are in them, whatever the bytes are.
+
+use std::sync::Arc;
+
+use kymo_ir::predicate::testing::{self, Options};
+use kymo_ir::predicate::{Datum, InputKind, Predicate};
+use kymo_ir::random::Random;
+use kymo_lane::{Thread, contexts};
+use kymo_writer::packed::{Field, Integer, Kind, Scalar};
+
+use super::names::{Carried, Source};
+use super::*;
+use crate::definition::ContextClass;
+
+/// What a field of an event is for.
+#[derive(Clone, Copy, Debug)]
+enum Plan {
+    /// It is in the way.
+    Filler,
+    /// It is an input.
+    Whole(usize),
+    /// An element of it is an input.
+    Element(usize, usize),
+}
+
+/// A class of events that has a predicate's inputs, somewhere.
+struct Shaped {
+    class: EventClass,
+    plans: Vec<Plan>,
+    filter: ClassFilter,
+    contexts: Vec<Option<Arc<ContextClass>>>,
+}
+
+fn integer(bits: u8, is_signed: bool) -> Scalar {
+    Scalar::Integer(Integer { bytes: bits.div_ceil(8).next_power_of_two(), is_signed, is_hex: false })
+}
+
+fn filler(random: &mut Random) -> Kind {
+    match random.below(5) {
+        0 => Kind::Text,
+        1 => Kind::Sequence(integer(16, false)),
+        2 => Kind::Array(integer(32, true), 3),
+        3 => Kind::Scalar(Scalar::Real(4)),
+        _ => Kind::Scalar(Scalar::Boolean),
+    }
+}
+
+fn shaped(random: &mut Random, predicate: &Predicate) -> Shaped {
+    let mut fields = Vec::new();
+    let (mut plans, mut sources, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    for (number, input) in predicate.inputs.iter().enumerate() {
+        let fillers = (0..random.below(3)).map(|_| (Plan::Filler, filler(random))).collect::<Vec<_>>();
+        let at = (fields.len() + fillers.len()) as u16;
+        let element = 1 + random.below(3);
+        let scalar = match input.kind {
+            InputKind::Integer { bits: 1, signed: false } => Some(Scalar::Boolean),
+            InputKind::Integer { bits, signed } => Some(integer(bits, signed)),
+            InputKind::Real => Some(Scalar::Real(8)),
+            InputKind::Text(_) => None,
+        };
+        let (plan, kind, source) = match scalar {
+            // What may be missing is an element behind the end, or something that is not carried.
+            Some(scalar) if input.optional && random.below(2) == 0 => {
+                (Plan::Element(number, element), Kind::Sequence(scalar), Source::Element(at, element as u32))
+            }
+            kind if input.optional => {
+                let kind = kind.map_or(Kind::Text, Kind::Scalar);
+                let class = ContextClass { id: own.len() as u8, field: Field { name: format!("c{number}"), kind } };
+                own.push(Some(Arc::new(class)));
+                sources.push(Source::Carried(Carried::Own(own.len() as u8 - 1)));
+                continue;
+            }
+            None => (Plan::Whole(number), Kind::Text, Source::Field(at)),
+            Some(scalar) if random.below(3) == 0 => {
+                (Plan::Element(number, element), Kind::Array(scalar, 4), Source::Element(at, element as u32))
+            }
+            Some(scalar) => (Plan::Whole(number), Kind::Scalar(scalar), Source::Field(at)),
+        };
+        sources.push(source);
+        for (plan, kind) in fillers.into_iter().chain([(plan, kind)]) {
+            fields.push(Field { name: format!("f{}", fields.len()), kind });
+            plans.push(plan);
+        }
+    }
+    let (provider, name) = ("test".to_owned(), "shaped".to_owned());
+    let class = EventClass { provider, name, level: 14, source: None, role: None, fields };
+    let filter = ClassFilter::of(predicate.clone(), sources);
+    Shaped { class, plans, filter, contexts: own }
+}
+
+fn put(bytes: &mut Vec<u8>, random: &mut Random, kind: &Kind, value: Option<(&Datum, usize)>) {
+    let one = |bytes: &mut Vec<u8>, scalar: &Scalar, value: u64| {
+        bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(scalar.bytes())]);
+    };
+    let all = |bytes: &mut Vec<u8>, random: &mut Random, scalar: &Scalar, count: usize| {
+        for index in 0..count {
+            match value {
+                Some((Datum::Number(value), at)) if at == index => one(bytes, scalar, *value),
+                _ => one(bytes, scalar, random.any()),
+            }
+        }
+    };
+    match (kind, value) {
+        (Kind::Scalar(scalar), _) => all(bytes, random, scalar, 1),
+        (Kind::Array(scalar, count), _) => all(bytes, random, scalar, *count as usize),
+        (Kind::Sequence(scalar), value) => {
+            let count = match value {
+                Some((Datum::Missing, at)) => random.below(at + 1),
+                Some((_, at)) => at + 1 + random.below(3),
+                None => random.below(4),
+            };
+            bytes.extend((count as u16).to_le_bytes());
+            all(bytes, random, scalar, count);
+        }
+        (_, value) => {
+            let text = if let Some((Datum::Text(text), _)) = value { text.to_vec() } else { random.bytes(3) };
+            bytes.extend((text.len() as u16).to_le_bytes());
+            bytes.extend(text);
+        }
+    }
+}
+
+impl Shaped {
+    /// The bytes of an event: what it carries, and that, and its fields.
+    fn event(&self, random: &mut Random, data: &[Datum]) -> (u64, Vec<u8>, Vec<u8>) {
+        let (mut mask, mut carried, mut fields) = (0, Vec::new(), Vec::new());
+        for (bit, bytes) in [(contexts::CPU, 2), (contexts::TID, 4), (contexts::NAME, 16), (contexts::STACK, 0)] {
+            if random.below(2) == 0 {
+                mask |= bit;
+                carried.extend(random.bytes(bytes));
+                if bit == contexts::STACK {
+                    put(&mut carried, random, &Kind::Sequence(integer(64, false)), None);
+                }
+            }
+        }
+        for (number, source) in self.filter.sources.iter().enumerate() {
+            let Source::Carried(Carried::Own(own)) = source else { continue };
+            if data[number] != Datum::Missing {
+                mask |= contexts::FIRST_OWN << own;
+                let class = self.contexts[usize::from(*own)].as_ref().expect("it is there");
+                put(&mut carried, random, &class.field.kind, Some((&data[number], 0)));
+            }
+        }
+        for (field, plan) in self.class.fields.iter().zip(&self.plans) {
+            let value = match *plan {
+                Plan::Filler => None,
+                Plan::Whole(input) => Some((&data[input], 0)),
+                Plan::Element(input, at) => Some((&data[input], at)),
+            };
+            put(&mut fields, random, &field.kind, value);
+        }
+        (mask, carried, fields)
+    }
+}
+
+#[test]
+fn packed_bytes_are_what_the_evaluator_says_of_their_values() {
+    let (mut kept, mut dropped) = (0, 0);
+    for seed in 0..3000 {
+        let random = &mut Random::new(seed);
+        let options = Options { encodings: false, nodes: 1 + random.below(40), ..Options::ALL };
+        let (predicate, _) = testing::predicate(random, &options);
+        let shaped = shaped(random, &predicate);
+        let asked = shaped.filter.asked(&shaped.class, Facts { pid: None, contexts: &shaped.contexts });
+        for _ in 0..4 {
+            let data = testing::event(random, &predicate);
+            let (contexts, carried, mut fields) = shaped.event(random, &data);
+            let thread = Thread::default();
+            let event = Recorded { thread: &thread, contexts, carried: &carried, fields: &fields };
+            let expected = predicate.keeps(&data[..]);
+            assert_eq!(asked.keeps(&event), expected, "{predicate}{data:?}\n{:?}\n{fields:x?}", shaped.class.fields);
+            *if expected { &mut kept } else { &mut dropped } += 1;
+            // Nothing that lies there makes it go wrong.
+            for _ in 0..4 {
+                fields = random.damaged(&fields);
+                let contexts = random.any();
+                let carried = random.damaged(&carried);
+                let _ = asked.keeps(&Recorded { thread: &thread, contexts, carried: &carried, fields: &fields });
+            }
+        }
+    }
+    assert!(kept > 1000 && dropped > 1000, "{kept} and {dropped}");
+}
+
+#[test]
+fn threads_are_known_of_lanes_that_carry_nothing() {
+    let Ok(crate::definition::Definition::Event(class)) = crate::definition::parse(b"event a:b\nfield u8 x\n") else {
+        panic!("it is understood")
+    };
+    let keeps = |text: &str, mask: u64, carried: &[u8]| {
+        let filter = kymo_filter::Filter::parse(text).expect("it is one");
+        let filter = ClassFilter::new(&filter, &class, Facts::default()).expect("it is typed");
+        let mut name = [0; 16];
+        name[..6].copy_from_slice(b"worker");
+        let thread = Thread { tid: 7, level: 0, name };
+        let event = Recorded { thread: &thread, contexts: mask, carried, fields: &[1] };
+        filter.asked(&class, Facts::default()).keeps(&event)
+    };
+    assert!(keeps("$ctx.vtid == 7 && $ctx.procname == \"wor*\" && x", 0, &[]));
+    assert!(keeps("$ctx.tid == 9", contexts::TID, &[9, 0, 0, 0]));
+    assert!(keeps("cpu_id == 3 && tid == 7", contexts::CPU, &[3, 0]));
+    assert!(!keeps("cpu_id == 3", 0, &[]) && !keeps("cpu_id != 3", 0, &[]), "nobody knows");
+}

@@ -1,0 +1,145 @@
+//! Filters as people write them, for the events that there are.
+
+use kymo_filter::{Fields, Filter, Found, Path, Problem, nearest};
+
+use super::class::ClassFilter;
+use super::names::{ClassNames, Facts};
+use crate::definition::EventClass;
+
+/// What is wrong with an expression: lines for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong(pub String);
+
+impl Wrong {
+    fn new(problems: &[Problem], text: &str) -> Self {
+        Self(problems.iter().map(|problem| problem.render(text)).collect())
+    }
+}
+
+impl ClassFilter {
+    /// Expressions of which one has to be true. What cannot be asked of such events is never true.
+    ///
+    /// # Errors
+    ///
+    /// None of them can be asked.
+    pub fn of_texts<'t>(
+        texts: impl IntoIterator<Item = &'t str>,
+        class: &EventClass,
+        facts: Facts<'_>,
+    ) -> Result<Self, Wrong> {
+        let mut filters = Vec::new();
+        let mut wrong = None;
+        for text in texts {
+            match Filter::parse(text).and_then(|filter| Self::new(&filter, class, facts)) {
+                Ok(filter) => filters.push(filter),
+                Err(problems) => _ = wrong.get_or_insert_with(|| Wrong::new(&problems, text)),
+            }
+        }
+        match wrong {
+            Some(wrong) if filters.is_empty() => Err(wrong),
+            _ => Ok(Self::any(&filters)),
+        }
+    }
+}
+
+/// What people should know of an expression that is to be asked of these events: of which it cannot be asked, and which do not have what it
+/// names.
+///
+/// # Errors
+///
+/// It is wrong, it can be asked of none of them, or none of them has what it names.
+pub fn check(text: &str, classes: &[&EventClass]) -> Result<Vec<String>, Wrong> {
+    let filter = Filter::parse(text).map_err(|problems| Wrong::new(&problems, text))?;
+    let (mut asked, mut lacking) = (0, Vec::new());
+    let mut notes: Vec<String> = Vec::new();
+    for class in classes {
+        match ClassFilter::new(&filter, class, Facts::default()) {
+            Ok(bound) => {
+                asked += 1;
+                if bound.missing().iter().any(|missing| !missing.is_asked_for) {
+                    lacking.push(bound.missing().iter().map(|missing| missing.render(text)).collect::<String>());
+                }
+                for note in bound
+                    .notes()
+                    .iter()
+                    .map(|note| note.render(text))
+                    .filter(|note| !notes.contains(note))
+                    .collect::<Vec<_>>()
+                {
+                    notes.push(note);
+                }
+            }
+            Err(problems) => notes.push(format!("{}: {}", class.full_name(), Wrong::new(&problems, text).0)),
+        }
+    }
+    if asked == 0 && !notes.is_empty() {
+        return Err(Wrong(notes.swap_remove(0)));
+    }
+    let nowhere = names_of_none(&filter, classes);
+    if !nowhere.is_empty() {
+        return Err(Wrong::new(&nowhere, text));
+    }
+    if let Some(first) = lacking.first() {
+        notes.push(format!("{} of {} events lack something of it: {first}", lacking.len(), classes.len()));
+    }
+    Ok(notes)
+}
+
+/// Names that none of the classes has.
+fn names_of_none(filter: &Filter, classes: &[&EventClass]) -> Vec<Problem> {
+    let has = |class: &EventClass, path: &Path| {
+        !matches!(ClassNames::new(class, Facts::default()).find(path), Found::Missing { .. })
+    };
+    let names = filter.paths().into_iter();
+    let unknown = names.filter(|(path, _)| !classes.is_empty() && !classes.iter().any(|class| has(class, path)));
+    let problem = |(path, span): (Path, std::ops::Range<usize>)| {
+        let fields = classes.iter().flat_map(|class| class.fields.iter().map(|field| field.name.as_str()));
+        filter.unknown_name(span, &nearest(&path.to_string(), fields))
+    };
+    unknown.map(problem).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Definition, parse};
+
+    fn class(definition: &str) -> EventClass {
+        match parse(definition.as_bytes()) {
+            Ok(Definition::Event(class)) => class,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_where_it_stands() {
+        let sent = class("event net:sent\nfield i16 delta\nfield text host\nfield bool ok\n");
+        let lost = class("event net:lost\nfield i16 delta\nfield u8 host\n");
+        let check = |text: &str| check(text, &[&sent, &lost]).map_err(|wrong| wrong.0);
+        assert_eq!(check("delta == 1"), Ok(Vec::new()));
+        let lines = check("ok && dleta == 1").expect_err("there is no such field");
+        assert_eq!(
+            lines,
+            "no class of events has `dleta`\n    ok && dleta == 1\n          ^^^^^\nhelp: there is `delta`\n"
+        );
+        let notes = check("host == 1").expect("one has a number");
+        assert!(notes[0].starts_with("net:sent: `host` is text and `1` is a number"), "{notes:?}");
+        let notes = check("ok").expect("one has it");
+        assert_eq!(notes, ["1 of 2 events lack something of it: there is no `ok`\n    ok\n    ^^\n"]);
+        let lines = check("delta == \"a\"").expect_err("both are numbers");
+        assert!(lines.starts_with("net:sent: `delta` is a number") || lines.contains("cannot be compared"), "{lines}");
+        assert!(check("host ==").expect_err("it has no end").starts_with("found the end, expected a value"));
+        assert_eq!(super::check("anything == 1", &[]).expect("nobody knows yet"), [""; 0]);
+    }
+
+    #[test]
+    fn of_several_those_are_asked_that_can_be() {
+        let sent = class("event net:sent\nfield text host\n");
+        let of = |texts: &[&'static str]| ClassFilter::of_texts(texts.iter().copied(), &sent, Facts::default());
+        assert_eq!(
+            of(&["host == 1", "host == \"a\""]).map(|filter| filter.verdict()),
+            Ok(kymo_filter::Verdict::Depends)
+        );
+        assert!(of(&["host == 1", "host == 2"]).expect_err("none").0.contains("host == 1"));
+    }
+}
