@@ -59,6 +59,7 @@ cfg_if! {
 
 pub mod field;
 mod macros;
+pub mod marks;
 
 pub use field::{Field, Hex};
 

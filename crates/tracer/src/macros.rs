@@ -41,30 +41,39 @@ macro_rules! event {
             static TEXT: [u8; $crate::field::text_bytes(LINES)] = $crate::field::text(LINES);
             static EVENT: $crate::Event = $crate::Event::new(&TEXT);
             $crate::registered!(EVENT);
-            const FIXED: u64 = 0 $(+ <$type as $crate::Field>::FIXED)*;
-            const { assert!(FIXED <= $crate::FIELD_BYTES_MAX, "an event is at most so large") };
-            if EVENT.is_on() {
-                $crate::field::rarely();
-                #[allow(non_camel_case_types, reason = "types are called as the fields that have them")]
-                #[repr(C)]
-                struct Arguments<$($field),*> { $($field: $field),* }
-                let arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
-                if EVENT.is_kept(&arguments) {
-                    let mut varying: [u64; _] = [$($crate::Field::varying(&$field)),*];
-                    let is_cut = FIXED + varying.iter().sum::<u64>() > $crate::FIELD_BYTES_MAX
-                        && $crate::field::cut(&mut varying, &[$(<$type as $crate::Field>::PIECE),*], FIXED);
-                    if let Some(mut write) = EVENT.enter(FIXED + varying.iter().sum::<u64>()) {
-                        let mut _varying = varying.into_iter();
-                        $($crate::Field::put(&$field, &mut write, _varying.next().unwrap_or(0));)*
-                        if is_cut {
-                            write.was_cut();
-                        }
-                        write.leave();
+            $crate::recorded!(EVENT, $($field: $type),*);
+        }
+    )*};
+}
+
+/// Records an event with these fields, if somebody wants it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! recorded {
+    ($event:ident, $($field:ident: $type:ty),*) => {{
+        const FIXED: u64 = 0 $(+ <$type as $crate::Field>::FIXED)*;
+        const { assert!(FIXED <= $crate::FIELD_BYTES_MAX, "an event is at most so large") };
+        if $event.is_on() {
+            $crate::field::rarely();
+            #[allow(non_camel_case_types, reason = "types are called as the fields that have them")]
+            #[repr(C)]
+            struct Arguments<$($field),*> { $($field: $field),* }
+            let arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
+            if $event.is_kept(&arguments) {
+                let mut varying: [u64; _] = [$($crate::Field::varying(&$field)),*];
+                let is_cut = FIXED + varying.iter().sum::<u64>() > $crate::FIELD_BYTES_MAX
+                    && $crate::field::cut(&mut varying, &[$(<$type as $crate::Field>::PIECE),*], FIXED);
+                if let Some(mut write) = $event.enter(FIXED + varying.iter().sum::<u64>()) {
+                    let mut _varying = varying.into_iter();
+                    $($crate::Field::put(&$field, &mut write, _varying.next().unwrap_or(0));)*
+                    if is_cut {
+                        write.was_cut();
                     }
+                    write.leave();
                 }
             }
         }
-    )*};
+    }};
 }
 
 /// Makes an event known when the program, or the library that has it, is loaded, and takes it back when that goes away.

@@ -14,7 +14,7 @@ use std::sync::atomic::{Ordering, fence};
 
 use kymo_lane::{Definition, Layout, Recorder, View};
 use kymo_recorder::definition::{Definition as Parsed, EventClass, parse};
-use kymo_writer::packed::{Kind, Scalar};
+use kymo_writer::packed::{Integer, Kind, Scalar};
 
 /// Runs a test of this program in a process of its own, whose files go to a folder that nobody else has.
 pub fn alone(test: &str, run: impl FnOnce()) {
@@ -169,11 +169,19 @@ fn take<const BYTES: usize>(from: &mut &[u8]) -> [u8; BYTES] {
     *first
 }
 
+fn number(integer: Integer, bytes: &mut &[u8]) -> String {
+    let (these, rest) = bytes.split_at(integer.bytes.into());
+    *bytes = rest;
+    let mut all = [0; 8];
+    all[..these.len()].copy_from_slice(these);
+    let (number, unused) = (u64::from_le_bytes(all), 64 - 8 * u32::from(integer.bytes));
+    if integer.is_signed { (((number << unused) as i64) >> unused).to_string() } else { number.to_string() }
+}
+
 fn text(class: &EventClass, bytes: &mut &[u8]) -> String {
     let mut fields = class.fields.iter().map(|field| {
         let value = match &field.kind {
-            Kind::Scalar(Scalar::Integer(integer)) if integer.is_signed => i64::from_le_bytes(take(bytes)).to_string(),
-            Kind::Scalar(Scalar::Integer(_)) => u64::from_le_bytes(take(bytes)).to_string(),
+            Kind::Scalar(Scalar::Integer(integer) | Scalar::Enumeration(integer, _)) => number(*integer, bytes),
             Kind::Scalar(Scalar::Real(8)) => format!("{:?}", f64::from_le_bytes(take(bytes))),
             Kind::Scalar(Scalar::Boolean) => (take::<1>(bytes) == [1]).to_string(),
             Kind::Text | Kind::Sequence(_) => {

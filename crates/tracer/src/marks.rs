@@ -1,0 +1,337 @@
+//! Events that every program can record without defining any: logs, checkpoints, durations, counters, what goes from one to the other, calls
+//! and signals. Analyses know what they mean.
+//!
+//! `kymo/marks.h` writes the same ones: fields are those that the header has, in the same order.
+//!
+//! Programs have them by macros, whose arguments are evaluated only while somebody wants the event. An event that a program never names is not
+//! made known.
+//!
+//! ```
+//! use kymo_tracer::marks::Level;
+//!
+//! kymo_tracer::scope!("parse");
+//! kymo_tracer::counter!("queue", 3);
+//! kymo_tracer::log!(Level::Warning, "{} of {} are left", 2, 5);
+//! ```
+
+#![allow(unsafe_code, non_upper_case_globals, reason = "headers for C know them by names of C")]
+
+use core::fmt;
+
+use crate::{Event, labels};
+
+macro_rules! marks {
+    ($($name:ident: $($line:literal)+;)*) => {$(
+        #[doc = concat!($($line, " "),+)]
+        #[unsafe(no_mangle)]
+        pub static $name: Event = Event::new(concat!($($line, "\n"),+).as_bytes());
+    )*};
+}
+
+marks! {
+    kymo_event_log:
+        "event kymo:log"
+        "level 6"
+        "field enum u8(emergency, alert, critical, error, warning, notice, info, debug_system, debug_program, debug_process, \
+         debug_module, debug_unit, debug_function, debug_line, debug) level"
+        "field text text";
+    kymo_event_checkpoint:
+        "event kymo:checkpoint"
+        "role checkpoint"
+        "field text name"
+        "field u64 data"
+        "field pointer object"
+        "field enum u8(undefined=0, start=1, end=2, new=0x10, delete=0x11, state=0x12, exception=0xfe, failure=0xff) type";
+    kymo_event_begin: "event kymo:begin" "role begin" "field x64 key" "field text name";
+    kymo_event_end: "event kymo:end" "role end" "field x64 key" "field text name";
+    kymo_event_counter: "event kymo:counter" "role counter" "field text name" "field i64 value";
+    kymo_event_send: "event kymo:send" "role send" "field x64 id";
+    kymo_event_receive: "event kymo:receive" "role receive" "field x64 id";
+    kymo_event_rpc_call: "event kymo:rpc_call" "role begin" "field x64 id" "field text name";
+    kymo_event_rpc_return: "event kymo:rpc_return" "role end" "field x64 id" "field text name";
+    kymo_event_rpc_dispatch: "event kymo:rpc_dispatch" "role begin" "field x64 id" "field text name";
+    kymo_event_rpc_reply: "event kymo:rpc_reply" "role end" "field x64 id" "field text name";
+    kymo_event_signal_submit: "event kymo:signal_submit" "role send" "field x64 context" "field u32 number";
+    kymo_event_signal_receive: "event kymo:signal_receive" "role receive" "field x64 context" "field u32 number";
+}
+
+labels! {
+    /// How important a log is, as LTTng has it.
+    pub enum Level: u8 {
+        Emergency = 0, Alert = 1, Critical = 2, Error = 3, Warning = 4, Notice = 5, Info = 6, DebugSystem = 7, DebugProgram = 8,
+        DebugProcess = 9, DebugModule = 10, DebugUnit = 11, DebugFunction = 12, DebugLine = 13, Debug = 14,
+    }
+}
+
+labels! {
+    /// What happens at a checkpoint: the numbers are those of Genode.
+    pub enum Checkpoint: u8 {
+        Undefined = 0, Start = 1, End = 2, New = 0x10, Delete = 0x11, State = 0x12, Exception = 0xFE, Failure = 0xFF,
+    }
+}
+
+/// What macros call once somebody wants the event: its fields are in the order of its definition, which is not always that of the arguments.
+macro_rules! functions {
+    ($(fn $function:ident($($argument:ident: $type:ty),*) = $event:ident($($field:ident: $of:ty),*);)*) => {$(
+        #[doc(hidden)]
+        #[inline]
+        pub fn $function($($argument: $type),*) {
+            crate::recorded!($event, $($field: $of),*);
+        }
+    )*};
+}
+
+functions! {
+    fn checkpoint(name: &str, data: u64, object: *const (), kind: Checkpoint) =
+        kymo_event_checkpoint(name: &str, data: u64, object: *const (), kind: Checkpoint);
+    fn begin(name: &str, key: u64) = kymo_event_begin(key: u64, name: &str);
+    fn end(name: &str, key: u64) = kymo_event_end(key: u64, name: &str);
+    fn counter(name: &str, value: i64) = kymo_event_counter(name: &str, value: i64);
+    fn send(id: u64) = kymo_event_send(id: u64);
+    fn receive(id: u64) = kymo_event_receive(id: u64);
+    fn rpc_call(name: &str, id: u64) = kymo_event_rpc_call(id: u64, name: &str);
+    fn rpc_return(name: &str, id: u64) = kymo_event_rpc_return(id: u64, name: &str);
+    fn rpc_dispatch(name: &str, id: u64) = kymo_event_rpc_dispatch(id: u64, name: &str);
+    fn rpc_reply(name: &str, id: u64) = kymo_event_rpc_reply(id: u64, name: &str);
+    fn signal_submit(context: u64, number: u32) = kymo_event_signal_submit(context: u64, number: u32);
+    fn signal_receive(context: u64, number: u32) = kymo_event_signal_receive(context: u64, number: u32);
+}
+
+/// Something that lasts until this is dropped.
+#[derive(Debug)]
+pub struct Scope<'a> {
+    /// `None`: nobody wanted its begin, and nobody gets its end.
+    name: Option<&'a str>,
+    place: &'a u8,
+}
+
+impl<'a> Scope<'a> {
+    /// It begins. Where something of its own lies tells it from others.
+    #[inline]
+    #[must_use]
+    pub fn begin(name: &'a str, place: &'a u8) -> Self {
+        let scope = Self { name: kymo_event_begin.is_on().then_some(name), place };
+        if let Some(name) = scope.name {
+            begin(name, scope.key());
+        }
+        scope
+    }
+
+    #[inline]
+    fn key(&self) -> u64 {
+        core::ptr::from_ref(self.place).addr() as u64
+    }
+}
+
+impl Drop for Scope<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(name) = self.name {
+            end(name, self.key());
+        }
+    }
+}
+
+/// Bytes of a log's text, at most; the rest is cut, and that is counted.
+pub const LOG_BYTES_MAX: usize = 1024;
+
+/// What [`log!`](crate::log) does once somebody wants it.
+#[doc(hidden)]
+#[cold]
+pub fn log(level: Level, text: fmt::Arguments<'_>) {
+    let mut line = Line { bytes: [0; LOG_BYTES_MAX], length: 0, is_cut: false };
+    // Whoever cannot be shown is not.
+    _ = fmt::Write::write_fmt(&mut line, text);
+    let text = &line.bytes[..line.length];
+    /// As headers for C have it.
+    #[repr(C)]
+    struct Arguments(u8, *const u8, u64);
+    let arguments = Arguments(level as u8, text.as_ptr(), text.len() as u64);
+    if kymo_event_log.is_kept(&arguments)
+        && let Some(mut write) = kymo_event_log.enter(1 + 2 + text.len() as u64)
+    {
+        write.put(&[level as u8]);
+        write.put(&(text.len() as u16).to_le_bytes());
+        write.put(text);
+        if line.is_cut {
+            write.was_cut();
+        }
+        write.leave();
+    }
+}
+
+struct Line {
+    bytes: [u8; LOG_BYTES_MAX],
+    length: usize,
+    is_cut: bool,
+}
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let length = text.floor_char_boundary(LOG_BYTES_MAX - self.length);
+        self.bytes[self.length..self.length + length].copy_from_slice(&text.as_bytes()[..length]);
+        self.length += length;
+        self.is_cut |= length < text.len();
+        if self.is_cut { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+/// Makes a mark known when the program, or the library that names it, is loaded; before whatever constructors of the program record.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! known {
+    ($event:ident) => {
+        #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+        const _: () = {
+            extern "C" fn begin() {
+                $crate::marks::$event.register();
+            }
+
+            #[used]
+            #[unsafe(link_section = ".init_array.00101")]
+            static BEGIN: extern "C" fn() = begin;
+        };
+    };
+}
+
+/// Records a mark, if somebody wants it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! marked {
+    ($event:ident, $function:ident, $($argument:expr),*) => {{
+        $crate::known!($event);
+        if $crate::marks::$event.is_on() {
+            $crate::marks::$function($($argument),*);
+        }
+    }};
+}
+
+/// Somebody came by: a name, a number, an address (`*const ()`), and what [happens](crate::marks::Checkpoint).
+#[macro_export]
+macro_rules! checkpoint {
+    ($name:expr, $data:expr, $object:expr, $kind:expr) => {
+        $crate::marked!(kymo_event_checkpoint, checkpoint, $name, $data, $object, $kind)
+    };
+}
+
+/// Something begins: a name, and a key that its end has too, on whatever thread. [`scope!`](crate::scope) does it for a block.
+#[macro_export]
+macro_rules! begin {
+    ($name:expr, $key:expr) => {
+        $crate::marked!(kymo_event_begin, begin, $name, $key)
+    };
+}
+
+/// Something ends that [has begun](crate::begin).
+#[macro_export]
+macro_rules! end {
+    ($name:expr, $key:expr) => {
+        $crate::marked!(kymo_event_end, end, $name, $key)
+    };
+}
+
+/// A counter has another value from now on: its name, and an `i64`.
+#[macro_export]
+macro_rules! counter {
+    ($name:expr, $value:expr) => {
+        $crate::marked!(kymo_event_counter, counter, $name, $value)
+    };
+}
+
+/// Something goes from here to where the same number is [received](crate::receive), in this program or another one.
+#[macro_export]
+macro_rules! send {
+    ($id:expr) => {
+        $crate::marked!(kymo_event_send, send, $id)
+    };
+}
+
+/// Something arrives that [was sent](crate::send).
+#[macro_export]
+macro_rules! receive {
+    ($id:expr) => {
+        $crate::marked!(kymo_event_receive, receive, $id)
+    };
+}
+
+/// Another component is called: its name, and a number that tells one call from another. Where there is none it is 0, and a call ends on the
+/// thread where it began.
+#[macro_export]
+macro_rules! rpc_call {
+    ($name:expr, $id:expr) => {
+        $crate::marked!(kymo_event_rpc_call, rpc_call, $name, $id)
+    };
+}
+
+/// A [call](crate::rpc_call) is over, for who called.
+#[macro_export]
+macro_rules! rpc_return {
+    ($name:expr, $id:expr) => {
+        $crate::marked!(kymo_event_rpc_return, rpc_return, $name, $id)
+    };
+}
+
+/// A [call](crate::rpc_call) is served.
+#[macro_export]
+macro_rules! rpc_dispatch {
+    ($name:expr, $id:expr) => {
+        $crate::marked!(kymo_event_rpc_dispatch, rpc_dispatch, $name, $id)
+    };
+}
+
+/// A [call](crate::rpc_call) is answered.
+#[macro_export]
+macro_rules! rpc_reply {
+    ($name:expr, $id:expr) => {
+        $crate::marked!(kymo_event_rpc_reply, rpc_reply, $name, $id)
+    };
+}
+
+/// A signal goes to a context: how many at once.
+#[macro_export]
+macro_rules! signal_submit {
+    ($context:expr, $number:expr) => {
+        $crate::marked!(kymo_event_signal_submit, signal_submit, $context, $number)
+    };
+}
+
+/// A [signal](crate::signal_submit) is received: how many at once.
+#[macro_export]
+macro_rules! signal_receive {
+    ($context:expr, $number:expr) => {
+        $crate::marked!(kymo_event_signal_receive, signal_receive, $context, $number)
+    };
+}
+
+/// From here to the end of the block is something that lasts, however the block is left: `kymo:begin` and `kymo:end`, with a name that has to
+/// be there as long.
+///
+/// ```
+/// fn parse(text: &str) -> usize {
+///     kymo_tracer::scope!("parse");
+///     text.len()
+/// }
+/// assert_eq!(parse("abc"), 3);
+/// ```
+#[macro_export]
+macro_rules! scope {
+    ($name:expr) => {
+        $crate::known!(kymo_event_begin);
+        $crate::known!(kymo_event_end);
+        let place = 0;
+        let _scope = $crate::marks::Scope::begin($name, &place);
+    };
+}
+
+/// Records `kymo:log`, a [level](crate::marks::Level) and a text, as `format!` makes it. Nothing is evaluated while nobody wants it.
+///
+/// ```
+/// use kymo_tracer::marks::Level;
+/// kymo_tracer::log!(Level::Info, "{} connections", 3);
+/// ```
+#[macro_export]
+macro_rules! log {
+    ($level:expr, $($text:tt)+) => {
+        $crate::marked!(kymo_event_log, log, $level, format_args!($($text)+))
+    };
+}
