@@ -13,8 +13,6 @@ use std::process::Command;
 use std::sync::atomic::{Ordering, fence};
 
 use kymo_lane::{Definition, Layout, Recorder, View};
-use kymo_recorder::definition::{Definition as Parsed, EventClass, parse};
-use kymo_writer::packed::{Integer, Kind, Scalar};
 
 /// Runs a test of this program in a process of its own, whose files go to a folder that nobody else has.
 pub fn alone(test: &str, run: impl FnOnce()) {
@@ -66,10 +64,26 @@ impl View for Opened {
 pub struct Read {
     pub recorder: Recorder<Opened>,
     last: Option<Definition>,
-    classes: HashMap<u16, EventClass>,
+    classes: HashMap<u16, Class>,
     /// By lane: the next sub-buffer, and how much of it was read.
     lanes: HashMap<u16, (u64, u32)>,
     epoch: u64,
+}
+
+/// What a definition says: a name, and types and names of fields.
+struct Class {
+    name: String,
+    fields: Vec<(String, String)>,
+}
+
+impl Class {
+    fn new(text: &str) -> Self {
+        let (first, lines) = text.split_once('\n').expect("it has lines");
+        let fields = lines.lines().filter_map(|line| line.strip_prefix("field "));
+        let fields = fields.map(|field| field.rsplit_once(' ').expect("a type and a name"));
+        let fields = fields.map(|(kind, name)| (kind.to_owned(), name.to_owned())).collect();
+        Self { name: first.strip_prefix("event ").expect("it is an event").to_owned(), fields }
+    }
 }
 
 /// An event.
@@ -103,10 +117,7 @@ impl Read {
             let mut text = vec![0; next.bytes as usize];
             self.recorder.said(&next, &mut text).expect("it can be read");
             let said = String::from_utf8(text).expect("it is text");
-            match parse(said.as_bytes()) {
-                Ok(Parsed::Event(class)) => _ = self.classes.insert(next.id, class),
-                other => panic!("{said}: {other:?}"),
-            }
+            self.classes.insert(next.id, Class::new(&said));
             all.push((next.id, said));
             self.last = Some(next);
         }
@@ -116,7 +127,11 @@ impl Read {
     /// Switches all events of a name that are there.
     pub fn switch(&mut self, name: &str, to: u8) {
         self.defined();
-        let all: Vec<_> = self.classes.iter().filter(|(_, class)| class.name == name).collect();
+        let all: Vec<_> = self
+            .classes
+            .iter()
+            .filter(|(_, class)| class.name.split_once(':').is_some_and(|of| of.1 == name))
+            .collect();
         assert!(!all.is_empty(), "no event is called {name}");
         all.iter().for_each(|(id, _)| self.recorder.switch(**id, to).expect("it can be written"));
     }
@@ -169,35 +184,31 @@ fn take<const BYTES: usize>(from: &mut &[u8]) -> [u8; BYTES] {
     *first
 }
 
-fn number(integer: Integer, bytes: &mut &[u8]) -> String {
-    let (these, rest) = bytes.split_at(integer.bytes.into());
-    *bytes = rest;
-    let mut all = [0; 8];
-    all[..these.len()].copy_from_slice(these);
-    let (number, unused) = (u64::from_le_bytes(all), 64 - 8 * u32::from(integer.bytes));
-    if integer.is_signed { (((number << unused) as i64) >> unused).to_string() } else { number.to_string() }
+fn text(class: &Class, bytes: &mut &[u8]) -> String {
+    let fields = class.fields.iter().map(|(kind, name)| format!(" {name}={}", value(kind, bytes)));
+    let fields: String = fields.collect();
+    format!("{}{fields}", class.name)
 }
 
-fn text(class: &EventClass, bytes: &mut &[u8]) -> String {
-    let mut fields = class.fields.iter().map(|field| {
-        let value = match &field.kind {
-            Kind::Scalar(Scalar::Integer(integer) | Scalar::Enumeration(integer, _)) => number(*integer, bytes),
-            Kind::Scalar(Scalar::Real(8)) => format!("{:?}", f64::from_le_bytes(take(bytes))),
-            Kind::Scalar(Scalar::Boolean) => (take::<1>(bytes) == [1]).to_string(),
-            Kind::Text | Kind::Sequence(_) => {
-                let length = usize::from(u16::from_le_bytes(take(bytes)));
-                let (these, rest) = bytes.split_at(length);
-                *bytes = rest;
-                if field.kind == Kind::Text {
-                    format!("{:?}", std::str::from_utf8(these).expect("it is text"))
-                } else {
-                    format!("{these:?}")
-                }
+fn value(kind: &str, bytes: &mut &[u8]) -> String {
+    match kind {
+        "u64" | "x64" | "pointer" => u64::from_le_bytes(take(bytes)).to_string(),
+        "i64" => i64::from_le_bytes(take(bytes)).to_string(),
+        "u32" => u32::from_le_bytes(take(bytes)).to_string(),
+        "i32" => i32::from_le_bytes(take(bytes)).to_string(),
+        "f64" => format!("{:?}", f64::from_le_bytes(take(bytes))),
+        "bool" => (take::<1>(bytes) == [1]).to_string(),
+        "text" | "sequence u8" => {
+            let length = usize::from(u16::from_le_bytes(take(bytes)));
+            let (these, rest) = bytes.split_at(length);
+            *bytes = rest;
+            if kind == "text" {
+                format!("{:?}", std::str::from_utf8(these).expect("it is text"))
+            } else {
+                format!("{these:?}")
             }
-            other => panic!("no {other:?} comes from tracing"),
-        };
-        format!(" {}={value}", field.name)
-    });
-    let fields: String = fields.by_ref().collect();
-    format!("{}:{}{fields}", class.provider, class.name)
+        }
+        _ if kind.starts_with("enum u8(") => take::<1>(bytes)[0].to_string(),
+        other => panic!("nothing here has {other}"),
+    }
 }
