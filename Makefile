@@ -1,16 +1,14 @@
 # Every target does its own set-up; see scripts/setup.sh.
 export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
-DEMO := examples/traces/demo
 
 .PHONY: demo test libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
 
 demo:
 	@scripts/setup.sh build
 	@cargo build --quiet --profile ci --package kymo-cli
-	@$(KYMO) $(DEMO)
-	@echo; echo "$$ kymo print $(DEMO) | head -n 5"
-	@$(KYMO) print $(DEMO) | head -n 5
+	@cargo build --quiet --profile libkymo --package kymo-libkymo
+	@scripts/demo.sh $(KYMO) $(CARGO_TARGET_DIR)/libkymo
 
 test:
 	@scripts/setup.sh build

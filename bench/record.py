@@ -145,6 +145,8 @@ class Kymo:
     def __init__(self, program, kymo):
         self.program = program
         self.kymo = kymo
+        # What the system calls it.
+        self.recorder = pathlib.Path(kymo).name[:15]
 
     def __enter__(self):
         return self
@@ -156,26 +158,161 @@ class Kymo:
         options = ["--output", folder, "--event", event, "--json", "--pool-size", "64MiB"]
         options += ["--filter", expression] if expression else []
         options += ["--mode", "overwrite"] if overwrite else []
-        environment = {**os.environ, "KYMO_NATIVE": "on" if native else "off", "HITS_WAIT_MS": "100"}
-        said = tempfile.TemporaryFile("w+")
-        with said:
-            command = [self.kymo, "record", *map(str, options), "--", "sh", "-c", '"$@" >&3', "sh", *pinned(self.program, *words)]
-            told = subprocess.run(["sh", "-c", 'exec 3>&1; "$@" 3>&3', "sh", *map(str, command)], text=True, capture_output=True, env=environment)
-        raise NotImplementedError(told)
+        # Filters come to a program some milliseconds after it has begun.
+        environment = {**os.environ, "KYMO_NATIVE": "on" if native else "off", "HITS_WAIT_MS": "200"}
+        before = cpu_seconds(self.recorder)
+        command = [str(self.kymo), "record", *map(str, options), "--", *pinned(self.program, *words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        worked = cpu_seconds(self.recorder) - before
+        lines = (done.stdout + done.stderr).splitlines()
+        summary = json.loads(next(line for line in lines if line.startswith("{")))
+        printed = next(line for line in lines if "\t" in line and not line.startswith("{"))
+        shutil.rmtree(folder, ignore_errors=True)
+        return printed, sum(summary["lost"].values()), worked
+
+
+def per_event(said):
+    """Nanoseconds and ticks."""
+    return [float(word) for word in said.split()]
+
+
+def jobs(tracers, folder):
+    """(name, what measures it): each call is one sample, as figures by name."""
+    place = folder / "trace"
+
+    def cost(tracer, words, **options):
+        def once():
+            printed, lost, _ = tracer.run(words, place, **options)
+            shutil.rmtree(place, ignore_errors=True)
+            nanos, ticks = per_event(printed)
+            return {"": nanos, " ticks": ticks, " lost": lost}
+        return once
+
+    for tracer in tracers:
+        one, three = ["one", 1, *BURSTS], ["three", 1, *BURSTS]
+        yield f"{tracer.name} off", cost(tracer, one, event="kymo_record:nothing")
+        yield f"{tracer.name} one", cost(tracer, one)
+        yield f"{tracer.name} three", cost(tracer, three)
+        for answer in ("no", "yes"):
+            for length in LENGTHS:
+                expression = predicates(length, answer)
+                yield f"{tracer.name} {answer} {length}", cost(tracer, one, expression=expression)
+                if tracer.name == "kymo":
+                    yield f"kymo interpreted {answer} {length}", cost(tracer, one, expression=expression, native=False)
+        yield f"{tracer.name} overwrite 1", cost(tracer, ["one", 1, "20", "2000000", "0"], overwrite=True)
+
+
+def overwriting_threads(tracers, folder):
+    """Two threads are not pinned to one core."""
+    global CORES
+    kept = CORES
+    for tracer in tracers:
+        def once(tracer=tracer):
+            global CORES
+            try:
+                CORES = [f"{kept[0]},{kept[-1]}", kept[-1]]
+                printed, lost, _ = tracer.run(["one", 2, "20", "2000000", "0"], folder / "trace", overwrite=True)
+            finally:
+                CORES = kept
+            shutil.rmtree(folder / "trace", ignore_errors=True)
+            return {"": per_event(printed)[0]}
+        yield f"{tracer.name} overwrite 2", once
+
+
+def paces(tracers, folder):
+    """The highest pace that loses nothing; and what the recorder works at it."""
+    for tracer in tracers:
+        def once(tracer=tracer):
+            best = {"": 0.0, " drain": 0.0}
+            for millions in PACES:
+                printed, lost, worked = tracer.run(["pace", 1, millions * 1_000_000, PACE_SECONDS], folder / "trace")
+                shutil.rmtree(folder / "trace", ignore_errors=True)
+                events, seconds = (float(word) for word in printed.split())
+                if lost or events / seconds < 0.97 * millions * 1e6:
+                    break
+                best = {"": events / seconds / 1e6, " drain": worked * 1e3 / (events / 1e6)}
+            return best
+        yield f"{tracer.name} pace", once
+
+
+def firsts(tracers, folder):
+    for tracer in tracers:
+        def once(tracer=tracer):
+            printed, _, _ = tracer.run(["first"], folder / "trace")
+            shutil.rmtree(folder / "trace", ignore_errors=True)
+            program, thread = (float(word) for word in printed.split())
+            return {" program": program, " thread": thread}
+        yield f"{tracer.name} first", once
+
+
+REQUIRED = [
+    # figure, required, aim, unit
+    ("off", 0.5, 0.32, "ns"),
+    ("one", 17.5, 12.5, "ns"),
+    ("three", 25, 18, "ns"),
+    ("no 1", 3.5, 2.5, "ns"), ("no 10", 7, 4, "ns"), ("no 50", 14, 10, "ns"),
+    ("interpreted no 1", 6, 4, "ns"), ("interpreted no 10", 15, 10, "ns"), ("interpreted no 50", 50, 36, "ns"),
+    ("yes 1", 20, 15, "ns"), ("yes 10", 24, 18, "ns"), ("yes 50", 31, 25, "ns"),
+    ("overwrite 1", None, None, "ns"), ("overwrite 2", None, None, "ns"),
+    ("pace", 20, 40, "M events/s"), ("pace drain", 25, 10, "ms per M events"),
+    ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
+]
+
+
+def table(medians):
+    yield "| figure | LTTng-UST | kymo | required | aim | |"
+    yield "|---|---|---|---|---|---|"
+    for figure, required, aim, unit in REQUIRED:
+        theirs, ours = medians.get(f"lttng {figure}"), medians.get(f"kymo {figure}")
+        if theirs is None and figure.startswith("interpreted"):
+            theirs = medians.get(f"lttng {figure.removeprefix('interpreted ')}")
+        text = [("" if value is None else f"{value:.2f}") for value in (theirs, ours)]
+        yield f"| {figure} | {text[0]} | {text[1]} | {required or ''} | {aim or ''} | {unit} |"
+    if "kymo overwrite 2" in medians:
+        factor = medians["kymo overwrite 1"] / medians["kymo overwrite 2"]
+        yield f"| two threads, of one | | {factor:.2f} | 1.9 | 1.97 | times as many events |"
+
+
+def write(arguments, taken, busy):
+    title = f"{run.machine()}, {os.cpu_count()} cores, {datetime.date.today()}, load {busy:.1f} before the first run"
+    medians = {name: statistics.median(values) for name, values in taken.items()}
+    lines = [f"# Recording: {title}", "", f"Medians of {arguments.rounds} rounds. What the names mean: [../record.py](../record.py).",
+             "", *table(medians), "", "| every figure | median | lowest | highest |", "|---|---|---|---|"]
+    lines += [f"| {name} | {medians[name]:.3f} | {min(values):.3f} | {max(values):.3f} |" for name, values in sorted(taken.items())]
+    name = f"record-{re.sub('[^a-z0-9]+', '-', run.machine().lower()).strip('-')}-{datetime.date.today()}"
+    path = HERE / "results" / f"{name}.md"
+    path.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    print(f"written to {path}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kymo", required=True)
-    parser.add_argument("--libkymo", required=True)
+    parser.add_argument("--libkymo", required=True, help="the folder that has libkymo.so")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="jobs whose names have these words")
     arguments = parser.parse_args()
     programs = build(arguments.libkymo)
-    with tempfile.TemporaryDirectory() as folder, Lttng(programs["lttng"]) as lttng:
-        for words in (["one", 1, *BURSTS], ["three", 1, *BURSTS]):
-            print(lttng.run(words, pathlib.Path(folder) / "t"))
-        print(lttng.run(["one", 1, *BURSTS], pathlib.Path(folder) / "t", expression=predicates(10, "no")))
+    taken, busy = {}, os.getloadavg()[0]
+    run.STORE.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir=run.STORE)))
+        tracers = [Kymo(programs["kymo"], arguments.kymo)]
+        if "lttng" in programs:
+            tracers.append(Lttng(programs["lttng"]))
+        tracers = [stack.enter_context(tracer) for tracer in tracers]
+        todo = [*jobs(tracers, folder), *overwriting_threads(tracers, folder), *paces(tracers, folder), *firsts(tracers, folder)]
+        todo = [job for job in todo if arguments.only in job[0]]
+        for number in range(arguments.rounds):
+            for name, once in todo:
+                try:
+                    for figure, value in once().items():
+                        taken.setdefault(name + figure, []).append(value)
+                except (RuntimeError, subprocess.CalledProcessError, StopIteration) as problem:
+                    print(f"NOT MEASURED: {name}: {problem} {getattr(problem, 'stderr', '')}", flush=True)
+            print(f"round {number + 1} of {arguments.rounds}", flush=True)
+    write(arguments, taken, busy)
 
 
 if __name__ == "__main__":
