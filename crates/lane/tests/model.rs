@@ -3,7 +3,7 @@
 //! The checker lets nobody see what is written later than he looks. So what orders the copies of the recorder before those who write
 //! there again, the release with which it frees, is not checked here.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 
 use kymo_lane::{Layout, Memory, Program, Recorder, Seen, Thread, View};
@@ -168,8 +168,12 @@ fn look(recorder: &Recorder<Eyes>, at_once: bool) -> Vec<Seen> {
 }
 
 /// Copies everything that is there and was not copied, and frees what is full.
-fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, epoch: &mut u64) {
+fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, freed: &mut BTreeSet<(u16, u64)>) {
     for seen in look(recorder, at_once) {
+        // Who looks may see whose it was before it was given back; what was taken is not taken again.
+        if freed.contains(&(seen.lane, seen.sequence)) {
+            continue;
+        }
         let known = copied.range((seen.lane, seen.sequence, 0)..=(seen.lane, seen.sequence, u32::MAX)).count() as u32;
         let from = known * EVENT as u32;
         let mut bytes = vec![0; (seen.bytes - from) as usize];
@@ -181,8 +185,8 @@ fn drain(recorder: &Recorder<Eyes>, at_once: bool, copied: &mut Copied, epoch: &
         }
         if seen.is_full {
             told(recorder.free(&seen));
-            *epoch += 1;
-            told(recorder.freed(*epoch));
+            freed.insert((seen.lane, seen.sequence));
+            told(recorder.freed(freed.len() as u64));
         }
     }
 }
@@ -230,9 +234,10 @@ fn model(preemptions: usize, least: u64, run: impl Fn() + Sync + Send + 'static)
 
 #[test]
 fn what_is_published_is_copied_once() {
-    let sizes = [(1, 8, 50), (2, 8, 500), (2, 16, 50)];
-    for ((sub_buffers, bytes, least), at_once) in sizes.into_iter().flat_map(|size| [(size, false), (size, true)]) {
-        model(2, least, move || {
+    let one_by_one = [(1, 8, 2, 50), (2, 8, 2, 500), (2, 16, 2, 50)].map(|sizes| (sizes, false));
+    let at_once = [(1, 8, 1, 10), (2, 8, 1, 10)].map(|sizes| (sizes, true));
+    for ((sub_buffers, bytes, preemptions, least), at_once) in one_by_one.into_iter().chain(at_once) {
+        model(preemptions, least, move || {
             let layout = layout(sub_buffers, bytes);
             let cells = Arc::new(Cells::new(&layout, false));
             let writer = {
@@ -240,10 +245,10 @@ fn what_is_published_is_copied_once() {
                 loom::thread::spawn(move || write(&cells, layout, 7, 2))
             };
             let recorder = Recorder::new(Eyes(cells), layout);
-            let (mut copied, mut epoch) = (Copied::new(), 0);
-            drain(&recorder, at_once, &mut copied, &mut epoch);
+            let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
+            drain(&recorder, at_once, &mut copied, &mut freed);
             writer.join().expect("it does not panic");
-            drain(&recorder, at_once, &mut copied, &mut epoch);
+            drain(&recorder, at_once, &mut copied, &mut freed);
             check(&recorder, &copied, &[(7, 2)]);
         });
     }
@@ -260,18 +265,20 @@ fn two_threads_never_have_the_same() {
             loom::thread::spawn(move || write(&cells, layout, tid, events))
         });
         let recorder = Recorder::new(Eyes(cells), layout);
-        let (mut copied, mut epoch) = (Copied::new(), 0);
-        drain(&recorder, at_once, &mut copied, &mut epoch);
+        let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
+        drain(&recorder, at_once, &mut copied, &mut freed);
         writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
-        drain(&recorder, at_once, &mut copied, &mut epoch);
+        drain(&recorder, at_once, &mut copied, &mut freed);
         check(&recorder, &copied, &threads);
     });
 }
 
 #[test]
 fn what_is_overwritten_is_not_taken_for_what_was() {
-    for (sub_buffers, preemptions, at_once) in [(1, 3, false), (2, 2, false), (1, 3, true), (2, 2, true)] {
-        model(preemptions, 10_000, move || {
+    for (sub_buffers, preemptions, least, at_once) in
+        [(1, 3, 10_000, false), (2, 2, 10_000, false), (1, 2, 100, true), (2, 1, 100, true)]
+    {
+        model(preemptions, least, move || {
             let layout = layout(sub_buffers, 8);
             let cells = Arc::new(Cells::new(&layout, true));
             let writer = {

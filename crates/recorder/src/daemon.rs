@@ -232,7 +232,10 @@ impl Daemon {
                 continue;
             }
             match Served::open(seen.found) {
-                Ok(served) => self.meet(served),
+                Ok(mut served) => {
+                    served.program.resume(&seen.progress);
+                    self.meet(served);
+                }
                 Err(refused) => self.finder.refuse(&refused.0, refused.1.to_string(), true),
             }
         }
@@ -265,6 +268,7 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.beat(clocks));
         for program in served.iter_mut() {
             let _ = program.grow(sessions, compiler);
+            let _ = program.program.reap(&mut Everybody { sessions, clocks, lost: 0 });
         }
         self.bury();
         self.seen.retain(|seen| seen.found.way().exists());

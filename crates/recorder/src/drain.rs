@@ -23,6 +23,8 @@ const WAIT: Duration = Duration::from_millis(100);
 /// How often it is looked at which texts were cut.
 const CUT: Duration = Duration::from_secs(1);
 
+/// How often threads that are gone are looked for.
+const REAP: Duration = Duration::from_secs(1);
 /// More than that nobody can have lost since somebody looked: who says so says nothing.
 const LOST_MAX: u64 = 1 << 40;
 /// As many sub-buffers cannot be missing.
@@ -38,6 +40,15 @@ pub struct Position {
     /// Ticks of the last event.
     pub last: u64,
     /// What the lane had lost, as far as the trace tells.
+    pub discarded: u64,
+}
+
+/// How far a recorder is with a program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the trace of each lane ends.
+    pub positions: HashMap<u16, Position>,
+    /// Events that were lost where there was no lane, as far as it was told.
     pub discarded: u64,
 }
 
@@ -70,14 +81,22 @@ pub(crate) struct Lanes {
     /// Texts that were cut, by lane, and when that was looked at.
     cut: HashMap<u16, u64>,
     looked_at_cut: Option<Instant>,
+    reaped: Option<Instant>,
 }
 
 type Memory = Recorder<Control>;
 
 impl Lanes {
+    /// How far it is.
+    pub(crate) fn progress(&self) -> Progress {
+        let positions = self.lanes.iter().map(|(lane, state)| (*lane, state.position)).collect();
+        Progress { positions, discarded: self.discarded }
+    }
+
     /// Goes on where others were.
-    pub(crate) fn resume(&mut self, positions: &HashMap<u16, Position>) {
-        for (lane, position) in positions {
+    pub(crate) fn resume(&mut self, progress: &Progress) {
+        self.discarded = progress.discarded;
+        for (lane, position) in &progress.positions {
             self.lanes.insert(*lane, LaneState::new(*position, Thread::default()));
         }
     }
@@ -149,7 +168,9 @@ impl Lanes {
         sink: &mut dyn Sink,
         drained: &mut Drained,
     ) -> io::Result<Step> {
-        let position = Position { sequence: seen.sequence, ..Position::default() };
+        // What a lane had lost before the first of it that anybody knows was somebody else's to tell.
+        let discarded = if seen.sequence == 0 { 0 } else { seen.discarded };
+        let position = Position { sequence: seen.sequence, discarded, ..Position::default() };
         let state = self.lanes.entry(seen.lane).or_insert(LaneState::new(position, seen.thread));
         let is_full =
             seen.is_full || patience == Patience::Last || state.gone_at.is_some_and(|gone| seen.sequence <= gone);
@@ -249,6 +270,11 @@ impl Lanes {
         Ok(sum)
     }
 
+    /// Whether it is time to look for threads that are gone.
+    pub(crate) fn reaps(&self) -> bool {
+        self.reaped.is_none_or(|last| last.elapsed() >= REAP)
+    }
+
     /// Takes lanes from threads that are gone, and ends those that nobody has and that hold nothing. `lives`: whether a thread does.
     pub(crate) fn reap(
         &mut self,
@@ -257,6 +283,7 @@ impl Lanes {
         lives: impl Fn(u32) -> bool,
         sink: &mut dyn Sink,
     ) -> io::Result<()> {
+        self.reaped = Some(Instant::now());
         // Of a lane, the last one.
         let held: HashMap<u16, u64> = self.look_once(memory)?.iter().map(|seen| (seen.lane, seen.sequence)).collect();
         for (lane, state) in &mut self.lanes {

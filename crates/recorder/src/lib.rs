@@ -37,7 +37,7 @@ pub mod walk;
 pub mod wire;
 
 pub use daemon::record_for_user;
-pub use drain::Position;
+pub use drain::{Position, Progress};
 pub use kymo_lane::contexts;
 pub use repair::{Repaired, repair};
 pub use run::{End, Run, Sink};

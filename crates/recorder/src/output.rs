@@ -162,8 +162,8 @@ const OWN_SPAN: u64 = 1 << 31;
 const OWN_BYTES: usize = 256 << 10;
 
 impl Output {
-    /// Begins a trace in a folder, which is made. Events before `earliest` need not be in it: who takes what was recorded before says 0, or
-    /// how long before.
+    /// Begins a trace in a folder, which is made. Events before `earliest` are others'; who takes what was left behind says 0, or how
+    /// long before.
     ///
     /// # Errors
     ///
@@ -187,7 +187,7 @@ impl Output {
             chunks: VecDeque::new(),
             error: None,
             bytes: Vec::new(),
-            wanted: (0, u64::MAX),
+            wanted: (earliest, u64::MAX),
             last_beat: clock.now(),
             last_sample: None,
             last_attempt: None,
@@ -412,9 +412,9 @@ impl Output {
         self.own.process(now, &program.identity, program.pid_outside);
     }
 
-    /// A program is gone, and all of its lanes have ended.
-    pub fn forget(&mut self, program: &Known) {
-        let gone = self.programs.remove(&program.identity.key);
+    /// The program of that [`key`](Identity::key) is gone, and all of its lanes have ended.
+    pub fn forget(&mut self, program: u64) {
+        let gone = self.programs.remove(&program);
         gone.into_iter().flat_map(|state| state.streams).for_each(|(_, stream)| self.chunk.leave(stream));
     }
 

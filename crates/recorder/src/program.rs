@@ -7,7 +7,7 @@
 //! Nothing of the file is mapped: who truncates it makes reading fail, which is a program that is gone. Nothing of what it says is believed:
 //! [`kymo_lane`] checks positions, [`walk`](crate::walk) events.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -19,7 +19,7 @@ use std::sync::atomic::{Ordering, fence};
 use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
 
 use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
-use crate::drain::{Lanes, Position};
+use crate::drain::{Lanes, Progress};
 use crate::run::Sink;
 
 /// The file of a program.
@@ -268,18 +268,28 @@ impl Program {
         self.lanes.skip(&self.lane)
     }
 
-    /// Goes on behind what an earlier recorder has written: what [`repair`](crate::repair()) has found for this program's
-    /// [`key`](Identity::key).
-    pub fn resume(&mut self, positions: &HashMap<u16, Position>) {
-        self.lanes.resume(positions);
+    /// How far this recorder is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.lanes.progress()
     }
 
-    /// Takes lanes from threads that are gone without a word, and ends those that nobody has. To be called about once in a second.
+    /// Goes on behind what an earlier recorder has written: what [`repair`](crate::repair()) has found for this program's
+    /// [`key`](Identity::key), or this one when it had the program before.
+    pub fn resume(&mut self, progress: &Progress) {
+        self.lanes.resume(progress);
+    }
+
+    /// Takes lanes from threads that are gone without a word, and ends those that nobody has: once in a second, however often it is
+    /// called.
     ///
     /// # Errors
     ///
     /// The program is gone.
     pub fn reap(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
+        if !self.lanes.reaps() {
+            return Ok(());
+        }
         let threads = Threads::of(self.known.pid_outside, self.known.identity.pid_namespace);
         self.lanes.reap(&self.lane, &self.known, |tid| threads.lives(tid), sink)
     }

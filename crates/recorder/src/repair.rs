@@ -15,13 +15,13 @@ use std::path::Path;
 use kymo_wire::{index, magic};
 
 use crate::chunk::{BEFORE_EVENTS, Origin};
-use crate::drain::Position;
+use crate::drain::{Position, Progress};
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Repaired {
     /// Where the trace of each lane ends, by the program's key.
-    pub positions: HashMap<u64, HashMap<u16, Position>>,
+    pub programs: HashMap<u64, Progress>,
     /// Whole packets.
     pub packets: u64,
     /// Bytes that were none.
@@ -52,13 +52,13 @@ impl Repaired {
     fn add(&mut self, other: Self) {
         self.packets += other.packets;
         self.cut_bytes += other.cut_bytes;
-        for (program, lanes) in other.positions {
-            lanes.into_iter().for_each(|(lane, position)| self.advance(program, lane, position));
+        for (program, progress) in other.programs {
+            progress.positions.into_iter().for_each(|(lane, position)| self.advance(program, lane, position));
         }
     }
 
     fn advance(&mut self, program: u64, lane: u16, position: Position) {
-        let known = self.positions.entry(program).or_default().entry(lane).or_default();
+        let known = self.programs.entry(program).or_default().positions.entry(lane).or_default();
         let discarded = known.discarded.max(position.discarded);
         if (position.sequence, position.bytes) >= (known.sequence, known.bytes) {
             *known = position;

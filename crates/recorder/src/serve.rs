@@ -12,6 +12,7 @@ use std::sync::Arc;
 use kymo_lane::{Mode, Runs, Wants};
 
 use crate::definition::EventClass;
+use crate::drain::Progress;
 use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
 use crate::find::{Found, outer_pid};
 use crate::program::{Identity, Program, Refusal};
@@ -53,6 +54,8 @@ pub(crate) struct Seen {
     pub(crate) who: Who,
     pub(crate) status: ProgramStatus,
     pub(crate) events: Vec<Arc<EventClass>>,
+    /// How far it was recorded, so that nothing is twice.
+    pub(crate) progress: Progress,
 }
 
 /// Who a program is.
@@ -235,7 +238,7 @@ impl Served {
     pub(crate) fn seen(self) -> Seen {
         let status = self.status(&[]);
         let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
-        Seen { found: self.found, who: self.who, status, events }
+        Seen { found: self.found, who: self.who, status, events, progress: self.program.progress() }
     }
 
     /// Whether its lanes hold anything.

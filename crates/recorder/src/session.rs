@@ -149,6 +149,7 @@ impl Session {
     /// It is not any more.
     pub(crate) fn parts(&mut self, key: u64) {
         self.choosing.known.remove(&key);
+        self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
     }
 
