@@ -18,7 +18,7 @@ fn storm(jumps: &str, stack: &str) {
         levels[usize::from(found.thread.level)] += 1;
         let (number, check) = (found.values[0].number(), found.values.last().expect("it is there").number());
         assert_eq!(number, !check, "{found:?}");
-        if found.name == "storm:outside" && found.thread.level == 0 {
+        if &*found.name == "storm:outside" && found.thread.level == 0 {
             assert!(number >= next, "{found:?} is behind {next}");
             next = number + 1;
             let texts = ["", "a", "some text", "a text that has 31 characters.."];

@@ -18,7 +18,7 @@ KYMO_EVENT(storm, outside, KYMO_U64(number), KYMO_TEXT(text), KYMO_U64(check));
 KYMO_EVENT(storm, handled, KYMO_U64(number), KYMO_U64(check));
 
 /* So many events at least, until so many signals came, but no longer than that. */
-enum { EVENTS = 100000, EVENTS_MAX = 20000000, SIGNALS = 8000 };
+enum { EVENTS = 100000, EVENTS_MAX = 1000000, SIGNALS = 4000 };
 
 static struct counts *counts;
 static sigjmp_buf back;

@@ -10,6 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
+use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
@@ -219,7 +220,7 @@ impl Value {
 /// An event that was found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    pub name: String,
+    pub name: Rc<str>,
     pub thread: Thread,
     pub lane: u16,
     pub ticks: u64,
@@ -240,7 +241,7 @@ pub struct Recording {
     recorder: Recorder<Opened>,
     layout: Layout,
     /// By id: name and types of fields.
-    classes: HashMap<u16, (String, Vec<String>)>,
+    classes: HashMap<u16, (Rc<str>, Vec<String>)>,
     /// By number: types of contexts of the program.
     contexts: HashMap<u16, String>,
     last: Option<kymo_lane::Definition>,
@@ -278,7 +279,7 @@ impl Recording {
     /// Switches all events of a name.
     pub fn switch(&mut self, name: &str, to: u8) {
         self.define();
-        for id in self.classes.iter().filter(|class| class.1.0 == name).map(|class| *class.0) {
+        for id in self.classes.iter().filter(|class| &*class.1.0 == name).map(|class| *class.0) {
             self.recorder.switch(id, to).expect("it can be written");
         }
     }
@@ -302,7 +303,7 @@ impl Recording {
                 assert!(self.contexts.insert(next.id, kind).is_none(), "{text}");
                 continue;
             }
-            let name = text.lines().next().expect("it is there").trim_start_matches("event ").to_owned();
+            let name = text.lines().next().expect("it is there").trim_start_matches("event ").into();
             self.classes.insert(next.id, (name, text.lines().filter_map(field).collect()));
             self.definitions.push(text);
         }
@@ -365,7 +366,7 @@ impl Recording {
     }
 
     pub fn of_name<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Found> {
-        self.found.iter().filter(move |found| found.name == name)
+        self.found.iter().filter(move |found| &*found.name == name)
     }
 
     /// Times never step back in a lane.
