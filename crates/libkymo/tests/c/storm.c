@@ -7,10 +7,11 @@
 #define _GNU_SOURCE
 #include <kymo/kymo.h>
 
-#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include "counts.h"
 
@@ -21,17 +22,39 @@ KYMO_EVENT(storm, handled, KYMO_U64(number), KYMO_U64(check));
 enum { EVENTS = 100000, EVENTS_MAX = 1000000, SIGNALS = 4000 };
 
 static struct counts *counts;
+static uint64_t signals;
 static sigjmp_buf back;
-static volatile sig_atomic_t jumps, is_inside, is_over;
-static pthread_t target;
+static volatile sig_atomic_t jumps, is_inside;
+
+/* A clock of its own for each signal: it comes wherever this thread is, however busy the machine; the next one once a handler is over. */
+static timer_t clocks[2];
+
+static void send_later(int clock, uint64_t number)
+{
+    const struct itimerspec once = {{0, 0}, {0, (long)(4000 + number * 37 % 5000)}};
+    timer_settime(clocks[clock], 0, &once, NULL);
+}
+
+static void send(int clock, int signal)
+{
+    struct sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = signal;
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    if (timer_create(CLOCK_MONOTONIC, &event, &clocks[clock]) != 0)
+        abort();
+    send_later(clock, 0);
+}
 
 static void handle(int signal)
 {
-    (void)signal;
     /* Handlers interrupt each other: one instruction each. */
     const uint64_t number = __atomic_fetch_add(&counts[1].begun, 1, __ATOMIC_RELAXED);
     kymo_storm_handled(number, ~number);
     __atomic_fetch_add(&counts[1].ended, 1, __ATOMIC_RELAXED);
+    if (number < signals)
+        send_later(signal == SIGUSR2, number);
     if (jumps && is_inside && number % 16 == 0) {
         __atomic_fetch_add(&counts[2].begun, 1, __ATOMIC_RELAXED);
         /*
@@ -41,15 +64,6 @@ static void handle(int signal)
         is_inside = 0;
         siglongjmp(back, 1);
     }
-}
-
-static void *storm(void *argument)
-{
-    while (!is_over) {
-        pthread_kill(target, SIGUSR1);
-        pthread_kill(target, SIGUSR2);
-    }
-    return argument;
 }
 
 static void catch_signal(int number, bool is_alternate)
@@ -66,18 +80,17 @@ int main(int argc, char **argv)
     static char alternate[1 << 20];
     static const char texts[4][32] = {"", "a", "some text", "a text that has 31 characters.."};
     const stack_t stack = {.ss_sp = alternate, .ss_size = sizeof alternate};
-    pthread_t thread;
     volatile uint64_t number = 0;
     if (argc < 3)
         return 2;
-    const uint64_t signals = argc > 3 ? (uint64_t)atoi(argv[3]) : SIGNALS;
+    signals = argc > 3 ? (uint64_t)atoi(argv[3]) : SIGNALS;
     counts = counts_of("counts");
     jumps = strcmp(argv[1], "jump") == 0;
     sigaltstack(&stack, NULL);
     catch_signal(SIGUSR1, strcmp(argv[2], "stack") != 0);
     catch_signal(SIGUSR2, strcmp(argv[2], "alternate") == 0);
-    target = pthread_self();
-    pthread_create(&thread, NULL, storm, NULL);
+    send(0, SIGUSR1);
+    send(1, SIGUSR2);
     sigsetjmp(back, 1);
     while (number < EVENTS || (number < EVENTS_MAX && counts[1].begun < signals)) {
         is_inside = 0;
@@ -90,8 +103,8 @@ int main(int argc, char **argv)
         counts[0].ended = counts[0].ended + 1;
     }
     is_inside = 0;
-    is_over = 1;
-    pthread_join(thread, NULL);
+    timer_delete(clocks[0]);
+    timer_delete(clocks[1]);
     /* Whoever jumped out of writes records as quickly as before, in the lane that is no handler's. */
     kymo_storm_outside(number, "last", ~number);
     counts[0].begun = number + 1;
