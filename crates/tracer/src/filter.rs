@@ -138,20 +138,24 @@ impl Texts for Addresses {
     }
 }
 
-/// In a child, whether a slot is known that its parent's events were switched to; the recorder sees that it is taken.
-pub(crate) fn inherit(program: &Program<'_, Mapped>, slot: u8) -> bool {
+/// In a child, what its parent has in slots stays there: the recorder sees that they are taken.
+pub(crate) fn inherit(program: &Program<'_, Mapped>) {
+    for slot in FIRST_SLOT..=u8::MAX {
+        match known(slot) {
+            Runs::NotYet => {}
+            runs => program.runs(slot, runs),
+        }
+    }
+}
+
+/// What is known of a slot here.
+pub(crate) fn known(slot: u8) -> Runs {
     let now = place(slot).load(Ordering::Relaxed);
     let is = |filter: Filter| core::ptr::eq(now, filter as *const ());
-    if slot < FIRST_SLOT || is(first) {
-        return false;
+    match () {
+        () if is(first) => Runs::NotYet,
+        () if is(interpret) => Runs::Interpreted,
+        () if is(keep) => Runs::Not,
+        () => Runs::Native,
     }
-    let runs = if is(interpret) {
-        Runs::Interpreted
-    } else if is(keep) {
-        Runs::Not
-    } else {
-        Runs::Native
-    };
-    program.runs(slot, runs);
-    true
 }

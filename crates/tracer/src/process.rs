@@ -13,7 +13,7 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program};
+use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program, Runs};
 
 use crate::arena;
 use crate::leftovers::{in_parent, sweep};
@@ -182,10 +182,11 @@ impl Process {
         if window.is_null() {
             return;
         }
+        filter::inherit(&self.program());
         for (id, _) in event::events() {
             // Safety: a control byte is there for each id.
             let was = unsafe { window.add(self.layout.control(id) as usize).read_volatile() };
-            let is_unknown = was > 1 && !filter::inherit(&self.program(), was);
+            let is_unknown = was > 1 && filter::known(was) == Runs::NotYet;
             self.program().switch(id, if is_unknown { 1 } else { was });
         }
     }

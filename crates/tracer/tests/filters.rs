@@ -1,0 +1,135 @@
+//! Filters at the sites of events: machine code, bytecode, and what cannot be run, switched one for the other; and in children.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code, reason = "a child is made")]
+
+mod recorder;
+
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header};
+use kymo_lane::{Code, Runs};
+use kymo_tracer::{Event, control_file};
+use recorder::{Watch, folder};
+
+static EVENT: Event = Event::new(b"event test:filtered\nfield u64 value\n");
+
+/// Keeps events of one value.
+fn bytecode(value: i128) -> Vec<u8> {
+    let field = Field { kind: Kind::new(8, false, false).expect("there are such"), offset: 0 };
+    let test = Instruction::Test { field, condition: Condition::NotEqual(value), skip: 1 };
+    let mut bytes = header(8, 3, 0).to_vec();
+    for instruction in [test, Instruction::Keep, Instruction::Drop] {
+        bytes.extend(instruction.encode(Registers::default()));
+    }
+    bytes
+}
+
+/// The same as machine code.
+fn native(value: u8) -> Vec<u8> {
+    if cfg!(target_arch = "x86_64") {
+        // cmp qword [rdi], value; sete al; movzx eax, al; ret
+        return vec![0x48, 0x83, 0x3f, value, 0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3];
+    }
+    // ldr x1, [x0]; cmp x1, value; cset x0, eq; ret
+    let code = [0xf940_0001, 0xf100_003f | u32::from(value) << 10, 0x9a9f_17e0, 0xd65f_03c0];
+    code.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+/// Offers events of some values.
+fn offer() {
+    for value in 1..=4_u64 {
+        if EVENT.is_on() && EVENT.is_kept(&value) {
+            EVENT.record(&value.to_le_bytes());
+        }
+    }
+}
+
+fn values(watch: &mut Watch) -> Vec<u64> {
+    watch.found.clear();
+    watch.drain();
+    watch.found.iter().map(|found| found.value).collect()
+}
+
+/// In slots 2 and 3 bytecode, in 4 and 5 machine code, in 6 what is none.
+fn put_filters(watch: &Watch) {
+    let recorder = &watch.recorder;
+    let arena = recorder.identity(&mut []).expect("it can be read").arena.expect("it has one");
+    let path = format!("/proc/self/fd/{}", arena.descriptor);
+    let file = std::fs::File::options().write(true).open(path).expect("it is there");
+    let mut offset = 0;
+    for (slot, bytes) in [(2, bytecode(1)), (3, bytecode(2)), (6, b"no bytecode at all".to_vec())] {
+        recorder.put_bytecode(offset, &bytes).expect("it can be written");
+        let code = Code { is_native: false, offset, bytes: bytes.len() as u32 };
+        recorder.say_code(slot, code).expect("it can be written");
+        offset += bytes.len() as u32;
+    }
+    for (slot, bytes) in [(4, native(3)), (5, native(4))] {
+        let offset = 4096 * u32::from(slot);
+        file.write_all_at(&bytes, offset.into()).expect("it can be written");
+        let code = Code { is_native: true, offset, bytes: bytes.len() as u32 };
+        recorder.say_code(slot, code).expect("it can be written");
+    }
+}
+
+const SWITCHED: [(u8, &[u64]); 9] = [
+    (2, &[1]),
+    (4, &[3]),
+    (0, &[]),
+    (3, &[2]),
+    (5, &[4]),
+    (6, &[1, 2, 3, 4]),
+    (2, &[1]),
+    (77, &[1, 2, 3, 4]),
+    (1, &[1, 2, 3, 4]),
+];
+
+#[test]
+fn filters_are_switched_and_inherited() {
+    let folder = folder();
+    assert!(EVENT.register());
+    let own = PathBuf::from(std::ffi::OsStr::from_bytes(control_file().expect("it has begun").to_bytes()));
+    let mut watch = Watch::new(&own);
+    put_filters(&watch);
+    for (control, kept) in SWITCHED {
+        watch.recorder.switch(0, control).expect("it can be written");
+        offer();
+        assert_eq!(values(&mut watch), kept, "switched to {control}");
+    }
+    let runs = [2, 3, 4, 5, 6, 77].map(|slot| watch.recorder.runs(slot).expect("it can be read"));
+    let (bytecode, native) = (Runs::Interpreted, Runs::Native);
+    assert_eq!(runs, [bytecode, bytecode, native, native, Runs::Not, Runs::NotYet]);
+    for (control, kept) in [(4, &[3][..]), (3, &[2]), (77, &[1, 2, 3, 4])] {
+        watch.recorder.switch(0, control).expect("it can be written");
+        check_child(&folder, &own, kept);
+    }
+    std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+/// A child goes on with the filter that its parent was switched to, and no slot that its parent asked is free in it.
+fn check_child(folder: &Path, own: &Path, kept: &[u64]) {
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        offer();
+        unsafe { libc::_exit(0) }
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    let files = std::fs::read_dir(folder.join("kymo")).expect("it is there");
+    let files: Vec<_> = files.map(|entry| entry.expect("it is there").path()).filter(|path| path != own).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let mut watch = Watch::new(&files[0]);
+    assert_eq!(values(&mut watch), kept);
+    for slot in 2..=8 {
+        let is_free = watch.recorder.runs(slot).expect("it can be read") == Runs::NotYet;
+        assert_eq!(is_free, slot > 6, "slot {slot}");
+        assert_eq!(
+            watch.recorder.said_code(slot).expect("it can be read"),
+            None,
+            "nobody has said anything of it here"
+        );
+    }
+    std::fs::remove_file(&files[0]).expect("it is ours");
+}
