@@ -8,8 +8,9 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
-use kymo_lane::{Mode, NoArena, Wants, contexts};
-use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Placer};
+use kymo_lane::{Mode, NoArena, Thread, Wants, contexts};
+use kymo_recorder::definition::EventClass;
+use kymo_recorder::filters::{ClassFilter, Compiler, Facts, Placer, Recorded};
 use kymo_recorder::program::Program;
 
 const EVENTS: u32 = 1_000_000;
@@ -40,6 +41,24 @@ events! {
         f20 31 f21 32 f22 33 f23 34 f24 35 f25 36 f26 37 f27 38 f28 39 f29 40
         f30 41 f31 42 f32 43 f33 44 f34 45 f35 46 f36 47 f37 48 f38 49 f39 50
         f40 51 f41 52 f42 53 f43 54 f44 55 f45 56 f46 57 f47 58 f48 59;
+}
+
+/// Nanoseconds of an event that the recorder asks.
+fn measure_asked(filter: &ClassFilter, class: &EventClass, values: &[(&str, u32)]) -> f64 {
+    let asked = filter.asked(class, Facts::default());
+    let fields: Vec<u8> = values.iter().flat_map(|(_, value)| value.to_le_bytes()).collect();
+    let event = Recorded { thread: &Thread::default(), contexts: 0, carried: &[], fields: &fields };
+    let mut rounds: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let begin = Instant::now();
+            for _ in 0..EVENTS / 10 {
+                assert!(black_box(&asked).keeps(black_box(&event)));
+            }
+            begin.elapsed().as_nanos() as f64 / f64::from(EVENTS / 10)
+        })
+        .collect();
+    rounds.sort_by(f64::total_cmp);
+    rounds[ROUNDS / 2]
 }
 
 /// Nanoseconds of one event.
@@ -73,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut native = Placer::new(&program, user)?;
     let arena = Err(NoArena::Off);
     let mut interpreter = Placer::open(program.lane(), arena, None, user)?;
-    println!("nanoseconds an event      off     on  native no    yes  interpreter no    yes   (cpu_id carried)");
+    println!("nanoseconds an event      off     on  native no    yes  interpreter no    yes  asked by the recorder");
     for carried in [0, contexts::CPU] {
         program.say(&Wants { mode: Mode::OverwriteOldest, lane: 64, pool: 512, contexts: carried })?;
         for (name, run, fields) in DEFINITIONS {
@@ -97,6 +116,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     line += &format!(" {:6.2}", measure(*run, *last));
                 }
             }
+            line += &format!(" {:6.2}", measure_asked(&filter, &class, fields));
             let runs = [&placed, &interpreted].map(|placed| program.lane().runs(placed.control));
             println!("{line}  {runs:?} {}", if carried == 0 { "" } else { "with cpu_id" });
             program.switch(id, 0)?;
