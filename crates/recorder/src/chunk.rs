@@ -19,10 +19,12 @@ use crate::definition::EventClass;
 
 /// Files of a trace that are open at a time.
 const OPEN_MAX: usize = 128;
-/// Bytes of what packets tell besides what all traces' do.
-const FURTHER_BYTES: usize = 55;
+/// Bytes of what packets tell besides what all traces' do: who wrote it.
+pub(crate) const FURTHER_BYTES: usize = 25;
 /// Bytes of a packet before its events.
 pub(crate) const BEFORE_EVENTS: usize = HEAD_BYTES + FURTHER_BYTES;
+/// Bytes behind its events, which are no content: where a recorder after this one goes on. To readers that is nothing.
+pub(crate) const BEHIND_EVENTS: usize = 30;
 
 /// Who wrote a packet, and how far a trace of it goes: where a recorder after this one goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,59 +41,59 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn fields() -> Vec<Field> {
-        let integer = |bytes, is_hex| Kind::Scalar(Scalar::Integer(Integer { bytes, is_signed: false, is_hex }));
+        let integer = |bytes| Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes)));
         let fields = [
-            ("vpid", integer(4, false)),
-            ("vtid", integer(4, false)),
-            ("handler_level", integer(1, false)),
+            ("vpid", integer(4)),
+            ("vtid", integer(4)),
+            ("handler_level", integer(1)),
             ("procname", Kind::FixedText(16)),
-            ("program", integer(8, true)),
-            ("lane", integer(2, false)),
-            ("lane_sequence", integer(8, false)),
-            ("lane_bytes", integer(4, false)),
-            ("lane_discarded", integer(8, false)),
         ];
         fields.into_iter().map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
     }
 
-    fn to_bytes(self) -> [u8; FURTHER_BYTES] {
-        let parts: [&[u8]; 9] = [
-            &self.pid.to_le_bytes(),
-            &self.thread.tid.to_le_bytes(),
-            &[self.thread.level],
-            &self.thread.name,
+    /// What is told before events.
+    fn before(self) -> [u8; FURTHER_BYTES] {
+        let Thread { tid, level, name } = self.thread;
+        joined(&[&self.pid.to_le_bytes(), &tid.to_le_bytes(), &[level], &name])
+    }
+
+    /// What is told behind them.
+    fn behind(self) -> [u8; BEHIND_EVENTS] {
+        joined(&[
             &self.program.to_le_bytes(),
             &self.lane.to_le_bytes(),
             &self.sequence.to_le_bytes(),
             &self.bytes.to_le_bytes(),
             &self.discarded.to_le_bytes(),
-        ];
-        let mut bytes = [0; FURTHER_BYTES];
-        let mut at = 0;
-        for part in parts {
-            bytes[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
-        bytes
+        ])
     }
 
-    /// Of a packet's bytes.
-    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
-        let mut rest = packet.get(HEAD_BYTES..BEFORE_EVENTS)?;
-        let mut number = |bytes: usize| {
-            let (first, behind) = rest.split_at(bytes);
-            rest = behind;
-            first.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte))
-        };
-        let (pid, tid, level) = (number(4) as u32, number(4) as u32, number(1) as u8);
-        let (first, second) = (number(8).to_le_bytes(), number(8).to_le_bytes());
-        let mut name = [0; 16];
-        name[..8].copy_from_slice(&first);
-        name[8..].copy_from_slice(&second);
-        let (program, lane) = (number(8), number(2) as u16);
-        let (sequence, bytes, discarded) = (number(8), number(4) as u32, number(8));
-        Some(Self { pid, thread: Thread { tid, level, name }, program, lane, sequence, bytes, discarded })
+    /// Of what is told.
+    pub(crate) fn of(before: &[u8; FURTHER_BYTES], behind: &[u8; BEHIND_EVENTS]) -> Self {
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
+        let name = std::array::from_fn(|byte| before[9 + byte]);
+        let thread = Thread { tid: number(&before[4..8]) as u32, level: before[8], name };
+        Self {
+            pid: number(&before[..4]) as u32,
+            thread,
+            program: number(&behind[..8]),
+            lane: number(&behind[8..10]) as u16,
+            sequence: number(&behind[10..18]),
+            bytes: number(&behind[18..22]) as u32,
+            discarded: number(&behind[22..]),
+        }
     }
+}
+
+fn joined<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
+    let mut rest = &mut bytes[..];
+    for part in parts {
+        let (place, behind) = rest.split_at_mut(part.len());
+        place.copy_from_slice(part);
+        rest = behind;
+    }
+    bytes
 }
 
 /// A file, and who has it.
@@ -219,22 +221,26 @@ impl Chunk {
         stream.missing = stream.missing.wrapping_add(packets);
     }
 
-    /// Writes a packet, whose events are behind [`BEFORE_EVENTS`].
-    pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut [u8], span: &Span) -> Result<(), Error> {
+    /// Writes a packet, whose events are behind [`BEFORE_EVENTS`]; what comes behind them is added.
+    pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut Vec<u8>, span: &Span) -> Result<(), Error> {
         let this = &mut self.streams[stream];
         let was_open = this.raw.is_open();
         if this.raw.bytes() == 0 && (this.discarded, this.missing) != (0, 0) {
             // What is lost before the first packet is unknown to readers: a packet before it says that there was nothing lost.
-            let mut first = [0; BEFORE_EVENTS];
-            first[HEAD_BYTES..]
-                .copy_from_slice(&Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin }.to_bytes());
-            let packet = RawPacket { begin: span.begin, end: span.begin, discarded: 0, missing: 0 };
+            let mut first = [0; BEFORE_EVENTS + BEHIND_EVENTS];
+            let origin = Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
+            first[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&origin.before());
+            first[BEFORE_EVENTS..].copy_from_slice(&origin.behind());
+            let packet =
+                RawPacket { begin: span.begin, end: span.begin, discarded: 0, missing: 0, padding: BEHIND_EVENTS };
             this.raw.packet(&mut first, &packet)?;
             self.bytes += first.len() as u64;
             self.packets += 1;
         }
-        bytes[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&span.origin.to_bytes());
-        let packet = RawPacket { begin: span.begin, end: span.end, discarded: this.discarded, missing: this.missing };
+        bytes[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&span.origin.before());
+        bytes.extend(span.origin.behind());
+        let (discarded, missing) = (this.discarded, this.missing);
+        let packet = RawPacket { begin: span.begin, end: span.end, discarded, missing, padding: BEHIND_EVENTS };
         let written = this.raw.packet(bytes, &packet);
         if written.is_ok() {
             (this.told, this.missing, this.origin) = (this.discarded, 0, span.origin);
@@ -255,7 +261,7 @@ impl Chunk {
         let span = Span { begin: this.raw.end().min(at), end: at, origin: this.origin };
         // Of a stream without packets nobody knows when it begins.
         let begin = if this.raw.bytes() == 0 { at } else { span.begin };
-        self.packet(stream, &mut [0; BEFORE_EVENTS], &Span { begin, ..span })
+        self.packet(stream, &mut vec![0; BEFORE_EVENTS], &Span { begin, ..span })
     }
 
     /// Whether a stream has lost something that no packet tells.
@@ -314,9 +320,7 @@ mod tests {
         let thread = Thread { tid: 7, level: 2, name: *b"0123456789abcdef" };
         let origin =
             Origin { pid: 6, thread, program: u64::MAX - 1, lane: 65_535, sequence: 1 << 40, bytes: 9, discarded: 11 };
-        let packet = [&[0; HEAD_BYTES][..], &origin.to_bytes()].concat();
-        assert_eq!(Origin::of(&packet), Some(origin));
-        assert_eq!(Origin::of(&packet[1..]), None);
+        assert_eq!(Origin::of(&origin.before(), &origin.behind()), origin);
         let bytes: u32 = Origin::fields()
             .iter()
             .map(|field| match &field.kind {

@@ -258,7 +258,8 @@ impl Output {
         let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
         let span = Span { begin: begin - base, end: end - base, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
-        let written = self.chunk.packet(stream, &mut bytes[..BEFORE_EVENTS + kept], &span);
+        bytes.truncate(BEFORE_EVENTS + kept);
+        let written = self.chunk.packet(stream, &mut bytes, &span);
         self.bytes = bytes;
         self.count();
         match written {

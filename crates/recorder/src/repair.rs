@@ -14,7 +14,7 @@ use std::path::Path;
 
 use kymo_wire::{index, magic};
 
-use crate::chunk::{BEFORE_EVENTS, Origin};
+use crate::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Origin};
 use crate::drain::{Position, Progress};
 
 /// What was found.
@@ -97,7 +97,7 @@ fn stream(folder: &Path, name: &str, repaired: &mut Repaired) -> io::Result<()> 
 /// A packet, if a whole one is there.
 fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<(index::Entry, Origin)>> {
     let mut head = [0; BEFORE_EVENTS];
-    if length - at < head.len() as u64 {
+    if length - at < (BEFORE_EVENTS + BEHIND_EVENTS) as u64 {
         return Ok(None);
     }
     file.read_exact_at(&mut head, at)?;
@@ -115,6 +115,12 @@ fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<(index::Entry,
     };
     let is_one = word(0) as u32 == magic::PACKET
         && entry.packet_bits.is_multiple_of(8)
-        && (BEFORE_EVENTS as u64..=length - at).contains(&(entry.packet_bits / 8));
-    Ok(Origin::of(&head).filter(|_| is_one).map(|origin| (entry, origin)))
+        && ((BEFORE_EVENTS + BEHIND_EVENTS) as u64..=length - at).contains(&(entry.packet_bits / 8));
+    if !is_one {
+        return Ok(None);
+    }
+    let mut behind = [0; BEHIND_EVENTS];
+    file.read_exact_at(&mut behind, at + entry.packet_bits / 8 - BEHIND_EVENTS as u64)?;
+    let (_, before) = head.split_last_chunk::<FURTHER_BYTES>().expect("it is longer");
+    Ok(Some((entry, Origin::of(before, &behind))))
 }

@@ -17,6 +17,8 @@
 //! 72                80
 //! events_discarded  further fields, which are the caller's
 //! ```
+//!
+//! Behind the events there may be bytes that are no content: readers pass over them.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -311,6 +313,8 @@ pub struct RawPacket {
     pub discarded: u64,
     /// Packets that are missing before it.
     pub missing: u64,
+    /// Its last bytes that are no content.
+    pub padding: usize,
 }
 
 impl RawStream {
@@ -349,8 +353,8 @@ impl RawStream {
     pub fn packet(&mut self, bytes: &mut [u8], packet: &RawPacket) -> Result<(), Error> {
         assert!(packet.begin >= self.end && packet.end >= packet.begin, "times step back");
         let sequence = self.sequence.wrapping_add(packet.missing);
-        let bits = 8 * bytes.len() as u64;
-        let numbers = [self.id, packet.begin, packet.end, bits, bits, sequence, packet.discarded];
+        let (bits, content_bits) = (8 * bytes.len() as u64, 8 * (bytes.len() - packet.padding) as u64);
+        let numbers = [self.id, packet.begin, packet.end, content_bits, bits, sequence, packet.discarded];
         bytes[..4].copy_from_slice(&magic::PACKET.to_le_bytes());
         bytes[4..20].copy_from_slice(&self.uuid.0);
         bytes[20..24].copy_from_slice(&self.class.to_le_bytes());
@@ -361,7 +365,7 @@ impl RawStream {
         let entry = index::Entry {
             offset: self.offset,
             packet_bits: bits,
-            content_bits: bits,
+            content_bits,
             begin_cycles: packet.begin,
             end_cycles: packet.end,
             discarded: packet.discarded,
