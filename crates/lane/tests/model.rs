@@ -103,8 +103,14 @@ impl Memory for Cells {
     }
 }
 
-/// The recorder's eyes on the same cells.
-struct Eyes(Arc<Cells>);
+/// The recorder's eyes on the same cells, and how often they have looked at all descriptors at once.
+struct Eyes(Arc<Cells>, std::cell::Cell<u32>);
+
+impl Eyes {
+    fn on(cells: Arc<Cells>) -> Self {
+        Self(cells, std::cell::Cell::new(0))
+    }
+}
 
 impl View for Eyes {
     type Fault = Infallible;
@@ -119,9 +125,12 @@ impl View for Eyes {
             (at..).zip(into).for_each(byte);
             return Ok(());
         }
+        let describes = (DESCRIPTORS..FREED).contains(&at);
+        self.1.set(self.1.get() + u32::from(describes));
+        // Of the first of two copies only the owners matter: what else it might show makes no other way.
+        let is_first = self.1.get() % 2 == 1;
         for (place, into) in (at..).step_by(8).zip(into.chunks_mut(8)) {
-            // Of what describes a sub-buffer some is nobody's.
-            let is_used = self.0.places.contains_key(&place) || !(DESCRIPTORS..FREED).contains(&place);
+            let is_used = !describes || self.0.places.contains_key(&place) && (!is_first || place.is_multiple_of(128));
             let word = if is_used { self.0.cell(place).load(Ordering::Relaxed) } else { 0 };
             into.copy_from_slice(&word.to_le_bytes()[..into.len()]);
         }
@@ -244,7 +253,7 @@ fn what_is_published_is_copied_once() {
                 let cells = Arc::clone(&cells);
                 loom::thread::spawn(move || write(&cells, layout, 7, 2))
             };
-            let recorder = Recorder::new(Eyes(cells), layout);
+            let recorder = Recorder::new(Eyes::on(cells), layout);
             let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
             drain(&recorder, at_once, &mut copied, &mut freed);
             writer.join().expect("it does not panic");
@@ -264,7 +273,7 @@ fn two_threads_never_have_the_same() {
             let cells = Arc::clone(&cells);
             loom::thread::spawn(move || write(&cells, layout, tid, events))
         });
-        let recorder = Recorder::new(Eyes(cells), layout);
+        let recorder = Recorder::new(Eyes::on(cells), layout);
         let (mut copied, mut freed) = (Copied::new(), BTreeSet::new());
         drain(&recorder, at_once, &mut copied, &mut freed);
         writers.into_iter().for_each(|writer| writer.join().expect("it does not panic"));
@@ -283,7 +292,7 @@ fn what_is_overwritten_is_not_taken_for_what_was() {
                 let cells = Arc::clone(&cells);
                 loom::thread::spawn(move || write(&cells, layout, 7, 1 + u64::from(sub_buffers)))
             };
-            let recorder = Recorder::new(Eyes(cells), layout);
+            let recorder = Recorder::new(Eyes::on(cells), layout);
             let look = |is_over: bool| {
                 for seen in look(&recorder, at_once) {
                     let mut bytes = [0; 8];
