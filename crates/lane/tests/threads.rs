@@ -77,6 +77,10 @@ impl View for Eyes<'_> {
 const THREADS: u32 = 3;
 const EVENTS: u32 = 200_000;
 
+fn layout(events: u32, sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
+    Layout { events, lanes: 8, sub_buffers, sub_buffer_bytes, registry_bytes: 4096, filter_bytes: 4096 }
+}
+
 /// What nothing keeps anybody from seeing.
 fn told<T>(seen: Result<T, Infallible>) -> T {
     let Ok(seen) = seen;
@@ -129,14 +133,7 @@ fn events(bytes: &[u8]) -> Vec<(u32, u32)> {
 
 #[test]
 fn nothing_is_lost_that_is_not_counted() {
-    let layout = Layout {
-        events: 16,
-        lanes: 8,
-        sub_buffers: 12,
-        sub_buffer_bytes: 4096,
-        registry_bytes: 4096,
-        filter_bytes: 4096,
-    };
+    let layout = layout(16, 12, 4096);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
     let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
@@ -203,14 +200,7 @@ fn nothing_is_lost_that_is_not_counted() {
 
 #[test]
 fn what_is_overwritten_is_never_torn() {
-    let layout = Layout {
-        events: 16,
-        lanes: 8,
-        sub_buffers: 6,
-        sub_buffer_bytes: 512,
-        registry_bytes: 4096,
-        filter_bytes: 4096,
-    };
+    let layout = layout(16, 6, 512);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
     let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");
@@ -259,14 +249,7 @@ fn what_is_overwritten_is_never_torn() {
 
 #[test]
 fn definitions_are_there_when_they_are_whole() {
-    let layout = Layout {
-        events: 100,
-        lanes: 8,
-        sub_buffers: 4,
-        sub_buffer_bytes: 512,
-        registry_bytes: 4096,
-        filter_bytes: 4096,
-    };
+    let layout = layout(100, 4, 512);
     let pages = Pages::of(&layout);
     let memory = pages.mapped();
     let program = Program::begin(&memory, layout, &Identity::default()).expect("there is memory");

@@ -24,6 +24,7 @@ macro_rules! event {
         $(, level $level:literal)? $(, role $role:literal)?;
     )*) => {$(
         $(#[$meta])*
+        #[allow(clippy::too_many_arguments, reason = "an event has the fields that it has")]
         #[inline]
         $visibility fn $function($($field: $type),*) {
             use $crate::field::Part;
@@ -55,7 +56,7 @@ macro_rules! recorded {
         const { assert!(FIXED <= $crate::FIELD_BYTES_MAX, "an event is at most so large") };
         if $event.is_on() {
             $crate::field::rarely();
-            #[allow(non_camel_case_types, reason = "types are called as the fields that have them")]
+            #[allow(non_camel_case_types, clippy::builtin_type_shadow, reason = "types are called as the fields that have them")]
             #[repr(C)]
             struct Arguments<$($field),*> { $($field: $field),* }
             let arguments = Arguments { $($field: $crate::Field::argument(&$field)),* };
