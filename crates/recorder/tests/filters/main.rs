@@ -44,7 +44,7 @@ impl Started {
         let folder = tempfile::tempdir().expect("there is room");
         let mut command = command(role, folder.path(), user);
         command.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("it starts");
+        let mut child = start(&mut command);
         let output = BufReader::new(child.stdout.take().expect("it is there"));
         let mut said = output.lines().map(|line| line.expect("it is text"));
         let memory = said.find_map(|line| Some(PathBuf::from(line.split_once("memory ")?.1))).expect("it says so");
@@ -70,6 +70,16 @@ fn open(memory: &Path, pid: u32, user: u32) -> Program {
     program.is_known_as(pid);
     program.definitions().expect("it is there");
     program
+}
+
+/// Starts it. While another test of this process starts something, the copy may still look as if it were being written.
+fn start(command: &mut Command) -> Child {
+    loop {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            started => return started.expect("it starts"),
+        }
+    }
 }
 
 /// This very file, where another user may execute it.
@@ -307,7 +317,8 @@ fn placed_without_privileges(role: &str) -> String {
     let started = Started::new(role, &[], user);
     let mut command = command("recorder", started.folder.path(), user);
     command.env("KYMO_TEST_PROGRAM", format!("{} {}", started.child.id(), started.memory.display()));
-    let output = command.output().expect("it starts");
+    let child = start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let output = child.wait_with_output().expect("it is a child");
     let said = String::from_utf8(output.stdout).expect("it is text");
     let placed = said.lines().find_map(|line| line.strip_prefix("placed ")).unwrap_or_else(|| {
         panic!("it says so: {said}{}", String::from_utf8_lossy(&output.stderr));
