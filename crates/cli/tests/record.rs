@@ -140,10 +140,13 @@ fn a_flight_recorder_writes_when_it_is_asked() {
 #[test]
 fn programs_that_begin_later_are_recorded_too() {
     let place = Place::new();
-    let name = words()[0].rsplit('/').next().expect("it has a name").to_owned();
-    place.says(&["record", "--detach", "--process", &name, "--output", "trace", "--name", "later"], 0);
+    // A name that no other test's programs have.
+    let words = words();
+    let own = place.path("begins-later");
+    std::fs::copy(&words[0], &own).expect("it can be copied");
+    place.says(&["record", "--detach", "--process", "begins-*", "--output", "trace", "--name", "later"], 0);
     for _ in 0..2 {
-        let mut program = place.program();
+        let mut program = Program::of(place.command(&own).args(&words[1..]));
         program.tell("on");
         program.tell("count 10");
         program.end();
@@ -191,4 +194,175 @@ fn status_says_what_is_on_and_which_filter_runs_where() {
     assert!(said.contains("on   test:count  s if value > 3  [filter: "), "{said}");
     let said = place.says(&["stop", "t"], 2);
     assert!(said.contains("there is no session `t`"), "{said}");
+}
+
+/// Kills the recorder of a place.
+fn kill_recorder(place: &Place) {
+    let pid = place.json(&["status", "--json"])["pid"].as_u64().expect("it runs");
+    let pid = rustix::process::Pid::from_raw(pid as i32).expect("it is a number");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
+    recorded::until(|| rustix::process::test_kill_process(pid).is_err() || is_dead(pid.as_raw_nonzero().get()));
+}
+
+/// It is a zombie, whose parent is this test's system.
+fn is_dead(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_none_or(|rest| rest.trim_start().starts_with('Z'))
+}
+
+#[test]
+fn a_session_goes_on_when_its_recorder_is_killed() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    place.says(&["record", "--detach", "--name", "s", "--process", &pid, "--output", "trace"], 0);
+    program.tell("on");
+    program.tell("count 1000");
+    kill_recorder(&place);
+    program.tell("count 1000");
+    assert!(place.says(&["sessions"], 0).contains("session s"));
+    program.tell("count 1000");
+    kill_recorder(&place);
+    program.tell("count 10");
+    place.says(&["stop", "s"], 0);
+    program.tell("off");
+    let traces = ["trace", "trace/resumed-1", "trace/resumed-2"];
+    let all: Vec<u64> = traces.iter().flat_map(|trace| place.values(&place.path(trace), "test:*")).collect();
+    assert_eq!(all, (0..3010).collect::<Vec<_>>(), "everything, and nothing twice");
+}
+
+#[test]
+fn who_waits_for_a_session_gets_the_next_recorder() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace"]);
+    program.tell("count 1000");
+    place.waits_for_program();
+    kill_recorder(&place);
+    program.tell("count 1000");
+    place.waits_for_program();
+    program.say("exit 0");
+    let ended = program.end();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.success() && told.contains("warning: the recorder was gone"), "{told}");
+    let traces = ["trace", "trace/resumed-1"];
+    let all: Vec<u64> = traces.iter().flat_map(|trace| place.values(&place.path(trace), "test:*")).collect();
+    assert_eq!(all, (0..2000).collect::<Vec<_>>(), "everything, and nothing twice");
+}
+
+#[test]
+fn parts_of_a_trace_are_made_and_old_ones_deleted() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace", "--rotate-size", "64KiB", "--keep", "256KiB"]);
+    let mut counted = 0;
+    let mut count_until = |is_true: &dyn Fn() -> bool| {
+        recorded::until(|| {
+            program.tell("count 2000");
+            counted += 2000;
+            is_true()
+        });
+    };
+    count_until(&|| place.path("trace/000001").exists());
+    count_until(&|| !place.path("trace/000001").exists());
+    program.say("exit 0");
+    let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
+    assert!(told.contains("losses    none"), "{told}");
+    let values = place.values(&place.path("trace"), "test:*");
+    assert!(values.is_sorted() && values.last() == Some(&(counted - 1)) && values.len() < counted as usize);
+}
+
+/// What only root may do; says loudly that it was not tried.
+fn is_root(what: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("NOT TESTED: {what}, as this is not root");
+    }
+    is_root
+}
+
+#[test]
+fn programs_in_other_namespaces_are_found_and_known_by_both_numbers() {
+    if !is_root("programs in containers") {
+        return;
+    }
+    let place = Place::new();
+    let mut words = words();
+    let own = place.path("contained");
+    std::fs::copy(&words[0], &own).expect("it can be copied");
+    words[0] = own.display().to_string();
+    // A container has its own /dev/shm, its own numbers of processes, and no variable of this test's.
+    let script =
+        format!("mount -t tmpfs tmpfs /dev/shm && exec setpriv --reuid 0 env -u XDG_RUNTIME_DIR {}", words.join(" "));
+    let mut command = place.command("unshare");
+    command.args(["--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", &script]);
+    let mut program = Program::of(&mut command);
+    assert!(program.pid < 10, "it has a number of its own: {}", program.pid);
+    place.says(&["record", "--detach", "--name", "c", "--process", "contained", "--output", "trace"], 0);
+    program.tell("on");
+    program.tell("count 100");
+    let status = place.json(&["status", "--json"]);
+    let programs = status["programs"].as_array().expect("they are listed");
+    let found = programs.iter().find(|found| found["is_contained"] == true && found["is_attached"] == true);
+    let found = found.expect("it is found");
+    assert_eq!(found["own_pid"].as_u64(), Some(program.pid.into()));
+    let outer = found["pid"].as_u64().expect("it is seen");
+    let status = std::fs::read_to_string(format!("/proc/{outer}/status")).expect("it is there");
+    assert!(status.lines().any(|line| line.starts_with("NSpid:") && line.ends_with(&format!("\t{}", program.pid))));
+    program.end();
+    let said = place.says(&["stop", "c"], 0);
+    assert!(said.contains("recorded 100 events of 1 program"), "{said}");
+    assert_eq!(place.values(&place.path("trace"), "test:*"), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn root_records_programs_of_other_users_who_do_not_see_roots() {
+    if !is_root("programs of other users") {
+        return;
+    }
+    let place = Place::new();
+    let words = words();
+    let (user, group) = ("65533", "65533");
+    let copy = std::env::temp_dir().join(format!("kymo-other-user-{}", std::process::id()));
+    std::fs::copy(&words[0], &copy).expect("it can be copied");
+    let mut command = place.command("setpriv");
+    command.args(["--reuid", user, "--regid", group, "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR"]);
+    let mut program = Program::of(command.current_dir("/").arg(&copy).args(&words[1..]));
+    let pid = program.pid.to_string();
+    place.says(&["record", "--detach", "--name", "u", "--process", &pid, "--output", "trace"], 0);
+    program.tell("on");
+    program.tell("count 100");
+    // Another recorder has it.
+    let kymo = env!("CARGO_BIN_EXE_kymo");
+    let mut doctor = place.command("setpriv");
+    doctor.args(["--reuid", user, "--regid", group, "--clear-groups", "env", "-u", "XDG_RUNTIME_DIR", kymo, "doctor"]);
+    let said = doctor.current_dir("/").output().expect("it starts");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let _ = std::fs::remove_file(&copy);
+    place.says(&["stop", "u"], 0);
+    program.tell("off");
+    program.end();
+    let _ = std::fs::remove_dir_all(format!("/dev/shm/kymo-{user}"));
+    assert_eq!(place.values(&place.path("trace"), "test:*"), (0..100).collect::<Vec<_>>());
+    if said.is_empty() {
+        eprintln!("NOT TESTED: what another user is told, who may not start {kymo}");
+    } else {
+        assert!(said.contains("another recorder has it"), "{said}");
+    }
+}
+
+#[test]
+fn the_doctor_says_what_is_wrong() {
+    let place = Place::new();
+    let said = place.says(&["doctor"], 0);
+    assert!(said.contains("good   folder of programs") && said.contains("good   recorder: none runs"), "{said}");
+    std::fs::set_permissions(place.path("kymo"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap_or_else(
+        |_| {
+            std::fs::create_dir(place.path("kymo")).expect("it can be made");
+            std::fs::set_permissions(place.path("kymo"), std::os::unix::fs::PermissionsExt::from_mode(0o777))
+                .expect("it is ours");
+        },
+    );
+    let said = place.says(&["doctor"], 1);
+    assert!(said.contains("WRONG  folder of programs") && said.contains("help: chmod 700"), "{said}");
+    let said = place.says(&["record", "--", "true"], 1);
+    assert!(said.contains("has mode 777"), "{said}");
 }

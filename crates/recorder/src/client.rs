@@ -57,6 +57,13 @@ pub struct Client {
     pub kymo: String,
 }
 
+/// Whether there are sessions that a recorder goes on with.
+#[must_use]
+pub fn has_sessions() -> bool {
+    let entries = std::fs::read_dir(own_folder()).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == "session"))
+}
+
 /// Where the recorder of a folder listens.
 pub(crate) fn socket(folder: &Path) -> PathBuf {
     folder.join("recorder.sock")

@@ -25,7 +25,7 @@ use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
 use crate::serve::{Seen, Served};
-use crate::session::{Clocks, Session};
+use crate::session::{Clocks, Session, kept_file};
 use crate::wire::{Answer, Keep, Summary};
 
 /// Between two looks at programs: while there is something to do, and at most.
@@ -33,6 +33,8 @@ const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(10);
 /// Between two beats.
 const BEAT: Duration = Duration::from_millis(100);
+/// Between two looks at threads that are gone.
+const REAP: Duration = Duration::from_secs(1);
 /// How long it stays when nobody needs it any more: the next command is often near.
 const LINGER: Duration = Duration::from_millis(500);
 /// Dead programs whose last events are kept for a snapshot.
@@ -72,6 +74,23 @@ pub fn record_for_user() -> io::Result<()> {
     Ok(())
 }
 
+/// Sessions whose recorder was killed.
+fn go_on(folder: &Path) -> Vec<Session> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "session")).collect();
+    let mut sessions = Vec::new();
+    for file in files {
+        match Session::resume(&file) {
+            Some(session) => {
+                session.keep(folder);
+                sessions.push(session);
+            }
+            None => _ = std::fs::remove_file(file),
+        }
+    }
+    sessions
+}
+
 /// Whoever holds the lock is the recorder. `None`: there is one, and it listens.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = File::options().create(true).truncate(false).write(true).open(folder.join("recorder.lock"))?;
@@ -104,6 +123,7 @@ pub(crate) struct Daemon {
     /// Sessions have begun, ended or changed what they want.
     pub(crate) has_changed: bool,
     beaten: Instant,
+    reaped: Instant,
     needed: Instant,
     is_asked_to_end: Arc<AtomicBool>,
 }
@@ -120,6 +140,8 @@ impl Daemon {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
+        let sessions = go_on(folder);
+        let has_changed = !sessions.is_empty();
         let ear = Ear::open(&socket(folder))?;
         let now = Instant::now();
         Ok(Self {
@@ -127,13 +149,14 @@ impl Daemon {
             finder: Finder::new(),
             served: Vec::new(),
             seen: Vec::new(),
-            sessions: Vec::new(),
+            sessions,
             ended: Vec::new(),
             clocks: Clocks::new(),
             compiler: Compiler::default(),
             folder: folder.to_owned(),
-            has_changed: false,
+            has_changed,
             beaten: now,
+            reaped: now,
             needed: now,
             is_asked_to_end,
         })
@@ -208,7 +231,8 @@ impl Daemon {
     /// A program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
-        if !is_wanted {
+        let has_past = self.sessions.iter().any(|session| session.takes_past(&served.who));
+        if !is_wanted || (served.is_dead && !has_past) {
             // What the dead have left that nobody wants is whose who comes back for it.
             if served.is_dead && !served.has_events() {
                 let _ = served.found.delete();
@@ -217,6 +241,13 @@ impl Daemon {
             }
             return;
         }
+        let past: Vec<&Session> = self.sessions.iter().filter(|session| session.takes_past(&served.who)).collect();
+        if past.is_empty() {
+            // It was recorded for others.
+            let _ = served.program.skip();
+        }
+        let key = served.key();
+        past.iter().filter_map(|session| session.progress(key)).for_each(|it| served.program.resume(it));
         let Self { sessions, clocks, compiler, .. } = self;
         sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
         let _ = served.switch(sessions, compiler);
@@ -269,6 +300,16 @@ impl Daemon {
         for program in served.iter_mut() {
             let _ = program.grow(sessions, compiler);
             let _ = program.program.reap(&mut Everybody { sessions, clocks, lost: 0 });
+        }
+        if self.reaped.elapsed() >= REAP {
+            self.reaped = Instant::now();
+            for program in served.iter_mut() {
+                if !is_drained(program, sessions) {
+                    continue;
+                }
+                // Threads that are gone without a word leave lanes that others could have.
+                let _ = program.program.reap(&mut Everybody { sessions, clocks, lost: 0 });
+            }
         }
         self.bury();
         self.seen.retain(|seen| seen.found.way().exists());
@@ -341,6 +382,7 @@ impl Daemon {
             }
         }
         self.has_changed = true;
+        let _ = std::fs::remove_file(kept_file(&self.folder, &session.name));
         let summary = session.finish(&mut self.clocks);
         self.ended.push(summary.clone());
         let too_many = self.ended.len().saturating_sub(ENDED_MAX);

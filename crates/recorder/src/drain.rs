@@ -178,8 +178,11 @@ impl Lanes {
             // A recorder before this one has it, and was killed before it could say so.
             return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
         }
-        let missing = (seen.sequence - state.position.sequence).min(MISSING_MAX);
-        let from = if missing > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
+        let ahead = seen.sequence - state.position.sequence;
+        // A recorder before this one has given the sub-buffer back that it was in: it had all of it.
+        let was_given_back = state.position.last == 0 && state.position.bytes > 0;
+        let missing = ahead.saturating_sub(u64::from(was_given_back)).min(MISSING_MAX);
+        let from = if ahead > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
         let length = seen.bytes - from;
         if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
             drained.is_left |= length > 0;
@@ -360,7 +363,8 @@ fn lost_since(before: u64, now: u64) -> u64 {
 
 fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8]) -> Run<'a> {
     // Behind what came before; a program whose times step back is found out by whoever walks.
-    let begin = if from == 0 { seen.begin } else { state.position.last };
+    // Who goes on behind another recorder does not know when its last event was.
+    let begin = if from == 0 { seen.begin } else { state.position.last.max(seen.begin) };
     Run {
         lane: seen.lane,
         thread: seen.thread,

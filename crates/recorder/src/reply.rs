@@ -24,6 +24,7 @@ impl Daemon {
             Question::Snapshot { session, output } => self.snapshot(session.as_deref(), output),
             Question::Stop { session, all } => self.stop(session.as_deref(), all),
             Question::Progress { session } => self.progress(&session),
+            Question::Own { session } => self.own(who, &session),
             Question::Status => Ok(Answer::Status(Box::new(self.status()))),
         }
     }
@@ -56,6 +57,7 @@ impl Daemon {
         let session = Session::begin(options, owner, &mut self.clocks);
         let session = session.map_err(|error| format!("{}: {error}", output.display()))?;
         let name = session.name.clone();
+        session.keep(&self.folder);
         self.sessions.push(session);
         self.has_changed = true;
         // What runs already is on when whoever asked is told.
@@ -118,6 +120,7 @@ impl Daemon {
         // What was recorded until now is as it was wanted then.
         self.drain(Patience::Now);
         self.sessions[at].select(selection);
+        self.sessions[at].keep(&self.folder);
         self.has_changed = true;
         self.find();
         Ok(Answer::Taken { matched })
@@ -178,6 +181,12 @@ impl Daemon {
         };
         let summaries = names.iter().filter_map(|name| self.end(name)).collect();
         Ok(Answer::Stopped { summaries })
+    }
+
+    fn own(&mut self, who: u64, name: &str) -> Result<Answer, String> {
+        let at = self.named(Some(name))?;
+        self.sessions[at].claim(who);
+        self.progress(name)
     }
 
     fn progress(&self, name: &str) -> Result<Answer, String> {

@@ -6,14 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_lane::{Clock as Source, Thread};
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Clock;
 use crate::definition::{ContextClass, EventClass};
+use crate::drain::Progress;
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::program::{Identity, Known};
+use crate::repair::repair;
 use crate::run::{End, Run};
-use crate::select::{Chosen, Selection};
+use crate::select::{Chosen, Selection, Step};
 use crate::serve::Who;
 use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
 
@@ -59,7 +62,27 @@ pub(crate) struct Session {
     problems: Vec<String>,
     /// Snapshots that were taken.
     snapshots: u32,
+    /// The folder that is written to: the first recorder's, or one in it for each recorder behind that.
+    trace: PathBuf,
+    /// Recorders that went on with it, the last of which is this one.
+    recorders: u32,
+    /// Where traces of earlier recorders end, by program.
+    progress: HashMap<u64, Progress>,
+    /// Since when nobody says that it is his, whose recorder was killed.
+    unclaimed: Option<Instant>,
 }
+
+/// What is kept of a session in a file, for a recorder that comes when this one was killed.
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    boot: String,
+    options: SessionOptions,
+    earliest: [u64; 2],
+    recorders: u32,
+}
+
+/// How long whoever waits for a session has to find the next recorder.
+const CLAIM: Duration = Duration::from_secs(5);
 
 /// What is chosen, and the filters that are asked for it.
 #[derive(Debug, Default)]
@@ -89,8 +112,13 @@ impl Session {
             make_folder(&options.output)?;
         }
         let earliest = [clocks.counter.now(), clocks.monotonic.now()];
+        Ok(Self::of(options, owner, earliest))
+    }
+
+    fn of(options: SessionOptions, owner: Option<u64>, earliest: [u64; 2]) -> Self {
         let choosing = Choosing { selection: options.selection.clone(), ..Choosing::default() };
-        Ok(Self {
+        Self {
+            trace: options.output.clone(),
             name: options.name.clone(),
             options,
             owner,
@@ -103,7 +131,63 @@ impl Session {
             cut: 0,
             problems: Vec::new(),
             snapshots: 0,
-        })
+            recorders: 0,
+            progress: HashMap::new(),
+            unclaimed: None,
+        }
+    }
+
+    /// Goes on with a session whose recorder was killed; `None`: the file tells of none that can be gone on with.
+    pub(crate) fn resume(file: &Path) -> Option<Self> {
+        let kept: Kept = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        // Ticks of another boot are others.
+        if kept.boot != boot() {
+            return None;
+        }
+        let mut session = Self::of(kept.options, None, kept.earliest);
+        session.recorders = kept.recorders + 1;
+        session.unclaimed = (!session.options.is_detached).then(Instant::now);
+        let output = session.options.output.clone();
+        session.trace = resumed(&output, session.recorders);
+        for recorder in 0..session.recorders {
+            let trace = if recorder == 0 { output.clone() } else { resumed(&output, recorder) };
+            for folder in [trace.clone(), folder_of(&trace, Source::Monotonic)] {
+                let Ok(repaired) = repair(&folder) else { continue };
+                for (program, progress) in repaired.programs {
+                    let known = session.progress.entry(program).or_default();
+                    known.positions.extend(progress.positions);
+                    known.discarded = known.discarded.max(progress.discarded);
+                }
+            }
+        }
+        Some(session)
+    }
+
+    /// Writes down what a recorder needs to know that comes when this one was killed.
+    pub(crate) fn keep(&self, folder: &Path) {
+        let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
+        let Ok(text) = serde_json::to_vec(&Kept { boot: boot(), options, earliest, recorders }) else { return };
+        let file = kept_file(folder, &self.name);
+        let new = file.with_extension("new");
+        // Without it, nothing is gone on with.
+        let _ = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file));
+    }
+
+    /// Whether what a program has recorded before it was met is this session's.
+    pub(crate) fn takes_past(&self, who: &Who) -> bool {
+        let is_started = |step: &Step| step.rule.tag.is_some() && step.rule.tag == who.tag;
+        self.takes_program(who) && (self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started))
+    }
+
+    /// Where what an earlier recorder has of a program ends.
+    pub(crate) fn progress(&self, key: u64) -> Option<&Progress> {
+        self.progress.get(&key)
+    }
+
+    /// Somebody says that it is his.
+    pub(crate) fn claim(&mut self, who: u64) {
+        self.owner = Some(who);
+        self.unclaimed = None;
     }
 
     /// Whether it may want anything of a program.
@@ -176,10 +260,14 @@ impl Session {
     fn with_output(&mut self, program: &Known, clocks: &mut Clocks, act: impl FnOnce(&mut Output, &mut Choosing)) {
         let source = program.identity.clock;
         if !self.outputs.iter().any(|(known, _)| *known == source) {
-            let path = folder_of(&self.options.output, source);
+            let path = folder_of(&self.trace, source);
             let earliest = self.earliest[source as usize];
             match Output::create(&path, self.output_options(), clocks.of(source), earliest) {
-                Ok(output) => self.outputs.push((source, output)),
+                Ok(mut output) => {
+                    // Other sessions may take what was recorded before.
+                    output.wants(earliest, u64::MAX);
+                    self.outputs.push((source, output));
+                }
                 Err(error) => return self.problem(error.to_string()),
             }
         }
@@ -218,6 +306,7 @@ impl Session {
     pub(crate) fn is_over(&self) -> bool {
         let limit = self.options.duration_ms.map(Duration::from_millis);
         limit.is_some_and(|limit| self.began.elapsed() >= limit)
+            || self.unclaimed.is_some_and(|since| since.elapsed() >= CLAIM)
     }
 
     pub(crate) fn problem(&mut self, problem: String) {
@@ -232,7 +321,7 @@ impl Session {
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
             // A trace of nothing is a trace.
             let earliest = self.earliest[Source::Counter as usize];
-            match Output::create(&self.options.output, self.output_options(), clocks.of(Source::Counter), earliest) {
+            match Output::create(&self.trace, self.output_options(), clocks.of(Source::Counter), earliest) {
                 Ok(output) => self.outputs.push((Source::Counter, output)),
                 Err(error) => self.problem(error.to_string()),
             }
@@ -291,6 +380,19 @@ impl Session {
         session.choosing.known = self.choosing.known.clone();
         Ok(session)
     }
+}
+
+/// The file of a session that is to go on when its recorder was killed.
+pub(crate) fn kept_file(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.session"))
+}
+
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+fn resumed(output: &Path, recorder: u32) -> PathBuf {
+    output.join(format!("resumed-{recorder}"))
 }
 
 fn folder_of(output: &Path, source: Source) -> PathBuf {

@@ -124,6 +124,11 @@ pub enum Question {
         /// Which.
         session: String,
     },
+    /// Says that a session is whose who asks, as its recorder was killed and this one goes on.
+    Own {
+        /// Which.
+        session: String,
+    },
     /// How everything is.
     Status,
 }

@@ -13,10 +13,12 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// Starts it for a session, by whose name it is known. Its terminal is this process' one.
-    pub(crate) fn start(words: &[OsString], tag: &str) -> io::Result<Self> {
+    /// Starts it for a session, by whose name it is known, with what its events are to carry. Its terminal is this process' one.
+    pub(crate) fn start(words: &[OsString], tag: &str, contexts: u64) -> io::Result<Self> {
         let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-        let mut child = Command::new(program).args(words).env("KYMO_SESSION", tag).spawn()?;
+        let mut command = Command::new(program);
+        command.args(words).env("KYMO_SESSION", tag).env("KYMO_CONTEXTS", contexts.to_string());
+        let mut child = command.spawn()?;
         let pid = rustix::process::Pid::from_child(&child);
         let (say, ended) = mpsc::channel();
         std::thread::spawn(move || say.send(child.wait()));

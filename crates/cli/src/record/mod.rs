@@ -77,9 +77,15 @@ impl From<std::io::Error> for Problem {
     }
 }
 
-/// Asks a recorder that is there already.
+/// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
 fn ask(question: &Question) -> Result<Answer, ClientProblem> {
-    Client::connect()?.ask(question)
+    let mut client = match Client::connect() {
+        Err(ClientProblem::Nobody | ClientProblem::Broken(_)) if kymo_recorder::client::has_sessions() => {
+            Client::connect_or_start(&this_program())?
+        }
+        client => client?,
+    };
+    client.ask(question)
 }
 
 /// The program that this one is, to be started again: whatever stands before the words that it was given.

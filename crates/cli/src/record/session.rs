@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
@@ -29,6 +29,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     // Whoever starts a program for a session knows it by a word that no other session has.
     let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
     let options = options(arguments, &name, tag.as_deref())?;
+    let contexts = options.contexts;
     let signals = Signals::catch()?;
     let mut client = Client::connect_or_start(&this_program())?;
     let answer = client.ask(&Question::Start { options: Box::new(options) })?;
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         return detached(&session, &output, arguments.json);
     }
     let mut status = None;
-    let child = match tag.map(|tag| Child::start(&arguments.command, &tag)).transpose() {
+    let child = match tag.map(|tag| Child::start(&arguments.command, &tag, contexts)).transpose() {
         Ok(child) => child,
         Err(error) => {
             let _ = client.ask(&Question::Stop { session: Some(session), all: false });
@@ -63,9 +64,22 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
 }
 
 fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
-    match client.ask(&Question::Stop { session: Some(session.to_owned()), all: false })? {
+    match ask(client, session, &Question::Stop { session: Some(session.to_owned()), all: false })? {
         Answer::Stopped { mut summaries } => summaries.pop().ok_or_else(nonsense),
         _ => Err(nonsense()),
+    }
+}
+
+/// Asks something of a session. A recorder that was killed is followed by another one, which goes on.
+fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer, ClientProblem> {
+    match client.ask(question) {
+        Err(ClientProblem::Broken(_)) => {
+            *client = Client::connect_or_start(&this_program())?;
+            client.ask(&Question::Own { session: session.to_owned() })?;
+            eprintln!("warning: the recorder was gone; process {} goes on", client.pid);
+            client.ask(question)
+        }
+        answer => answer,
     }
 }
 
@@ -192,7 +206,11 @@ struct Signals {
 impl Signals {
     fn catch() -> io::Result<Self> {
         let came = Arc::new(AtomicUsize::new(0));
+        let is_second = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // Whoever asks twice does not wait for anything any more; the recorder ends the session then.
+            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))?;
+            signal_hook::flag::register(signal, Arc::clone(&is_second))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
         }
         Ok(Self { came })
@@ -237,10 +255,8 @@ impl Watch<'_> {
                 continue;
             }
             asked = Instant::now();
-            let Answer::Progress { summary } = client.ask(&Question::Progress { session: self.session.to_owned() })?
-            else {
-                return Err(nonsense());
-            };
+            let question = Question::Progress { session: self.session.to_owned() };
+            let Answer::Progress { summary } = ask(client, self.session, &question)? else { return Err(nonsense()) };
             if self.shows {
                 let seconds = before.1.elapsed().as_secs_f64();
                 let rate = (summary.events - before.0.min(summary.events)) as f64 / seconds;

@@ -186,7 +186,20 @@ impl Place {
             let digits = line.split_once("value = ").unwrap_or_else(|| panic!("{line}")).1;
             digits.split(|character: char| !character.is_ascii_digit()).next().and_then(|digits| digits.parse().ok())
         };
-        text.lines().map(|line| value(line).unwrap_or_else(|| panic!("{line}"))).collect()
+        // A recorder may have been killed before it had anything.
+        let events = text.lines().filter(|line| !line.starts_with("warning: no event record class is called"));
+        events.map(|line| value(line).unwrap_or_else(|| panic!("{line}"))).collect()
+    }
+}
+
+impl Place {
+    /// Waits until a session has a program.
+    pub fn waits_for_program(&self) {
+        until(|| {
+            let status = self.json(&["status", "--json"]);
+            let attached = |program: &Value| program["is_attached"] == true;
+            status["programs"].as_array().is_some_and(|programs| programs.iter().any(attached))
+        });
     }
 }
 
