@@ -50,7 +50,7 @@ impl Wanted {
     /// place, as it notes by thread what a filter said last. [`Recording`] asks again.
     #[inline]
     fn lets_through(metadata: &Metadata<'_>) -> bool {
-        Site::known(metadata).is_none_or(Site::is_on) || is_at_event()
+        Site::known(metadata).is_none_or(Site::is_wanted) || is_at_event()
     }
 
     fn interest(metadata: &'static Metadata<'static>) -> Interest {
@@ -85,7 +85,9 @@ impl<S: Subscriber> Layer<S> for Wanted {
 
 impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
     fn on_event(&self, event: &tracing_core::Event<'_>, _: Context<'_, S>) {
-        if let SiteKind::Event(events) = Site::of(event.metadata()).kind()
+        let site = Site::of(event.metadata());
+        site.happens(|kinds| event.record(kinds));
+        if let SiteKind::Event(events) = site.kind()
             && events.is_on()
         {
             Values::with(&[], |values| event.record(values), |values| events.record(values));
@@ -93,7 +95,9 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
     }
 
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        if let SiteKind::Span(span) = Site::of(attributes.metadata()).kind()
+        let site = Site::of(attributes.metadata());
+        site.happens(|kinds| attributes.record(kinds));
+        if let SiteKind::Span(span) = site.kind()
             && span.new.is_on()
         {
             let parent = context.span(id).and_then(|span| Some(span.parent()?.id().into_u64()));
@@ -103,13 +107,13 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
     }
 
     fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
-        if let Some(span) = span(id, &context).filter(|span| span.record.is_on()) {
+        if let Some(span) = span(id, &context).filter(|span| span.record.happen(|kinds| record.record(kinds))) {
             Values::with(&[id.into_u64()], |values| record.record(values), |values| span.record.record(values));
         }
     }
 
     fn on_follows_from(&self, id: &Id, follows: &Id, context: Context<'_, S>) {
-        if let Some(span) = span(id, &context).filter(|span| span.follows.is_on()) {
+        if let Some(span) = span(id, &context).filter(|span| span.follows.happen(|_| ())) {
             Values::with(&[id.into_u64(), follows.into_u64()], |_| (), |values| span.follows.record(values));
         }
     }

@@ -7,12 +7,13 @@
 
 use std::ptr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_tracer::Event;
 use tracing_core::Metadata;
 
 use crate::definition::definition;
-use crate::values::{FIELDS_MAX, Kind, Shape, Values};
+use crate::values::{FIELDS_MAX, Kind, Kinds, Shape, Values};
 
 /// Lists of sites, by the address of their metadata.
 static SITES: [OnceLock<&'static Site>; 1 << SITES_BITS] = [const { OnceLock::new() }; 1 << SITES_BITS];
@@ -23,6 +24,8 @@ const SITES_BITS: u32 = 12;
 pub(crate) struct Site {
     metadata: &'static Metadata<'static>,
     kind: SiteKind,
+    /// It has happened, so that types of fields are known; or it never happens.
+    has_happened: AtomicBool,
     next: OnceLock<&'static Self>,
 }
 
@@ -81,21 +84,51 @@ impl Site {
 
     #[cold]
     fn new(metadata: &'static Metadata<'static>) -> Self {
-        let kind = if metadata.is_span() {
+        // `enabled!` asks; what it asks for are callsites of their own.
+        let asks = metadata.name().starts_with("enabled ");
+        let kind = if metadata.is_span() && !asks {
             Span::new(metadata).map(|span| SiteKind::Span(Box::new(span)))
         } else {
             Events::new(metadata, "", &[]).map(SiteKind::Event)
         };
-        Self { metadata, kind: kind.unwrap_or(SiteKind::Nothing), next: OnceLock::new() }
+        let has_happened = AtomicBool::new(asks || kind.is_none());
+        Self { metadata, kind: kind.unwrap_or(SiteKind::Nothing), has_happened, next: OnceLock::new() }
     }
 
     pub(crate) fn kind(&self) -> &SiteKind {
         &self.kind
     }
 
+    /// Whether it has to be told what happens: somebody wants it, or its types are not known yet. Whoever filters by a number could not choose
+    /// it before there is one.
+    #[inline]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_on() || !self.has_happened.load(Ordering::Relaxed)
+    }
+
+    /// It happens; the first time, its types are made known, whether somebody wants it or not.
+    #[inline]
+    pub(crate) fn happens(&self, visit: impl FnOnce(&mut Kinds)) {
+        if !self.has_happened.load(Ordering::Relaxed) {
+            self.learn(visit);
+        }
+    }
+
+    #[cold]
+    fn learn(&self, visit: impl FnOnce(&mut Kinds)) {
+        self.has_happened.store(true, Ordering::Relaxed);
+        let mut kinds = Kinds::default();
+        visit(&mut kinds);
+        match &self.kind {
+            SiteKind::Event(events) => _ = events.variant(kinds.shape()),
+            SiteKind::Span(span) => _ = span.new.variant(kinds.shape()),
+            SiteKind::Nothing => {}
+        }
+    }
+
     /// Whether somebody wants anything of it.
     #[inline]
-    pub(crate) fn is_on(&self) -> bool {
+    fn is_on(&self) -> bool {
         match &self.kind {
             SiteKind::Event(events) => events.is_on(),
             SiteKind::Span(span) => span.is_on(),
@@ -126,7 +159,9 @@ impl Span {
     }
 
     fn is_on(&self) -> bool {
-        self.new.is_on() || [self.begin, self.end, self.close].iter().any(|event| event.is_on())
+        let events = [&self.new, &self.record, &self.follows];
+        events.iter().any(|events| events.is_on())
+            || [self.begin, self.end, self.close].iter().any(|event| event.is_on())
     }
 }
 
@@ -181,6 +216,16 @@ impl Events {
             place = &variant.next;
         }
         false
+    }
+
+    /// The same; the first time, types are made known, whether somebody wants it or not.
+    pub(crate) fn happen(&self, visit: impl FnOnce(&mut Kinds)) -> bool {
+        if self.variants.get().is_none() {
+            let mut kinds = Kinds::default();
+            visit(&mut kinds);
+            self.variant(kinds.shape());
+        }
+        self.is_on()
     }
 
     /// Records what has these values.

@@ -259,6 +259,48 @@ impl fmt::Write for Bounded<'_> {
     }
 }
 
+/// Which kinds values are of; none of them is looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds(Vec<Shape>);
+
+impl Kinds {
+    pub(crate) fn shape(&self) -> &[Shape] {
+        &self.0
+    }
+
+    fn push(&mut self, field: &Field, kind: Kind) {
+        if self.0.len() < FIELDS_MAX {
+            self.0.push(Shape::new(field.index(), kind));
+        }
+    }
+}
+
+impl Visit for Kinds {
+    fn record_f64(&mut self, field: &Field, _: f64) {
+        self.push(field, Kind::F64);
+    }
+
+    fn record_i64(&mut self, field: &Field, _: i64) {
+        self.push(field, Kind::I64);
+    }
+
+    fn record_u64(&mut self, field: &Field, _: u64) {
+        self.push(field, Kind::U64);
+    }
+
+    fn record_bool(&mut self, field: &Field, _: bool) {
+        self.push(field, Kind::Bool);
+    }
+
+    fn record_bytes(&mut self, field: &Field, _: &[u8]) {
+        self.push(field, Kind::Bytes);
+    }
+
+    fn record_debug(&mut self, field: &Field, _: &dyn fmt::Debug) {
+        self.push(field, Kind::Text);
+    }
+}
+
 impl Visit for Values {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.push(field, Kind::F64, value.to_bits(), 0);

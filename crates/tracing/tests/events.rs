@@ -92,6 +92,9 @@ fn values(read: &mut Read) {
         );
     };
     act();
+    // It has happened, though nobody wanted it: so it can be filtered by its numbers.
+    let is_typed = |text: &str| text.starts_with("event test:values") && text.contains("field u64 a\nfield i64 b\n");
+    assert_eq!(read.defined().iter().filter(|(_, text)| is_typed(text)).count(), 1);
     read.switch("values", 1);
     check(
         read,
@@ -160,6 +163,7 @@ fn levels(read: &mut Read) {
             "event a.b_c:levels|level 13|field text message",
             "event a.b_c:levels|level 14|field text message",
             "event events:event crates/tracing/tests/events.rs:LINE|level 6|field text answer",
+            "event events:event crates/tracing/tests/events.rs:LINE|level 6|field i64 answer",
         ]"#]]
     .assert_eq(&format!("{texts:#?}").replace(&format!(".rs:{line}"), ".rs:LINE"));
 }

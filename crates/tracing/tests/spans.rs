@@ -64,6 +64,8 @@ fn what_happens_to_spans_is_recorded() {
             event spans:request_begin|level 6|role begin|field u64 span
             event spans:request_end|level 6|role end|field u64 span
             event spans:request_close|level 6|field u64 span
+            event spans:request_new|level 6|field u64 span|field u64 parent|field i64 id|field text path
+            event spans:request_record|level 6|field u64 span|field i64 status
         "#]].assert_eq(&texts.collect::<String>());
         let mut read = Read::own();
         switch_all(&mut read);
@@ -85,9 +87,15 @@ fn what_happens_to_spans_is_recorded() {
         "#]]
         .assert_eq(&numbered(&read.text()));
         let only_new: Vec<_> = Read::own().defined();
-        only_new.iter().filter(|(_, text)| !text.contains("request_end")).for_each(|(id, _)| {
-            read.recorder.switch(*id, 0).expect("it can be written");
-        });
+        let leave = |read: &Read, what: &str| {
+            only_new.iter().for_each(|(id, text)| {
+                read.recorder.switch(*id, text.contains(what).into()).expect("it can be written");
+            });
+        };
+        leave(&read, "request_record");
+        request();
+        assert_eq!(numbered(&read.text()), "spans:request_record span=1 status=200\n");
+        leave(&read, "request_end");
         request();
         expect![[r#"
             spans:request_end span=1
