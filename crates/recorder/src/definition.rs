@@ -493,6 +493,9 @@ mod tests {
         let context = parse(b"context user 3\nfield u32 id\n");
         let Ok(Definition::Context(context)) = context else { panic!("{context:?}") };
         assert_eq!((context.id, context.field.name.as_str()), (3, "user"));
+        let context = parse(b"context request\nfield text request\n");
+        let Ok(Definition::Context(context)) = context else { panic!("{context:?}") };
+        assert_eq!(context.field, Field { name: "request".to_owned(), kind: Kind::Text });
     }
 
     #[test]

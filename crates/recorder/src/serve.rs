@@ -213,8 +213,9 @@ impl Served {
     /// Contexts that it defines and that somebody has asked for by name.
     fn own_contexts(&self, sessions: &[&Session]) -> u64 {
         let is_asked = |name: &String| sessions.iter().any(|session| session.options.own_contexts.contains(name));
-        let known = self.program.known().contexts.iter().flatten().filter(|context| is_asked(&context.field.name));
-        known.fold(0, |all, context| all | kymo_lane::contexts::FIRST_OWN << context.id)
+        let known = self.program.known().contexts.iter().enumerate();
+        let asked = known.filter(|(_, context)| context.as_ref().is_some_and(|context| is_asked(&context.field.name)));
+        asked.fold(0, |all, (id, _)| all | kymo_lane::contexts::FIRST_OWN << id)
     }
 
     /// Gives its lanes more memory if events were lost and nobody has said how much there may be.
