@@ -114,6 +114,22 @@ fn sessions_side_by_side_have_each_what_it_selects() {
 }
 
 #[test]
+fn the_last_of_a_command_is_written_when_it_dies() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--mode", "overwrite", "--output", "last"]);
+    program.tell("count 100");
+    program.say("die");
+    let ended = program.end();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.code() == Some(128 + 6) && told.contains("recorded 100 events of 1 program"), "{told}");
+    assert_eq!(place.values(&place.path("last"), "test:*"), (0..100).collect::<Vec<_>>());
+    // Nobody wants its memory any more.
+    let files = std::fs::read_dir(place.path("kymo")).expect("it is there").filter_map(Result::ok);
+    let memory: Vec<_> = files.filter(|file| file.path().extension().is_some_and(|ending| ending == "ctl")).collect();
+    assert!(memory.is_empty(), "{memory:?}");
+}
+
+#[test]
 fn a_flight_recorder_writes_when_it_is_asked() {
     let place = Place::new();
     let mut program = place.program();

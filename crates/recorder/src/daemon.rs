@@ -382,12 +382,25 @@ impl Daemon {
             }
         }
         self.has_changed = true;
+        self.forget_the_dead();
         let _ = std::fs::remove_file(kept_file(&self.folder, &session.name));
         let summary = session.finish(&mut self.clocks);
         self.ended.push(summary.clone());
         let too_many = self.ended.len().saturating_sub(ENDED_MAX);
         self.ended.drain(..too_many);
         Some(summary)
+    }
+
+    /// Deletes memory of dead programs that was kept for snapshots of sessions, when none is left that wants them.
+    fn forget_the_dead(&mut self) {
+        let Self { served, sessions, .. } = self;
+        served.retain(|program| {
+            let is_wanted = !program.is_dead || sessions.iter().any(|session| session.takes_program(&program.who));
+            if !is_wanted {
+                let _ = program.found.delete();
+            }
+            is_wanted
+        });
     }
 
     /// Writes what programs of a flight recorder have now, as a session that ends at once.

@@ -50,10 +50,16 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     };
     let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
     let ended = watched.until_over(&mut client, child.as_ref(), &signals, &mut status)?;
+    // What a flight recorder is for is what was before the end.
+    let last = match &ended {
+        None if child.is_some() && arguments.mode == Mode::Overwrite => Some(snapshot(&mut client, &session, output)?),
+        _ => None,
+    };
     let summary = match ended {
         Some(summary) => summary,
         None => stop(&mut client, &session)?,
     };
+    let summary = last.unwrap_or(summary);
     say(&summary, arguments.json)?;
     let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
     Ok(match status {
@@ -92,6 +98,13 @@ fn detached(session: &str, output: &Path, json: bool) -> Result<Outcome, Problem
         writeln!(io::stdout(), "\nNext:  kymo status\n       kymo stop {session}")?;
     }
     Ok(Outcome::Complete)
+}
+
+/// What the programs of a session have in memory now, in its own folder.
+fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summary, Problem> {
+    let question = Question::Snapshot { session: Some(session.to_owned()), output: Some(output) };
+    let Answer::Snapshot { summary, .. } = client.ask(&question)? else { return Err(nonsense().into()) };
+    Ok(summary)
 }
 
 fn say(summary: &Summary, json: bool) -> io::Result<()> {
