@@ -16,7 +16,7 @@ nothing is lost but where a job says so; both write to the same disk.
     no, yes         filters of 1, 10 and 50 predicates, false at the last, and true; each looks at other bits of the field, so that none can be
                     folded with another
     overwrite       one thread, and two, nobody draining
-    pace            events per second to the disk without any loss, for some seconds
+    pace            events per second to the disk without any loss, for some seconds, beside what a plain write of the same bytes takes
     drain           what the recorder works per million events
     first           the first event of a program, and of another thread
 """
@@ -219,19 +219,36 @@ def overwriting_threads(tracers, folder):
         yield f"{tracer.name} overwrite 2", once
 
 
+def plain_write(folder):
+    """What the disk takes of plain bytes, in MB per second, until all are there."""
+    megabyte, count = bytes(1 << 20), 512
+    os.sync()
+    begin = time.monotonic()
+    with open(folder / "plain", "wb") as file:
+        for _ in range(count):
+            file.write(megabyte)
+        file.flush()
+        os.fsync(file.fileno())
+    taken = time.monotonic() - begin
+    os.unlink(folder / "plain")
+    return count * (1 << 20) / 1e6 / taken
+
+
 def paces(tracers, folder):
     """The highest pace that loses nothing; and what the recorder works at it."""
     for tracer in tracers:
         def once(tracer=tracer):
             best = {"": 0.0, " drain": 0.0}
             for millions in PACES:
+                # What was written before is on the disk: only what is written now has to get there.
+                os.sync()
                 printed, lost, worked = tracer.run(["pace", 1, millions * 1_000_000, PACE_SECONDS], folder / "trace")
                 shutil.rmtree(folder / "trace", ignore_errors=True)
                 events, seconds = (float(word) for word in printed.split())
                 if lost or events / seconds < 0.97 * millions * 1e6:
                     break
                 best = {"": events / seconds / 1e6, " drain": worked * 1e3 / (events / 1e6)}
-            return best
+            return {**best, " plain MB per second": plain_write(folder)}
         yield f"{tracer.name} pace", once
 
 

@@ -20,6 +20,9 @@ use crate::run::{End, Run, Sink};
 /// How long events wait for others.
 const WAIT: Duration = Duration::from_millis(100);
 
+/// Sub-buffers that are given back before programs are told.
+const FREED_TOLD: u32 = 8;
+
 /// How often it is looked at which texts were cut.
 const CUT: Duration = Duration::from_secs(1);
 
@@ -134,18 +137,24 @@ impl Lanes {
         sink: &mut dyn Sink,
     ) -> io::Result<Drained> {
         let mut drained = Drained::default();
-        let (mut freed, mut done) = (false, Ok(()));
+        let (mut freed, mut done) = (0_u32, Ok(()));
         for lane in all.chunk_by(|one, next| one.lane == next.lane) {
             for seen in lane {
                 match self.step(memory, known, seen, patience, sink, &mut drained) {
-                    Ok(Step::Freed) => freed = true,
+                    Ok(Step::Freed) => {
+                        freed += 1;
+                        // Who waits for room need not wait until everything is written.
+                        if freed.is_multiple_of(FREED_TOLD) {
+                            memory.freed(kymo_tracer::counter())?;
+                        }
+                    }
                     Ok(Step::Skipped) => {}
                     Ok(Step::Waits) => break,
                     Err(error) => done = Err(error),
                 }
             }
         }
-        if freed && done.is_ok() {
+        if freed > 0 && done.is_ok() {
             // Whatever it is, it is not what it was.
             done = memory.freed(kymo_tracer::counter());
         }

@@ -111,13 +111,18 @@ impl Finder {
     }
 
     /// Wants to be told of new files in this user's folders; without that, they are found a second later.
+    ///
+    /// There is one watch for all the time, to which folders are added again: to close one may take the system most of a second while
+    /// a program with real-time priority keeps a processor busy, and programs' pools do not last as long.
     fn watch(&mut self) {
-        let Ok(watch) = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK) else { return };
+        if self.watch.is_none() {
+            self.watch = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+        }
+        let Some(watch) = &self.watch else { return };
         for folder in &self.own {
             // What is not there yet is looked for each second.
-            let _ = inotify::add_watch(&watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
+            let _ = inotify::add_watch(watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
         }
-        self.watch = Some(watch);
     }
 
     /// Files that were not handed out before, if it is time to look.
