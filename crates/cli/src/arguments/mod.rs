@@ -21,9 +21,11 @@ pub(crate) use analyses::{
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use record::{
-    DoctorArguments, Mode, RecordArguments, RuleArguments, SessionsArguments, SnapshotArguments, StatusArguments,
-    StopArguments, SwitchArguments,
+    DoctorArguments, RecordArguments, SessionsArguments, SnapshotArguments, StatusArguments, StopArguments,
+    SwitchArguments,
 };
+#[cfg(target_os = "linux")]
+pub(crate) use record::{Mode, RuleArguments};
 pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
