@@ -114,6 +114,24 @@ fn sessions_side_by_side_have_each_what_it_selects() {
 }
 
 #[test]
+fn a_trace_is_followed_while_it_is_recorded_up_to_its_end() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace"]);
+    program.tell("count 100");
+    recorded::until(|| place.path("trace/.kymo-live").exists());
+    let mut follow = place.kymo(&["print", "--follow", "trace"]);
+    let follow = follow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    program.tell("count 900");
+    program.say("exit 0");
+    program.end();
+    let followed = follow.wait_with_output().expect("it ends");
+    assert!(followed.status.success(), "{}", String::from_utf8_lossy(&followed.stderr));
+    let followed = String::from_utf8_lossy(&followed.stdout).into_owned();
+    assert_eq!(followed, place.says(&["print", "trace"], 0));
+    assert_eq!(followed.matches("test:count").count(), 1000);
+}
+
+#[test]
 fn the_last_of_a_command_is_written_when_it_dies() {
     let place = Place::new();
     let mut program = with_command(&place, &["--mode", "overwrite", "--output", "last"]);

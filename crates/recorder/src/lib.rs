@@ -24,6 +24,7 @@ pub mod find;
 pub mod folder;
 mod glob;
 mod listen;
+mod live;
 pub mod output;
 mod own;
 pub mod program;

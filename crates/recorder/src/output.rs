@@ -23,6 +23,7 @@ use kymo_writer::{EnvironmentValue, RawClock, RawOptions};
 use crate::chunk::{BEFORE_EVENTS, Chunk, Origin, Span, StreamNumber};
 use crate::clock::{Clock, Facts};
 use crate::definition::EventClass;
+use crate::live;
 use crate::own::{self, Own, Why};
 use crate::program::{self, Identity, Known};
 use crate::run::{End, Run};
@@ -454,6 +455,7 @@ impl Output {
             self.roll();
         }
         self.count();
+        live::say(self.chunk.path(), true);
         self.last_beat = clock.now();
     }
 
@@ -519,6 +521,7 @@ impl Output {
             Ok(all) => counts = all,
             Err(error) => self.error = Some(error.into()),
         }
+        live::say(&path, false);
         let (packets, bytes) = counts;
         self.tally.packets_before += packets;
         self.tally.bytes_before += bytes;
@@ -580,7 +583,9 @@ impl Output {
         let facts = clock.facts(self.facts.base);
         let error = self.error.take();
         self.chunk.is_there()?;
+        let path = self.chunk.path().to_owned();
         let (packets, bytes) = self.chunk.finish(&raw_clock(clock.source(), &facts))?;
+        live::say(&path, false);
         self.tally.packets = self.tally.packets_before + packets;
         self.tally.bytes = self.tally.bytes_before + bytes;
         error.map_or(Ok(self.tally), Err)

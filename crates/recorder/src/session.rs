@@ -294,7 +294,7 @@ impl Session {
     /// Some ten times in a second.
     pub(crate) fn beat(&mut self, clocks: &mut Clocks) {
         for (source, output) in &mut self.outputs {
-            output.beat(clocks.of(*source), true);
+            output.beat(clocks.of(*source), false);
         }
         let errors: Vec<String> =
             self.outputs.iter().filter_map(|(_, output)| Some(output.error()?.to_string())).collect();
