@@ -1,4 +1,4 @@
-//! What filters cost at the sites of events: `cargo run --release -p kymo-recorder --example filter_speed`, pinned to a CPU that has nothing
+//! What filters cost at the sites of events: `cargo run --release -p kymo-recorder --example site_speed`, pinned to a CPU that has nothing
 //! else to do.
 //!
 //! The program records itself: filters are put into it as a recorder puts them into others. An event has as many `u32` fields as its filter
