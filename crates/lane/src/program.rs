@@ -96,7 +96,7 @@ impl Lane {
 }
 
 impl<'m, M: Memory> Program<'m, M> {
-    /// Begins; the memory is all zeros. Other processes see it when everything is there. `None`: there is no memory. What is there at
+    /// Begins; the memory is all zeros. Other processes see it once it is [shown](Self::show). `None`: there is no memory. What is there at
     /// first are the header, the first control bytes, what frees sub-buffers, and slots; all else gets memory when it is needed.
     pub fn begin(memory: &'m M, layout: Layout, identity: &Identity<'_>) -> Option<Self> {
         let frees_and_slots = layout.filters() - layout.freed(0);
@@ -116,8 +116,12 @@ impl<'m, M: Memory> Program<'m, M> {
         ];
         sizes.into_iter().for_each(|(at, value)| memory.store(at, value, Relaxed));
         identity.tell(memory);
-        memory.store(header::MAGIC, MAGIC, Release);
         Some(Self { memory, layout })
+    }
+
+    /// Everything that recorders are to find from the first is there.
+    pub fn show(&self) {
+        self.memory.store(header::MAGIC, MAGIC, Release);
     }
 
     /// The same memory, which somebody else has begun.

@@ -125,6 +125,7 @@ impl Process {
         let is_told = this.tell(arena);
         if is_told {
             this.inherit();
+            this.program().show();
         }
         this.is_there.store(1, Ordering::Release);
         let begins = || PROCESS.compare_exchange(before, process.as_ptr(), Ordering::AcqRel, Ordering::Acquire).is_ok();
