@@ -56,4 +56,15 @@ oracles() {
     install python3-bt2 >/dev/null 2>&1 || echo "PEER ABSENT: python3-bt2 is not installed and cannot be" >&2
 }
 
+# What tests of recording run beside: Babeltrace, and what builds programs in C and C++. Those without it say so.
+peers() {
+    local missing=()
+    command -v babeltrace2 >/dev/null || missing+=(babeltrace2)
+    command -v g++ >/dev/null || missing+=(g++)
+    command -v make >/dev/null || missing+=(make)
+    command -v pkg-config >/dev/null || missing+=(pkg-config)
+    [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||
+        echo "PEER ABSENT: not installed, and cannot be: ${missing[*]}" >&2
+}
+
 "$1"

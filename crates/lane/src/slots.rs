@@ -111,6 +111,18 @@ impl<V: View> Recorder<V> {
     pub fn put_bytecode(&self, offset: u32, bytes: &[u8]) -> Result<(), V::Fault> {
         let room = self.layout.filter_bytes.saturating_sub(offset) as usize;
         let at = self.layout.filters() + u64::from(offset);
-        bytes.iter().take(room).zip(at..).try_for_each(|(byte, at)| self.view.set_byte(at, *byte))
+        let bytes = &bytes[..bytes.len().min(room)];
+        // Whole words where they lie, as each may be a call of the system; nobody looks before all of it is said to be there.
+        let (front, rest) = bytes.split_at(bytes.len().min((at.next_multiple_of(8) - at) as usize));
+        let (words, back) = rest.as_chunks::<8>();
+        let put =
+            |bytes: &[u8], at: u64| bytes.iter().zip(at..).try_for_each(|(byte, at)| self.view.set_byte(at, *byte));
+        put(front, at)?;
+        let at = at + front.len() as u64;
+        words
+            .iter()
+            .zip((at..).step_by(8))
+            .try_for_each(|(word, at)| self.view.set_word(at, u64::from_le_bytes(*word)))?;
+        put(back, at + 8 * words.len() as u64)
     }
 }
