@@ -3,6 +3,7 @@
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
+#   setup.sh peers        babeltrace2 and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 
 # Installs packages; fails where that is not possible.
