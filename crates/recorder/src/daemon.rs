@@ -356,6 +356,7 @@ impl Daemon {
 
     /// Ends a session: what was recorded until now is in its trace.
     pub(crate) fn end(&mut self, name: &str) -> Option<Summary> {
+        self.finder.hurry();
         self.find();
         self.drain(Patience::Now);
         self.bury();

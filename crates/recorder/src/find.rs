@@ -68,9 +68,10 @@ impl Found {
     }
 }
 
-/// Device and inode of a file.
+/// Device and inode of a file, and the number in its name: it may be seen on several ways, and when it is gone, the next program's
+/// file may have its inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Key(u64, u64);
+pub struct Key(u64, u64, [u8; 16]);
 
 /// What looks for programs.
 #[derive(Debug)]
@@ -123,6 +124,11 @@ impl Finder {
             // What is not there yet is looked for each second.
             let _ = inotify::add_watch(watch, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR);
         }
+    }
+
+    /// The next look is at everything, whatever the time: a program may have come and gone where nothing is watched.
+    pub fn hurry(&mut self) {
+        self.looked = None;
     }
 
     /// Files that were not handed out before, if it is time to look.
@@ -256,10 +262,11 @@ impl Finder {
         let folder = Arc::new(place.folder);
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
         for name in names.filter(|name| is_memory(name)).take(FILES_MAX) {
+            let number = std::array::from_fn(|digit| name.to_bytes().get(digit).copied().unwrap_or_default());
             let name = OsStr::from_bytes(name.to_bytes());
             let path = place.path.join(name);
             let Ok(stat) = rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let key = Key(stat.st_dev, stat.st_ino);
+            let key = Key(stat.st_dev, stat.st_ino, number);
             there.insert(key);
             if self.known.contains(&key) || self.known.len() >= KNOWN_MAX {
                 continue;
@@ -386,6 +393,49 @@ mod tests {
                 assert_eq!(tag(OsStr::from_bytes(name.to_bytes())).as_deref(), word, "{name:?}");
             }
         }
+    }
+
+    /// Looks in this folder alone, which is made.
+    fn finder_of(folder: &Path) -> Finder {
+        let mut finder = Finder { own: vec![folder.to_owned()], looked: Some(Instant::now()), ..Finder::new() };
+        finder.watch();
+        finder
+    }
+
+    fn make_folder(folder: &Path) {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().mode(0o700).create(folder).expect("there is room");
+    }
+
+    fn names(found: &[Found]) -> Vec<&str> {
+        found.iter().filter_map(|found| found.path.file_name()?.to_str()).collect()
+    }
+
+    #[test]
+    fn a_file_that_has_the_inode_of_one_that_is_gone_is_another_program() {
+        let place = tempfile::tempdir().expect("there is room");
+        let folder = place.path().join("kymo");
+        make_folder(&folder);
+        let mut finder = finder_of(&folder);
+        let [first, second] = ["0123456789abcdef.ctl", "fedcba9876543210.ctl"];
+        std::fs::write(folder.join(first), "").expect("there is room");
+        assert_eq!(names(&finder.look()), [first]);
+        std::fs::rename(folder.join(first), folder.join(second)).expect("it is there");
+        assert_eq!(names(&finder.look()), [second]);
+        std::fs::write(folder.join("note"), "").expect("there is room");
+        assert!(finder.look().is_empty(), "it is known");
+    }
+
+    #[test]
+    fn who_is_in_a_hurry_sees_what_is_not_watched() {
+        let place = tempfile::tempdir().expect("there is room");
+        let folder = place.path().join("kymo");
+        let mut finder = finder_of(&folder);
+        make_folder(&folder);
+        std::fs::write(folder.join("0123456789abcdef.ctl"), "").expect("there is room");
+        assert!(finder.look().is_empty(), "the folder came later than the watch");
+        finder.hurry();
+        assert_eq!(finder.look().len(), 1);
     }
 
     #[test]
