@@ -38,6 +38,32 @@ fn a_command_is_recorded_from_its_first_event_on_and_its_status_is_told() {
 }
 
 #[test]
+fn stamps_of_the_monotonic_clock_are_read_by_who_knows_no_seconds() {
+    let place = Place::new();
+    let (before, words) = (std::time::SystemTime::now(), words());
+    let mut command = place.kymo(&["record", "--output", "trace", "--"]);
+    let mut program = Program::of(command.args(&words).env("KYMO_CLOCK", "monotonic").stderr(Stdio::piped()));
+    program.tell("count 100");
+    program.say("exit 0");
+    program.end();
+    let metadata = std::fs::read_to_string(place.path("trace/monotonic/metadata")).expect("it is there");
+    let number = |name: &str| -> u64 {
+        let rest = metadata.split_once(&format!("\t{name} = ")).unwrap_or_else(|| panic!("{name}: {metadata}")).1;
+        rest.split_once(';').expect("it ends").0.parse().expect("a number")
+    };
+    assert_eq!((number("freq"), number("offset_s")), (1_000_000_000, 0));
+    let begun = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(number("offset"));
+    let distance = begun.duration_since(before).or_else(|_| before.duration_since(begun)).expect("one is later");
+    assert!(distance.as_secs() < 60, "{metadata}");
+    let ours = place.says(&["print", "--clock-date", "--clock-gmt", "trace"], 0);
+    assert_eq!(ours.lines().filter(|line| line.contains(" test:count: ")).count(), 100, "{ours}");
+    let Ok(theirs) = place.command("babeltrace2").args(["--clock-date", "--clock-gmt", "trace"]).output() else {
+        return eprintln!("NOT TESTED: babeltrace2 is not there");
+    };
+    assert_eq!(String::from_utf8_lossy(&theirs.stdout), ours, "{}", String::from_utf8_lossy(&theirs.stderr));
+}
+
+#[test]
 fn a_command_that_dies_is_recorded_up_to_its_end() {
     let place = Place::new();
     let mut program = with_command(&place, &["--output", "trace", "--event", "test:*", "--event", "!*:other"]);

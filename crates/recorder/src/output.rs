@@ -669,13 +669,21 @@ fn raw_clock(source: Source, facts: &Facts) -> RawClock {
         Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
     };
     let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
+    let (offset_s, offset_cycles) = match source {
+        Source::Counter => (facts.offset_seconds, facts.offset_ticks),
+        // As LTTng says it: Trace Compass knows no `offset_s`.
+        Source::Monotonic => match u64::try_from(facts.offset_seconds) {
+            Ok(seconds) => (0, seconds.saturating_mul(facts.frequency).saturating_add(facts.offset_ticks)),
+            Err(_) => (facts.offset_seconds, facts.offset_ticks),
+        },
+    };
     RawClock {
         name: name.to_owned(),
         description: description.to_owned(),
         frequency_hz: facts.frequency,
         precision_cycles: error as u64,
-        offset_s: facts.offset_seconds,
-        offset_cycles: facts.offset_ticks,
+        offset_s,
+        offset_cycles,
     }
 }
 
