@@ -76,6 +76,38 @@ fn a_command_that_dies_is_recorded_up_to_its_end() {
 }
 
 #[test]
+fn what_a_command_defines_and_starts_later_is_on_as_long_as_its_session_lasts() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--name", "s", "--output", "trace"]);
+    place.waits_for_program();
+    program.tell("late-is 1");
+    program.tell("child-is 1");
+    place.says(&["stop", "s"], 0);
+    program.tell("off");
+    program.tell("child-is 0");
+    program.say("exit 0");
+    program.end();
+
+    let mut program = with_command(&place, &["--name", "t", "--output", "trace-2"]);
+    place.waits_for_program();
+    place.says(&["stop", "t"], 0);
+    program.tell("late-is 0");
+    program.say("exit 0");
+    program.end();
+}
+
+/// A session that wants other programs than its command leaves that alone.
+#[test]
+fn a_command_that_its_own_session_does_not_want_is_off() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--process", "nothing", "--output", "trace"]);
+    program.tell("is 0");
+    program.tell("late-is 0");
+    program.say("exit 0");
+    program.end();
+}
+
+#[test]
 fn commands_that_are_not_there_are_not_started() {
     let place = Place::new();
     let said = place.says(&["record", "--", "./nothing"], 127);

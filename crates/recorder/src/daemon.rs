@@ -20,12 +20,13 @@ use std::time::{Duration, Instant};
 use crate::client::{READY, socket};
 use crate::filters::Compiler;
 use crate::find::Finder;
-use crate::folder::{own_folder, prepare_folder};
+use crate::folder::{own_folder, own_user, prepare_folder};
 use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
 use crate::serve::{Seen, Served};
 use crate::session::{Clocks, Session, kept_file};
+use crate::started;
 use crate::wire::{Answer, Keep, Summary};
 
 /// Between two looks at programs: while there is something to do, and at most.
@@ -88,6 +89,7 @@ fn go_on(folder: &Path) -> Vec<Session> {
             None => _ = std::fs::remove_file(file),
         }
     }
+    started::sweep(folder, &sessions);
     sessions
 }
 
@@ -237,6 +239,7 @@ impl Daemon {
             if served.is_dead && !served.has_events() {
                 let _ = served.found.delete();
             } else {
+                self.close(&mut served);
                 self.seen.push(served.seen());
             }
             return;
@@ -252,6 +255,14 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
         let _ = served.switch(sessions, compiler);
         self.served.push(served);
+    }
+
+    /// Switches everything off that a program of this user has begun with for a session that does not want it, or is over.
+    fn close(&self, served: &mut Served) {
+        let is_ours = served.found.user == own_user() && served.who.tag.is_some();
+        if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
+            let _ = served.leave();
+        }
     }
 
     /// What is wanted has changed: programs are wanted now that were not, and the other way around.
@@ -362,6 +373,8 @@ impl Daemon {
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;
         let mut session = self.sessions.remove(at);
+        // What it starts now begins with everything off.
+        started::unmark(&self.folder, &session);
         let Self { served, sessions, clocks, compiler, .. } = self;
         for program in served.iter_mut() {
             if !session.takes_program(&program.who) {

@@ -6,6 +6,7 @@
 //!   recorder.sock             where the recorder listens, 0600
 //!   recorder.lock             whoever holds it is the recorder
 //!   NAME.session              a session that goes on when the recorder was killed
+//!   NAME-PID.started          one that starts programs, whose events are on from the begin
 //! ```
 
 use std::fs::{DirBuilder, File, OpenOptions};

@@ -34,6 +34,7 @@ mod run;
 pub mod select;
 mod serve;
 mod session;
+mod started;
 pub mod walk;
 pub mod wire;
 

@@ -227,6 +227,21 @@ impl Program {
         self.lane.switch(id, to)
     }
 
+    /// Switches off whatever is not and is chosen by its id, also what has no event yet.
+    pub(crate) fn switch_off(&self, is_chosen: impl Fn(u16) -> bool) -> io::Result<()> {
+        let layout = self.lane.layout();
+        let mut control = vec![0; layout.events as usize];
+        self.lane.view().copy(layout.control(0), &mut control)?;
+        let mut ids = 0..layout.events.min(1 << 16);
+        let is_on = |id: &u32| control[*id as usize] != 0 && is_chosen(*id as u16);
+        while let Some(first) = ids.find(is_on) {
+            let behind = ids.find(|id| !is_on(id)).unwrap_or(ids.end);
+            let zeros = vec![0; (behind - first) as usize];
+            self.lane.view().0.write_all_at(&zeros, layout.control(first as u16))?;
+        }
+        Ok(())
+    }
+
     /// Says how it is to record.
     ///
     /// # Errors

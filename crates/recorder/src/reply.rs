@@ -9,6 +9,7 @@ use crate::program::Patience;
 use crate::select::{Rule, Step};
 use crate::serve::Who;
 use crate::session::Session;
+use crate::started;
 use crate::wire::{Answer, Keep, Matched, Question, SessionOptions, Status};
 
 /// Sessions that there may be.
@@ -58,6 +59,7 @@ impl Daemon {
         let session = session.map_err(|error| format!("{}: {error}", output.display()))?;
         let name = session.name.clone();
         session.keep(&self.folder);
+        started::mark(&self.folder, &session);
         self.sessions.push(session);
         self.has_changed = true;
         // What runs already is on when whoever asked is told.

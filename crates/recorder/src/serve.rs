@@ -41,6 +41,8 @@ pub(crate) struct Served {
     grown_bytes: u64,
     /// Definitions that are of no use.
     unusable: Vec<String>,
+    /// Events that it has not defined yet begin off.
+    is_closed: bool,
     /// Nobody has its memory any more.
     pub(crate) is_dead: bool,
     /// Events that its lanes have lost since somebody looked last.
@@ -100,6 +102,7 @@ impl Served {
             wants: None,
             grown_bytes: 0,
             unusable: Vec::new(),
+            is_closed: false,
             is_dead,
             lost_lately: 0,
         };
@@ -114,6 +117,10 @@ impl Served {
     fn note(&mut self, new: Vec<crate::program::Defined>) {
         for defined in new {
             if let Err(problem) = defined.what {
+                if !defined.is_context {
+                    // Nobody could read it. Of a program that is gone the next look says so.
+                    let _ = self.program.switch(defined.id, 0);
+                }
                 self.unusable.push(format!("event {}: {problem}", defined.id));
             }
         }
@@ -136,6 +143,9 @@ impl Served {
     /// Switches its events as the sessions want them, and says how it is to record.
     pub(crate) fn switch(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
+        if !wanting.iter().any(|session| session.has_started(&self.who)) {
+            self.close()?;
+        }
         let filters = self.filters(&wanting);
         let carried = filters.iter().filter_map(|(_, _, filter)| filter.as_ref().ok());
         self.filtered_contexts = carried.fold(0, |all, filter| all | filter.carried());
@@ -228,11 +238,20 @@ impl Served {
         self.switch(sessions, compiler)
     }
 
-    /// Switches everything off.
+    /// Switches everything off, also what it has not defined yet.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
-        let on: Vec<u16> = self.switched.iter().filter(|(_, to)| **to != 0).map(|(id, _)| *id).collect();
         self.switched.clear();
-        on.into_iter().try_for_each(|id| self.program.switch(id, 0))
+        self.program.switch_off(|_| true)
+    }
+
+    /// Switches off what it has not defined yet, if it has begun with everything on.
+    fn close(&mut self) -> io::Result<()> {
+        if self.who.tag.is_some() && !self.is_closed {
+            let events = &self.program.known().events;
+            self.program.switch_off(|id| !matches!(events.get(usize::from(id)), Some(Some(_))))?;
+            self.is_closed = true;
+        }
+        Ok(())
     }
 
     /// What it is, without holding it.

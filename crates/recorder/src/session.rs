@@ -179,6 +179,16 @@ impl Session {
         self.takes_program(who) && (self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started))
     }
 
+    /// By which word programs are known that it starts, and takes.
+    pub(crate) fn tag(&self) -> Option<&str> {
+        self.choosing.selection.steps().iter().find_map(|step| step.rule.tag.as_deref())
+    }
+
+    /// Whether it has started a program.
+    pub(crate) fn has_started(&self, who: &Who) -> bool {
+        self.tag().is_some() && self.tag() == who.tag.as_deref()
+    }
+
     /// Where what an earlier recorder has of a program ends.
     pub(crate) fn progress(&self, key: u64) -> Option<&Progress> {
         self.progress.get(&key)

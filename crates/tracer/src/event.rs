@@ -164,6 +164,11 @@ pub(crate) fn define_all(program: &Program<'_, Mapped>) {
     events().for_each(|(id, event)| _ = program.define_as(id, event.definition()));
 }
 
+/// Behind the last id that there ever was.
+pub(crate) fn ids() -> u32 {
+    IDS.load(Ordering::Acquire)
+}
+
 /// All events that there are, and their ids.
 pub(crate) fn events() -> impl Iterator<Item = (u16, &'static Event)> {
     let all = EVENTS.iter().take(IDS.load(Ordering::Acquire) as usize).enumerate();

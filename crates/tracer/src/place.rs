@@ -14,9 +14,14 @@ pub(crate) struct Path {
 }
 
 impl Path {
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        Self { bytes: [0; PATH_MAX], length: 0 }
+    }
+
     /// The folder: `kymo` in `$XDG_RUNTIME_DIR`, else `/dev/shm/kymo-UID`.
     pub(crate) fn folder() -> Option<Self> {
-        let mut path = Self { bytes: [0; PATH_MAX], length: 0 };
+        let mut path = Self::new();
         let named = secure_variable(c"XDG_RUNTIME_DIR").map(CStr::to_bytes);
         match named.filter(|folder| folder.first() == Some(&b'/')) {
             Some(folder) => path.push(folder)?.push(b"/kymo")?,

@@ -98,7 +98,8 @@ impl Process {
         }
         let page = pages::own(PAGE)?;
         let layout = Layout::default();
-        let Some((base, window, path)) = file(&layout) else {
+        let session = session();
+        let Some((base, window, path)) = file(&layout, session) else {
             pages::unmap(page, PAGE);
             return None;
         };
@@ -122,7 +123,7 @@ impl Process {
         };
         // Safety: it was just written, and stays.
         let this: &'static Self = unsafe { process.as_ref() };
-        let is_told = this.tell(arena);
+        let is_told = this.tell(arena, session);
         if is_told {
             this.inherit();
             this.program().show();
@@ -146,7 +147,7 @@ impl Process {
     }
 
     /// Everything that a recorder finds; whether there is memory for it.
-    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>) -> bool {
+    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<&[u8]>) -> bool {
         let mut path = [0; 3072];
         // Safety: so many bytes are there, and nothing is done with what is not.
         let (user, length) = unsafe {
@@ -164,12 +165,13 @@ impl Process {
             arena,
         };
         let (from, to) = (self.layout.control(0), self.layout.inherited_bytes());
-        if session().is_some() && self.memory.reserve(from, to - from) {
-            // The recorder comes later, and switches off what it does not want; what is recorded until then it can throw away.
+        if session.is_some() && is_open_in_parent() && self.memory.reserve(from, to - from) {
+            // The recorder comes later, and switches off what it does not want; what is recorded until then it can throw away. When the
+            // session is over, it also switches off what has no event yet.
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
         let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
-        if session().is_some() {
+        if session.is_some() {
             program.carry(secure_variable(c"KYMO_CONTEXTS").map_or(0, |value| number(value.to_bytes())));
         }
         event::define_all(&program);
@@ -196,6 +198,15 @@ impl Process {
         // Safety: the path ends with a zero.
         unsafe { libc::unlink(self.path.as_c_str().as_ptr()) };
     }
+}
+
+/// Whether events that a parent of this process would define now are on from the begin; without a parent that has any, they may be.
+fn is_open_in_parent() -> bool {
+    let Some(window) = NonNull::new(WINDOW.load(Ordering::Acquire)) else { return true };
+    // The last one that has memory, as an event before it has.
+    let id = (event::ids().max(1).next_multiple_of(PAGE as u32) - 1) as u16;
+    // Safety: it is mapped. Where that event is there, it is switched as it is wanted, and not as those behind it.
+    u32::from(id) >= event::ids() && unsafe { window.add(Layout::default().control(id) as usize).read_volatile() } == 1
 }
 
 /// What is done once, and not again in children.
@@ -235,7 +246,7 @@ pub fn control_file() -> Option<&'static CStr> {
 }
 
 /// Makes a file of that layout and maps it, and the window of control bytes.
-fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
+fn file(layout: &Layout, session: Option<&[u8]>) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
     let mut path = Path::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
@@ -244,7 +255,7 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
         return None;
     }
     path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?;
-    if let Some(session) = session() {
+    if let Some(session) = session {
         path.push(b"-")?.push(session)?;
     }
     path.push(b".ctl")?;
@@ -275,11 +286,24 @@ fn file(layout: &Layout) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
 const ON: [u8; PAGE] = [1; PAGE];
 
 /// The session of a recorder that this process was started for, if any: `KYMO_SESSION`. Its memory is known by it, and all of its events
-/// are on from the begin, so that nothing is lost before the recorder has found it; they carry what the bits of `KYMO_CONTEXTS` say.
+/// are on from the begin, so that nothing is lost before the recorder has found it; they carry what the bits of `KYMO_CONTEXTS` say. A
+/// session that is over is none.
 fn session() -> Option<&'static [u8]> {
     let session = secure_variable(c"KYMO_SESSION")?.to_bytes();
     let is_plain = session.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
-    (is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len())).then_some(session)
+    (is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len()) && !is_over(session)).then_some(session)
+}
+
+/// Whether the recorder has taken back the mark of a session, in the folder that `KYMO_SESSIONS` names. Who does not see that folder, in
+/// a container or as another user, does not know.
+fn is_over(session: &[u8]) -> bool {
+    let Some(folder) = secure_variable(c"KYMO_SESSIONS").map(CStr::to_bytes) else { return false };
+    // Safety: the path ends with a zero.
+    let allows = |path: &Path, what| unsafe { libc::access(path.as_c_str().as_ptr(), what) == 0 };
+    let mut path = Path::new();
+    let is_visible = path.push(folder).is_some_and(|path| allows(path, libc::X_OK));
+    let is_named = [&b"/"[..], session, b".started"].iter().all(|part| path.push(part).is_some());
+    is_visible && is_named && !allows(&path, libc::F_OK)
 }
 
 /// Bytes of a session's name.

@@ -8,15 +8,19 @@ use kymo_tracer::{Event, control_file};
 
 static EVENT: Event = Event::new(b"event test:started\n");
 
-/// What this very program says of itself when it is started for a session.
-fn started(session: &str) -> (String, bool, u8) {
+/// What this very program says of itself when it is started for a session, of which there are these marks in a folder.
+fn started(session: &str, marks: Option<&[&str]>) -> (String, bool, u8) {
     let folder = std::env::temp_dir().join(format!("kymo-started-{}-{}", std::process::id(), session.len()));
-    std::fs::create_dir_all(&folder).expect("temporary files may be written");
+    let marked = folder.join("marked");
+    std::fs::create_dir_all(&marked).expect("temporary files may be written");
+    let marks_of = |mark: &&str| std::fs::write(marked.join(mark), []).expect("it may be written");
+    marks.into_iter().flatten().for_each(marks_of);
     let mut command = program::this();
     command.args(["--exact", "a_program_that_is_started", "--nocapture"]);
     let output = command
         .env("KYMO_SESSION", session)
         .env("KYMO_CONTEXTS", "5")
+        .env("KYMO_SESSIONS", if marks.is_some() { marked } else { folder.join("not visible") })
         .env("XDG_RUNTIME_DIR", &folder)
         .output()
         .expect("it starts");
@@ -40,9 +44,15 @@ fn a_program_that_is_started() {
 
 #[test]
 fn sessions_are_in_names_and_switch_everything_on() {
-    assert_eq!(started("demo-1.x_y"), ("-demo-1.x_y.ctl".to_owned(), true, 5));
+    assert_eq!(started("demo-1.x_y", None), ("-demo-1.x_y.ctl".to_owned(), true, 5));
     // What is no plain name, or a long one, is none.
     for session in ["", "../x", "a b", &"a".repeat(65)] {
-        assert_eq!(started(session), (".ctl".to_owned(), false, 0), "{session:?}");
+        assert_eq!(started(session, None), (".ctl".to_owned(), false, 0), "{session:?}");
     }
+}
+
+#[test]
+fn sessions_that_are_over_switch_nothing_on() {
+    assert_eq!(started("demo", Some(&["demo.started"])), ("-demo.ctl".to_owned(), true, 5));
+    assert_eq!(started("demo", Some(&["other.started"])), (".ctl".to_owned(), false, 0), "its mark is gone");
 }

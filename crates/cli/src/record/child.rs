@@ -18,6 +18,7 @@ impl Child {
         let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(words).env("KYMO_SESSION", tag).env("KYMO_CONTEXTS", contexts.to_string());
+        command.env("KYMO_SESSIONS", kymo_recorder::folder::own_folder());
         let mut child = command.spawn()?;
         let pid = rustix::process::Pid::from_child(&child);
         let (say, ended) = mpsc::channel();

@@ -44,6 +44,18 @@ pub fn act() {
                 until(|| LATE.is_on());
                 (0..number).for_each(|value| LATE.record(&value.to_le_bytes()));
             }
+            // Whether events are on at once, and not when somebody has switched them.
+            "late-is" => {
+                assert!(LATE.register());
+                assert_eq!(LATE.is_on(), number > 0);
+            }
+            "child-is" => {
+                let words = words();
+                let mut child = Program::of(Command::new(&words[0]).args(&words[1..]));
+                child.tell(&format!("is {number}"));
+                child.tell(&format!("late-is {number}"));
+            }
+            "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
             "others-on" => until(|| OTHER.is_on()),

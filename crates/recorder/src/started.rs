@@ -1,0 +1,38 @@
+//! Marks of sessions that start programs: a program that finds its session's mark begins with all events on, and one that finds none does
+//! not, as nobody would ever switch them off.
+//!
+//! ```text
+//! NAME-PID.started     beside the programs' memory, as long as the session lasts, also while its recorder is killed and not there yet
+//! ```
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::session::Session;
+
+/// Says that a session has begun that starts a program.
+pub(crate) fn mark(folder: &Path, session: &Session) {
+    if let Some(tag) = session.tag() {
+        // Without it, what is started begins with everything off, and is found a moment later.
+        let _ = fs::write(file(folder, tag), []);
+    }
+}
+
+/// Says that it is over.
+pub(crate) fn unmark(folder: &Path, session: &Session) {
+    if let Some(tag) = session.tag() {
+        let _ = fs::remove_file(file(folder, tag));
+    }
+}
+
+/// Takes away the marks of sessions that nobody goes on with.
+pub(crate) fn sweep(folder: &Path, sessions: &[Session]) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let marks = entries.filter(|path| path.extension().is_some_and(|kind| kind == "started"));
+    let is_known = |mark: &PathBuf| sessions.iter().filter_map(Session::tag).any(|tag| *mark == file(folder, tag));
+    marks.filter(|mark| !is_known(mark)).for_each(|mark| _ = fs::remove_file(mark));
+}
+
+fn file(folder: &Path, tag: &str) -> PathBuf {
+    folder.join(format!("{tag}.started"))
+}
