@@ -55,6 +55,7 @@ pub struct Client {
     pub pid: u32,
     /// Which kymo it is.
     pub kymo: String,
+    tells: fn(&str),
 }
 
 /// Whether there are sessions that a recorder goes on with.
@@ -103,7 +104,7 @@ impl Client {
     }
 
     fn greet(stream: UnixStream) -> Result<Self, ClientProblem> {
-        let mut client = Self { stream: BufReader::new(stream), pid: 0, kymo: String::new() };
+        let mut client = Self { stream: BufReader::new(stream), pid: 0, kymo: String::new(), tells: |_| {} };
         match client.ask(&Question::Hello { version: VERSION })? {
             Answer::Hello { version: VERSION, kymo, pid } => {
                 (client.pid, client.kymo) = (pid, kymo);
@@ -114,6 +115,12 @@ impl Client {
         }
     }
 
+    /// Somebody to tell why an answer takes long, in a sentence.
+    #[must_use]
+    pub fn telling(self, tells: fn(&str)) -> Self {
+        Self { tells, ..self }
+    }
+
     /// Asks, and waits for the answer.
     ///
     /// # Errors
@@ -121,12 +128,29 @@ impl Client {
     /// The recorder is gone, or says no.
     pub fn ask(&mut self, question: &Question) -> Result<Answer, ClientProblem> {
         wire::say(self.stream.get_mut(), question)?;
-        match wire::hear(&mut self.stream, ANSWER_BYTES_MAX)? {
-            Some(Answer::Refused { message }) => Err(ClientProblem::Refused(message)),
-            Some(answer) => Ok(answer),
-            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is gone").into()),
+        loop {
+            match wire::hear(&mut self.stream, ANSWER_BYTES_MAX)? {
+                Some(Answer::Later { writes_to, milliseconds }) => {
+                    (self.tells)(&later(writes_to.as_deref(), milliseconds))
+                }
+                Some(Answer::Refused { message }) => return Err(ClientProblem::Refused(message)),
+                Some(answer) => return Ok(answer),
+                None => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it is gone").into()),
+            }
         }
     }
+}
+
+/// Why an answer takes long.
+fn later(writes_to: Option<&Path>, milliseconds: u64) -> String {
+    let seconds = milliseconds as f64 / 1000.0;
+    let why = writes_to.map_or_else(
+        || "it has much to do".to_owned(),
+        |folder| {
+            format!("what it writes to {} takes that long; programs go on and count what they lose", folder.display())
+        },
+    );
+    format!("the recorder has not answered for {seconds:.0} s: {why}")
 }
 
 /// An answer to another question.

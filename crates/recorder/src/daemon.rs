@@ -28,6 +28,7 @@ use crate::serve::{Seen, Served};
 use crate::session::{Clocks, Session, kept_file};
 use crate::started;
 use crate::wire::{Answer, Keep, Summary};
+use crate::writing::Writing;
 
 /// Between two looks at programs: while there is something to do, and at most.
 const BUSY: Duration = Duration::from_millis(1);
@@ -119,6 +120,7 @@ pub(crate) struct Daemon {
     pub(crate) sessions: Vec<Session>,
     pub(crate) ended: Vec<Summary>,
     pub(crate) clocks: Clocks,
+    pub(crate) writing: Writing,
     /// What makes code of filters.
     compiler: Compiler,
     pub(crate) folder: PathBuf,
@@ -142,9 +144,11 @@ impl Daemon {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
-        let sessions = go_on(folder);
+        let writing = Writing::default();
+        let mut sessions = go_on(folder);
+        sessions.iter_mut().for_each(|session| session.writing = writing.clone());
         let has_changed = !sessions.is_empty();
-        let ear = Ear::open(&socket(folder))?;
+        let ear = Ear::open(&socket(folder), &writing)?;
         let now = Instant::now();
         Ok(Self {
             ear,
@@ -154,6 +158,7 @@ impl Daemon {
             sessions,
             ended: Vec::new(),
             clocks: Clocks::new(),
+            writing,
             compiler: Compiler::default(),
             folder: folder.to_owned(),
             has_changed,

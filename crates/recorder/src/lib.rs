@@ -37,6 +37,7 @@ mod session;
 mod started;
 pub mod walk;
 pub mod wire;
+mod writing;
 
 pub use daemon::record_for_user;
 pub use drain::{Position, Progress};

@@ -13,15 +13,19 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::{Duration, Instant};
 
 use crate::folder::own_user;
 use crate::wire::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
+use crate::writing::Writing;
 
 /// Commands that talk at the same time.
 const TALKING_MAX: usize = 256;
 /// Questions that wait at the same time.
 const WAITING_MAX: usize = 64;
+/// How long somebody waits who is not told why.
+const WITHOUT_A_WORD: Duration = Duration::from_secs(2);
 
 /// What happens at the socket.
 #[derive(Debug)]
@@ -52,7 +56,7 @@ pub(crate) struct Ear {
 
 impl Ear {
     /// Listens at a path; what was there before is nobody's.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, writing: &Writing) -> io::Result<Self> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -62,7 +66,10 @@ impl Ear {
         let (say, heard) = mpsc::sync_channel(WAITING_MAX);
         let talking = Arc::new(AtomicUsize::new(0));
         let ear = Self { heard, talking: Arc::clone(&talking) };
-        std::thread::Builder::new().name("kymo-listens".to_owned()).spawn(move || accept(&socket, &say, &talking))?;
+        let writing = writing.clone();
+        std::thread::Builder::new()
+            .name("kymo-listens".to_owned())
+            .spawn(move || accept(&socket, &say, &talking, &writing))?;
         Ok(ear)
     }
 
@@ -72,7 +79,7 @@ impl Ear {
     }
 }
 
-fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUsize>) {
+fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUsize>, writing: &Writing) {
     for who in 0.. {
         let Ok((stream, _)) = socket.accept() else {
             // Out of descriptors, say: that passes.
@@ -83,10 +90,10 @@ fn accept(socket: &UnixListener, say: &SyncSender<Heard>, talking: &Arc<AtomicUs
             continue;
         }
         talking.fetch_add(1, Ordering::AcqRel);
-        let (say, left) = (say.clone(), Arc::clone(talking));
+        let (say, left, writing) = (say.clone(), Arc::clone(talking), writing.clone());
         let talk = move || {
             // Whatever goes wrong with whoever asks: it is gone then.
-            let _ = converse(who, &stream, &say);
+            let _ = converse(who, &stream, &say, &writing);
             let _ = say.send(Heard::Gone { who });
             left.fetch_sub(1, Ordering::AcqRel);
         };
@@ -102,7 +109,7 @@ fn is_trusted(stream: &UnixStream) -> bool {
     who.is_ok_and(|who| who.uid.is_root() || who.uid.as_raw() == own_user())
 }
 
-fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>) -> io::Result<()> {
+fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>, writing: &Writing) -> io::Result<()> {
     let (mut from, mut to) = (BufReader::new(stream), stream);
     let mut is_known = false;
     while let Some(question) = wire::hear::<Question>(&mut from, QUESTION_BYTES_MAX)? {
@@ -116,10 +123,62 @@ fn converse(who: u64, stream: &UnixStream, say: &SyncSender<Heard>) -> io::Resul
             (_, true) => {
                 let (answer, answered) = mpsc::channel();
                 say.send(Heard::Asked { who, question, answer }).map_err(io::Error::other)?;
-                answered.recv().map_err(io::Error::other)?
+                wait(&answered, &mut to, writing, WITHOUT_A_WORD)?
             }
         };
         wire::say(&mut to, &answer)?;
     }
     Ok(())
+}
+
+/// Waits for the recorder's answer, and says so again and again where that takes long: the recorder may wait for a disk.
+fn wait(
+    answered: &Receiver<Answer>,
+    to: &mut impl io::Write,
+    writing: &Writing,
+    patience: Duration,
+) -> io::Result<Answer> {
+    let asked = Instant::now();
+    loop {
+        match answered.recv_timeout(patience) {
+            Ok(answer) => return Ok(answer),
+            Err(error @ RecvTimeoutError::Disconnected) => return Err(io::Error::other(error)),
+            Err(RecvTimeoutError::Timeout) => {
+                let written = writing.now().filter(|(_, since)| *since >= patience / 2);
+                let writes_to = written.map(|(folder, _)| folder);
+                wire::say(to, &Answer::Later { writes_to, milliseconds: asked.elapsed().as_millis() as u64 })?;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_long_is_told_what_for() {
+        let (writing, patience) = (Writing::default(), Duration::from_millis(20));
+        let (answer, answered) = mpsc::channel();
+        let (mut to, refused) = (Vec::new(), Answer::Refused { message: "no".to_owned() });
+        let ended = std::thread::scope(|scope| {
+            let (to, telling) = (&mut to, writing.clone());
+            let waits = scope.spawn(move || wait(&answered, to, &telling, patience));
+            std::thread::sleep(3 * patience);
+            let writes = writing.begin(Path::new("/traces/slow"));
+            std::thread::sleep(10 * patience);
+            drop(writes);
+            std::thread::sleep(3 * patience);
+            answer.send(refused.clone()).expect("somebody waits");
+            waits.join().expect("it ends")
+        });
+        assert_eq!(ended.expect("it was answered"), refused);
+        let (mut from, mut told) = (to.as_slice(), Vec::new());
+        while let Some(said) = wire::hear::<Answer>(&mut from, 1000).expect("whole lines") {
+            let Answer::Later { writes_to, .. } = said else { panic!("{said:?}") };
+            told.push(writes_to);
+        }
+        let slow = Some(Path::new("/traces/slow").to_owned());
+        assert!(told.contains(&slow) && told.first() == Some(&None) && told.last() == Some(&None), "{told:?}");
+    }
 }

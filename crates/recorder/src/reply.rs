@@ -56,7 +56,8 @@ impl Daemon {
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
         let session = Session::begin(options, owner, &mut self.clocks);
-        let session = session.map_err(|error| format!("{}: {error}", output.display()))?;
+        let mut session = session.map_err(|error| format!("{}: {error}", output.display()))?;
+        session.writing = self.writing.clone();
         let name = session.name.clone();
         session.keep(&self.folder);
         started::mark(&self.folder, &session);

@@ -19,6 +19,7 @@ use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
 use crate::serve::Who;
 use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
+use crate::writing::Writing;
 
 /// Sentences about what went wrong that are kept.
 const PROBLEMS_MAX: usize = 20;
@@ -68,6 +69,8 @@ pub(crate) struct Session {
     recorders: u32,
     /// Where traces of earlier recorders end, by program.
     progress: HashMap<u64, Progress>,
+    /// Where it tells that it writes.
+    pub(crate) writing: Writing,
     /// Since when nobody says that it is his, whose recorder was killed.
     unclaimed: Option<Instant>,
 }
@@ -133,6 +136,7 @@ impl Session {
             snapshots: 0,
             recorders: 0,
             progress: HashMap::new(),
+            writing: Writing::default(),
             unclaimed: None,
         }
     }
@@ -269,6 +273,7 @@ impl Session {
 
     fn with_output(&mut self, program: &Known, clocks: &mut Clocks, act: impl FnOnce(&mut Output, &mut Choosing)) {
         let source = program.identity.clock;
+        let _writes = self.writing.begin(&self.trace);
         if !self.outputs.iter().any(|(known, _)| *known == source) {
             let path = folder_of(&self.trace, source);
             let earliest = self.earliest[source as usize];
@@ -303,6 +308,7 @@ impl Session {
 
     /// Some ten times in a second.
     pub(crate) fn beat(&mut self, clocks: &mut Clocks) {
+        let _writes = self.writing.begin(&self.trace);
         for (source, output) in &mut self.outputs {
             output.beat(clocks.of(*source), false);
         }
@@ -336,6 +342,7 @@ impl Session {
                 Err(error) => self.problem(error.to_string()),
             }
         }
+        let _writes = self.writing.begin(&self.trace);
         let mut tallies = Vec::new();
         for (source, output) in std::mem::take(&mut self.outputs) {
             let so_far = output.tally().clone();
@@ -386,6 +393,7 @@ impl Session {
         let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{}", self.snapshots)));
         let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
         let mut session = Self::begin(options, None, clocks)?;
+        session.writing = self.writing.clone();
         session.earliest = self.earliest;
         session.choosing.known = self.choosing.known.clone();
         Ok(session)

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::select::{Selection, Step};
 
 /// What is written down here.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of a question.
 pub(crate) const QUESTION_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of an answer.
@@ -177,6 +177,13 @@ pub enum Answer {
     },
     /// How everything is.
     Status(Box<Status>),
+    /// The answer comes later.
+    Later {
+        /// The folder that is written to all the time.
+        writes_to: Option<PathBuf>,
+        /// How long somebody has waited for the answer.
+        milliseconds: u64,
+    },
     /// It was not done.
     Refused {
         /// Why: sentences for people, the first of which begins without `error: `.

@@ -77,6 +77,11 @@ impl From<std::io::Error> for Problem {
     }
 }
 
+/// Why an answer takes long.
+fn warn(why: &str) {
+    eprintln!("warning: {why}");
+}
+
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
 fn ask(question: &Question) -> Result<Answer, ClientProblem> {
     let mut client = match Client::connect() {
@@ -84,7 +89,8 @@ fn ask(question: &Question) -> Result<Answer, ClientProblem> {
             Client::connect_or_start(&this_program())?
         }
         client => client?,
-    };
+    }
+    .telling(warn);
     client.ask(question)
 }
 

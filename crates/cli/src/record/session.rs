@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::child::Child;
-use super::{Problem, show, this_program};
+use super::{Problem, show, this_program, warn};
 use crate::Outcome;
 use crate::arguments::{self, Mode, RecordArguments, RuleArguments};
 use crate::stop::Stop;
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let options = options(arguments, &name, tag.as_deref())?;
     let contexts = options.contexts;
     let signals = Signals::catch()?;
-    let mut client = Client::connect_or_start(&this_program())?;
+    let mut client = Client::connect_or_start(&this_program())?.telling(warn);
     let answer = client.ask(&Question::Start { options: Box::new(options) })?;
     let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
     if arguments.detach {
@@ -80,7 +80,7 @@ fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
 fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer, ClientProblem> {
     match client.ask(question) {
         Err(ClientProblem::Broken(_)) => {
-            *client = Client::connect_or_start(&this_program())?;
+            *client = Client::connect_or_start(&this_program())?.telling(warn);
             client.ask(&Question::Own { session: session.to_owned() })?;
             eprintln!("warning: the recorder was gone; process {} goes on", client.pid);
             client.ask(question)
