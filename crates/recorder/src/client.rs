@@ -131,7 +131,7 @@ impl Client {
         loop {
             match wire::hear(&mut self.stream, ANSWER_BYTES_MAX)? {
                 Some(Answer::Later { writes_to, milliseconds }) => {
-                    (self.tells)(&later(writes_to.as_deref(), milliseconds))
+                    (self.tells)(&later(writes_to.as_deref(), milliseconds));
                 }
                 Some(Answer::Refused { message }) => return Err(ClientProblem::Refused(message)),
                 Some(answer) => return Ok(answer),
