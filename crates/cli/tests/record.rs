@@ -217,8 +217,6 @@ fn a_flight_recorder_writes_when_it_is_asked() {
     program.tell("count 50");
     let said = place.says(&["snapshot", "flight", "--output", "second"], 0);
     assert!(said.contains("recorded 150 events of 1 program"), "{said}");
-    let said = place.says(&["record", "--detach", "--process", &pid], 2);
-    assert!(said.contains("session `flight` keeps the newest events"), "{said}");
     // What the dead have left is what a flight recorder is for.
     program.say("die");
     program.end();
@@ -227,6 +225,67 @@ fn a_flight_recorder_writes_when_it_is_asked() {
     for (trace, count) in [("first", 100), ("second", 150), ("third", 150)] {
         assert_eq!(place.values(&place.path(trace), "test:*"), (0..count).collect::<Vec<_>>(), "{trace}");
     }
+}
+
+#[test]
+fn a_flight_recorder_goes_on_while_others_write_everything() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let begin = |name: &str, mode: &str| {
+        place.says(&["record", "--detach", "--name", name, "--mode", mode, "--process", &pid, "--output", name], 0);
+    };
+    let snapshot = |name: &str| {
+        place.says(&["snapshot", "flight", "--output", name], 0);
+        place.says(&["check", name], 0);
+        place.values(&place.path(name), "test:*")
+    };
+    begin("flight", "overwrite");
+    program.tell("on");
+    program.tell("count 100");
+    begin("all", "discard");
+    program.tell("count 100");
+    assert_eq!(snapshot("beside"), (0..200).collect::<Vec<_>>());
+    program.tell("count 50");
+    place.says(&["stop", "all"], 0);
+    assert_eq!(place.values(&place.path("all"), "test:*"), (100..250).collect::<Vec<_>>());
+    program.tell("count 50");
+    assert_eq!(snapshot("behind"), (0..300).collect::<Vec<_>>());
+    assert_eq!(snapshot("again"), (0..300).collect::<Vec<_>>());
+    begin("next", "discard");
+    program.tell("count 10");
+    program.say("die");
+    program.end();
+    place.says(&["stop", "next"], 0);
+    assert_eq!(place.values(&place.path("next"), "test:*"), (300..310).collect::<Vec<_>>());
+    assert_eq!(snapshot("dead"), (0..310).collect::<Vec<_>>());
+    place.says(&["stop", "flight"], 0);
+}
+
+#[test]
+fn what_was_overwritten_before_a_session_is_none_of_its_losses() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let flight = ["record", "--detach", "--name", "flight", "--mode", "overwrite", "--pool-size", "32KiB"];
+    place.says(&[&flight[..], &["--process", &pid, "--output", "flight"]].concat(), 0);
+    program.tell("on");
+    let begin = |name: &str| {
+        place.says(&["record", "--detach", "--name", name, "--process", &pid, "--output", name], 0);
+    };
+    begin("before");
+    program.tell("count 10");
+    place.says(&["stop", "before"], 0);
+    program.tell("count 99990");
+    begin("all");
+    program.tell("count 1000");
+    let said = place.says(&["stop", "all"], 0);
+    assert!(said.contains("recorded 1,000 events") && said.contains("losses    none"), "{said}");
+    place.says(&["snapshot", "flight", "--output", "last"], 0);
+    let last = place.values(&place.path("last"), "test:*");
+    assert!((1000..5000).contains(&last.len()) && last.ends_with(&[100_998, 100_999]), "{}", last.len());
+    assert!(last.windows(2).all(|two| two[0] + 1 == two[1]), "there is a hole");
+    place.says(&["stop", "flight"], 0);
 }
 
 #[test]

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use crate::client::{READY, socket};
 use crate::filters::Compiler;
 use crate::find::Finder;
+use crate::flight::Flight;
 use crate::folder::{own_folder, own_user, prepare_folder};
 use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
@@ -422,22 +423,27 @@ impl Daemon {
         });
     }
 
-    /// Writes what programs of a flight recorder have now, as a session that ends at once.
-    pub(crate) fn write_snapshot(&mut self, snapshot: Session) -> Summary {
-        let mut alone = [snapshot];
-        let Self { served, clocks, .. } = self;
+    /// Writes what programs of a flight recorder have now, and what it has kept of them, as a session that ends at once.
+    pub(crate) fn write_snapshot(&mut self, mut snapshot: Session, flight: &Flight) -> Summary {
+        let Self { served, sessions, clocks, .. } = self;
+        for (key, program) in flight.programs() {
+            let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
+            let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
+            let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));
+            snapshot.meets(&program.who, &program.known, clocks);
+            runs.iter().for_each(|run| snapshot.take(&program.known, run, clocks));
+        }
         for program in served.iter_mut() {
-            if !alone[0].takes_program(&program.who) {
+            if !snapshot.takes_program(&program.who) || is_drained(program, sessions) {
                 continue;
             }
-            alone[0].meets(&program.who, program.program.known(), clocks);
-            let mut sink = Everybody { sessions: &mut alone, clocks, lost: 0 };
+            snapshot.meets(&program.who, program.program.known(), clocks);
+            let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks, lost: 0 };
             if let Ok(drained) = program.program.snapshot(&mut sink) {
-                alone[0].lost(program.program.known(), drained.discarded, drained.cut, clocks);
+                snapshot.lost(program.program.known(), drained.discarded, drained.cut, clocks);
             }
         }
-        let [snapshot] = alone;
-        snapshot.finish(&mut self.clocks)
+        snapshot.finish(clocks)
     }
 
     /// Programs that are visible but cannot be recorded.

@@ -21,6 +21,7 @@ pub mod doctor;
 mod drain;
 pub mod filters;
 pub mod find;
+mod flight;
 pub mod folder;
 mod glob;
 mod listen;

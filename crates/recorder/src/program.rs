@@ -274,6 +274,17 @@ impl Program {
         self.lanes.snapshot(&self.lane, &self.known, &all, sink)
     }
 
+    /// The sub-buffers that its lanes hold, as lane and number, and their bytes.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub(crate) fn held(&mut self) -> io::Result<(HashSet<(u16, u64)>, u64)> {
+        let all = self.lanes.look_once(&self.lane)?;
+        let bytes = all.iter().map(|seen| u64::from(seen.bytes)).sum();
+        Ok((all.iter().map(|seen| (seen.lane, seen.sequence)).collect(), bytes))
+    }
+
     /// What its lanes hold and what they have lost so far is none of this recorder's business: it is given back.
     ///
     /// # Errors

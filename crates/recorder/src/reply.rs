@@ -43,13 +43,6 @@ impl Daemon {
         } else if self.sessions.iter().any(|session| session.name == options.name) {
             return Err(format!("there is a session `{}` already: `kymo stop {0}` ends it", options.name));
         }
-        if let Some(other) = self.sessions.iter().find(|session| session.options.keep != options.keep) {
-            return Err(format!(
-                "session `{}` keeps the {} events; programs cannot do both at the same time: `kymo stop {0}` ends it",
-                other.name,
-                if other.options.keep == Keep::Newest { "newest" } else { "oldest" },
-            ));
-        }
         for step in options.selection.steps() {
             self.check(&step.rule)?;
         }
@@ -167,8 +160,12 @@ impl Daemon {
             ));
         }
         self.find();
+        // What others drain is kept by the session.
+        self.drain(Patience::Now);
         let snapshot = self.sessions[at].snapshot(output, &mut self.clocks).map_err(|error| error.to_string())?;
-        let summary = self.write_snapshot(snapshot);
+        let flight = std::mem::take(&mut self.sessions[at].flight);
+        let summary = self.write_snapshot(snapshot, &flight);
+        self.sessions[at].flight = flight;
         Ok(Answer::Snapshot { output: summary.output.clone(), summary })
     }
 

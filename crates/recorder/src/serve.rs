@@ -21,7 +21,7 @@ use crate::session::Session;
 use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
 
 /// Bytes that a program's lanes may have when nobody has said anything.
-const POOL_BYTES: u64 = 16 << 20;
+pub(crate) const POOL_BYTES: u64 = 16 << 20;
 
 /// A program that somebody wants something of. Nobody else records it meanwhile.
 #[derive(Debug)]

@@ -12,12 +12,13 @@ use crate::clock::Clock;
 use crate::definition::{ContextClass, EventClass};
 use crate::drain::Progress;
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
+use crate::flight::Flight;
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
 use crate::program::{Identity, Known};
 use crate::repair::repair;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
-use crate::serve::Who;
+use crate::serve::{POOL_BYTES, Who};
 use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
 use crate::writing::Writing;
 
@@ -69,6 +70,8 @@ pub(crate) struct Session {
     recorders: u32,
     /// Where traces of earlier recorders end, by program.
     progress: HashMap<u64, Progress>,
+    /// What a flight recorder has of programs that others drain.
+    pub(crate) flight: Flight,
     /// Where it tells that it writes.
     pub(crate) writing: Writing,
     /// Since when nobody says that it is his, whose recorder was killed.
@@ -136,6 +139,7 @@ impl Session {
             snapshots: 0,
             recorders: 0,
             progress: HashMap::new(),
+            flight: Flight::default(),
             writing: Writing::default(),
             unclaimed: None,
         }
@@ -247,18 +251,41 @@ impl Session {
     /// It is not any more.
     pub(crate) fn parts(&mut self, key: u64) {
         self.choosing.known.remove(&key);
+        self.flight.leave(key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
     }
 
     pub(crate) fn take(&mut self, program: &Known, run: &Run<'_>, clocks: &mut Clocks) {
+        if self.options.keep == Keep::Newest {
+            let bytes_max = self.bytes_max();
+            if let Some(who) = self.choosing.known.get(&program.identity.key) {
+                self.flight.take(who, program, run, bytes_max);
+            }
+            return;
+        }
+        let earliest = self.earliest[program.identity.clock as usize];
+        if run.last < earliest {
+            return;
+        }
+        // What was lost before the session began is none of its losses.
+        let is_since = run.begin >= earliest;
+        let run = &if is_since { *run } else { Run { discarded: 0, missing: 0, ..*run } };
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
         self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing));
     }
 
+    /// Bytes that are kept of a program.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.options.pool_bytes.unwrap_or(POOL_BYTES)
+    }
+
     pub(crate) fn end_lane(&mut self, program: &Known, end: &End, clocks: &mut Clocks) {
+        if self.options.keep == Keep::Newest {
+            return;
+        }
         self.with_output(program, clocks, |output, _| output.end(program, end));
     }
 
@@ -266,7 +293,7 @@ impl Session {
     pub(crate) fn lost(&mut self, program: &Known, no_lane: u64, cut: u64, clocks: &mut Clocks) {
         self.no_lane += no_lane;
         self.cut += cut;
-        if no_lane > 0 {
+        if no_lane > 0 && self.options.keep == Keep::Oldest {
             self.with_output(program, clocks, |output, _| output.lost(program, no_lane));
         }
     }

@@ -1,0 +1,177 @@
+//! What a flight recorder's session keeps itself: events of programs that are drained meanwhile, because another session writes them.
+//!
+//! ```text
+//! program ── drained ──> session that writes
+//!               └──────> Flight: as much of each program as its own memory would have kept ── snapshot ──> trace
+//! ```
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use kymo_lane::Thread;
+
+use crate::program::Known;
+use crate::run::Run;
+use crate::serve::Who;
+
+/// Programs that are gone and of which something is kept.
+const GONE_MAX: usize = 64;
+
+/// The newest runs of programs.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    programs: HashMap<u64, OfProgram>,
+    /// Those that are gone, the first of which is forgotten first.
+    gone: VecDeque<u64>,
+}
+
+/// What is kept of a program.
+#[derive(Debug)]
+pub(crate) struct OfProgram {
+    pub(crate) who: Who,
+    pub(crate) known: Known,
+    runs: VecDeque<OwnRun>,
+    bytes: u64,
+}
+
+/// A run with bytes of its own.
+#[derive(Debug)]
+struct OwnRun {
+    lane: u16,
+    thread: Thread,
+    sequence: u64,
+    from: u32,
+    contexts: u64,
+    begin: u64,
+    last: u64,
+    bytes: Vec<u8>,
+    discarded: u64,
+    discarded_ever: u64,
+    missing: u64,
+}
+
+impl OwnRun {
+    fn of(run: &Run<'_>) -> Self {
+        let Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing } =
+            *run;
+        let bytes = bytes.to_vec();
+        Self { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+    }
+
+    fn run(&self) -> Run<'_> {
+        let Self { lane, thread, sequence, from, contexts, begin, last, ref bytes, discarded, discarded_ever, missing } =
+            *self;
+        Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+    }
+}
+
+impl Flight {
+    /// Keeps a run of a program, and forgets as many old ones as are more than `bytes_max`.
+    pub(crate) fn take(&mut self, who: &Who, known: &Known, run: &Run<'_>, bytes_max: u64) {
+        let new = || OfProgram { who: who.clone(), known: known.clone(), runs: VecDeque::new(), bytes: 0 };
+        let program = self.programs.entry(known.identity.key).or_insert_with(new);
+        if (program.known.events.len(), program.known.contexts.len()) != (known.events.len(), known.contexts.len()) {
+            program.known = known.clone();
+        }
+        program.bytes += run.bytes.len() as u64;
+        program.runs.push_back(OwnRun::of(run));
+        while program.bytes > bytes_max
+            && let Some(oldest) = program.runs.pop_front()
+        {
+            program.bytes -= oldest.bytes.len() as u64;
+        }
+    }
+
+    /// A program is gone; what is kept of it stays for a while.
+    pub(crate) fn leave(&mut self, key: u64) {
+        if !self.programs.contains_key(&key) || self.gone.contains(&key) {
+            return;
+        }
+        self.gone.push_back(key);
+        if self.gone.len() > GONE_MAX
+            && let Some(first) = self.gone.pop_front()
+        {
+            self.programs.remove(&first);
+        }
+    }
+
+    /// What is kept, by program.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = (u64, &OfProgram)> {
+        self.programs.iter().map(|(key, program)| (*key, program))
+    }
+}
+
+impl OfProgram {
+    /// The newest runs of a program that have so many bytes at most, in their order, but for those of sub-buffers that it has still.
+    pub(crate) fn runs_but(&self, held: &HashSet<(u16, u64)>, bytes_max: u64) -> Vec<Run<'_>> {
+        let mut bytes = 0;
+        let is_in = |run: &&OwnRun| {
+            bytes += run.bytes.len() as u64;
+            bytes <= bytes_max
+        };
+        let others = self.runs.iter().rev().filter(|run| !held.contains(&(run.lane, run.sequence)));
+        let mut runs: Vec<_> = others.take_while(is_in).map(OwnRun::run).collect();
+        runs.reverse();
+        runs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Identity;
+
+    fn known(key: u64) -> (Who, Known) {
+        let identity = Identity {
+            key,
+            pid: 1,
+            started: 0,
+            pid_namespace: 0,
+            user: 0,
+            clock: kymo_lane::Clock::Counter,
+            name: String::new(),
+            path: String::new(),
+            arena: Err(kymo_lane::NoArena::Off),
+        };
+        let known = Known { identity: identity.clone(), pid_outside: None, events: Vec::new(), contexts: Vec::new() };
+        (Who { identity, pid: None, tag: None }, known)
+    }
+
+    fn run(sequence: u64, bytes: &[u8]) -> Run<'_> {
+        let thread = Thread::default();
+        let (from, contexts, begin, last, discarded, discarded_ever, missing) = (0, 0, 1, 2, 3, 4, 5);
+        Run { lane: 7, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+    }
+
+    #[test]
+    fn the_newest_runs_are_kept_of_each_program() {
+        let mut flight = Flight::default();
+        for key in [1, 2] {
+            let (who, known) = known(key);
+            (0..10).for_each(|sequence| flight.take(&who, &known, &run(sequence, &[key as u8; 10]), 35));
+        }
+        for (key, program) in flight.programs() {
+            let runs = program.runs_but(&HashSet::from([(7, 8), (6, 9)]), 25);
+            let found: Vec<_> = runs.iter().map(|run| (run.sequence, run.bytes, run.missing)).collect();
+            assert_eq!(found, [(7, &[key as u8; 10][..], 5), (9, &[key as u8; 10][..], 5)]);
+            assert_eq!(
+                program.runs_but(&HashSet::new(), 19).len(),
+                1,
+                "what it has now is newer than what was kept before"
+            );
+        }
+    }
+
+    #[test]
+    fn of_those_that_are_gone_the_last_ones_are_kept() {
+        let mut flight = Flight::default();
+        for key in 0..100 {
+            let (who, known) = known(key);
+            flight.take(&who, &known, &run(0, &[1]), 100);
+            flight.leave(key);
+            flight.leave(key);
+        }
+        let mut found: Vec<_> = flight.programs().map(|(key, _)| key).collect();
+        found.sort_unstable();
+        assert_eq!(found, (36..100).collect::<Vec<_>>());
+    }
+}
