@@ -219,7 +219,7 @@ impl Daemon {
                 Err(refused) => {
                     let (found, refusal) = *refused;
                     let again = matches!(refusal, Refusal::NoProgram | Refusal::Taken | Refusal::File(_));
-                    self.finder.refuse(&found, refusal.to_string(), again);
+                    self.finder.refuse(&found, &refusal, again);
                 }
             }
         }
@@ -284,7 +284,7 @@ impl Daemon {
                     served.program.resume(&seen.progress);
                     self.meet(served);
                 }
-                Err(refused) => self.finder.refuse(&refused.0, refused.1.to_string(), true),
+                Err(refused) => self.finder.refuse(&refused.0, &refused.1, true),
             }
         }
         for mut served in std::mem::take(&mut self.served) {

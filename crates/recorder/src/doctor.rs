@@ -259,7 +259,7 @@ fn look() -> Vec<Unreachable> {
         match Program::open(&found.way(), found.user) {
             // One that begins just now, or has ended.
             Ok(_) | Err(Refusal::NoProgram) => {}
-            Err(refusal) => finder.refuse(&found, refusal.to_string(), false),
+            Err(refusal) => finder.refuse(&found, &refusal, false),
         }
     }
     finder.unreachable()
@@ -273,8 +273,9 @@ fn judge_programs(unreachable: &[Unreachable]) -> Vec<Finding> {
     let own = own_user();
     let finding = |one: &Unreachable| {
         let found = format!("{}: {}", one.path.display(), one.why);
-        // What is another user's is not this one's fault.
-        let grade = if one.user.is_some_and(|user| user != own) { Grade::Note } else { Grade::Wrong };
+        // What is another user's is not this one's fault, and who is recorded already needs no cure.
+        let is_fine = one.is_recorded || one.user.is_some_and(|user| user != own);
+        let grade = if is_fine { Grade::Note } else { Grade::Wrong };
         Finding::new(about, grade, found)
     };
     unreachable.iter().map(finding).collect()
@@ -319,6 +320,8 @@ mod tests {
         let one = |user| Unreachable { user: Some(user), why: "why".to_owned(), ..Unreachable::default() };
         assert_eq!(judge_programs(&[one(own_user())])[0].grade, Grade::Wrong);
         assert_eq!(judge_programs(&[one(own_user() + 1)])[0].grade, Grade::Note);
+        let taken = Unreachable { is_recorded: true, ..one(own_user()) };
+        assert_eq!(judge_programs(&[taken])[0].grade, Grade::Note);
         assert_eq!(judge_programs(&[])[0].grade, Grade::Good);
     }
 }

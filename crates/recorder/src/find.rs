@@ -25,6 +25,7 @@ use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::folder::{own_folder, own_user, shared_folder};
+use crate::program::Refusal;
 use crate::wire::Unreachable;
 
 /// Time between two looks at everything.
@@ -168,9 +169,10 @@ impl Finder {
     }
 
     /// Says that a file cannot be used, or not now: then it is handed out again by the next look.
-    pub fn refuse(&mut self, found: &Found, why: String, again: bool) {
-        let (path, user) = (found.path.clone(), Some(found.user));
-        self.refused.insert(found.key, Unreachable { path, user, why, ..Unreachable::default() });
+    pub fn refuse(&mut self, found: &Found, why: &Refusal, again: bool) {
+        let (path, user, is_recorded) = (found.path.clone(), Some(found.user), matches!(why, Refusal::Taken));
+        let why = why.to_string();
+        self.refused.insert(found.key, Unreachable { path, user, why, is_recorded, ..Unreachable::default() });
         if again {
             self.known.remove(&found.key);
             // Programs are found while they begin.

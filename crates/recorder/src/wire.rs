@@ -359,6 +359,8 @@ pub struct Unreachable {
     pub pid: Option<u32>,
     /// Whose it is.
     pub user: Option<u32>,
+    /// Another recorder has it.
+    pub is_recorded: bool,
     /// Why, in a sentence.
     pub why: String,
 }
