@@ -3,7 +3,7 @@
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
-#   setup.sh peers        babeltrace2 and what builds C and C++, which tests of recording run beside; without it they say so
+#   setup.sh peers        both babeltraces and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 
 # Installs packages; fails where that is not possible.
@@ -61,6 +61,7 @@ oracles() {
 peers() {
     local missing=()
     command -v babeltrace2 >/dev/null || missing+=(babeltrace2)
+    command -v babeltrace >/dev/null || missing+=(babeltrace)
     command -v g++ >/dev/null || missing+=(g++)
     command -v make >/dev/null || missing+=(make)
     command -v pkg-config >/dev/null || missing+=(pkg-config)

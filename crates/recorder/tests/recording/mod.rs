@@ -237,6 +237,15 @@ pub fn read_as_babeltrace(path: &Path) -> Option<Vec<String>> {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "babeltrace2 says: {said}");
     let text = String::from_utf8(output.stdout).expect("it is text");
+    // The one before it has a reader of its own.
+    match Command::new("babeltrace").arg(path).env("TZ", "UTC").output() {
+        Ok(other) => {
+            let said = String::from_utf8_lossy(&other.stderr);
+            assert!(other.status.success() && said.is_empty(), "babeltrace 1 says: {said}");
+            assert!(text.as_bytes() == other.stdout, "babeltrace 1 and 2 print different texts");
+        }
+        Err(_) => eprintln!("babeltrace is not there: what it would say of our traces is not tested"),
+    }
     Some(text.lines().map(str::to_owned).collect())
 }
 
