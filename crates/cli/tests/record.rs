@@ -108,6 +108,22 @@ fn a_command_that_its_own_session_does_not_want_is_off() {
 }
 
 #[test]
+fn calls_with_a_number_end_anywhere_and_those_without_on_their_thread() {
+    let place = Place::new();
+    let mut program = with_command(&place, &["--output", "trace"]);
+    program.tell("calls");
+    program.say("exit 0");
+    program.end();
+    let said = place.says(&["pairs", "trace"], 0);
+    // Intervals and, behind all that is told of their times, those that never ended and those whose begin is missing.
+    let all: Vec<&str> = said.lines().nth(2).expect("it is a table").split_whitespace().collect();
+    assert!(all.first() == Some(&"4") && all.ends_with(&["0", "0", "0", "0", "0"]), "{said}");
+    for name in ["open", "far"] {
+        assert!(said.lines().any(|line| line.split_whitespace().take(2).eq([name, "2"])), "{said}");
+    }
+}
+
+#[test]
 fn commands_that_are_not_there_are_not_started() {
     let place = Place::new();
     let said = place.says(&["record", "--", "./nothing"], 127);

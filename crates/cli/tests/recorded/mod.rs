@@ -55,6 +55,20 @@ pub fn act() {
                 child.tell(&format!("is {number}"));
                 child.tell(&format!("late-is {number}"));
             }
+            "calls" => {
+                let both = std::sync::Barrier::new(2);
+                let call = |numbers: [u64; 2]| {
+                    kymo_tracer::rpc_call!("open", 0);
+                    kymo_tracer::rpc_call!("far", numbers[0]);
+                    both.wait();
+                    kymo_tracer::rpc_return!("far", numbers[1]);
+                    kymo_tracer::rpc_return!("open", 0);
+                };
+                std::thread::scope(|scope| {
+                    scope.spawn(|| call([7, 8]));
+                    scope.spawn(|| call([8, 7]));
+                });
+            }
             "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
