@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! promises packets 180 [SEED]     for 180 seconds; also metadata, index, filters, programs, native, bytecode,
-//!                                 written, filtering, fields
+//!                                 written, filtering, fields; on Linux definitions, recording
 //! promises seeds fuzz/corpus      a folder of inputs for each target
 //! ```
 
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         },
         [
             target @ ("metadata" | "index" | "filters" | "packets" | "programs" | "native" | "bytecode" | "written"
-            | "filtering" | "fields"),
+            | "filtering" | "fields" | "definitions" | "recording"),
             seconds,
             ref seed @ ..,
         ] => {
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering|fields SECONDS [SEED]\n\
+        "promises metadata|index|filters|packets|programs|native|bytecode|written|filtering|fields|definitions|recording SECONDS [SEED]\n\
          promises seeds FOLDER"
     );
     ExitCode::from(2)
@@ -60,7 +60,7 @@ fn seeds(folder: &Path) -> std::io::Result<()> {
         ("native", starts::packets()),
         ("bytecode", bytecode::seeds()),
     ];
-    for (target, inputs) in all {
+    for (target, inputs) in all.into_iter().chain(linux::seeds()) {
         fs::create_dir_all(folder.join(target))?;
         for (number, input) in inputs.iter().enumerate() {
             fs::write(folder.join(target).join(format!("start{number}")), input)?;
@@ -76,6 +76,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
         "index" => indexed.seeds().to_vec(),
         _ => starts::packets(),
     };
+    let stage = linux::stage();
     let (begin, first, mut values) = (Instant::now(), seed, 0);
     while begin.elapsed() < time {
         let mut random = Random::new(seed);
@@ -99,6 +100,7 @@ fn run(target: &str, time: Duration, mut seed: u64) {
             }
             "native" => drop(native::hold(&mut random)),
             "bytecode" => drop(bytecode::hold(&mut random)),
+            "definitions" | "recording" => linux::hold(target, &mut random, &stage),
             "written" => {
                 let choices = (0..random.below(500)).map(|_| random.any() as u32).collect();
                 written::hold(choices, &mut random);
@@ -111,5 +113,50 @@ fn run(target: &str, time: Duration, mut seed: u64) {
     println!("{target}: {} inputs from seed {first} in {} s", seed - first, time.as_secs());
     if target == "fields" {
         println!("{values} values were there, and the same");
+    }
+}
+
+/// Programs are recorded on Linux.
+#[cfg(target_os = "linux")]
+mod linux {
+    use kymo_promises::random::Random;
+    use kymo_promises::recorded::Stage;
+    use kymo_promises::{definitions, recording};
+
+    pub(super) fn stage() -> Stage {
+        Stage::new()
+    }
+
+    pub(super) fn hold(target: &str, random: &mut Random, stage: &Stage) {
+        if target == "definitions" {
+            definitions::hold(&definitions::text(random), stage);
+        } else {
+            recording::hold(random, stage);
+        }
+    }
+
+    pub(super) fn seeds() -> Vec<(&'static str, Vec<Vec<u8>>)> {
+        let texts = (0..100).map(|seed| definitions::text(&mut Random::new(seed))).collect();
+        // Choices: two bytes each.
+        let stories = (0..100).map(|seed| {
+            let mut random = Random::new(seed);
+            (0..3000).map(|_| random.any() as u8).collect()
+        });
+        vec![("definitions", texts), ("recording", stories.collect())]
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod linux {
+    use kymo_promises::random::Random;
+
+    pub(super) fn stage() {}
+
+    pub(super) fn hold(target: &str, _: &mut Random, (): &()) {
+        panic!("nothing is recorded here: {target}");
+    }
+
+    pub(super) fn seeds() -> Vec<(&'static str, Vec<Vec<u8>>)> {
+        Vec::new()
     }
 }

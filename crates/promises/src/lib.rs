@@ -8,6 +8,8 @@
 //!       ├─ packets ─── evaluator, machine code and the plain tree reader find the same events and faults
 //!       ├─ filters ─── text is an expression or is refused, and what binds can be evaluated
 //!       ├─ programs ── evaluator and machine code run any read program alike
+//!       ├─ definitions ─ what a program says of an event is refused, or can be named in a trace that is read
+//!       ├─ recording ── a program that lies: the recorder goes on, and what it writes can be read and counted
 //!       ├─ native ──── machine code of a filter keeps what the evaluator keeps
 //!       ├─ bytecode ── what the validator accepts runs to its end, inside of its arguments, as its instructions say
 //!       ├─ written ─── what the writer writes, every engine reads
@@ -16,6 +18,8 @@
 //! ```
 
 pub mod bytecode;
+#[cfg(target_os = "linux")]
+pub mod definitions;
 pub mod fields;
 mod filter_text;
 pub mod filtering;
@@ -25,11 +29,17 @@ pub mod metadata;
 pub mod native;
 pub mod packets;
 mod plain_machine;
+#[cfg(target_os = "linux")]
+mod program;
 pub mod programs;
 mod random_bytecode;
 mod random_program;
 mod random_test;
 pub mod reading;
+#[cfg(target_os = "linux")]
+pub mod recorded;
+#[cfg(target_os = "linux")]
+pub mod recording;
 mod shaped;
 pub mod starts;
 mod values;

@@ -141,3 +141,36 @@ fn bytecode() {
     println!("{accepted} of {tried} programs were accepted");
     assert!(accepted > tried / 5, "{accepted} of {tried} programs were accepted");
 }
+
+#[cfg(target_os = "linux")]
+mod recorders {
+    use kymo_promises::recorded::Stage;
+    use kymo_promises::{definitions, recording};
+
+    use super::smoke;
+
+    #[test]
+    fn definitions() {
+        let (stage, mut tried, mut named) = (Stage::new(), 0, 0);
+        smoke(1500, |random| {
+            tried += 1;
+            named += usize::from(definitions::hold(&definitions::text(random), &stage));
+        });
+        println!("{named} of {tried} definitions were named");
+        assert!(named > tried / 4, "{named} of {tried} definitions were named");
+    }
+
+    #[test]
+    fn recording() {
+        let (stage, mut tried, mut refused, mut events, mut damaged) = (Stage::new(), 0, 0, 0, 0);
+        smoke(1500, |random| {
+            let outcome = recording::hold(random, &stage);
+            tried += 1;
+            refused += usize::from(outcome.is_refused);
+            events += outcome.events;
+            damaged += usize::from(outcome.unreadable > 0);
+        });
+        println!("{tried} programs, {refused} refused, {damaged} with bytes that are no events, {events} events");
+        assert!(events > 10 * tried && damaged > 0 && refused < tried as usize / 2, "too little was tried");
+    }
+}

@@ -1,0 +1,82 @@
+//! A place for what is recorded, and traces that are read again.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use kymo_recorder::clock::Clock;
+use kymo_recorder::output::Tally;
+use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
+
+/// A folder in memory, and a clock that was watched for a while.
+#[derive(Debug)]
+pub struct Stage {
+    folder: tempfile::TempDir,
+    clock: Clock,
+}
+
+impl Stage {
+    /// Makes it.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room.
+    #[must_use]
+    pub fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let mut clock = Clock::begin(kymo_lane::Clock::Counter);
+        clock.frequency();
+        Self { folder: folder.expect("there is room"), clock }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The clock, with which somebody may go on.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Whose files these are.
+    pub(crate) fn user(&self) -> u32 {
+        std::fs::metadata(self.path()).expect("it is there").uid()
+    }
+}
+
+impl Default for Stage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What this project's reader says of a trace.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) events: u64,
+    pub(crate) report: Report,
+}
+
+impl Recorded {
+    /// Reads a trace, in which nothing may be wrong.
+    pub(crate) fn read(path: &Path) -> Self {
+        let session = Session::open(&[path.to_owned()], &OpenOptions::default()).expect("it is a trace");
+        assert!(session.opening_report().is_complete(), "{:?}", session.opening_report());
+        let mut text = Vec::new();
+        let printed = session.print(&PrintOptions::default(), &mut text, &Progress::default()).expect("it is printed");
+        assert!(printed.report.is_complete(), "{:?}", printed.report);
+        let mut findings = kymo_session::check(&[path.to_owned()], &Progress::default()).expect("nobody cancels it");
+        findings.retain(|finding| !["events-discarded", "packets-lost"].contains(&finding.rule));
+        assert!(findings.is_empty(), "{findings:?}");
+        let events = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Self { events, report: printed.report }
+    }
+
+    /// It has what whoever wrote it says, and tells what was lost.
+    pub(crate) fn is_what(&self, tally: &Tally) {
+        assert_eq!(self.events, tally.events + tally.own, "{tally:?}");
+        assert_eq!(self.report.events_discarded, tally.discarded, "{tally:?}");
+        // Where bytes are no events, more is missing, and nobody knows how much.
+        assert!(tally.unreadable > 0 || self.report.packets_lost == tally.missing, "{self:?}: {tally:?}");
+    }
+}

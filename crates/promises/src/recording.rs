@@ -1,0 +1,294 @@
+//! A program that lies: whatever becomes of its memory, and whenever, the recorder goes on, and what it writes can be read.
+//!
+//! ```text
+//! bytes ── choices ──┬── the program records, as the tracer does ────────┐
+//!                    ├── its memory: words, bytes, cut off, as it was ───┤── a file ── Program, Output ── traces ── read: no error,
+//!                    └── the recorder drains, copies, skips, is killed ──┘                                          everything counted
+//! ```
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use kymo_lane::{Mode, Wants};
+use kymo_recorder::clock::Clock;
+use kymo_recorder::output::{Everything, Format, Output, OutputOptions};
+use kymo_recorder::program::{Known, Patience, Program};
+use kymo_recorder::{End, Run, Sink, repair};
+
+use crate::program::{InFile, LAYOUT, Running};
+use crate::random::Random;
+use crate::recorded::{Recorded, Stage};
+
+/// What was tried.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outcome {
+    /// Events that are in traces.
+    pub events: u64,
+    /// Bytes that were none.
+    pub unreadable: u64,
+    /// Whether all of it was damaged so that it is no program.
+    pub is_refused: bool,
+}
+
+/// The promise for choices of what becomes of a program and its recorder.
+///
+/// # Panics
+///
+/// If it is broken, or a temporary folder cannot be written.
+pub fn hold(random: &mut Random, stage: &Stage) -> Outcome {
+    let folder = tempfile::tempdir_in(stage.path()).expect("there is room");
+    let path = folder.path().join("0123456789abcdef.ctl");
+    let file = File::options().read(true).write(true).create_new(true).open(&path).expect("there is room");
+    file.set_len(LAYOUT.bytes()).expect("there is room");
+    let memory = InFile(file);
+    let clock = stage.clock();
+    let earliest = clock.now().saturating_sub(1 << 30);
+    let mut running = Running::begin(&memory, earliest);
+    for _ in 0..random.below(120) {
+        let _ = running.record(random);
+    }
+    let format = if random.below(2) == 0 { Format::Ctf18 } else { Format::Ctf2 };
+    let mut damage = Damage::new(&memory);
+    let mut recorder = Recorder { folder: folder.path(), path: &path, stage, clock, earliest, format, traces: 0 };
+    let mut outcome = Outcome::default();
+    let mut recording = None;
+    for _ in 0..random.below(40) {
+        match random.below(4) {
+            0 | 1 => damage.some(random),
+            2 => {
+                for _ in 0..random.below(30) {
+                    let _ = running.record(random);
+                }
+                if random.below(8) == 0 && memory.is_whole() {
+                    running.leave();
+                }
+            }
+            _ => {
+                let current = recording.take().or_else(|| recorder.begin(None));
+                recording = current.and_then(|current| recorder.step(current, random, &mut outcome));
+            }
+        }
+    }
+    match recording.or_else(|| recorder.begin(None)) {
+        Some(recording) => recorder.finish(recording, &mut outcome),
+        None => outcome.is_refused = true,
+    }
+    outcome
+}
+
+/// What becomes of the memory behind the program's back.
+struct Damage<'m> {
+    memory: &'m InFile,
+    /// How it was once.
+    before: Vec<u8>,
+}
+
+impl<'m> Damage<'m> {
+    fn new(memory: &'m InFile) -> Self {
+        let mut this = Self { memory, before: Vec::new() };
+        this.remember();
+        this
+    }
+
+    fn remember(&mut self) {
+        self.before = vec![0; LAYOUT.bytes() as usize];
+        let mut at = 0;
+        while let Ok(count) = self.memory.0.read_at(&mut self.before[at..], at as u64)
+            && count > 0
+        {
+            at += count;
+        }
+    }
+
+    fn put(&self, at: u64, bytes: &[u8]) {
+        if self.memory.0.metadata().is_ok_and(|found| found.len() >= at + bytes.len() as u64) {
+            self.memory.0.write_all_at(bytes, at).expect("there is room");
+        }
+    }
+
+    fn some(&mut self, random: &mut Random) {
+        match random.below(12) {
+            0..5 => {
+                let at = place(random) & !7;
+                let value = self.value(at, random);
+                self.put(at, &value.to_le_bytes());
+            }
+            5 | 6 => {
+                let (at, count) = (place(random), 1 + random.below(12));
+                self.put(at, &random.bytes(count));
+            }
+            7 => self.remember(),
+            8 => {
+                // A sub-buffer and what describes it, as it was.
+                let (from, to) = (random.below(16), random.below(16));
+                let to = if random.below(2) == 0 { from } else { to };
+                self.again(descriptor(from), descriptor(to), 128);
+                self.again(LAYOUT.sub_buffer(from as u32), LAYOUT.sub_buffer(to as u32), 1024);
+            }
+            9 => {
+                let at = place(random) & !4095;
+                self.again(at, at, 4096);
+            }
+            10 => {
+                // Cut off, and larger again: zeros are behind that.
+                let bytes = [0, 100, 4096, LAYOUT.sub_buffer(0), LAYOUT.sub_buffer(3) + 5, LAYOUT.bytes() - 1];
+                let bytes = bytes[random.below(bytes.len())];
+                self.memory.0.set_len(bytes).expect("there is room");
+                if random.below(3) > 0 {
+                    self.memory.0.set_len(LAYOUT.bytes()).expect("there is room");
+                }
+            }
+            _ => {
+                let at = place(random) & !7;
+                let other = place(random) & !7;
+                self.again(other, at, 8);
+            }
+        }
+    }
+
+    fn again(&self, from: u64, to: u64, bytes: usize) {
+        let from = from as usize;
+        self.put(to, &self.before[from..(from + bytes).min(self.before.len())]);
+    }
+
+    /// What a word becomes: an end of the range, any, small, or a little more or less than it was.
+    fn value(&self, at: u64, random: &mut Random) -> u64 {
+        let was = u64::from_le_bytes(std::array::from_fn(|byte| self.before[at as usize + byte]));
+        match random.below(8) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => random.any() & 0xffff,
+            3 => random.any() << random.below(64),
+            4 => was.wrapping_add(1 << random.below(64)),
+            5 => was.wrapping_sub(1 << random.below(64)),
+            6 => was ^ 1 << random.below(64),
+            _ => was.wrapping_add(random.below(64) as u64).wrapping_sub(32),
+        }
+    }
+}
+
+/// Where something is damaged: regions are as likely as what they say is worth.
+fn place(random: &mut Random) -> u64 {
+    let (begin, bytes) = match random.below(10) {
+        0 => (0, 600),
+        1 => (LAYOUT.control(0), 64),
+        2 => (LAYOUT.inherited_bytes(), 8 * 64),
+        3..6 => (descriptor(0), 16 * 128),
+        6 => (descriptor(0) + 4096, 16),
+        7 => (LAYOUT.filters() - 8192, 8192),
+        8 => (LAYOUT.filters() + 4096, 700),
+        _ => (LAYOUT.sub_buffer(0), 16 * 1024),
+    };
+    begin + random.below(bytes - 8) as u64
+}
+
+/// What describes a sub-buffer: behind the lanes, which take one page.
+fn descriptor(number: usize) -> u64 {
+    LAYOUT.inherited_bytes() + 4096 + 128 * number as u64
+}
+
+/// Everything goes to one trace.
+struct To<'o>(&'o mut Output);
+
+impl Sink for To<'_> {
+    fn take(&mut self, program: &Known, run: &Run<'_>) {
+        self.0.take(program, run, &mut Everything);
+    }
+
+    fn end(&mut self, program: &Known, end: &End) {
+        self.0.end(program, end);
+    }
+}
+
+/// A program that is recorded, and where.
+struct Recording {
+    program: Program,
+    output: Output,
+    trace: PathBuf,
+}
+
+struct Recorder<'a> {
+    folder: &'a Path,
+    path: &'a Path,
+    stage: &'a Stage,
+    clock: Clock,
+    earliest: u64,
+    format: Format,
+    traces: u32,
+}
+
+impl Recorder<'_> {
+    /// Begins, behind what an earlier recorder has left in a trace; `None`: it is no program's memory any more.
+    fn begin(&mut self, left: Option<&Path>) -> Option<Recording> {
+        let repaired = left.map(|left| repair(left).expect("it can be repaired"));
+        let mut program = Program::open(self.path, self.stage.user()).ok()?;
+        self.traces += 1;
+        let trace = self.folder.join(format!("trace-{}", self.traces));
+        let options = OutputOptions { format: self.format, ..OutputOptions::default() };
+        let mut output = Output::create(&trace, options, &mut self.clock, self.earliest).expect("there is room");
+        let progress = repaired.as_ref().and_then(|all| all.programs.get(&program.identity().key));
+        progress.into_iter().for_each(|progress| program.resume(progress));
+        let _ = program.definitions();
+        output.program(program.known());
+        Some(Recording { program, output, trace })
+    }
+
+    /// Does something; what goes on then.
+    fn step(&mut self, mut this: Recording, random: &mut Random, outcome: &mut Outcome) -> Option<Recording> {
+        let patience = [Patience::Wait, Patience::Now, Patience::Now, Patience::Last][random.below(4)];
+        let Recording { program, output, trace } = &mut this;
+        match random.below(16) {
+            0..6 => {
+                let drained = program.drain(patience, &mut To(output)).unwrap_or_default();
+                let most = u64::from(LAYOUT.sub_buffers * LAYOUT.sub_buffer_bytes);
+                assert!(drained.bytes <= most, "{drained:?}: there is no more than {most}");
+                if drained.discarded > 0 {
+                    output.lost(program.known(), drained.discarded);
+                }
+            }
+            6 => drop(program.snapshot(&mut To(output))),
+            7 => drop(program.skip()),
+            8 => drop(program.reap(&mut To(output))),
+            9 => drop(program.end(self.clock.now(), &mut To(output))),
+            10 => drop(program.end_one(self.earliest + random.any(), &mut To(output))),
+            11 => {
+                let _ = program.definitions();
+                let _ = program.switch(random.below(80) as u16, 1);
+                let contexts = [0, 1, 0x3f, 0x1_0001, random.any()][random.below(5)];
+                let mode = if random.below(2) == 0 { Mode::DiscardNewest } else { Mode::OverwriteOldest };
+                let (lane, pool) = (random.below(20) as u32, random.below(20) as u32);
+                let _ = program.say(&Wants { mode, lane, pool, contexts });
+            }
+            12 => output.beat(&mut self.clock, random.below(2) == 0),
+            13 => output.choose_again(),
+            14 => output.forget(program.identity().key),
+            _ => {
+                let trace = trace.clone();
+                // It is killed: nothing is finished. What it had written is a trace that another one goes on behind.
+                let written = this.output.tally().clone();
+                drop(this);
+                let next = self.begin(Some(&trace));
+                if next.is_none() {
+                    drop(repair(&trace).expect("it can be repaired"));
+                }
+                outcome.events += written.events;
+                let read = Recorded::read(&trace);
+                assert_eq!(read.events, written.events + written.own, "{written:?}");
+                return next;
+            }
+        }
+        Some(this)
+    }
+
+    /// Ends it as it should be ended; what it has written is read.
+    fn finish(&mut self, this: Recording, outcome: &mut Outcome) {
+        let Recording { mut program, mut output, trace } = this;
+        let _ = program.drain(Patience::Last, &mut To(&mut output));
+        let _ = program.end(self.clock.now(), &mut To(&mut output));
+        let tally = output.finish(&mut self.clock).expect("there is room");
+        outcome.events += tally.events;
+        outcome.unreadable += tally.unreadable;
+        Recorded::read(&trace).is_what(&tally);
+    }
+}

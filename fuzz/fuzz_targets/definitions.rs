@@ -1,0 +1,14 @@
+//! Bytes as what a program says of an event: see `kymo_promises::definitions`.
+
+#![no_main]
+
+use kymo_promises::recorded::Stage;
+use kymo_promises::definitions;
+
+thread_local! {
+    static STAGE: Stage = Stage::new();
+}
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    STAGE.with(|stage| definitions::hold(data, stage));
+});
