@@ -239,8 +239,9 @@ impl Daemon {
     /// A program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
-        let has_past = self.sessions.iter().any(|session| session.takes_past(&served.who));
-        if !is_wanted || (served.is_dead && !has_past) {
+        let Served { who, program, .. } = &mut served;
+        let past: Vec<&Session> = self.sessions.iter().filter(|session| session.takes_past(who, program)).collect();
+        if !is_wanted || (served.is_dead && past.is_empty()) {
             // What the dead have left that nobody wants is whose who comes back for it.
             if served.is_dead && !served.has_events() {
                 let _ = served.found.delete();
@@ -250,7 +251,6 @@ impl Daemon {
             }
             return;
         }
-        let past: Vec<&Session> = self.sessions.iter().filter(|session| session.takes_past(&served.who)).collect();
         if past.is_empty() {
             // It was recorded for others.
             let _ = served.program.skip();

@@ -271,6 +271,14 @@ impl Lanes {
         Ok(())
     }
 
+    /// Whether everything that was ever recorded there is still there, and not older than these ticks.
+    pub(crate) fn is_since(&mut self, memory: &Memory, ticks: u64) -> io::Result<bool> {
+        let all = self.look(memory)?;
+        let mut firsts = all.chunk_by(|one, next| one.lane == next.lane).map(|lane| &lane[0]);
+        let is_new = firsts.all(|first| first.sequence == 0 && first.begin >= ticks);
+        Ok(if all.is_empty() { memory.ready()? == 0 } else { is_new })
+    }
+
     /// What was cut since this was last asked.
     fn cut(&mut self, memory: &Memory) -> io::Result<u64> {
         let mut sum = 0_u64;

@@ -294,6 +294,16 @@ impl Program {
         self.lanes.skip(&self.lane)
     }
 
+    /// Whether everything that it ever recorded is still there, and not older than these ticks: so it is with children of a program that
+    /// is recorded, which begin as their parent is switched.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn is_since(&mut self, ticks: u64) -> io::Result<bool> {
+        self.lanes.is_since(&self.lane, ticks)
+    }
+
     /// How far this recorder is.
     #[must_use]
     pub fn progress(&self) -> Progress {

@@ -14,7 +14,7 @@ use crate::drain::Progress;
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::flight::Flight;
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
-use crate::program::{Identity, Known};
+use crate::program::{Identity, Known, Program};
 use crate::repair::repair;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
@@ -181,10 +181,13 @@ impl Session {
         let _ = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file));
     }
 
-    /// Whether what a program has recorded before it was met is this session's.
-    pub(crate) fn takes_past(&self, who: &Who) -> bool {
+    /// Whether what a program has recorded before it was met is this session's: it was started for it, or an earlier recorder had it, or it
+    /// has begun since, as the child of a program that is recorded.
+    pub(crate) fn takes_past(&self, who: &Who, program: &mut Program) -> bool {
         let is_started = |step: &Step| step.rule.tag.is_some() && step.rule.tag == who.tag;
-        self.takes_program(who) && (self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started))
+        let is_ours = self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started);
+        let earliest = self.earliest[who.identity.clock as usize];
+        self.takes_program(who) && (is_ours || program.is_since(earliest).unwrap_or(false))
     }
 
     /// By which word programs are known that it starts, and takes.
