@@ -88,7 +88,7 @@ impl Level {
         if !self.has_lane {
             let _quiet = Quiet::new();
             let program = process.program();
-            let Some(lane) = program.lane(Thread { tid: tid(), level, name: name() }) else {
+            let Some(lane) = program.lane(Thread { tid: holder(process), level, name: name() }) else {
                 program.discard();
                 return None;
             };
@@ -267,6 +267,14 @@ fn is_abandoned(busy: usize, stack: usize) -> bool {
         // Handlers may be on a stack that the system does not tell of while they are (SS_AUTODISARM): order says something on one stack alone.
         (false, false) => stack >= busy && known_stack().is_some_and(|known| known.has(busy, stack)),
     }
+}
+
+/// Whose a lane is. What a child of vfork records, and a thread in it, is its parent's, which has the lane when the child is gone: no
+/// recorder may take it away then.
+fn holder(process: &Process) -> u32 {
+    // Safety: it cannot fail.
+    let pid = unsafe { libc::getpid() } as u32;
+    if pid == process.pid() { tid() } else { process.pid() }
 }
 
 pub(crate) fn tid() -> u32 {
