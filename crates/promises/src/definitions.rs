@@ -37,7 +37,7 @@ pub fn hold(data: &[u8], stage: &Stage) -> bool {
         Definition::Event(event) => named(&Arc::new(event), None, format, stage),
         Definition::Context(context) => {
             let event = EventClass { fields: Vec::new(), ..event() };
-            named(&Arc::new(event), Some(Arc::new(context)), format, stage);
+            named(&Arc::new(event), Some(&Arc::new(context)), format, stage);
         }
     }
     true
@@ -51,7 +51,7 @@ fn event() -> EventClass {
 }
 
 /// An event of zeros, in a trace.
-fn named(event: &Arc<EventClass>, context: Option<Arc<ContextClass>>, format: Format, stage: &Stage) {
+fn named(event: &Arc<EventClass>, context: Option<&Arc<ContextClass>>, format: Format, stage: &Stage) {
     let folder = tempfile::tempdir_in(stage.path()).expect("there is room");
     let path = folder.path().join("trace");
     let mut clock = stage.clock();
@@ -59,7 +59,7 @@ fn named(event: &Arc<EventClass>, context: Option<Arc<ContextClass>>, format: Fo
     let options = OutputOptions { format, ..OutputOptions::default() };
     let mut output = Output::create(&path, options, &mut clock, begin).expect("there is room");
     let carried = if context.is_some() { contexts::FIRST_OWN } else { 0 };
-    let fields = context.iter().map(|context| &context.field).chain(&event.fields);
+    let fields = context.map(|context| &context.field).into_iter().chain(&event.fields);
     let size = fields.map(|field| bytes_of(&field.kind)).fold(0, usize::saturating_add);
     let is_whole = size <= EVENT_BYTES_MAX;
     let mut bytes = vec![0; 6 + if is_whole { size } else { 0 }];
@@ -68,7 +68,7 @@ fn named(event: &Arc<EventClass>, context: Option<Arc<ContextClass>>, format: Fo
         identity: identity(),
         pid_outside: None,
         events: vec![Some(Arc::clone(event))],
-        contexts: vec![context.clone()],
+        contexts: vec![context.map(Arc::clone)],
     };
     let run = Run {
         lane: 0,
@@ -88,7 +88,7 @@ fn named(event: &Arc<EventClass>, context: Option<Arc<ContextClass>>, format: Fo
     let tally = output.finish(&mut clock).expect("it can be written");
     assert_eq!(tally.events, u64::from(is_whole), "{event:?}");
     let metadata = std::fs::read(path.join("metadata")).expect("it is there");
-    is_said(&metadata, event, context.as_deref());
+    is_said(&metadata, event, context.map(|context| &**context));
     Recorded::read(&path).is_what(&tally);
 }
 
