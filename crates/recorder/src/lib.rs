@@ -12,6 +12,7 @@
 
 #![cfg(target_os = "linux")]
 
+pub mod capture;
 mod chunk;
 pub mod client;
 pub mod clock;

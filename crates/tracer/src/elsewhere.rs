@@ -125,3 +125,6 @@ pub fn ticks() -> u64 {
 pub fn control_file() -> Option<&'static CStr> {
     None
 }
+
+/// Nobody is told.
+pub fn record_for(_: &'static str, _: u64) {}

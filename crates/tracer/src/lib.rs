@@ -48,12 +48,12 @@ cfg_if! {
         pub use context::{Context, Own};
         pub use event::Event;
         pub use lease::nobody_has;
-        pub use process::control_file;
+        pub use process::{control_file, record_for};
         pub use write::Write;
     } else {
         mod elsewhere;
 
-        pub use elsewhere::{Context, Event, Own, Write, control_file, counter, ticks};
+        pub use elsewhere::{Context, Event, Own, Write, control_file, counter, record_for, ticks};
     }
 }
 

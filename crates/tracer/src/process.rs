@@ -11,7 +11,7 @@
 
 use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program, Runs};
 
@@ -147,7 +147,7 @@ impl Process {
     }
 
     /// Everything that a recorder finds; whether there is memory for it.
-    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<&[u8]>) -> bool {
+    fn tell(&self, arena: Result<Arena, kymo_lane::NoArena>, session: Option<(&[u8], u64)>) -> bool {
         let mut path = [0; 3072];
         // Safety: so many bytes are there, and nothing is done with what is not.
         let (user, length) = unsafe {
@@ -171,8 +171,8 @@ impl Process {
             (from..to).step_by(ON.len()).for_each(|at| self.memory.put(at, &ON));
         }
         let Some(program) = Program::begin(&self.memory, self.layout, &identity) else { return false };
-        if session.is_some() {
-            program.carry(secure_variable(c"KYMO_CONTEXTS").map_or(0, |value| number(value.to_bytes())));
+        if let Some((_, contexts)) = session {
+            program.carry(contexts);
         }
         event::define_all(&program);
         context::define_all(&program);
@@ -246,7 +246,7 @@ pub fn control_file() -> Option<&'static CStr> {
 }
 
 /// Makes a file of that layout and maps it, and the window of control bytes.
-fn file(layout: &Layout, session: Option<&[u8]>) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
+fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
     let mut path = Path::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
@@ -255,7 +255,7 @@ fn file(layout: &Layout, session: Option<&[u8]>) -> Option<(NonNull<u8>, NonNull
         return None;
     }
     path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?;
-    if let Some(session) = session {
+    if let Some((session, _)) = session {
         path.push(b"-")?.push(session)?;
     }
     path.push(b".ctl")?;
@@ -287,12 +287,37 @@ const ON: [u8; PAGE] = [1; PAGE];
 
 /// The session of a recorder that this process was started for, if any: `KYMO_SESSION`. Its memory is known by it, and all of its events
 /// are on from the begin, so that nothing is lost before the recorder has found it; they carry what the bits of `KYMO_CONTEXTS` say. A
-/// session that is over is none.
-fn session() -> Option<&'static [u8]> {
+/// session that is over is none. What was [told](record_for) has its say over both.
+fn session() -> Option<(&'static [u8], u64)> {
+    if let Some(name) = NonNull::new(SESSION.load(Ordering::Acquire)) {
+        // Safety: so many bytes were put there before that was seen, and stay.
+        let name = unsafe { core::slice::from_raw_parts(name.as_ptr(), SESSION_BYTES.load(Ordering::Relaxed)) };
+        return Some((name, SESSION_CONTEXTS.load(Ordering::Relaxed)));
+    }
     let session = secure_variable(c"KYMO_SESSION")?.to_bytes();
-    let is_plain = session.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
-    (is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len()) && !is_over(session)).then_some(session)
+    let contexts = secure_variable(c"KYMO_CONTEXTS").map_or(0, |value| number(value.to_bytes()));
+    (is_plain(session) && !is_over(session)).then_some((session, contexts))
 }
+
+fn is_plain(session: &[u8]) -> bool {
+    let is_plain = session.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
+    is_plain && (1..=SESSION_BYTES_MAX).contains(&session.len())
+}
+
+/// Says for which session this process records, as `KYMO_SESSION` and `KYMO_CONTEXTS` do. It holds if no event was registered before; the
+/// first call counts. A name has 1 to 64 letters, digits, `-`, `_` and `.`.
+pub fn record_for(session: &'static str, contexts: u64) {
+    let is_first = || SESSION_BYTES.compare_exchange(0, session.len(), Ordering::Relaxed, Ordering::Relaxed).is_ok();
+    if is_plain(session.as_bytes()) && is_first() {
+        SESSION_CONTEXTS.store(contexts, Ordering::Relaxed);
+        SESSION.store(session.as_ptr().cast_mut(), Ordering::Release);
+    }
+}
+
+/// What [`record_for`] was told.
+static SESSION: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+static SESSION_BYTES: AtomicUsize = AtomicUsize::new(0);
+static SESSION_CONTEXTS: AtomicU64 = AtomicU64::new(0);
 
 /// Whether the recorder has taken back the mark of a session, in the folder that `KYMO_SESSIONS` names. Who does not see that folder, in
 /// a container or as another user, does not know.

@@ -16,6 +16,7 @@ Examples:
   kymo record -e net:sent --filter 'bytes > 4KiB && host == \"10.*\"' --duration 10s
   kymo record --mode overwrite --detach --name flight && sleep 60; kymo snapshot flight
   kymo record --rotate-size 100MiB --keep 1GiB --detach
+  kymo record --capture-output -- make      the lines that a program writes, with the time of each
 
 COMMAND's standard streams and terminal are its own, and kymo ends with its exit status, or
 128 and the number of the signal that it died of. Without COMMAND everything of this user is
@@ -63,6 +64,10 @@ pub(crate) struct RecordArguments {
     /// Deletes the oldest parts when all have more than this size
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) keep: Option<u64>,
+    /// Records the lines that COMMAND writes to its standard output and error as events `output:stdout` and
+    /// `output:stderr`, whatever else is selected
+    #[arg(long, requires = "command")]
+    pub(crate) capture_output: bool,
     /// Ends after this time
     #[arg(short, long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) duration: Option<u64>,

@@ -6,24 +6,56 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 
+use kymo_recorder::capture;
+
+use super::streams::{Passed, Pumps, Streams};
+
 /// A program that runs.
 pub(crate) struct Child {
     pid: rustix::process::Pid,
     ended: Receiver<io::Result<ExitStatus>>,
+    /// What passes on what it writes; `None`: it has our streams.
+    pumps: Option<Pumps>,
 }
 
 impl Child {
-    /// Starts it for a session, by whose name it is known, with what its events are to carry. Its terminal is this process' one.
-    pub(crate) fn start(words: &[OsString], tag: &str, contexts: u64) -> io::Result<Self> {
+    /// Starts it for a session, by whose name it is known, with what its events are to carry. Its terminal is this process' one; the
+    /// lines that it writes are recorded for a session that selects `lines`.
+    pub(crate) fn start(words: &[OsString], tag: &str, contexts: u64, lines: Option<&str>) -> io::Result<Self> {
         let (program, words) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(words).env("KYMO_SESSION", tag).env("KYMO_CONTEXTS", contexts.to_string());
         command.env("KYMO_SESSIONS", kymo_recorder::folder::own_folder());
+        let streams = lines.map(|lines| capture(&mut command, lines, contexts)).transpose()?;
         let mut child = command.spawn()?;
+        // It had the other ends of pipes.
+        drop(command);
+        let pumps = streams.map(|streams| streams.pass(child.id())).transpose()?;
         let pid = rustix::process::Pid::from_child(&child);
         let (say, ended) = mpsc::channel();
         std::thread::spawn(move || say.send(child.wait()));
-        Ok(Self { pid, ended })
+        Ok(Self { pid, ended, pumps })
+    }
+
+    /// It has ended: passes on what it has written last, unless somebody does not want to wait for that.
+    pub(crate) fn pass_last(self, is_over: impl FnMut() -> bool) -> Option<Passed> {
+        self.pumps.map(|pumps| pumps.end(is_over))
+    }
+
+    /// Nobody records any more: a program whose output goes through us is waited for all the same.
+    pub(crate) fn pass_all(self) {
+        if let Some(pumps) = self.pumps {
+            let _ = self.ended.recv();
+            pumps.end(|| false);
+        }
+    }
+
+    /// The terminal has another size.
+    pub(crate) fn resize(&self) {
+        if self.pumps.as_ref().is_some_and(Pumps::resize) {
+            // It may have asked before its terminal knew.
+            self.signal(rustix::process::Signal::WINCH);
+        }
     }
 
     /// What it ended with; `None`: it runs.
@@ -47,4 +79,18 @@ impl Child {
 fn code(status: ExitStatus) -> u8 {
     let signal = || status.signal().map(|signal| 128 + signal);
     status.code().or_else(signal).and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
+}
+
+/// Gives a program that is to be started streams whose lines are recorded.
+fn capture(command: &mut Command, lines: &str, contexts: u64) -> io::Result<Streams> {
+    if !capture::begin(lines, contexts) {
+        let why = match std::env::var_os("KYMO") {
+            Some(value) if value == "off" => "`KYMO=off` forbids it",
+            _ => "there is no memory for them; `kymo doctor` says more",
+        };
+        return Err(io::Error::other(format!("the lines that it writes cannot be recorded: {why}")));
+    }
+    let (streams, [stdout, stderr]) = Streams::new()?;
+    command.stdout(stdout).stderr(stderr);
+    Ok(streams)
 }

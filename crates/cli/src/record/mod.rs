@@ -10,6 +10,7 @@ mod doctor;
 mod session;
 mod show;
 mod status;
+mod streams;
 mod switch;
 
 use std::ffi::OsString;

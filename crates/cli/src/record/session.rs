@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use kymo_recorder::capture::{self, Count};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
 use kymo_recorder::select::{Act, Rule, Selection, Step};
 use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
 use rustix::process::Signal;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
 use super::child::Child;
+use super::streams::Passed;
 use super::{Problem, show, this_program, warn};
 use crate::Outcome;
 use crate::arguments::{self, Mode, RecordArguments, RuleArguments};
@@ -28,7 +30,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let name = name(arguments)?;
     // Whoever starts a program for a session knows it by a word that no other session has.
     let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
-    let options = options(arguments, &name, tag.as_deref())?;
+    let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
+    let options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
     let contexts = options.contexts;
     let signals = Signals::catch()?;
     let mut client = Client::connect_or_start(&this_program())?.telling(warn);
@@ -38,7 +41,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         return detached(&session, &output, arguments.json);
     }
     let mut status = None;
-    let child = match tag.map(|tag| Child::start(&arguments.command, &tag, contexts)).transpose() {
+    let start = |tag: String| Child::start(&arguments.command, &tag, contexts, lines.as_deref());
+    let child = match tag.map(start).transpose() {
         Ok(child) => child,
         Err(error) => {
             let _ = client.ask(&Question::Stop { session: Some(session), all: false });
@@ -49,18 +53,30 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         }
     };
     let watched = Watch { session: &session, shows: child.is_none() && io::stderr().is_terminal() };
-    let ended = watched.until_over(&mut client, child.as_ref(), &signals, &mut status)?;
+    let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
+        Ok(ended) => ended,
+        Err(problem) => {
+            child.into_iter().for_each(Child::pass_all);
+            return Err(problem.into());
+        }
+    };
+    let is_command = child.is_some();
+    let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
     // What a flight recorder is for is what was before the end.
     let last = match &ended {
-        None if child.is_some() && arguments.mode == Mode::Overwrite => Some(snapshot(&mut client, &session, output)?),
+        None if is_command && arguments.mode == Mode::Overwrite => Some(snapshot(&mut client, &session, output)?),
         _ => None,
     };
     let summary = match ended {
         Some(summary) => summary,
         None => stop(&mut client, &session)?,
     };
-    let summary = last.unwrap_or(summary);
-    say(&summary, arguments.json)?;
+    let mut summary = last.unwrap_or(summary);
+    let captured = passed.map(|Passed { count, problems }| {
+        summary.problems.extend(problems);
+        count
+    });
+    say(&summary, captured, arguments.json)?;
     let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
     Ok(match status {
         Some(status) => Outcome::Status(status),
@@ -107,12 +123,16 @@ fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summa
     Ok(summary)
 }
 
-fn say(summary: &Summary, json: bool) -> io::Result<()> {
+fn say(summary: &Summary, captured: Option<Count>, json: bool) -> io::Result<()> {
     if json {
-        writeln!(io::stdout(), "{}", serde_json::to_string(summary)?)
+        let mut object = serde_json::to_value(summary)?;
+        if let Some(Count { lines, cut }) = captured {
+            object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
+        }
+        writeln!(io::stdout(), "{object}")
     } else {
         // Standard output is the program's.
-        write!(io::stderr(), "{}", show::ended(summary))
+        write!(io::stderr(), "{}", show::ended(summary, captured))
     }
 }
 
@@ -132,9 +152,15 @@ fn name(arguments: &RecordArguments) -> Result<String, Stop> {
 }
 
 /// What the session is to be.
-fn options(arguments: &RecordArguments, name: &str, tag: Option<&str>) -> Result<SessionOptions, Stop> {
+fn options(
+    arguments: &RecordArguments,
+    name: &str,
+    tag: Option<&str>,
+    lines: Option<&str>,
+) -> Result<SessionOptions, Stop> {
     let mut selection = Selection::default();
     selection.take(Step { act: Act::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
+    lines.into_iter().for_each(|lines| selection.take(capture::selects(lines)));
     let (contexts, own_contexts) = contexts(&arguments.context)?;
     if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
         let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
@@ -214,6 +240,8 @@ fn output(arguments: &RecordArguments, name: &str) -> Result<PathBuf, Stop> {
 struct Signals {
     /// The last one that came; 0: none.
     came: Arc<AtomicUsize>,
+    /// The terminal has another size.
+    resized: Arc<AtomicBool>,
 }
 
 impl Signals {
@@ -226,7 +254,9 @@ impl Signals {
             signal_hook::flag::register(signal, Arc::clone(&is_second))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
         }
-        Ok(Self { came })
+        let resized = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGWINCH, Arc::clone(&resized))?;
+        Ok(Self { came, resized })
     }
 
     fn take(&self) -> Option<i32> {
@@ -258,6 +288,9 @@ impl Watch<'_> {
             *status = child.and_then(Child::status);
             if status.is_some() {
                 break;
+            }
+            if signals.resized.swap(false, Ordering::Relaxed) {
+                child.into_iter().for_each(Child::resize);
             }
             match (signals.take(), child) {
                 (Some(_), None) => break,

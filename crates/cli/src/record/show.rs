@@ -1,15 +1,20 @@
 //! What was recorded, for people.
 
+use kymo_recorder::capture::Count;
 use kymo_recorder::wire::{Lost, Summary};
 
 use crate::show::{bytes, counted, duration, grouped};
 
 /// What a session recorded, when it is over.
-pub(crate) fn ended(summary: &Summary) -> String {
+pub(crate) fn ended(summary: &Summary, captured: Option<Count>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
     let mut text = format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes));
     text += &format!("  trace     {}\n", summary.output.display());
+    if let Some(Count { lines, cut }) = captured {
+        let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
+        text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
+    }
     if summary.filtered > 0 {
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
@@ -19,14 +24,16 @@ pub(crate) fn ended(summary: &Summary) -> String {
     }
     let path = quoted(&summary.output.display().to_string());
     match summary.events {
-        0 => text + &nothing(summary),
+        0 => text + &nothing(summary, captured.is_some()),
         _ => text + &format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     }
 }
 
 /// Why there may be nothing.
-fn nothing(summary: &Summary) -> String {
-    let why = match summary.programs {
+fn nothing(summary: &Summary, is_captured: bool) -> String {
+    // Whoever records the lines is one.
+    let why = match summary.programs.saturating_sub(is_captured.into()) {
+        0 if is_captured => "the program wrote no line, and recorded nothing itself",
         0 => "no program was found that records; `kymo doctor` says why that may be",
         _ => "what was selected did not happen; `kymo status --events` shows what programs have, while a session runs",
     };
@@ -97,6 +104,6 @@ mod tests {
                 "3 events for which there was no room: `--pool-size` gives more; 1 event of threads that found no lane"
             )
         );
-        assert!(ended(&summary).starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
+        assert!(ended(&summary, None).starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
     }
 }
