@@ -316,7 +316,7 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.beat(clocks));
         for program in served.iter_mut() {
             let _ = program.grow(sessions, compiler);
-            let _ = program.program.reap(&mut Everybody { sessions, clocks, lost: 0 });
+            let _ = program.program.reap(&mut Everybody { sessions, clocks });
         }
         if self.reaped.elapsed() >= REAP {
             self.reaped = Instant::now();
@@ -325,7 +325,7 @@ impl Daemon {
                     continue;
                 }
                 // Threads that are gone without a word leave lanes that others could have.
-                let _ = program.program.reap(&mut Everybody { sessions, clocks, lost: 0 });
+                let _ = program.program.reap(&mut Everybody { sessions, clocks });
             }
         }
         self.bury();
@@ -352,7 +352,7 @@ impl Daemon {
             let _ = program.learn();
             let _ = drain(&mut program, sessions, clocks, Patience::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
-            let _ = program.program.end(ticks, &mut Everybody { sessions, clocks, lost: 0 });
+            let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
             sessions.iter_mut().for_each(|session| session.parts(program.key()));
             let _ = program.found.delete();
         }
@@ -394,7 +394,7 @@ impl Daemon {
                 session = sessions.pop().expect("it was just put there");
                 let ticks = clocks.of(program.who.identity.clock).now();
                 let alone = std::slice::from_mut(&mut session);
-                let mut alone = Everybody { sessions: alone, clocks, lost: 0 };
+                let mut alone = Everybody { sessions: alone, clocks };
                 let _ = match sessions.iter().any(|other| other.has_met(program.program.known())) {
                     true => program.program.end_one(ticks, &mut alone),
                     false => program.program.end(ticks, &mut alone),
@@ -438,7 +438,7 @@ impl Daemon {
                 continue;
             }
             snapshot.meets(&program.who, program.program.known(), clocks);
-            let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks, lost: 0 };
+            let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
             if let Ok(drained) = program.program.snapshot(&mut sink) {
                 snapshot.lost(program.program.known(), drained.discarded, drained.cut, clocks);
             }
@@ -465,10 +465,10 @@ fn drain(
     clocks: &mut Clocks,
     patience: Patience,
 ) -> io::Result<Drained> {
-    let mut everybody = Everybody { sessions, clocks, lost: 0 };
+    let mut everybody = Everybody { sessions, clocks };
     let drained = program.program.drain(patience, &mut everybody)?;
-    let Everybody { sessions, clocks, lost } = everybody;
-    program.lost_lately += lost;
+    let Everybody { sessions, clocks } = everybody;
+    program.lost_lately = program.lost_lately.saturating_add(drained.lost);
     if drained.discarded > 0 || drained.cut > 0 {
         for session in sessions.iter_mut().filter(|session| session.takes_program(&program.who)) {
             session.lost(program.program.known(), drained.discarded, drained.cut, clocks);
@@ -481,13 +481,10 @@ fn drain(
 struct Everybody<'a> {
     sessions: &'a mut [Session],
     clocks: &'a mut Clocks,
-    /// Events that lanes have lost.
-    lost: u64,
 }
 
 impl Sink for Everybody<'_> {
     fn take(&mut self, program: &Known, run: &Run<'_>) {
-        self.lost += run.discarded;
         for session in self.sessions.iter_mut().filter(|session| session.has_met(program)) {
             session.take(program, run, self.clocks);
         }

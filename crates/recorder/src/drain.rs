@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Recorder, Seen, Thread};
+use kymo_lane::{Losses, Recorder, Seen, Thread};
 
 use crate::program::{Control, Drained, Known, Patience};
 use crate::run::{End, Run, Sink};
@@ -23,8 +23,8 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Sub-buffers that are given back before programs are told.
 const FREED_TOLD: u32 = 8;
 
-/// How often it is looked at which texts were cut.
-const CUT: Duration = Duration::from_secs(1);
+/// How often it is looked at what was lost and which texts were cut.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How often threads that are gone are looked for.
 const REAP: Duration = Duration::from_secs(1);
@@ -81,9 +81,9 @@ pub(crate) struct Lanes {
     room: Vec<u8>,
     bytes: Vec<u8>,
     discarded: u64,
-    /// Texts that were cut, by lane, and when that was looked at.
-    cut: HashMap<u16, u64>,
-    looked_at_cut: Option<Instant>,
+    /// What lanes have lost and cut, as far as somebody was told, and when that was looked at.
+    losses: HashMap<u16, Losses>,
+    looked_at_losses: Option<Instant>,
     reaped: Option<Instant>,
 }
 
@@ -161,9 +161,9 @@ impl Lanes {
         done?;
         let all_lost = memory.discarded()?;
         drained.discarded = lost_since(std::mem::replace(&mut self.discarded, all_lost), all_lost);
-        if patience != Patience::Wait || self.looked_at_cut.is_none_or(|last| last.elapsed() >= CUT) {
-            self.looked_at_cut = Some(Instant::now());
-            drained.cut = self.cut(memory)?;
+        if patience != Patience::Wait || self.looked_at_losses.is_none_or(|last| last.elapsed() >= LOOK) {
+            self.looked_at_losses = Some(Instant::now());
+            self.look_at_losses(memory, &mut drained)?;
         }
         Ok(drained)
     }
@@ -205,7 +205,10 @@ impl Lanes {
             if !memory.copy(seen, from, &mut self.bytes)? {
                 return Ok(Step::Skipped);
             }
-            sink.take(known, &run(seen, state, from, missing, &self.bytes));
+            let run = run(seen, state, from, missing, &self.bytes);
+            sink.take(known, &run);
+            let known_losses = self.losses.get(&seen.lane).map_or(0, |losses| losses.discarded);
+            drained.lost += lost_since(known_losses.max(state.position.discarded), seen.discarded);
             state.is_open = true;
             drained.runs += u64::from(length > 0);
             drained.bytes += u64::from(length);
@@ -279,15 +282,17 @@ impl Lanes {
         Ok(if all.is_empty() { memory.ready()? == 0 } else { is_new })
     }
 
-    /// What was cut since this was last asked.
-    fn cut(&mut self, memory: &Memory) -> io::Result<u64> {
-        let mut sum = 0_u64;
-        for lane in self.lanes.keys() {
-            let now = memory.losses(*lane)?.cut;
-            let before = self.cut.insert(*lane, now).unwrap_or(0);
-            sum = sum.saturating_add(lost_since(before, now));
+    /// What was lost and cut since somebody looked last: a lane that has lost something and goes on with nothing says so nowhere else.
+    fn look_at_losses(&mut self, memory: &Memory, drained: &mut Drained) -> io::Result<()> {
+        for (lane, state) in &self.lanes {
+            let now = memory.losses(*lane)?;
+            let told = Losses { discarded: state.position.discarded, cut: 0 };
+            let before = self.losses.insert(*lane, now).unwrap_or(told);
+            let lost = lost_since(before.discarded.max(told.discarded), now.discarded);
+            drained.lost = drained.lost.saturating_add(lost);
+            drained.cut = drained.cut.saturating_add(lost_since(before.cut, now.cut));
         }
-        Ok(sum)
+        Ok(())
     }
 
     /// Whether it is time to look for threads that are gone.

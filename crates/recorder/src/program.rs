@@ -116,6 +116,8 @@ pub struct Drained {
     pub bytes: u64,
     /// Events that were lost where no lane could count them, since this was last asked.
     pub discarded: u64,
+    /// Events that lanes have lost, as soon as that is known; runs tell it when the lane goes on.
+    pub lost: u64,
     /// Texts that were cut, since this was last told: about once in a second.
     pub cut: u64,
     /// Something is there that has to wait.
