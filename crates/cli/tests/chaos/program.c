@@ -202,7 +202,7 @@ static void *storm(void *argument)
     send_later(0);
     send_later(1);
     while (!shared->stop) {
-        const uint64_t events = below(64) == 0 ? 3000 : 1 + below(30);
+        const uint64_t events = below(64) == 0 ? 1000 : 1 + below(20);
         for (uint64_t event = 0; event < events; ++event) {
             is_inside = 1;
             count(counted);
@@ -267,7 +267,7 @@ static void wait_for(pid_t pid)
 
 static void child(void)
 {
-    record(below(4) == 0 ? 20000 : below(500));
+    record(below(8) == 0 ? 10000 : below(300));
     _exit(0);
 }
 
