@@ -5,7 +5,8 @@
 //! seconds  └ begin                  └ now    CLOCK_MONOTONIC_RAW: how long; CLOCK_REALTIME: since when
 //! ```
 //!
-//! The longer it is watched, the better the frequency is known. `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed.
+//! The longer it is watched, the better the frequency is known. `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed. Where the
+//! processor says the frequency (aarch64), that is it, and nothing is measured.
 
 use std::time::Duration;
 
@@ -83,8 +84,8 @@ impl Clock {
 
     /// Ticks of a second, as far as it was watched, which takes a moment when it has just begun.
     pub fn frequency(&mut self) -> u64 {
-        if self.source == Source::Monotonic {
-            return 1_000_000_000;
+        if let Some(known) = known_frequency(self.source) {
+            return known;
         }
         let watched = self.last.raw_ns - self.begin.raw_ns;
         let missing = WATCHED_MIN.saturating_sub(Duration::from_nanos(watched.max(0) as u64));
@@ -111,6 +112,13 @@ impl Clock {
             offset_ticks: (rest_ns * u128::from(frequency) / 1_000_000_000) as u64,
             error_ns: nanos(self.last.width_ticks.div_ceil(2)) as u64,
         }
+    }
+}
+
+fn known_frequency(source: Source) -> Option<u64> {
+    match source {
+        Source::Counter => kymo_tracer::counter_frequency(),
+        Source::Monotonic => Some(1_000_000_000),
     }
 }
 

@@ -27,6 +27,24 @@ pub fn counter() -> u64 {
     }
 }
 
+/// How often the counter counts in a second, where the processor says so: on aarch64. Elsewhere it has to be measured: what CPUID says on
+/// x86 is rounded, and missing on most machines.
+#[must_use]
+pub fn counter_frequency() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        None
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let frequency: u64;
+        // Safety: Linux lets programs read it.
+        unsafe { core::arch::asm!("mrs {}, cntfrq_el0", out(reg) frequency, options(nomem, nostack)) };
+        // Firmware has to have set it.
+        (frequency > 0).then_some(frequency)
+    }
+}
+
 /// What events are stamped with now.
 #[inline]
 #[must_use]
@@ -65,4 +83,18 @@ fn is_constant() -> bool {
 #[cfg(target_arch = "aarch64")]
 fn is_constant() -> bool {
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn the_processor_says_how_fast_its_counter_runs_if_it_does() {
+        let Some(frequency) = super::counter_frequency() else { return };
+        let (begin, since) = (super::counter(), Instant::now());
+        std::thread::sleep(Duration::from_millis(200));
+        let counted = (super::counter() - begin) as f64 / since.elapsed().as_secs_f64();
+        assert!((counted / frequency as f64 - 1.0).abs() < 0.05, "{counted} is not {frequency}");
+    }
 }

@@ -114,6 +114,12 @@ pub fn counter() -> u64 {
     0
 }
 
+/// Nor anything that it counts.
+#[must_use]
+pub fn counter_frequency() -> Option<u64> {
+    None
+}
+
 /// Nothing is stamped.
 #[must_use]
 pub fn ticks() -> u64 {

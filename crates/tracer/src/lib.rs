@@ -44,7 +44,7 @@ cfg_if! {
         mod thread;
         mod write;
 
-        pub use clock::{counter, ticks};
+        pub use clock::{counter, counter_frequency, ticks};
         pub use context::{Context, Own};
         pub use event::Event;
         pub use lease::nobody_has;
@@ -53,7 +53,7 @@ cfg_if! {
     } else {
         mod elsewhere;
 
-        pub use elsewhere::{Context, Event, Own, Write, control_file, counter, record_for, ticks};
+        pub use elsewhere::{Context, Event, Own, Write, control_file, counter, counter_frequency, record_for, ticks};
     }
 }
 
