@@ -19,6 +19,10 @@ nothing is lost but where a job says so; both write to the same disk.
     pace            events per second to the disk without any loss, for some seconds, beside what a plain write of the same bytes takes
     drain           what the recorder works per million events
     first           the first event of a program, and of another thread
+    start           how much longer a program lives, from its start to its end, than one without a tracer; the loader's work included
+    memory          resident memory of a program with one event, beyond that of one without a tracer; of each of 64 quiet threads; and of a
+                    program at most, whose one thread has had 8 million events that nobody drained
+    context         an event of a u32 with each of the things that events can carry
 """
 
 import argparse
@@ -59,8 +63,10 @@ def predicates(length, last):
 def build(libkymo):
     BUILT.mkdir(parents=True, exist_ok=True)
     source = HERE / "record" / "hits.c"
-    common = ["gcc", "-O2", source]
-    programs = {}
+    # Stacks are found by frames; what is measured has no calls in it.
+    common = ["gcc", "-O2", "-fno-omit-frame-pointer", source]
+    programs = {"plain": BUILT / "hits-plain"}
+    subprocess.run([*common, "-DPLAIN", "-o", programs["plain"], "-lpthread"], check=True)
     ours = [*common, "-I", run.ROOT / "include", "-o", BUILT / "hits-kymo", f"-L{libkymo}", "-lkymo", "-lpthread",
             f"-Wl,-rpath,{BUILT}"]
     shutil.copy(pathlib.Path(libkymo) / "libkymo.so", BUILT / "libkymo.so.0")
@@ -115,7 +121,7 @@ class Lttng:
             raise RuntimeError(f"lttng {words[0]}: {(done.stderr or done.stdout).strip()}")
         return done.stdout
 
-    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True):
+    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=(), pool=None):
         """What the program prints, how many events were lost, and what the recorder worked."""
         session = f"kymo-bench-{os.getpid()}"
         self.say("create", session, *(["--snapshot"] if overwrite else ["--output", folder]))
@@ -124,6 +130,8 @@ class Lttng:
             self.say("enable-channel", "--session", session, "--userspace", *size, "channel")
             wanted = ["--filter", expression] if expression else []
             self.say("enable-event", "--session", session, "--channel", "channel", "--userspace", event, *wanted)
+            for context in contexts:
+                self.say("add-context", "--session", session, "--userspace", "--type", context)
             self.say("start", session)
             before = cpu_seconds(self.recorder)
             environment = {**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "-1"}
@@ -154,8 +162,9 @@ class Kymo:
     def __exit__(self, *_):
         pass
 
-    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True):
-        options = ["--output", folder, "--event", event, "--json", "--pool-size", "64MiB"]
+    def run(self, words, folder, *, event="kymo_record:*", expression=None, overwrite=False, native=True, contexts=None, pool="64MiB"):
+        options = ["--output", folder, "--event", event, "--json", *(["--pool-size", pool] if pool else [])]
+        options += ["--context", ",".join(contexts) or "none"] if contexts is not None else []
         options += ["--filter", expression] if expression else []
         options += ["--mode", "overwrite"] if overwrite else []
         # Filters come to a program some milliseconds after it has begun.
@@ -262,8 +271,62 @@ def firsts(tracers, folder):
         yield f"{tracer.name} first", once
 
 
+def starts(tracers, folder, plain):
+    for tracer in tracers:
+        def once(tracer=tracer):
+            printed, _, _ = tracer.run(["start", 100, plain], folder / "trace")
+            shutil.rmtree(folder / "trace", ignore_errors=True)
+            longer, alone = (float(word) for word in printed.split())
+            return {"": longer, " of a plain program": alone}
+        yield f"{tracer.name} start", once
+
+
+def memories(tracers, folder, plain):
+    """Without a pool of a given size, which makes the recorder grow it when events are lost: nothing is drained."""
+    for tracer in tracers:
+        def once(tracer=tracer):
+            words = ["memory", 64, 8_000_000]
+            printed, _, _ = tracer.run(words, folder / "trace", overwrite=True, pool=None)
+            shutil.rmtree(folder / "trace", ignore_errors=True)
+            program, thread, most = (float(word) for word in printed.split())
+            done = subprocess.run([plain, *map(str, words)], capture_output=True, text=True, check=True)
+            return {" program": program - float(done.stdout.split()[0]), " thread": thread, " pool": most / 1024}
+        yield f"{tracer.name} memory", once
+
+
+# What events can carry, as Kymograph and as LTTng-UST call it.
+CONTEXTS = [
+    ("none", [], None), ("cpu_id", ["cpu_id"], []), ("pid", ["pid"], ["vpid"]), ("tid", ["tid"], ["vtid"]),
+    ("procname", ["procname"], ["procname"]), ("ip", ["ip"], ["ip"]), ("stack", ["stack"], None), ("own", ["request"], None),
+    ("namespaces", ["namespaces"], ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns", "time_ns", "user_ns", "uts_ns"]),
+]
+
+
+def contexts(tracers, folder):
+    for tracer in tracers:
+        for name, ours, theirs in CONTEXTS:
+            carried = ours if tracer.name == "kymo" else theirs
+            if carried is None:
+                continue
+
+            def once(tracer=tracer, carried=carried):
+                printed, lost, _ = tracer.run(["one", 1, *BURSTS], folder / "trace", contexts=carried)
+                shutil.rmtree(folder / "trace", ignore_errors=True)
+                return {"": per_event(printed)[0], " lost": lost}
+            yield f"{tracer.name} context {name}", once
+
+
+def loops(folder, plain):
+    """What the loop takes in which all others are measured."""
+    def once():
+        done = subprocess.run(pinned(plain, "one", 1, *BURSTS), capture_output=True, text=True, check=True)
+        return {"": per_event(done.stdout)[0]}
+    yield "kymo loop", once
+
+
 REQUIRED = [
     # figure, required, aim, unit
+    ("loop", None, None, "ns"),
     ("off", 0.5, 0.32, "ns"),
     ("one", 17.5, 12.5, "ns"),
     ("three", 25, 18, "ns"),
@@ -272,7 +335,10 @@ REQUIRED = [
     ("yes 1", 20, 15, "ns"), ("yes 10", 24, 18, "ns"), ("yes 50", 31, 25, "ns"),
     ("overwrite 1", None, None, "ns"), ("overwrite 2", None, None, "ns"),
     ("pace", 20, 40, "M events/s"), ("pace drain", 25, 10, "ms per M events"),
-    ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
+    ("start", 1000, 300, "us"), ("first program", 1000, 300, "us"), ("first thread", 200, 50, "us"),
+    # One sub-buffer is 32 KiB; its page and its lane's entry come to it.
+    ("memory thread", 40, 40, "KiB"), ("memory program", None, None, "KiB"), ("memory pool", 16, 16, "MiB"),
+    *((f"context {name}", None, None, "ns") for name, _, _ in CONTEXTS),
 ]
 
 
@@ -319,7 +385,9 @@ def main():
         if "lttng" in programs:
             tracers.append(Lttng(programs["lttng"]))
         tracers = [stack.enter_context(tracer) for tracer in tracers]
-        todo = [*jobs(tracers, folder), *overwriting_threads(tracers, folder), *paces(tracers, folder), *firsts(tracers, folder)]
+        plain = programs["plain"]
+        todo = [*loops(folder, plain), *jobs(tracers, folder), *contexts(tracers, folder), *overwriting_threads(tracers, folder),
+                *paces(tracers, folder), *firsts(tracers, folder), *starts(tracers, folder, plain), *memories(tracers, folder, plain)]
         todo = [job for job in todo if arguments.only in job[0]]
         for number in range(arguments.rounds):
             for name, once in todo:

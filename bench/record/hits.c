@@ -1,9 +1,13 @@
 /*
- * hits: what events cost the program that has them. One source, built twice: with kymo/kymo.h, and with -DLTTNG for LTTng-UST.
+ * hits: what events cost the program that has them. One source, built with kymo/kymo.h, with -DLTTNG for LTTng-UST, and with -DPLAIN without
+ * any tracer: what all others are compared with.
  *
  *     hits one|three THREADS BURSTS COUNT PAUSE_MS     bursts of so many events on each thread, pauses between, for the recorder to drain
  *     hits pace THREADS EVENTS_PER_SECOND SECONDS      events of a number at that rate, as evenly as batches of 64 are
  *     hits first                                       the first event of the program, and of another thread, in us
+ *     hits memory THREADS EVENTS                       resident memory in KiB: of the program when it has had one event; of each of so many
+ *                                                      threads that have one; and what so many events of one thread add
+ *     hits start TIMES PLAIN                           how much longer this program lives than the other one, both doing nothing, in us
  *
  * Prints `ns per event<TAB>ticks per event` of the median burst, but for the first; of several threads, that of all of them together: how
  * long an event takes with all at work. `pace` prints how many events it had and how many seconds it took.
@@ -15,8 +19,18 @@
 #include "lttng_provider.h"
 #define ONE(value) lttng_ust_tracepoint(kymo_record, one, value)
 #define THREE(a, b, name) lttng_ust_tracepoint(kymo_record, three, a, b, name)
+#elif defined PLAIN
+#define ONE(value) ((void)(value))
+#define THREE(a, b, name) ((void)(a), (void)(b), (void)(name))
 #else
 #include <kymo/kymo.h>
+static uint32_t current_request(void);
+KYMO_CONTEXT(request, u32, current_request);
+static volatile uint32_t request = 7;
+static uint32_t current_request(void)
+{
+    return request;
+}
 KYMO_EVENT(kymo_record, one, KYMO_U32(value));
 KYMO_EVENT(kymo_record, three, KYMO_I32(a), KYMO_I32(b), KYMO_TEXT(name));
 #define ONE(value) kymo_kymo_record_one(value)
@@ -25,13 +39,16 @@ KYMO_EVENT(kymo_record, three, KYMO_I32(a), KYMO_I32(b), KYMO_TEXT(name));
 
 #include <pthread.h>
 #include <sched.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { THREADS_MAX = 64, BURSTS_MAX = 1000 };
+extern char **environ;
 
 static long bursts, count, pause_ms;
 static int is_three;
@@ -90,6 +107,62 @@ static void *run(void *number)
         usleep((unsigned)pause_ms * 1000);
     }
     return NULL;
+}
+
+static double resident_kib(void)
+{
+    long all = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (!file || fscanf(file, "%ld %ld", &all, &resident) != 2)
+        exit(1);
+    fclose(file);
+    return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+static void *be_quiet(void *unused)
+{
+    (void)unused;
+    /* Its stack and all else are there; then it has an event; then it waits. */
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    ONE(1);
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    return NULL;
+}
+
+static int measure_memory(long threads, long events)
+{
+    pthread_t others[THREADS_MAX];
+    resident_kib();
+    ONE(1);
+    const double program = resident_kib();
+    pthread_barrier_init(&together, NULL, (unsigned)threads + 1);
+    for (long thread = 0; thread < threads; thread++)
+        pthread_create(&others[thread], NULL, be_quiet, NULL);
+    pthread_barrier_wait(&together);
+    const double before = resident_kib();
+    pthread_barrier_wait(&together);
+    pthread_barrier_wait(&together);
+    const double behind = resident_kib();
+    pthread_barrier_wait(&together);
+    for (long thread = 0; thread < threads; thread++)
+        pthread_join(others[thread], NULL);
+    const double quiet = resident_kib();
+    burst(events);
+    printf("%.0f\t%.1f\t%.0f\n", program, (behind - before) / (double)threads, resident_kib() - quiet);
+    return 0;
+}
+
+static double lives_ns(const char *program)
+{
+    char *words[] = {(char *)program, "nothing", NULL};
+    pid_t child;
+    int status;
+    const double begin = now_ns();
+    if (posix_spawn(&child, program, NULL, NULL, words, environ) || waitpid(child, &status, 0) < 0 || status)
+        exit(1);
+    return now_ns() - begin;
 }
 
 static int compare(const void *left, const void *right)
@@ -181,15 +254,33 @@ static int measure_first(void)
     return 0;
 }
 
+static int measure_start(const char *plain)
+{
+    for (long i = 0; i < bursts; i++) {
+        taken[0][i] = lives_ns("/proc/self/exe");
+        taken[1][i] = lives_ns(plain);
+    }
+    printf("%.1f\t%.1f\n", (median(taken[0]) - median(taken[1])) / 1000, median(taken[1]) / 1000);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
     const long threads = argc > 2 ? atol(argv[2]) : 1;
+    if (strcmp(what, "nothing") == 0)
+        return 0;
     const char *wait_ms = getenv("HITS_WAIT_MS");
     if (wait_ms)
         usleep((unsigned)atoi(wait_ms) * 1000);
     if (strcmp(what, "first") == 0)
         return measure_first();
+    if (argc == 4 && strcmp(what, "memory") == 0 && threads <= THREADS_MAX)
+        return measure_memory(threads, atol(argv[3]));
+    if (argc == 4 && strcmp(what, "start") == 0 && threads < BURSTS_MAX) {
+        bursts = threads;
+        return measure_start(argv[3]);
+    }
     if (argc == 5 && strcmp(what, "pace") == 0 && threads <= THREADS_MAX) {
         rate = atof(argv[3]);
         seconds = atof(argv[4]);
@@ -203,6 +294,7 @@ int main(int argc, char **argv)
         if (bursts > 0 && bursts < BURSTS_MAX)
             return measure(threads);
     }
-    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first\n");
+    fprintf(stderr, "usage: hits one|three THREADS BURSTS COUNT PAUSE_MS | hits pace THREADS RATE SECONDS | hits first | "
+                    "hits memory THREADS EVENTS | hits start TIMES PLAIN\n");
     return 2;
 }
