@@ -30,7 +30,7 @@ fn counts(place: &Place, trace: &str) -> String {
     let text = place.says(&["print", trace], 0);
     let mut all = std::collections::BTreeMap::new();
     let names = text.lines().filter_map(|line| line.split(": {").next()?.rsplit(' ').next());
-    let names = names.filter(|name| !["kymo:clock", "kymo:process"].contains(name));
+    let names = names.filter(|name| !["kymo:clock", "kymo:object", "kymo:process"].contains(name));
     names.for_each(|name| *all.entry(name).or_insert(0) += 1);
     all.iter().map(|(name, count)| format!("{count} {name}\n")).collect()
 }

@@ -126,6 +126,16 @@ impl<V: View> Recorder<V> {
         Ok(is_one.then_some(Definition { id, is_context, bytes, at: at + 8, next }))
     }
 
+    /// Whether there was something to define for which there was no room.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn is_full(&self) -> Result<bool, V::Fault> {
+        let (ids, taken) = (self.view.word(header::IDS)?, self.view.word(header::REGISTRY_TAKEN)?);
+        Ok(ids > self.layout.events.into() || taken > self.layout.registry_bytes.into())
+    }
+
     /// What a definition says.
     ///
     /// # Errors

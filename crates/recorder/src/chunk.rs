@@ -16,12 +16,13 @@ use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 use kymo_writer::{Error, HEAD_BYTES, RawEvent, RawOptions, RawPacket, RawStream, RawTrace};
 
 use crate::definition::EventClass;
+use crate::namespaces::{Inodes, Kinds};
 
 /// Files of a trace that are open at a time.
 const OPEN_MAX: usize = 128;
 /// Bytes of what packets tell besides what all traces' do: who wrote it.
 pub(crate) const FURTHER_BYTES: usize = 25;
-/// Bytes of a packet before its events.
+/// Bytes of a packet before its events, in traces that say nothing of namespaces.
 pub(crate) const BEFORE_EVENTS: usize = HEAD_BYTES + FURTHER_BYTES;
 /// Bytes behind its events, which are no content: where a recorder after this one goes on. To readers that is nothing.
 pub(crate) const BEHIND_EVENTS: usize = 30;
@@ -31,6 +32,8 @@ pub(crate) const BEHIND_EVENTS: usize = 30;
 pub(crate) struct Origin {
     pub(crate) pid: u32,
     pub(crate) thread: Thread,
+    /// In which it is; traces have those that somebody has asked for.
+    pub(crate) namespaces: Inodes,
     /// The program, its lane, and of that what [`Position`](crate::Position) says.
     pub(crate) program: u64,
     pub(crate) lane: u16,
@@ -40,7 +43,7 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn fields() -> Vec<Field> {
+    pub(crate) fn fields(namespaces: Kinds) -> Vec<Field> {
         let integer = |bytes| Kind::Scalar(Scalar::Integer(Integer::unsigned(bytes)));
         let fields = [
             ("vpid", integer(4)),
@@ -48,13 +51,19 @@ impl Origin {
             ("handler_level", integer(1)),
             ("procname", Kind::FixedText(16)),
         ];
-        fields.into_iter().map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
+        let namespaces = namespaces.names().map(|name| (name, integer(4)));
+        let all = fields.into_iter().chain(namespaces);
+        all.map(|(name, kind)| Field { name: name.to_owned(), kind }).collect()
     }
 
     /// What is told before events.
-    fn before(self) -> [u8; FURTHER_BYTES] {
+    fn before(self, namespaces: Kinds, into: &mut [u8]) {
         let Thread { tid, level, name } = self.thread;
-        joined(&[&self.pid.to_le_bytes(), &tid.to_le_bytes(), &[level], &name])
+        let (before, inodes) = into.split_at_mut(FURTHER_BYTES);
+        let told: [u8; FURTHER_BYTES] = joined(&[&self.pid.to_le_bytes(), &tid.to_le_bytes(), &[level], &name]);
+        before.copy_from_slice(&told);
+        let wanted = namespaces.of(&self.namespaces);
+        inodes.chunks_exact_mut(4).zip(wanted).for_each(|(to, inode)| to.copy_from_slice(&inode.to_le_bytes()));
     }
 
     /// What is told behind them.
@@ -76,6 +85,7 @@ impl Origin {
         Self {
             pid: number(&before[..4]) as u32,
             thread,
+            namespaces: Inodes::default(),
             program: number(&behind[..8]),
             lane: number(&behind[8..10]) as u16,
             sequence: number(&behind[10..18]),
@@ -94,6 +104,11 @@ fn joined<const BYTES: usize>(parts: &[&[u8]]) -> [u8; BYTES] {
         rest = behind;
     }
     bytes
+}
+
+/// Bytes of a packet before its events.
+pub(crate) fn before_events(namespaces: Kinds) -> usize {
+    BEFORE_EVENTS + 4 * namespaces.names().count()
 }
 
 /// A file, and who has it.
@@ -126,6 +141,7 @@ pub(crate) struct Span {
 #[derive(Debug)]
 pub(crate) struct Chunk {
     trace: RawTrace,
+    namespaces: Kinds,
     classes: HashMap<Vec<Field>, u32>,
     ids: HashMap<Arc<EventClass>, u16>,
     /// Event classes that the metadata has, with the stream class.
@@ -137,11 +153,13 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn create(path: &Path, options: RawOptions) -> Result<Self, Error> {
+    /// Begins one, whose packets say in which of these namespaces threads are.
+    pub(crate) fn create(path: &Path, options: RawOptions, namespaces: Kinds) -> Result<Self, Error> {
         let trace = RawTrace::create(path, options)?;
         let bytes = trace.metadata_bytes();
         Ok(Self {
             trace,
+            namespaces,
             classes: HashMap::new(),
             ids: HashMap::new(),
             said: HashSet::new(),
@@ -154,6 +172,11 @@ impl Chunk {
 
     pub(crate) fn path(&self) -> &Path {
         self.trace.path()
+    }
+
+    /// Bytes of a packet before its events.
+    pub(crate) fn before_events(&self) -> usize {
+        before_events(self.namespaces)
     }
 
     pub(crate) fn files(&self) -> usize {
@@ -221,23 +244,24 @@ impl Chunk {
         stream.missing = stream.missing.wrapping_add(packets);
     }
 
-    /// Writes a packet, whose events are behind [`BEFORE_EVENTS`]; what comes behind them is added.
+    /// Writes a packet, whose events are behind [`Chunk::before_events`]; what comes behind them is added.
     pub(crate) fn packet(&mut self, stream: StreamNumber, bytes: &mut Vec<u8>, span: &Span) -> Result<(), Error> {
+        let before = self.before_events();
         let this = &mut self.streams[stream];
         let was_open = this.raw.is_open();
         if this.raw.bytes() == 0 && (this.discarded, this.missing) != (0, 0) {
             // What is lost before the first packet is unknown to readers: a packet before it says that there was nothing lost.
-            let mut first = [0; BEFORE_EVENTS + BEHIND_EVENTS];
+            let mut first = vec![0; before];
             let origin = Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
-            first[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&origin.before());
-            first[BEFORE_EVENTS..].copy_from_slice(&origin.behind());
+            origin.before(self.namespaces, &mut first[HEAD_BYTES..]);
+            first.extend(origin.behind());
             let packet =
                 RawPacket { begin: span.begin, end: span.begin, discarded: 0, missing: 0, padding: BEHIND_EVENTS };
             this.raw.packet(&mut first, &packet)?;
             self.bytes += first.len() as u64;
             self.packets += 1;
         }
-        bytes[HEAD_BYTES..BEFORE_EVENTS].copy_from_slice(&span.origin.before());
+        span.origin.before(self.namespaces, &mut bytes[HEAD_BYTES..before]);
         bytes.extend(span.origin.behind());
         let (discarded, missing) = (this.discarded, this.missing);
         let packet = RawPacket { begin: span.begin, end: span.end, discarded, missing, padding: BEHIND_EVENTS };
@@ -261,7 +285,7 @@ impl Chunk {
         let span = Span { begin: this.raw.end().min(at), end: at, origin: this.origin };
         // Of a stream without packets nobody knows when it begins.
         let begin = if this.raw.bytes() == 0 { at } else { span.begin };
-        self.packet(stream, &mut vec![0; BEFORE_EVENTS], &Span { begin, ..span })
+        self.packet(stream, &mut vec![0; self.before_events()], &Span { begin, ..span })
     }
 
     /// Whether a stream has lost something that no packet tells.
@@ -318,10 +342,13 @@ mod tests {
     #[test]
     fn who_wrote_a_packet_is_read_again() {
         let thread = Thread { tid: 7, level: 2, name: *b"0123456789abcdef" };
-        let origin =
-            Origin { pid: 6, thread, program: u64::MAX - 1, lane: 65_535, sequence: 1 << 40, bytes: 9, discarded: 11 };
-        assert_eq!(Origin::of(&origin.before(), &origin.behind()), origin);
-        let bytes: u32 = Origin::fields()
+        let namespaces = Inodes::default();
+        let (program, lane, sequence) = (u64::MAX - 1, 65_535, 1 << 40);
+        let origin = Origin { pid: 6, thread, namespaces, program, lane, sequence, bytes: 9, discarded: 11 };
+        let mut before = [0; FURTHER_BYTES];
+        origin.before(Kinds::default(), &mut before);
+        assert_eq!(Origin::of(&before, &origin.behind()), origin);
+        let bytes: u32 = Origin::fields(Kinds::default())
             .iter()
             .map(|field| match &field.kind {
                 Kind::Scalar(scalar) => scalar.bytes().into(),

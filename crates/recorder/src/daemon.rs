@@ -227,11 +227,17 @@ impl Daemon {
         if all {
             self.look_again();
         }
-        let Self { served, sessions, compiler, .. } = self;
+        let Self { served, sessions, compiler, clocks, .. } = self;
         for program in served {
-            if matches!(program.learn(), Ok(is_new) if is_new || all) {
+            if let Ok(is_new) = program.learn()
+                && (is_new || all)
+            {
                 // Of one that is gone the next look at it says so.
                 let _ = program.switch(sessions, compiler);
+                if is_new {
+                    // A plugin, perhaps.
+                    program.tell_objects(sessions, clocks);
+                }
             }
         }
     }
@@ -260,6 +266,7 @@ impl Daemon {
         let Self { sessions, clocks, compiler, .. } = self;
         sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
         let _ = served.switch(sessions, compiler);
+        served.tell_objects(sessions, clocks);
         self.served.push(served);
     }
 
@@ -273,6 +280,8 @@ impl Daemon {
 
     /// What is wanted has changed: programs are wanted now that were not, and the other way around.
     fn look_again(&mut self) {
+        let all = self.seen.iter().map(|seen| &seen.who).chain(self.served.iter().map(|served| &served.who));
+        all.for_each(|who| self.sessions.iter_mut().for_each(|session| session.hears_of(who)));
         for seen in std::mem::take(&mut self.seen) {
             let is_wanted = self.sessions.iter().any(|session| session.takes_program(&seen.who));
             if !is_wanted {
@@ -291,6 +300,7 @@ impl Daemon {
             let Self { sessions, clocks, .. } = self;
             if sessions.iter().any(|session| session.takes_program(&served.who)) {
                 sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
+                served.tell_objects(sessions, clocks);
                 self.served.push(served);
             } else {
                 let _ = served.leave();
@@ -388,6 +398,7 @@ impl Daemon {
             }
             // What it alone wanted is off before the rest of it is taken.
             let _ = program.switch(sessions, compiler);
+            program.tell_objects(std::slice::from_mut(&mut session), clocks);
             if session.options.keep == Keep::Oldest {
                 sessions.push(session);
                 let _ = drain(program, sessions, clocks, Patience::Now);
@@ -438,6 +449,7 @@ impl Daemon {
                 continue;
             }
             snapshot.meets(&program.who, program.program.known(), clocks);
+            program.tell_objects(std::slice::from_mut(&mut snapshot), clocks);
             let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
             if let Ok(drained) = program.program.snapshot(&mut sink) {
                 snapshot.lost(program.program.known(), drained.discarded, drained.cut, clocks);

@@ -341,7 +341,7 @@ fn processes() -> Vec<u32> {
 }
 
 /// The inode of a namespace that a process is in.
-fn namespace(process: &str, kind: &str) -> Option<u64> {
+pub(crate) fn namespace(process: &str, kind: &str) -> Option<u64> {
     std::fs::metadata(format!("/proc/{process}/ns/{kind}")).ok().map(|found| found.ino())
 }
 
@@ -364,14 +364,14 @@ pub fn outer_pid(own_pid: u32, namespace_inode: u64, started: u64) -> Option<u32
 }
 
 /// The number of a process as it sees itself.
-fn innermost_pid(pid: u32) -> Option<u32> {
+pub(crate) fn innermost_pid(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_whitespace().last()?.parse().ok()
 }
 
 /// When a process began, in ticks of the system's clock.
-fn start_time(pid: u32) -> Option<u64> {
+pub(crate) fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name before it may have anything in it but ends with the last parenthesis.
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(19)?.parse().ok()

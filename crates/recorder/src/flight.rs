@@ -133,7 +133,7 @@ mod tests {
             arena: Err(kymo_lane::NoArena::Off),
         };
         let known = Known { identity: identity.clone(), pid_outside: None, events: Vec::new(), contexts: Vec::new() };
-        (Who { identity, pid: None, tag: None }, known)
+        (Who { identity, pid: None, tag: None, build_id: String::new() }, known)
     }
 
     fn run(sequence: u64, bytes: &[u8]) -> Run<'_> {

@@ -27,6 +27,8 @@ pub mod folder;
 mod glob;
 mod listen;
 mod live;
+pub mod namespaces;
+mod objects;
 pub mod output;
 mod own;
 pub mod program;

@@ -20,10 +20,12 @@ pub use kymo_writer::Format;
 use kymo_writer::packed::Field;
 use kymo_writer::{EnvironmentValue, RawClock, RawOptions};
 
-use crate::chunk::{BEFORE_EVENTS, Chunk, Origin, Span, StreamNumber};
+use crate::chunk::{Chunk, Origin, Span, StreamNumber};
 use crate::clock::{Clock, Facts};
 use crate::definition::EventClass;
 use crate::live;
+use crate::namespaces::{Kinds, Namespaces};
+use crate::objects::Object;
 use crate::own::{self, Own, Why};
 use crate::program::{self, Identity, Known};
 use crate::run::{End, Run};
@@ -40,6 +42,8 @@ pub struct OutputOptions {
     pub chunk_time: Option<Duration>,
     /// The oldest chunks are deleted when all have more bytes than this.
     pub ring_bytes: Option<u64>,
+    /// In which namespaces threads are stands in their packets: of which kinds.
+    pub namespaces: Kinds,
     /// What else to say of where it was recorded; the rest is known.
     pub environment: Vec<(String, String)>,
 }
@@ -123,6 +127,7 @@ pub struct Output {
     own: Own,
     own_stream: StreamNumber,
     programs: HashMap<u64, ProgramState>,
+    namespaces: Namespaces,
     /// Chunks that are whole, and their bytes.
     chunks: VecDeque<(PathBuf, u64)>,
     error: Option<Error>,
@@ -147,6 +152,8 @@ struct ProgramState {
     /// By what events carry.
     tables: HashMap<u64, (u32, Table)>,
     streams: HashMap<(u16, u32), StreamNumber>,
+    /// What it can execute, as far as that was told.
+    objects: Vec<Object>,
     /// How often its times stepped back: each time costs a file.
     steps_back: u32,
     /// Something could not be named, and is tried again.
@@ -176,6 +183,7 @@ impl Output {
         let (chunk, own, own_stream) = begin(&first, &options, clock.source(), &facts, now)?;
         Ok(Self {
             path: path.to_owned(),
+            namespaces: Namespaces::new(options.namespaces),
             options,
             clock: *clock,
             facts,
@@ -218,7 +226,7 @@ impl Output {
             return;
         }
         self.bytes.clear();
-        self.bytes.resize(BEFORE_EVENTS, 0);
+        self.bytes.resize(self.chunk.before_events(), 0);
         self.bytes.extend_from_slice(run.bytes);
         let Some((class, walk)) = self.walk(program, run, choose) else {
             self.unreadable(program, run, Why::Unwritten, run.bytes.len());
@@ -245,6 +253,7 @@ impl Output {
         let origin = Origin {
             pid: program.identity.pid,
             thread: run.thread,
+            namespaces: self.namespaces.of(program, run.thread.tid),
             program: program.identity.key,
             lane: run.lane,
             sequence: run.sequence,
@@ -259,7 +268,7 @@ impl Output {
         let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
         let span = Span { begin: begin - base, end: end - base, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
-        bytes.truncate(BEFORE_EVENTS + kept);
+        bytes.truncate(self.chunk.before_events() + kept);
         let written = self.chunk.packet(stream, &mut bytes, &span);
         self.bytes = bytes;
         self.count();
@@ -303,7 +312,8 @@ impl Output {
                 }
             };
             let identity = &program.identity;
-            let stop = table.walk(&mut self.bytes[BEFORE_EVENTS..], &times, &mut walk, |id, event| {
+            let before = self.chunk.before_events();
+            let stop = table.walk(&mut self.bytes[before..], &times, &mut walk, |id, event| {
                 let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
                 let (contexts, fields) = event.split_at(table.context_bytes(event));
                 class.is_some_and(|class| choose.passes(identity, class, contexts, fields))
@@ -414,8 +424,19 @@ impl Output {
         self.own.process(now, &program.identity, program.pid_outside);
     }
 
+    /// What a program can execute: all that is known, of which what was told before stays as it was.
+    pub(crate) fn objects(&mut self, program: &Known, all: &[Object]) {
+        let told = state(&mut self.programs, program).objects.len();
+        for object in all.get(told..).unwrap_or(&[]) {
+            let now = self.cycles();
+            self.own.object(now, program.identity.key, object);
+            state(&mut self.programs, program).objects.push(object.clone());
+        }
+    }
+
     /// The program of that [`key`](Identity::key) is gone, and all of its lanes have ended.
     pub fn forget(&mut self, program: u64) {
+        self.namespaces.forget(program);
         let gone = self.programs.remove(&program);
         gone.into_iter().flat_map(|state| state.streams).for_each(|(_, stream)| self.chunk.leave(stream));
     }
@@ -531,6 +552,7 @@ impl Output {
             state.tables.clear();
             state.streams.clear();
             self.own.process(now, &state.identity, state.pid_outside);
+            state.objects.iter().for_each(|object| self.own.object(now, state.identity.key, object));
         }
     }
 
@@ -614,6 +636,7 @@ fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &
         pid_outside: program.pid_outside,
         tables: HashMap::new(),
         streams: HashMap::new(),
+        objects: Vec::new(),
         steps_back: 0,
         has_lost_names: false,
     })
@@ -651,16 +674,17 @@ fn begin(
         uuid: Uuid(uuid),
         clock: raw_clock(source, facts),
         environment,
-        packet_fields: Origin::fields(),
+        packet_fields: Origin::fields(options.namespaces),
     };
-    let mut chunk = Chunk::create(path, raw)?;
+    let mut chunk = Chunk::create(path, raw, options.namespaces)?;
     let class = chunk.class(&[])?;
-    let mut ids = [0; 3];
+    let mut ids = [0; 4];
     for (id, class_of) in ids.iter_mut().zip(&*own::CLASSES) {
         *id = chunk.event(class, class_of)?.expect("there are ids for the first ones");
     }
     let stream = chunk.stream(class, now, Some("kymo"));
-    Ok((chunk, Own::new(ids, now), stream))
+    let own = Own::new(ids, chunk.before_events(), now);
+    Ok((chunk, own, stream))
 }
 
 fn raw_clock(source: Source, facts: &Facts) -> RawClock {

@@ -1,12 +1,13 @@
-//! Events of the recorder itself: how its clocks relate, which processes there are, what was lost where no lane can say so.
+//! Events of the recorder itself: how its clocks relate, which processes there are and what they execute, what was lost where no lane can say
+//! so.
 
 use std::sync::{Arc, LazyLock};
 
 use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
 
-use crate::chunk::BEFORE_EVENTS;
 use crate::clock::Sample;
 use crate::definition::EventClass;
+use crate::objects::Object;
 use crate::program::Identity;
 
 /// Why something was lost.
@@ -23,7 +24,7 @@ pub(crate) enum Why {
 }
 
 /// All classes, in the order of [`Kinds`].
-pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 3]> = LazyLock::new(|| {
+pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
     let number = |name: &str, is_signed, is_hex| {
         field(name, Kind::Scalar(Scalar::Integer(Integer { bytes: 8, is_signed, is_hex })))
     };
@@ -52,7 +53,15 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 3]> = LazyLock::new(|| {
         number("events", false, false),
         number("bytes", false, false),
     ];
-    [class("clock", clock), class("process", process), class("lost", lost)]
+    let object = vec![
+        number("program", false, true),
+        number("address", false, true),
+        number("size", false, false),
+        number("offset", false, true),
+        text("path"),
+        text("build_id"),
+    ];
+    [class("clock", clock), class("process", process), class("lost", lost), class("object", object)]
 });
 
 fn field(name: &str, kind: Kind) -> Field {
@@ -63,7 +72,9 @@ fn field(name: &str, kind: Kind) -> Field {
 #[derive(Debug)]
 pub(crate) struct Own {
     /// Their ids.
-    ids: [u16; 3],
+    ids: [u16; 4],
+    /// Bytes of a packet before its events.
+    before: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) events: u64,
     /// Cycles of the first and of the last one.
@@ -72,13 +83,13 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    pub(crate) fn new(ids: [u16; 3], now: u64) -> Self {
-        Self { ids, bytes: vec![0; BEFORE_EVENTS], events: 0, begin: now, end: now }
+    pub(crate) fn new(ids: [u16; 4], before: usize, now: u64) -> Self {
+        Self { ids, before, bytes: vec![0; before], events: 0, begin: now, end: now }
     }
 
     /// Its packet is written.
     pub(crate) fn clear(&mut self) {
-        self.bytes.truncate(BEFORE_EVENTS);
+        self.bytes.truncate(self.before);
         (self.events, self.begin) = (0, self.end);
     }
 
@@ -94,12 +105,15 @@ impl Own {
         for number in [identity.key, identity.pid.into(), pid, identity.pid_namespace, identity.started] {
             fields.extend(number.to_le_bytes());
         }
-        for text in [&identity.name, &identity.path] {
-            let length = (0..=text.len().min(4096)).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
-            fields.extend((length as u16).to_le_bytes());
-            fields.extend(&text.as_bytes()[..length]);
-        }
+        add_texts(&mut fields, [&identity.name, &identity.path]);
         self.put(1, cycles, &fields);
+    }
+
+    pub(crate) fn object(&mut self, cycles: u64, program: u64, object: &Object) {
+        let numbers = [program, object.address, object.bytes, object.offset];
+        let mut fields = numbers.map(u64::to_le_bytes).concat();
+        add_texts(&mut fields, [&object.path, &object.build_id]);
+        self.put(3, cycles, &fields);
     }
 
     pub(crate) fn lost(&mut self, cycles: u64, program: u64, lane: u16, why: Why, events: u64, bytes: u64) {
@@ -118,5 +132,13 @@ impl Own {
         self.bytes.extend((cycles as u32).to_le_bytes());
         self.bytes.extend(fields);
         (self.end, self.events) = (cycles, self.events + 1);
+    }
+}
+
+fn add_texts(fields: &mut Vec<u8>, texts: [&str; 2]) {
+    for text in texts {
+        let length = (0..=text.len().min(4096)).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
+        fields.extend((length as u16).to_le_bytes());
+        fields.extend(&text.as_bytes()[..length]);
     }
 }

@@ -71,6 +71,25 @@ pub struct Identity {
     pub arena: Result<Arena, NoArena>,
 }
 
+/// A process, of which copies of the tracer in it (a plugin's own, a library's) say alike who it is: each has memory of its own.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Process {
+    /// When it began, its number, the namespace of that, and what it runs.
+    Known(u64, u32, u64, String),
+    /// Nobody knows when it began: the number of the memory.
+    Unknown(u64),
+}
+
+impl Identity {
+    /// Whose memory it is.
+    pub(crate) fn process(&self) -> Process {
+        match self.started {
+            0 => Process::Unknown(self.key),
+            started => Process::Known(started, self.pid, self.pid_namespace, self.path.clone()),
+        }
+    }
+}
+
 /// What is known of a program.
 #[derive(Clone, Debug)]
 pub struct Known {
@@ -206,6 +225,15 @@ impl Program {
     pub fn definitions(&mut self) -> io::Result<Vec<Defined>> {
         self.learn()?;
         Ok(std::mem::take(&mut self.new))
+    }
+
+    /// Whether it has more events than there is room for: those beyond are never recorded.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn is_full(&self) -> io::Result<bool> {
+        self.lane.is_full()
     }
 
     fn learn(&mut self) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! What the recorder does when it is asked.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use crate::daemon::Daemon;
@@ -10,7 +11,7 @@ use crate::select::{Rule, Step};
 use crate::serve::Who;
 use crate::session::Session;
 use crate::started;
-use crate::wire::{Answer, Keep, Matched, Question, SessionOptions, Status};
+use crate::wire::{Answer, Keep, Matched, ProgramStatus, Question, SessionOptions, Status};
 
 /// Sessions that there may be.
 const SESSIONS_MAX: usize = 64;
@@ -125,10 +126,10 @@ impl Daemon {
     fn matched(&self, rule: &Rule) -> Matched {
         let classes = self.classes();
         let its = |(who, class): &&(&Who, &EventClass)| rule.takes(&who.candidate(), &class.full_name(), class.level);
-        let mut programs: Vec<u64> = classes.iter().filter(its).map(|(who, _)| who.identity.key).collect();
-        let events = programs.len() as u64;
-        programs.sort_unstable();
-        programs.dedup();
+        let matched: Vec<_> = classes.iter().filter(its).map(|(who, _)| who.identity.process()).collect();
+        let (events, programs) = (matched.len() as u64, BTreeSet::from_iter(matched));
+        let all = self.served.iter().map(|served| &served.who).chain(self.seen.iter().map(|seen| &seen.who));
+        let all_programs: BTreeSet<_> = all.map(|who| who.identity.process()).collect();
         let names: Vec<String> = classes.iter().map(|(_, class)| class.full_name()).collect();
         let nothing = |pattern: &&String| {
             let alone = Rule { events: vec![(*pattern).clone()], ..Rule::default() };
@@ -144,7 +145,7 @@ impl Daemon {
         Matched {
             events,
             programs: programs.len() as u64,
-            all_programs: (self.served.len() + self.seen.len()) as u64,
+            all_programs: all_programs.len() as u64,
             unmatched: wanted.filter(nothing).map(|pattern| (pattern.clone(), near(pattern))).collect(),
             ..Matched::default()
         }
@@ -198,15 +199,28 @@ impl Daemon {
 
     fn status(&mut self) -> Status {
         self.find();
-        let served = self.served.iter().map(|served| served.status(&self.sessions));
-        let seen = self.seen.iter().map(|seen| seen.status.clone());
+        let served = self.served.iter().map(|served| (&served.who, served.status(&self.sessions)));
+        let seen = self.seen.iter().map(|seen| (&seen.who, seen.status.clone()));
         Status {
             pid: std::process::id(),
             kymo: env!("CARGO_PKG_VERSION").to_owned(),
             folder: self.folder.clone(),
             sessions: self.sessions.iter().map(Session::status).collect(),
-            programs: served.chain(seen).collect(),
+            programs: by_process(served.chain(seen)),
             unreachable: self.unreachable(),
         }
     }
+}
+
+/// One for each process, in the order in which they were found.
+fn by_process<'w>(all: impl Iterator<Item = (&'w Who, ProgramStatus)>) -> Vec<ProgramStatus> {
+    let (mut programs, mut places) = (Vec::<ProgramStatus>::new(), BTreeMap::new());
+    for (who, status) in all {
+        let place = *places.entry(who.identity.process()).or_insert(programs.len());
+        match programs.get_mut(place) {
+            Some(known) => known.add(status),
+            None => programs.push(status),
+        }
+    }
+    programs
 }

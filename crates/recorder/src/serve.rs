@@ -15,13 +15,18 @@ use crate::definition::EventClass;
 use crate::drain::Progress;
 use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
 use crate::find::{Found, outer_pid};
+use crate::objects::{self, Objects};
 use crate::program::{Identity, Program, Refusal};
 use crate::select::Candidate;
-use crate::session::Session;
+use crate::session::{Clocks, Session};
 use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
 
 /// Bytes that a program's lanes may have when nobody has said anything.
 pub(crate) const POOL_BYTES: u64 = 16 << 20;
+
+/// What becomes of events of a program that has too many.
+const FULL: &str = "more events than there is room for, 65,536 or 4 MiB of definitions, plugins that were loaded again counted again: \
+                    those beyond are not recorded";
 
 /// A program that somebody wants something of. Nobody else records it meanwhile.
 #[derive(Debug)]
@@ -41,12 +46,16 @@ pub(crate) struct Served {
     grown_bytes: u64,
     /// Definitions that are of no use.
     unusable: Vec<String>,
+    /// It has more events than there is room for.
+    is_full: bool,
     /// Events that it has not defined yet begin off.
     is_closed: bool,
     /// Nobody has its memory any more.
     pub(crate) is_dead: bool,
     /// Events that its lanes have lost since somebody looked last.
     pub(crate) lost_lately: u64,
+    /// What it can execute; `None`: it cannot be seen.
+    objects: Option<Objects>,
 }
 
 /// A program that nobody wants anything of.
@@ -66,6 +75,8 @@ pub(crate) struct Who {
     pub(crate) identity: Identity,
     pub(crate) pid: Option<u32>,
     pub(crate) tag: Option<String>,
+    /// Of what it runs; empty: nobody knows.
+    pub(crate) build_id: String,
 }
 
 impl Who {
@@ -89,7 +100,8 @@ impl Served {
         let identity = program.identity().clone();
         let pid = outer_pid(identity.pid, identity.pid_namespace, identity.started);
         pid.into_iter().for_each(|pid| program.is_known_as(pid));
-        let who = Who { identity, pid, tag: found.tag.clone() };
+        let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
+        let who = Who { identity, pid, tag: found.tag.clone(), build_id };
         let is_dead = program.is_dead();
         let mut served = Self {
             program,
@@ -102,11 +114,14 @@ impl Served {
             wants: None,
             grown_bytes: 0,
             unusable: Vec::new(),
+            is_full: false,
             is_closed: false,
             is_dead,
             lost_lately: 0,
+            objects: pid.map(Objects::of),
         };
         served.note(new);
+        served.note_full();
         Ok(served)
     }
 
@@ -126,6 +141,13 @@ impl Served {
         }
     }
 
+    fn note_full(&mut self) {
+        if !self.is_full && self.program.is_full().unwrap_or(false) {
+            self.is_full = true;
+            self.unusable.push(FULL.to_owned());
+        }
+    }
+
     /// Looks for new definitions; whether there are any.
     pub(crate) fn learn(&mut self) -> io::Result<bool> {
         let new = self.program.definitions()?;
@@ -138,6 +160,16 @@ impl Served {
     pub(crate) fn events(&self) -> impl Iterator<Item = (u16, &Arc<EventClass>)> {
         let all = self.program.known().events.iter().enumerate();
         all.filter_map(|(id, class)| Some((id as u16, class.as_ref()?)))
+    }
+
+    /// Tells sessions what it can execute, as far as that is known or found out now.
+    pub(crate) fn tell_objects(&mut self, sessions: &mut [Session], clocks: &mut Clocks) {
+        let Some(objects) = &mut self.objects else { return };
+        if !self.is_dead {
+            objects.look();
+        }
+        let known = self.program.known();
+        sessions.iter_mut().for_each(|session| session.learns_objects(known, objects.all(), clocks));
     }
 
     /// Switches its events as the sessions want them, and says how it is to record.
@@ -230,6 +262,7 @@ impl Served {
 
     /// Gives its lanes more memory if events were lost and nobody has said how much there may be.
     pub(crate) fn grow(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
+        self.note_full();
         let has_lost = std::mem::take(&mut self.lost_lately) > 0;
         let is_fixed = |session: &Session| session.takes_program(&self.who) && session.options.pool_bytes.is_some();
         let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
@@ -291,6 +324,7 @@ impl Served {
             lost,
             events: self.events().map(event).collect(),
             unusable: self.unusable.clone(),
+            copies: 1,
         }
     }
 

@@ -1,6 +1,6 @@
 //! A session: what it selects, and the traces that it writes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +13,9 @@ use crate::definition::{ContextClass, EventClass};
 use crate::drain::Progress;
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::flight::Flight;
+use crate::objects::Object;
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
-use crate::program::{Identity, Known, Program};
+use crate::program::{Identity, Known, Process, Program};
 use crate::repair::repair;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
@@ -22,6 +23,8 @@ use crate::serve::{POOL_BYTES, Who};
 use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
 use crate::writing::Writing;
 
+/// Programs that are named where a trace begins.
+const BINARIES_MAX: usize = 32;
 /// Sentences about what went wrong that are kept.
 const PROBLEMS_MAX: usize = 20;
 
@@ -58,7 +61,7 @@ pub(crate) struct Session {
     outputs: Vec<(Source, Output)>,
     choosing: Choosing,
     /// Programs of which it has something.
-    programs: BTreeSet<u64>,
+    programs: BTreeMap<u64, Process>,
     no_lane: u64,
     cut: u64,
     problems: Vec<String>,
@@ -132,7 +135,7 @@ impl Session {
             earliest,
             outputs: Vec::new(),
             choosing,
-            programs: BTreeSet::new(),
+            programs: BTreeMap::new(),
             no_lane: 0,
             cut: 0,
             problems: Vec::new(),
@@ -241,8 +244,23 @@ impl Session {
     /// A program is served.
     pub(crate) fn meets(&mut self, who: &Who, known: &Known, clocks: &mut Clocks) {
         self.choosing.known.insert(who.identity.key, who.clone());
-        if self.takes_program(who) && self.programs.insert(who.identity.key) && self.options.keep == Keep::Oldest {
+        let mut is_new = || self.programs.insert(who.identity.key, who.identity.process()).is_none();
+        if self.choosing.selection.takes_program(&who.candidate()) && is_new() && self.options.keep == Keep::Oldest {
             self.with_output(known, clocks, |output, _| output.program(known));
+        }
+    }
+
+    /// There is a program that it is about to meet, which may stand where its trace begins.
+    pub(crate) fn hears_of(&mut self, who: &Who) {
+        if self.takes_program(who) {
+            self.choosing.known.insert(who.identity.key, who.clone());
+        }
+    }
+
+    /// What a program that it has met can execute.
+    pub(crate) fn learns_objects(&mut self, known: &Known, objects: &[Object], clocks: &mut Clocks) {
+        if self.options.keep == Keep::Oldest && self.programs.contains_key(&known.identity.key) && !objects.is_empty() {
+            self.with_output(known, clocks, |output, _| output.objects(known, objects));
         }
     }
 
@@ -332,7 +350,11 @@ impl Session {
             chunk_bytes: options.rotate_bytes,
             chunk_time: options.rotate_seconds.map(Duration::from_secs),
             ring_bytes: options.kept_bytes,
-            environment: std::iter::once(("session".to_owned(), self.name.clone())).chain(command).collect(),
+            namespaces: options.namespaces,
+            environment: std::iter::once(("session".to_owned(), self.name.clone()))
+                .chain(command)
+                .chain(self.choosing.binaries())
+                .collect(),
         }
     }
 
@@ -393,7 +415,7 @@ impl Session {
         let mut summary = Summary {
             session: self.name.clone(),
             output: self.options.output.clone(),
-            programs: self.programs.len() as u64,
+            programs: self.programs.values().collect::<BTreeSet<_>>().len() as u64,
             filtered: self.choosing.filtered,
             cut: self.cut,
             milliseconds: self.began.elapsed().as_millis() as u64,
@@ -456,6 +478,24 @@ fn make_folder(path: &Path) -> std::io::Result<()> {
     match std::fs::read_dir(path)?.next() {
         None => Ok(()),
         Some(_) => Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "there is something in it already")),
+    }
+}
+
+impl Choosing {
+    /// What programs run that are known, for the begin of a trace.
+    fn binaries(&self) -> Vec<(String, String)> {
+        let all: BTreeSet<_> = self.known.values().map(|who| (&who.identity.path, &who.build_id)).collect();
+        let entries = |(number, (path, build_id)): (usize, (&String, &String))| {
+            let prefix = if number == 0 { "binary".to_owned() } else { format!("binary_{}", number + 1) };
+            let build_id = (format!("{prefix}_build_id"), build_id.clone());
+            [(format!("{prefix}_path"), path.clone()), build_id]
+        };
+        all.into_iter()
+            .take(BINARIES_MAX)
+            .enumerate()
+            .flat_map(entries)
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
     }
 }
 

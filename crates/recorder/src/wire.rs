@@ -15,6 +15,7 @@ use std::path::PathBuf;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::namespaces::Kinds;
 use crate::select::{Selection, Step};
 
 /// What is written down here.
@@ -66,6 +67,8 @@ pub struct SessionOptions {
     pub pool_bytes: Option<u64>,
     /// What events carry: bits of `kymo_lane::contexts`.
     pub contexts: u64,
+    /// Namespaces that packets tell.
+    pub namespaces: Kinds,
     /// Names of contexts that programs define.
     pub own_contexts: Vec<String>,
     /// A new part of the trace begins when one has so many bytes.
@@ -317,6 +320,24 @@ pub struct ProgramStatus {
     pub events: Vec<EventStatus>,
     /// Definitions that are not understood, and why.
     pub unusable: Vec<String>,
+    /// Copies of the tracer that are in it: what is counted here is of all of them.
+    pub copies: u32,
+}
+
+impl ProgramStatus {
+    /// Another copy of the tracer is in the same process.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.is_attached |= other.is_attached;
+        self.is_dead &= other.is_dead;
+        self.pool.used_bytes += other.pool.used_bytes;
+        self.pool.ready_bytes += other.pool.ready_bytes;
+        self.pool.limit_bytes += other.pool.limit_bytes;
+        self.lanes += other.lanes;
+        self.lost += other.lost;
+        self.copies += other.copies;
+        self.events.extend(other.events);
+        self.unusable.extend(other.unusable);
+    }
 }
 
 /// Memory of a program's lanes.

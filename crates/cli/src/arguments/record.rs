@@ -52,7 +52,8 @@ pub(crate) struct RecordArguments {
     /// Memory that a program may have, at most 128MiB; without it, 16MiB, and more when events are lost
     #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
     pub(crate) pool_size: Option<u64>,
-    /// What events carry: cpu_id, pid, tid, procname, ip, stack, and names of contexts that programs define; `none`
+    /// What events carry: cpu_id, pid, tid, procname, ip, stack, namespaces or single ones (net_ns, pid_ns, ...), and names of
+    /// contexts that programs define; `none`
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu_id")]
     pub(crate) context: Vec<String>,
     /// Begins a new part of the trace when one has this size

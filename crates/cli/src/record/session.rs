@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use kymo_recorder::capture::{self, Count};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
+use kymo_recorder::namespaces::Kinds;
 use kymo_recorder::select::{Act, Rule, Selection, Step};
 use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
 use rustix::process::Signal;
@@ -161,7 +162,7 @@ fn options(
     let mut selection = Selection::default();
     selection.take(Step { act: Act::Enable, rule: rule(&arguments.rule, arguments.filter.as_deref(), tag) });
     lines.into_iter().for_each(|lines| selection.take(capture::selects(lines)));
-    let (contexts, own_contexts) = contexts(&arguments.context)?;
+    let (contexts, namespaces, own_contexts) = contexts(&arguments.context)?;
     if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
         let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
         return Err(Stop::Usage(what.to_owned()));
@@ -179,6 +180,7 @@ fn options(
         lane_bytes: arguments.lane_size,
         pool_bytes: arguments.pool_size,
         contexts,
+        namespaces,
         own_contexts,
         rotate_bytes: arguments.rotate_size,
         rotate_seconds: arguments.rotate_time.map(|nanos| nanos.div_ceil(1_000_000_000)),
@@ -201,10 +203,10 @@ fn rule(arguments: &RuleArguments, filter: Option<&str>, tag: Option<&str>) -> R
     }
 }
 
-/// What events carry: what is known everywhere, and names of what programs define.
-fn contexts(names: &[String]) -> Result<(u64, Vec<String>), Stop> {
+/// What events carry: what is known everywhere, what the recorder finds out, and names of what programs define.
+fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
     use kymo_recorder::contexts::{CPU, IP, NAME, PID, STACK, TID};
-    let (mut known, mut own) = (0, Vec::new());
+    let (mut known, mut namespaces, mut own) = (0, Kinds::default(), Vec::new());
     for name in names {
         match name.as_str() {
             "none" if names.len() == 1 => {}
@@ -215,10 +217,14 @@ fn contexts(names: &[String]) -> Result<(u64, Vec<String>), Stop> {
             "procname" | "name" => known |= NAME,
             "ip" => known |= IP,
             "stack" => known |= STACK,
-            name => own.push(name.to_owned()),
+            "namespaces" => namespaces = Kinds::ALL,
+            name => match Kinds::named(name) {
+                Some(kind) => namespaces = namespaces.and(kind),
+                None => own.push(name.to_owned()),
+            },
         }
     }
-    Ok((known, own))
+    Ok((known, namespaces, own))
 }
 
 /// Where the trace goes, from the root.

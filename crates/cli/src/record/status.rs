@@ -115,6 +115,9 @@ fn show_program(program: &ProgramStatus, all_events: bool, out: &mut impl Write)
         bytes(pool.limit_bytes),
         counted(program.lanes.into(), "lane")
     )?;
+    if program.copies > 1 {
+        writeln!(out, "  tracer    {} copies, each with memory of its own: this is all of it", program.copies)?;
+    }
     writeln!(
         out,
         "  stamps    {}",

@@ -196,12 +196,22 @@ const PHASES: [(&str, Keeps); 5] = [
 
 /// Switches a program under load from filter to filter: nothing else is recorded, and nothing is missing.
 fn switch_under_load(environment: &[(&str, &str)], expected: Place) {
+    switch_under_load_with(environment, expected, |program, started| {
+        Placer::new(program, started.user).expect("it is there")
+    });
+}
+
+fn switch_under_load_with(
+    environment: &[(&str, &str)],
+    expected: Place,
+    placer: impl Fn(&Program, &Started) -> Placer,
+) {
     let started = Started::new("load", environment, None);
     let mut program = started.open();
     let pool = program.lane().layout().sub_buffers;
     program.say(&Wants { mode: Mode::DiscardNewest, lane: pool, pool, contexts: 0 }).expect("it is there");
     let ((sample, _), (mark, _)) = (find(&program, "sample"), find(&program, "mark"));
-    let (mut compiler, mut placer) = (Compiler::default(), Placer::new(&program, started.user).expect("it is there"));
+    let (mut compiler, mut placer) = (Compiler::default(), placer(&program, &started));
     let mut lanes = Lanes { mark, found: BTreeMap::new(), lost: 0 };
     program.switch(mark, 1).expect("it is there");
     let mut before: Keeps = |_| false;
@@ -255,6 +265,22 @@ fn check_between_marks(found: &[(bool, u32)], keeps: Keeps, text: &str) {
 #[test]
 fn machine_code_is_switched_under_load() {
     switch_under_load(&[], Place::Native);
+}
+
+/// A program may have closed the descriptor, or have something else there by now: what it has mapped is found all the same by who may.
+#[test]
+fn machine_code_comes_to_programs_that_have_closed_the_descriptor() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT TESTED: code for programs that have closed the descriptor, as this is not root");
+        return;
+    }
+    for descriptor in [0, 9999] {
+        switch_under_load_with(&[], Place::Native, |program, started| {
+            let arena = Arena { descriptor, ..program.identity().arena.expect("it has one") };
+            let pid = Some(started.child.id());
+            Placer::open(program.lane(), Ok(arena), pid, started.user).expect("it is there")
+        });
+    }
 }
 
 #[test]

@@ -80,15 +80,15 @@ impl Stage {
 
     /// Begins a program; it has registered its events when this is over.
     pub fn program(&self, threads: u32) -> Running {
+        let mut command = Command::new(std::env::current_exe().expect("it is known"));
+        command.args(["--exact", "child", "--nocapture"]).env("KYMO_TEST_CHILD", threads.to_string());
+        self.started(command.stdin(Stdio::piped()).stdout(Stdio::piped()))
+    }
+
+    /// The same of a command.
+    pub fn started(&self, command: &mut Command) -> Running {
         let before = self.controls();
-        let mut child = Command::new(std::env::current_exe().expect("it is known"))
-            .args(["--exact", "child", "--nocapture"])
-            .env("KYMO_TEST_CHILD", threads.to_string())
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("it begins");
+        let mut child = command.env("XDG_RUNTIME_DIR", self.folder.path()).spawn().expect("it begins");
         let (input, output) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
         let mut running = Running { child, input, output: BufReader::new(output), control: PathBuf::new() };
         running.wait_for("ready");

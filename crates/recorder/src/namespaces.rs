@@ -1,0 +1,159 @@
+//! In which namespaces threads are, as the system says it from outside: programs do nothing for it.
+//!
+//! ```text
+//! run of a lane ── thread ──> /proc/PID/task/TID/ns/*      asked again when what is known is a tenth of a second old
+//!                    └ gone: what was known last, else what the process is in, else 0
+//! ```
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::find::{innermost_pid, namespace, start_time};
+use crate::program::Known;
+
+/// All kinds, as LTTng calls them; what the system calls them is without the ending.
+pub const NAMES: [&str; 8] = ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns", "time_ns", "user_ns", "uts_ns"];
+
+/// Which kinds a trace tells: bits in the order of [`NAMES`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// All of them.
+    pub const ALL: Self = Self(u8::MAX);
+
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        NAMES.iter().position(|known| *known == name).map(|kind| Self(1 << kind))
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// What they are called.
+    pub(crate) fn names(self) -> impl Iterator<Item = &'static str> {
+        self.of(&NAMES)
+    }
+
+    /// Of what there is for all kinds, that of these.
+    pub(crate) fn of<T: Copy>(self, all: &[T; NAMES.len()]) -> impl Iterator<Item = T> {
+        all.iter().enumerate().filter(move |(kind, _)| self.0 & 1 << kind != 0).map(|(_, one)| *one)
+    }
+}
+
+/// Inodes of namespaces, by kind; 0: unknown.
+pub(crate) type Inodes = [u32; NAMES.len()];
+
+/// How long what is known of a thread is not asked again: threads that go to another namespace are rare.
+const FRESH: Duration = Duration::from_millis(100);
+/// Threads of a program that are known at a time.
+const THREADS_MAX: usize = 4096;
+
+/// What is known of programs' threads.
+#[derive(Debug)]
+pub(crate) struct Namespaces {
+    kinds: Kinds,
+    programs: HashMap<u64, Program>,
+}
+
+#[derive(Debug)]
+struct Program {
+    /// When the process began that has this number: another one may have it later.
+    started: Option<u64>,
+    /// Numbers of threads are others here.
+    is_elsewhere: bool,
+    process: Inodes,
+    threads: HashMap<u32, Thread>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Thread {
+    /// Its number here.
+    tid: Option<u32>,
+    inodes: Inodes,
+    asked: Instant,
+}
+
+impl Namespaces {
+    /// Looks for these kinds.
+    pub(crate) fn new(kinds: Kinds) -> Self {
+        Self { kinds, programs: HashMap::new() }
+    }
+
+    /// Those of a thread, by the number that it sees itself.
+    pub(crate) fn of(&mut self, program: &Known, tid: u32) -> Inodes {
+        let Some(pid) = program.pid_outside.filter(|_| self.kinds != Kinds::default()) else {
+            return Inodes::default();
+        };
+        let kinds = self.kinds;
+        let its = self.programs.entry(program.identity.key).or_insert_with(|| Program {
+            started: start_time(pid),
+            is_elsewhere: namespace("self", "pid") != Some(program.identity.pid_namespace),
+            process: Inodes::default(),
+            threads: HashMap::new(),
+        });
+        match its.threads.get(&tid) {
+            Some(known) if known.asked.elapsed() < FRESH => known.inodes,
+            known => {
+                let known = known.copied();
+                its.ask(kinds, pid, tid, known)
+            }
+        }
+    }
+
+    /// A program is gone.
+    pub(crate) fn forget(&mut self, program: u64) {
+        self.programs.remove(&program);
+    }
+}
+
+impl Program {
+    fn ask(&mut self, kinds: Kinds, pid: u32, tid: u32, known: Option<Thread>) -> Inodes {
+        let is_it = self.started.is_some() && start_time(pid) == self.started;
+        let here = || if self.is_elsewhere { outer_tid(pid, tid) } else { Some(tid) };
+        let outer = known.and_then(|known| known.tid).or_else(|| is_it.then(here).flatten());
+        let read = |folder: String| read(kinds, Path::new(&folder));
+        let of_thread = outer.filter(|_| is_it).and_then(|outer| read(format!("/proc/{pid}/task/{outer}/ns")));
+        let of_process = || is_it.then(|| read(format!("/proc/{pid}/ns"))).flatten();
+        let inodes = match (of_thread, known) {
+            (Some(inodes), _) => {
+                self.process = inodes;
+                inodes
+            }
+            (None, Some(known)) => known.inodes,
+            (None, None) => of_process().unwrap_or(self.process),
+        };
+        if self.threads.len() >= THREADS_MAX {
+            self.threads.clear();
+        }
+        self.threads.insert(tid, Thread { tid: outer, inodes, asked: Instant::now() });
+        inodes
+    }
+}
+
+/// What is in a folder of namespaces; `None`: nothing can be seen.
+fn read(kinds: Kinds, folder: &Path) -> Option<Inodes> {
+    let inode = |kind: usize| {
+        let file = folder.join(NAMES[kind].strip_suffix("_ns").unwrap_or_default());
+        let is_wanted = kinds.0 & 1 << kind != 0;
+        is_wanted.then(|| std::fs::metadata(file).ok()).flatten().map_or(0, |found| found.ino() as u32)
+    };
+    let inodes = std::array::from_fn(inode);
+    (inodes != Inodes::default()).then_some(inodes)
+}
+
+/// The number of a thread here that sees itself as that one.
+fn outer_tid(pid: u32, tid: u32) -> Option<u32> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut all = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    all.find(|outer| innermost_pid(*outer) == Some(tid))
+}
