@@ -193,14 +193,14 @@ impl Session {
         self.takes_program(who) && (is_ours || program.is_since(earliest).unwrap_or(false))
     }
 
-    /// By which word programs are known that it starts, and takes.
-    pub(crate) fn tag(&self) -> Option<&str> {
-        self.choosing.selection.steps().iter().find_map(|step| step.rule.tag.as_deref())
+    /// By which words programs are known that were started for it.
+    pub(crate) fn tags(&self) -> impl Iterator<Item = &str> {
+        self.choosing.selection.steps().iter().filter_map(|step| step.rule.tag.as_deref())
     }
 
-    /// Whether it has started a program.
+    /// Whether a program was started for it.
     pub(crate) fn has_started(&self, who: &Who) -> bool {
-        self.tag().is_some() && self.tag() == who.tag.as_deref()
+        self.tags().any(|tag| who.tag.as_deref() == Some(tag))
     }
 
     /// Where what an earlier recorder has of a program ends.

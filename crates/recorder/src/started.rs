@@ -12,24 +12,20 @@ use crate::session::Session;
 
 /// Says that a session has begun that starts a program.
 pub(crate) fn mark(folder: &Path, session: &Session) {
-    if let Some(tag) = session.tag() {
-        // Without it, what is started begins with everything off, and is found a moment later.
-        let _ = fs::write(file(folder, tag), []);
-    }
+    // Without it, what is started begins with everything off, and is found a moment later.
+    session.tags().for_each(|tag| _ = fs::write(file(folder, tag), []));
 }
 
 /// Says that it is over.
 pub(crate) fn unmark(folder: &Path, session: &Session) {
-    if let Some(tag) = session.tag() {
-        let _ = fs::remove_file(file(folder, tag));
-    }
+    session.tags().for_each(|tag| _ = fs::remove_file(file(folder, tag)));
 }
 
 /// Takes away the marks of sessions that nobody goes on with.
 pub(crate) fn sweep(folder: &Path, sessions: &[Session]) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let marks = entries.filter(|path| path.extension().is_some_and(|kind| kind == "started"));
-    let is_known = |mark: &PathBuf| sessions.iter().filter_map(Session::tag).any(|tag| *mark == file(folder, tag));
+    let is_known = |mark: &PathBuf| sessions.iter().flat_map(Session::tags).any(|tag| *mark == file(folder, tag));
     marks.filter(|mark| !is_known(mark)).for_each(|mark| _ = fs::remove_file(mark));
 }
 
