@@ -342,7 +342,7 @@ KYMO_INNER_WRITER unsigned char *kymo_inner_put_array(unsigned char *to, const v
         if (KYMO_INNER_RARELY(kymo_control)) { \
             struct kymo_inner_of_##function kymo_of; \
             KYMO_INNER_FILL_##has_fields KYMO_INNER_EACH(KYMO_INNER_FILL, KYMO_INNER_NOTHING, __VA_ARGS__) \
-            if (kymo_control == 1 || kymo_filters[kymo_control](&kymo_of, kymo_control)) \
+            if (kymo_control == 1 || kymo_inner_is_kept(kymo_control, &kymo_of, sizeof kymo_of)) \
                 kymo_inner_record_##function(&kymo_of, false); \
         } \
     } \

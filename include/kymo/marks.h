@@ -145,7 +145,7 @@ static __attribute__((noinline, unused, format(printf, 2, 3))) void kymo_inner_f
     of.level = KYMO_INNER_CAST(uint8_t, level);
     of.text.bytes = text;
     of.text.length = length < 0 ? 0 : length > KYMO_LOG_BYTES_MAX ? KYMO_LOG_BYTES_MAX : KYMO_INNER_CAST(uint64_t, length);
-    if (control == 1 || (control && kymo_filters[control](&of, control)))
+    if (control == 1 || (control && kymo_inner_is_kept(control, &of, sizeof of)))
         kymo_inner_record_kymo_inner_log(&of, length > KYMO_LOG_BYTES_MAX);
     errno = number_of_error;
 #endif

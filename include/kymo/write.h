@@ -122,7 +122,7 @@ unsigned char *kymo_enter_slowly(struct kymo_write *write, const struct kymo_eve
 void kymo_was_cut(const struct kymo_write *write);
 extern const ptrdiff_t kymo_thread_offset;
 extern const ptrdiff_t kymo_cpu_offset;
-extern uint64_t (*kymo_filters[256])(const void *arguments, uint64_t slot);
+extern uint64_t (*kymo_filters[256])(const void *arguments, uint64_t slot_and_size);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
@@ -136,6 +136,12 @@ extern uint64_t (*kymo_filters[256])(const void *arguments, uint64_t slot);
 KYMO_INNER_WRITER unsigned char kymo_inner_control(const struct kymo_event *event)
 {
     return __atomic_load_n(__atomic_load_n(&event->control, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+}
+
+/* Whether a filter keeps an event: filters that are interpreted believe nobody but the site how large its arguments are. */
+KYMO_INNER_WRITER bool kymo_inner_is_kept(unsigned char slot, const void *arguments, size_t size)
+{
+    return kymo_filters[slot](arguments, slot | KYMO_INNER_CAST(uint64_t, size) << 8) != 0;
 }
 
 KYMO_INNER_WRITER uint64_t kymo_inner_ticks(void)

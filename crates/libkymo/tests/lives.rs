@@ -4,6 +4,7 @@
 mod programs;
 
 use std::collections::{HashMap, HashSet};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use programs::{Counts, Folder, Recording, Value};
@@ -135,6 +136,90 @@ fn filters_see_the_arguments() {
             assert_eq!((kept, recordings[0].lost()), (vec![1, 3, 5, 7, 9], 0));
         }
     }
+}
+
+/// What a program that is set-group-id knows is not its user's business, to whom its memory would belong.
+#[test]
+fn programs_of_another_group_are_not_traced() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    let folder = Folder::new();
+    let archive = programs::library().join("libkymo.a");
+    let archive = archive.to_str().expect("it is text");
+    let Some(built) = folder.build_with("cc", "memory.c", &["-std=gnu11", "-O2", "-DKYMO_STATIC", archive]) else {
+        return;
+    };
+    // Where programs may be given privileges.
+    let program = std::env::temp_dir().join(format!("kymo-privileged-{}", std::process::id()));
+    std::fs::copy(built, &program).expect("there is room");
+    let run = |mode: u32| {
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+        let output = std::process::Command::new(&program).uid(NOBODY).gid(NOBODY).output();
+        String::from_utf8(output.expect("it starts").stdout).expect("it is text")
+    };
+    if chown(&program, Some(0), Some(0)).is_err() {
+        eprintln!("NOT TESTED: only root can start programs as others");
+    } else if run(0o755) != "plain, memory\n" || run(0o2755).starts_with("plain") {
+        eprintln!("NOT TESTED: there are no privileges to be had in {}", program.display());
+    } else {
+        assert_eq!(run(0o2755), "privileged, no memory\n");
+    }
+    std::fs::remove_file(&program).expect("it is ours");
+}
+
+/// Runs a program with something done before it begins; what it says.
+fn started(folder: &Folder, program: &std::path::Path, before: impl Fn() + Send + Sync + 'static) -> Command {
+    use std::os::unix::process::CommandExt;
+    let mut command = folder.command(program);
+    #[allow(unsafe_code, reason = "something is done between fork and exec")]
+    // Safety: what is done there are system calls alone.
+    unsafe {
+        command.pre_exec(move || {
+            before();
+            Ok(())
+        })
+    };
+    command
+}
+
+#[test]
+fn files_may_be_small() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("memory.c") else { return };
+    let run = |bytes: u64| {
+        #[allow(unsafe_code, reason = "a system call")]
+        let limit = move || {
+            let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+            // Safety: it is there.
+            assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit) }, 0);
+        };
+        let output = started(&folder, &program, limit).output().expect("it starts");
+        assert!(output.status.success(), "{bytes} bytes: {}", output.status);
+        String::from_utf8(output.stdout).expect("it is text")
+    };
+    assert_eq!(run(1 << 30), "plain, memory\n");
+    for bytes in [100 << 20, 7 << 20] {
+        assert_eq!(run(bytes), "plain, memory\n", "{bytes} bytes");
+    }
+    for bytes in [5 << 20, 100 << 10, 0] {
+        assert_eq!(run(bytes), "plain, no memory\n", "{bytes} bytes");
+    }
+    let mut recordings = Vec::new();
+    folder.take(&mut recordings);
+    let found: Vec<_> = recordings.iter().map(|recording| (recording.count("memory:live"), recording.lost())).collect();
+    assert_eq!(found, [(1, 0); 3]);
+}
+
+#[test]
+fn standard_files_may_be_closed() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("memory.c") else { return };
+    #[allow(unsafe_code, reason = "a system call")]
+    // Safety: nobody uses them before the program begins.
+    let close = || (0..3).for_each(|number| _ = unsafe { libc::close(number) });
+    let recordings = folder.run(started(&folder, &program, close).arg("closed"));
+    assert_eq!((recordings[0].count("memory:live"), recordings[0].lost()), (1, 0));
 }
 
 #[test]

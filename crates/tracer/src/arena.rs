@@ -14,6 +14,9 @@ use crate::place::{Descriptor, is_privileged, secure_variable};
 /// 64 pages, one for each filter; those that nobody uses have no memory.
 const ARENA_BYTES: usize = 64 << 12;
 
+/// The least number that it has while it is open.
+const NUMBER_MIN: libc::c_int = 100;
+
 /// What ELF calls this machine.
 const MACHINE: u16 = if cfg!(target_arch = "aarch64") { 183 } else { 62 };
 
@@ -27,14 +30,19 @@ pub(crate) fn map() -> Result<Arena, NoArena> {
     // Older systems do not know that the file is to be executed, newer ones may want to be told.
     let file = [libc::MFD_EXEC, 0].into_iter().find_map(|executable| {
         // Safety: the name ends with a zero.
-        Descriptor::new(unsafe { libc::memfd_create(c"kymo".as_ptr(), libc::MFD_CLOEXEC | executable) })
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | executable;
+        Descriptor::new(unsafe { libc::memfd_create(c"kymo".as_ptr(), flags) })
     });
-    let file = file.ok_or(NoArena::Refused)?;
+    let file = file.filter(|_| pages::file_bytes_max() >= ARENA_BYTES as u64).ok_or(NoArena::Refused)?;
+    // It stays open: where programs do not look for files of theirs, if there are so many numbers.
+    let file = file.numbered(NUMBER_MIN).unwrap_or(file);
     // Safety: the file is ours, what is filled in is there, and what is mapped is nobody else's.
     let (found, address) = unsafe {
         let mut found: libc::stat = core::mem::zeroed();
-        let is_there =
-            libc::ftruncate(file.0, ARENA_BYTES as libc::off_t) == 0 && libc::fstat(file.0, &raw mut found) == 0;
+        // Who gets hold of it by mistake cannot take away what is mapped.
+        let is_there = libc::ftruncate(file.0, ARENA_BYTES as libc::off_t) == 0
+            && libc::fcntl(file.0, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) == 0
+            && libc::fstat(file.0, &raw mut found) == 0;
         let access = libc::PROT_READ | libc::PROT_EXEC;
         let address = match is_there {
             true => libc::mmap(null_mut(), ARENA_BYTES, access, libc::MAP_SHARED, file.0, 0),

@@ -126,7 +126,7 @@ impl Event {
         match self.control() {
             0 => false,
             1 => true,
-            slot => is_kept(slot, (&raw const *arguments).cast()),
+            slot => is_kept(slot, (&raw const *arguments).cast(), size_of_val(arguments)),
         }
     }
 

@@ -7,7 +7,8 @@
 //!                                             └─ interpret
 //! ```
 //!
-//! What cannot be run keeps its events: the recorder filters them.
+//! What cannot be run keeps its events: the recorder filters them. So do filters of programs that others may not look into: who may write to
+//! a program's memory could ask one filter after the other what is at an address.
 
 #![allow(unsafe_code, reason = "machine code is called, and arguments lie in memory")]
 
@@ -18,10 +19,14 @@ use kymo_bytecode::{Program as Bytecode, Texts, validate};
 use kymo_lane::{Code, FIRST_SLOT, Mapped, Program, Runs};
 
 use crate::pages::{self, Errno};
+use crate::place::may_be_looked_into;
 use crate::process::Process;
 
-/// Whether an event with these arguments is kept: 0 is no.
-type Filter = unsafe extern "C" fn(arguments: *const u8, slot: u64) -> u64;
+/// Whether an event with these arguments is kept: 0 is no. The slot, and above it how many bytes of arguments there are.
+type Filter = unsafe extern "C" fn(arguments: *const u8, slot_and_size: u64) -> u64;
+
+/// Bits of the slot.
+const SLOT_BITS: u32 = 8;
 
 /// Bytes of a text that filters look at, at most.
 const TEXT_BYTES_MAX: u64 = 1 << 16;
@@ -37,11 +42,11 @@ struct Interpreted {
     program: Bytecode<'static>,
 }
 
-/// Asks a filter.
+/// Asks a filter, of so many bytes of arguments.
 #[inline]
-pub(crate) fn is_kept(slot: u8, arguments: *const u8) -> bool {
+pub(crate) fn is_kept(slot: u8, arguments: *const u8, size: usize) -> bool {
     // Safety: there is a function for each slot, and the recorder has chosen one for these arguments.
-    unsafe { entry(slot)(arguments, slot.into()) != 0 }
+    unsafe { entry(slot)(arguments, u64::from(slot) | (size as u64) << SLOT_BITS) != 0 }
 }
 
 fn place(slot: u8) -> &'static AtomicPtr<()> {
@@ -57,27 +62,28 @@ fn entry(slot: u8) -> Filter {
 
 /// The first event that asks for a slot finds out what it is.
 #[cold]
-unsafe extern "C" fn first(arguments: *const u8, slot: u64) -> u64 {
+unsafe extern "C" fn first(arguments: *const u8, slot_and_size: u64) -> u64 {
     let _errno = Errno::keep();
-    let slot = slot as u8;
+    let slot = slot_and_size as u8;
     let Some(process) = Process::now() else { return 1 };
     let program = process.program();
     let arena = process.arena();
     let Some(code) = program.code(slot, arena.map_or(0, |arena| arena.bytes)) else { return 1 };
     let (filter, runs) = match arena {
+        _ if !may_be_looked_into() => (keep as Filter, Runs::Not),
         Some(arena) if code.is_native => {
             // Safety: the recorder says that such a function is there, and may say so: it could do anything to this process.
             let code =
                 unsafe { core::mem::transmute::<usize, Filter>((arena.address + u64::from(code.offset)) as usize) };
             (code, Runs::Native)
         }
-        _ if has_bytecode(process, slot, code) => (interpret as Filter, Runs::Interpreted),
+        _ if has_bytecode(process, slot, code, slot_and_size >> SLOT_BITS) => (interpret as Filter, Runs::Interpreted),
         _ => (keep as Filter, Runs::Not),
     };
     place(slot).store(filter as *mut (), Ordering::Release);
     program.runs(slot, runs);
     // Safety: it is for these arguments.
-    unsafe { filter(arguments, slot.into()) }
+    unsafe { filter(arguments, slot_and_size) }
 }
 
 /// Of what cannot be run.
@@ -85,8 +91,9 @@ unsafe extern "C" fn keep(_: *const u8, _: u64) -> u64 {
     1
 }
 
-/// Copies bytecode, and then validates it: what lies where others write may change at any time.
-fn has_bytecode(process: &Process, slot: u8, code: Code) -> bool {
+/// Copies bytecode, and then validates it: what lies where others write may change at any time. It is for no more than `size` bytes of
+/// arguments.
+fn has_bytecode(process: &Process, slot: u8, code: Code, size: u64) -> bool {
     let (begin, all) = process.filters();
     if code.is_native || u64::from(code.offset) + u64::from(code.bytes) > all.into() {
         return false;
@@ -99,7 +106,7 @@ fn has_bytecode(process: &Process, slot: u8, code: Code) -> bool {
         to.copy_from_nonoverlapping(begin.add(code.offset as usize), code.bytes as usize);
         core::slice::from_raw_parts(to, code.bytes as usize)
     };
-    let Ok(program) = validate(copied) else {
+    let Some(program) = validate(copied).ok().filter(|program| u64::from(program.size()) <= size) else {
         pages::unmap(page, head + code.bytes as usize);
         return false;
     };
@@ -114,14 +121,19 @@ fn has_bytecode(process: &Process, slot: u8, code: Code) -> bool {
     true
 }
 
-unsafe extern "C" fn interpret(arguments: *const u8, slot: u64) -> u64 {
+unsafe extern "C" fn interpret(arguments: *const u8, slot_and_size: u64) -> u64 {
     // Safety: what is there stays.
-    let Some(interpreted) = (unsafe { BYTECODE[slot as u8 as usize].load(Ordering::Acquire).as_ref() }) else {
+    let Some(interpreted) = (unsafe { BYTECODE[usize::from(slot_and_size as u8)].load(Ordering::Acquire).as_ref() })
+    else {
         return 1;
     };
-    let size = interpreted.program.size() as usize;
-    // Safety: whoever has chosen the filter for this event says that its arguments are so large.
-    let arguments = unsafe { core::slice::from_raw_parts(arguments, size) };
+    let size = interpreted.program.size();
+    // Another event may have been switched to this slot.
+    if u64::from(size) > slot_and_size >> SLOT_BITS {
+        return 1;
+    }
+    // Safety: the site says that its arguments are at least so large.
+    let arguments = unsafe { core::slice::from_raw_parts(arguments, size as usize) };
     interpreted.program.run(arguments, &Addresses).map_or(1, u64::from)
 }
 

@@ -53,6 +53,30 @@ pub(crate) fn share(file: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
     }
 }
 
+/// Bytes that files may have: who makes one larger is ended by a signal.
+pub(crate) fn file_bytes_max() -> u64 {
+    // Safety: what is filled in is there.
+    unsafe {
+        let mut limit: libc::rlimit = core::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0 { limit.rlim_cur } else { 0 }
+    }
+}
+
+/// How large everything is: as many sub-buffers as a file may have. `None`: not even a few.
+pub(crate) fn layout() -> Option<Layout> {
+    let all = Layout::default();
+    let room = file_bytes_max().checked_sub(all.bytes() - pool_bytes(&all))? / u64::from(all.sub_buffer_bytes);
+    let sub_buffers = u32::try_from(room).map_or(all.sub_buffers, |room| room.min(all.sub_buffers));
+    (sub_buffers >= SUB_BUFFERS_MIN).then_some(Layout { sub_buffers, ..all })
+}
+
+fn pool_bytes(layout: &Layout) -> u64 {
+    u64::from(layout.sub_buffers) * u64::from(layout.sub_buffer_bytes)
+}
+
+/// Of less, a program of some threads would lose nearly everything.
+const SUB_BUFFERS_MIN: u32 = 16;
+
 /// Moves what is mapped to where something else is, which is gone then; nobody finds nothing there meanwhile.
 pub(crate) fn move_to(from: NonNull<u8>, to: NonNull<u8>, bytes: usize) {
     // Safety: both are ours.

@@ -73,7 +73,16 @@ impl Path {
 pub(crate) struct Descriptor(pub(crate) libc::c_int);
 
 impl Descriptor {
+    /// It never has the number of a standard file, as what a program closed it still writes to.
     pub(crate) fn new(number: libc::c_int) -> Option<Self> {
+        let this = (number >= 0).then_some(Self(number))?;
+        if number > libc::STDERR_FILENO { Some(this) } else { this.numbered(libc::STDERR_FILENO + 1) }
+    }
+
+    /// The same file, with another number: the first one from there on that is free.
+    pub(crate) fn numbered(&self, least: libc::c_int) -> Option<Self> {
+        // Safety: it is ours.
+        let number = unsafe { libc::fcntl(self.0, libc::F_DUPFD_CLOEXEC, least) };
         (number >= 0).then_some(Self(number))
     }
 }
@@ -95,6 +104,19 @@ pub(crate) fn secure_variable(name: &CStr) -> Option<&'static CStr> {
         let value = libc::getenv(name.as_ptr());
         (!value.is_null()).then(|| CStr::from_ptr(value))
     }
+}
+
+/// Whether whoever may write to what this user owns may also look into this process; if not, no filter is asked in it.
+pub(crate) fn may_be_looked_into() -> bool {
+    // Safety: it only asks.
+    !is_privileged() && unsafe { libc::prctl(libc::PR_GET_DUMPABLE) } == 1
+}
+
+/// Whether the program has more privileges than its user, to whom its memory would belong: its group or its capabilities are others. Such
+/// a one has no memory that a recorder could find.
+pub(crate) fn has_more_than_its_user() -> bool {
+    // Safety: they cannot fail.
+    is_privileged() && unsafe { libc::geteuid() == libc::getuid() }
 }
 
 /// Whether the program has privileges that who started it has not.

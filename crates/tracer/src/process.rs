@@ -18,7 +18,7 @@ use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program, Runs};
 use crate::arena;
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
-use crate::place::{Descriptor, Path, secure_variable};
+use crate::place::{Descriptor, Path, has_more_than_its_user, secure_variable};
 use crate::{clock, context, event, filter, thread};
 
 /// What a process knows of its memory; all zeros in a child.
@@ -93,11 +93,12 @@ impl Process {
     #[cold]
     fn begin() -> Option<&'static Self> {
         let before = PROCESS.load(Ordering::Acquire);
-        if before.is_null() && secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off") {
+        let is_off = || secure_variable(c"KYMO").is_some_and(|value| value.to_bytes() == b"off");
+        if has_more_than_its_user() || before.is_null() && is_off() {
             return None;
         }
+        let layout = pages::layout()?;
         let page = pages::own(PAGE)?;
-        let layout = Layout::default();
         let session = session();
         let Some((base, window, path)) = file(&layout, session) else {
             pages::unmap(page, PAGE);

@@ -17,9 +17,14 @@ static EVENT: Event = Event::new(b"event test:filtered\nfield u64 value\n");
 
 /// Keeps events of one value.
 fn bytecode(value: i128) -> Vec<u8> {
-    let field = Field { kind: Kind::new(8, false, false).expect("there are such"), offset: 0 };
+    bytecode_of(8, value)
+}
+
+/// The same for larger arguments, whose last 8 bytes it asks for.
+fn bytecode_of(size: u16, value: i128) -> Vec<u8> {
+    let field = Field { kind: Kind::new(8, false, false).expect("there are such"), offset: size - 8 };
     let test = Instruction::Test { field, condition: Condition::NotEqual(value), skip: 1 };
-    let mut bytes = header(8, 3, 0).to_vec();
+    let mut bytes = header(size.into(), 3, 0).to_vec();
     for instruction in [test, Instruction::Keep, Instruction::Drop] {
         bytes.extend(instruction.encode(Registers::default()));
     }
@@ -100,11 +105,39 @@ fn filters_are_switched_and_inherited() {
     let runs = [2, 3, 4, 5, 6, 77].map(|slot| watch.recorder.runs(slot).expect("it can be read"));
     let (bytecode, native) = (Runs::Interpreted, Runs::Native);
     assert_eq!(runs, [bytecode, bytecode, native, native, Runs::Not, Runs::NotYet]);
+    nothing_else_is_looked_at(&mut watch);
     for (control, kept) in [(4, &[3][..]), (3, &[2]), (77, &[1, 2, 3, 4])] {
         watch.recorder.switch(0, control).expect("it can be written");
         check_child(&folder, &own, kept);
     }
     std::fs::remove_dir_all(&folder).expect("it is ours");
+}
+
+/// Filters of programs that others may not look into are not asked, nor any of larger arguments than a site has: they would see what lies
+/// behind those, and who writes to this memory would see what they say.
+fn nothing_else_is_looked_at(watch: &mut Watch) {
+    for (slot, bytes) in [(9, bytecode_of(16, 1)), (10, bytecode_of(16, 1)), (11, bytecode(1))] {
+        let offset = 4096 * u32::from(slot);
+        watch.recorder.put_bytecode(offset, &bytes).expect("it can be written");
+        let code = Code { is_native: false, offset, bytes: bytes.len() as u32 };
+        watch.recorder.say_code(slot, code).expect("it can be written");
+    }
+    let runs = |watch: &Watch, slot| watch.recorder.runs(slot).expect("it can be read");
+    let mut offered = |slot| {
+        watch.recorder.switch(0, slot).expect("it can be written");
+        if slot == 10 {
+            assert!(EVENT.is_kept(&[2_u64, 1]) && !EVENT.is_kept(&[1_u64, 2]), "there are so many bytes");
+        }
+        offer();
+        (values(watch), runs(watch, slot))
+    };
+    let all = vec![1, 2, 3, 4];
+    assert_eq!(offered(9), (all.clone(), Runs::Not));
+    assert_eq!(offered(10), (all.clone(), Runs::Interpreted), "another event has asked it first");
+    let dump = |may: libc::c_ulong| assert_eq!(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, may) }, 0);
+    dump(0);
+    assert_eq!(offered(11), (all, Runs::Not));
+    dump(1);
 }
 
 /// A child goes on with the filter that its parent was switched to, and no slot that its parent asked is free in it.

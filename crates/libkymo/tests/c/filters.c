@@ -25,13 +25,13 @@ static const uint16_t sequence[] = {5, 6};
 static const uint8_t array[] = {1, 2, 3};
 
 /* Keeps what has an odd first number. */
-static uint64_t filter(const void *arguments, uint64_t slot)
+static uint64_t filter(const void *arguments, uint64_t slot_and_size)
 {
     double real;
     ++asked;
     memcpy(&real, (const char *)arguments + 32, sizeof real);
     const char *const text = (const char *)(uintptr_t)number_at(arguments, 8, 8);
-    if (slot != 200 || !SAME(4, 4, 0x12345678) || !SAME(16, 8, 4) || memcmp(text, "text", 4) != 0 || !SAME(24, 1, 1) || real != 0.25 ||
+    if (slot_and_size != (200 | 96 << 8) || !SAME(4, 4, 0x12345678) || !SAME(16, 8, 4) || memcmp(text, "text", 4) != 0 || !SAME(24, 1, 1) || real != 0.25 ||
         !SAME(40, 8, (uintptr_t)sequence) || !SAME(48, 8, 2) || !SAME(56, 2, 0xabcd) || !SAME(64, 8, (uintptr_t)array) || !SAME(72, 2, 1) ||
         !SAME(80, 8, (uintptr_t)&asked) || !SAME(88, 1, 9))
         return 0;
