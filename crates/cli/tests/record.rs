@@ -305,6 +305,23 @@ fn what_was_overwritten_before_a_session_is_none_of_its_losses() {
 }
 
 #[test]
+fn a_thread_that_begins_when_all_is_full_has_room_in_a_flight_recorder() {
+    let place = Place::new();
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let flight = ["record", "--detach", "--name", "flight", "--mode", "overwrite", "--pool-size", "256KiB"];
+    place.says(&[&flight[..], &["--process", &pid, "--output", "flight"]].concat(), 0);
+    program.tell("on");
+    program.tell("count 100000");
+    program.tell("thread 1000");
+    let said = place.says(&["snapshot", "flight", "--output", "last"], 0);
+    let last = place.values(&place.path("last"), "test:*");
+    let expected: Vec<u64> = (100_000..101_000).collect();
+    assert!(last.ends_with(&expected) && last.len() > 5000, "{} of 1000 and {}", last.len(), said);
+    place.says(&["stop", "flight"], 0);
+}
+
+#[test]
 fn programs_that_begin_later_are_recorded_too() {
     let place = Place::new();
     // A name that no other test's programs have.

@@ -10,6 +10,7 @@
 //!      │ full                                  look: whose, how many bytes, when
 //!      └ next sub-buffer: one that nobody has  copy: the bytes that are published
 //!        or, in overwrite mode, its own oldest free: anybody may have it
+//!        or, with less than its share, of all
 //! ```
 //!
 //! # The protocol

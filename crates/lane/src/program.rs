@@ -12,6 +12,8 @@ use crate::memory::Memory;
 const LIVE: u64 = 1;
 /// One that nobody has any more.
 const LEFT: u64 = 2;
+/// How often a sub-buffer is looked for that others take too.
+const TRIES: u32 = 8;
 /// Sub-buffers that get memory at the same time.
 const STEP: u64 = 8;
 
@@ -298,19 +300,20 @@ impl<'m, M: Memory> Program<'m, M> {
         }
     }
 
-    /// Takes a sub-buffer: one that nobody has, or in overwrite mode the lane's own oldest one.
+    /// Takes a sub-buffer: one that nobody has, or in overwrite mode one of the oldest.
     fn take(&self, lane: &mut Lane) -> Option<(u32, u32)> {
         let overwrites = self.memory.load(header::MODE, Relaxed) & 1 == 1;
         let limit = self.memory.load(header::LIMIT, Relaxed).max(1);
         // Before anything is looked at: what is freed meanwhile is looked at again.
         let full_at = (self.memory.load(header::EPOCH, Acquire), self.memory.load(header::READY, Relaxed));
-        if lane.full_at != Some(full_at) && (limit >= self.layout.sub_buffers.into() || self.held(lane).0 < limit) {
+        let is_limited = limit < self.layout.sub_buffers.into();
+        if lane.full_at != Some(full_at) && (!is_limited || self.held(lane).0 < limit) {
             if let Some(found) = self.find(lane.number) {
                 return Some(found);
             }
             lane.full_at = Some(full_at);
         }
-        if overwrites { self.recycle(lane) } else { None }
+        if overwrites { (0..TRIES).find_map(|_| self.recycle(lane, limit)) } else { None }
     }
 
     /// A sub-buffer that nobody has.
@@ -355,10 +358,16 @@ impl<'m, M: Memory> Program<'m, M> {
         Some((number, generation))
     }
 
-    /// The lane's own oldest one, whatever it holds.
-    fn recycle(&self, lane: &mut Lane) -> Option<(u32, u32)> {
-        let (_, (_, number, generation)) = self.held(lane);
-        let (number, generation) = (number, generation?);
+    /// The oldest one of the lane's own, whatever it holds; or of all, while it has less than its share. `None`: another lane was
+    /// faster, or there is none.
+    fn recycle(&self, lane: &mut Lane, limit: u64) -> Option<(u32, u32)> {
+        let (held, (_, number, generation)) = self.held(lane);
+        if held < self.share().min(limit)
+            && let Some((_, number, was)) = self.oldest()
+        {
+            return self.own(number, was, lane.number);
+        }
+        let generation = generation?;
         if lane.end > 0 && lane.current == number {
             // It has no other one. As soon as nothing more comes into it, the recorder may give it to anybody.
             self.close(lane);
@@ -366,6 +375,28 @@ impl<'m, M: Memory> Program<'m, M> {
         }
         let was = Owner { generation, lane: lane.number, state: FULL };
         self.own(number, was.word(), lane.number)
+    }
+
+    /// Sub-buffers that a lane may take from others: half of what each had if all had as many. Whoever has come late has room soon, and
+    /// those who write all the time do not take it away from each other for ever.
+    fn share(&self) -> u64 {
+        let lanes = self.memory.load(header::LANES_READY, Relaxed).min(self.layout.lanes.into());
+        let state = |number: u64| self.memory.load(self.layout.lane(number as u16) + lane::STATE, Relaxed);
+        let live = (0..lanes).filter(|number| state(*number) & 3 == LIVE).count() as u64;
+        let all = self.memory.load(header::POOL, Relaxed).min(self.memory.load(header::READY, Relaxed));
+        (all / (2 * live.max(1))).max(1)
+    }
+
+    /// The full one that was taken first, of all lanes: when that was, which one it is, and what it says of its owner.
+    fn oldest(&self) -> Option<(u64, u32, u64)> {
+        let ready = self.memory.load(header::READY, Relaxed).min(self.layout.sub_buffers.into());
+        let full = |number: u64| {
+            let at = self.layout.descriptor(number as u32);
+            let word = self.memory.load(at, Acquire);
+            let is_full = Owner::of(word).state == FULL;
+            is_full.then(|| (self.memory.load(at + descriptor::BEGIN, Relaxed), number as u32, word))
+        };
+        (0..ready).filter_map(full).min()
     }
 
     /// How many sub-buffers are the lane's, also those of threads that had it before; and the oldest one: its sequence number, which

@@ -29,7 +29,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// Begins to record lines for a session that [selects](selects) this word; whether there is memory for them.
+/// Begins to record lines for a session that [selects] this word; whether there is memory for them.
 #[must_use]
 pub fn begin(word: &str, contexts: u64) -> bool {
     // A process does that once.

@@ -8,7 +8,7 @@
 //! A sub-buffer of a lane that is not there while later ones are is looked for once more: whatever was taken before those is to be seen
 //! then, or is overwritten. What a lane holds and is not worth a packet yet stays where it is, where whoever comes next finds it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -254,6 +254,17 @@ impl Lanes {
                 sink.end(known, &end(lane[0].lane, &state, ever, state.position.last));
             }
         }
+        let held: HashSet<u16> = all.iter().map(|seen| seen.lane).collect();
+        for lane in 0..memory.layout().lanes as u16 {
+            let losses = memory.losses(lane)?;
+            drained.cut = drained.cut.saturating_add(losses.cut);
+            if losses.discarded > 0 && !held.contains(&lane) {
+                // It never had room, or has lost what it had.
+                let state = LaneState::new(Position::default(), Thread::default());
+                sink.end(known, &end(lane, &state, losses.discarded, 0));
+            }
+        }
+        drained.discarded = memory.discarded()?;
         Ok(drained)
     }
 

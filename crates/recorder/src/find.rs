@@ -399,7 +399,9 @@ mod tests {
 
     /// Looks in this folder alone, which is made.
     fn finder_of(folder: &Path) -> Finder {
-        let mut finder = Finder { own: vec![folder.to_owned()], looked: Some(Instant::now()), ..Finder::new() };
+        // The time to look at everything does not come by itself.
+        let looked = Some(Instant::now() + Duration::from_secs(3600));
+        let mut finder = Finder { own: vec![folder.to_owned()], looked, ..Finder::new() };
         finder.watch();
         finder
     }
@@ -437,7 +439,7 @@ mod tests {
         std::fs::write(folder.join("0123456789abcdef.ctl"), "").expect("there is room");
         assert!(finder.look().is_empty(), "the folder came later than the watch");
         finder.hurry();
-        assert_eq!(finder.look().len(), 1);
+        assert!(finder.look().iter().any(|found| found.path.starts_with(&folder)));
     }
 
     #[test]

@@ -69,6 +69,11 @@ pub fn act() {
                     scope.spawn(|| call([8, 7]));
                 });
             }
+            "thread" => std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    (0..number).for_each(|more| COUNT.record(&(counted + more).to_le_bytes()));
+                });
+            }),
             "is" => assert_eq!(COUNT.is_on(), number > 0),
             "on" => until(|| COUNT.is_on()),
             "off" => until(|| !COUNT.is_on()),
