@@ -99,7 +99,7 @@ public:
     text(const char *ends_with_zero) : bytes_(ends_with_zero), length_(~size_t{0}) {}
     template <typename Text, typename = decltype(static_cast<const char *>(static_cast<const Text *>(nullptr)->data()) +
                                                  static_cast<const Text *>(nullptr)->size())>
-    text(const Text &of) : bytes_(of.data()), length_(of.size()) {}
+    text(const Text &of) : bytes_(of.data() ? of.data() : ""), length_(of.data() ? of.size() : 0) {}
     const char *bytes() const { return bytes_; }
     size_t length() const { return length_ == ~size_t{0} && bytes_ ? __builtin_strlen(bytes_) : length_; }
 
@@ -236,8 +236,9 @@ private:
 KYMO_INNER_INLINE struct kymo_text kymo_inner_chars(const char *bytes, size_t length)
 {
     struct kymo_text text;
-    text.bytes = bytes ? bytes : "(null)";
-    text.length = bytes ? length : 6;
+    /* What has no bytes may be nowhere. */
+    text.bytes = bytes ? bytes : length ? "(null)" : "";
+    text.length = bytes || !length ? length : 6;
     return text;
 }
 
@@ -246,7 +247,7 @@ KYMO_INNER_INLINE struct kymo_text kymo_inner_text(KYMO_INNER_TEXT_OF_CALLER tex
 #ifdef __cplusplus
     return kymo_inner_chars(text.bytes(), text.length());
 #else
-    return kymo_inner_chars(text, text ? __builtin_strlen(text) : 0);
+    return kymo_inner_chars(text, text ? __builtin_strlen(text) : 1);
 #endif
 }
 

@@ -90,6 +90,11 @@ impl Lane {
         self.contexts
     }
 
+    /// The thread is called so from the next sub-buffer on.
+    pub fn rename(&mut self, name: [u8; 16]) {
+        self.thread.name = name;
+    }
+
     /// Who writes to it.
     #[must_use]
     pub fn thread(&self) -> Thread {

@@ -70,18 +70,26 @@ impl<M: Memory> Program<'_, M> {
         let Layout { events, registry_bytes, .. } = self.layout;
         let bytes = u32::try_from(definition.len()).ok().filter(|bytes| *bytes < registry_bytes)?;
         let all = 8 + u64::from(bytes).next_multiple_of(8);
-        // What is taken beyond the end stays so: nothing fits behind it.
-        let begin = self.memory.add(header::REGISTRY_TAKEN, all);
-        if begin + all > registry_bytes.into() {
+        let room = |taken| taken + all <= registry_bytes.into() && self.has_registry(taken + all);
+        if !room(self.memory.load(header::REGISTRY_TAKEN, Relaxed)) {
             return None;
         }
-        let at = self.layout.registry() + begin;
-        // Without memory, what was taken stays a hole, and nothing behind it is found.
-        let id = if self.has_registry(begin + all) { id() } else { u64::MAX };
+        let id = id();
         // The first control bytes are always there.
         if id >= events.into() || id >= PAGE && !self.memory.reserve(self.layout.control(id as u16), 1) {
             return None;
         }
+        // Behind what is taken and never written nothing would be found: nothing is taken before it is sure to be.
+        let begin = loop {
+            let taken = self.memory.load(header::REGISTRY_TAKEN, Relaxed);
+            if !room(taken) {
+                return None;
+            }
+            if self.memory.exchange(header::REGISTRY_TAKEN, taken, taken + all) {
+                break taken;
+            }
+        };
+        let at = self.layout.registry() + begin;
         self.memory.put(at + 8, definition);
         self.memory.store(at, IS_WHOLE | kind | id << 32 | u64::from(bytes), Release);
         Some(id as u16)

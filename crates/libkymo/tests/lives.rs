@@ -138,6 +138,59 @@ fn filters_see_the_arguments() {
     }
 }
 
+#[test]
+fn events_neither_allocate_nor_are_cancelled() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("inside.c") else { return };
+    // With return addresses, events look for their stack.
+    let with_stacks = folder.command(&program).env("KYMO_CONTEXTS", kymo_lane::contexts::STACK.to_string()).status();
+    assert!(with_stacks.expect("it starts").success());
+    std::fs::remove_dir_all(folder.path().join("kymo")).expect("it is ours");
+    let recordings = folder.run(&mut folder.command(&program));
+    let recording = &recordings[0];
+    assert_eq!((recording.count("inside:first"), recording.lost()), (2, 0));
+    let mut names: Vec<String> = recording
+        .of_name("inside:named")
+        .map(|found| String::from_utf8_lossy(&found.thread.name).trim_end_matches('\0').to_owned())
+        .collect();
+    names.dedup();
+    assert_eq!(names, ["inside", "worker"], "from the second sub-buffer on");
+}
+
+#[test]
+fn events_call_little_of_the_system() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("sandbox.c") else { return };
+    let recordings = folder.run(&mut folder.command(&program));
+    assert_eq!((recordings[0].count("sandbox:live"), recordings[0].lost()), (10_000, 0));
+}
+
+/// A child that returns from a handler into an event of its parent's.
+#[test]
+fn handlers_fork_and_return_into_events() {
+    let folder = Folder::new();
+    let Some(program) = folder.build("returns.c") else { return };
+    let output = folder.command(&program).output().expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    println!("{said}");
+    assert!(output.status.success(), "{said}");
+    let mut recordings = Vec::new();
+    folder.take(&mut recordings);
+    let mut of_children = 0;
+    for recording in &recordings {
+        let own = |found: &&programs::Found| found.values[0].number() == 1;
+        let numbers: Vec<u64> = recording.found.iter().filter(own).map(|found| found.values[1].number()).collect();
+        if !numbers.is_empty() {
+            let mut numbers = numbers;
+            numbers.sort_unstable();
+            assert_eq!(numbers, [0, 1, 2, 3], "{:?}", recording.path);
+            assert!(recording.found.iter().all(|found| found.values[0].number() == 1 || found.values[1].number() > 0));
+            of_children += 1;
+        }
+    }
+    assert_eq!(of_children, 1500);
+}
+
 /// What a program that is set-group-id knows is not its user's business, to whom its memory would belong.
 #[test]
 fn programs_of_another_group_are_not_traced() {

@@ -6,6 +6,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_lane::Clock;
 
+#[cfg(target_arch = "x86_64")]
+use crate::place::Descriptor;
+
 /// Whether the counter cannot be relied on.
 static IS_SLOW: AtomicBool = AtomicBool::new(false);
 
@@ -66,7 +69,7 @@ fn monotonic() -> u64 {
 
 /// Finds out what to stamp with; `wants_counter`: nobody has asked for the system's clock.
 pub(crate) fn choose(wants_counter: bool) -> Clock {
-    let is_counter = wants_counter && is_constant();
+    let is_counter = wants_counter && is_constant() && !is_given_up();
     IS_SLOW.store(!is_counter, Ordering::Relaxed);
     if is_counter { Clock::Counter } else { Clock::Monotonic }
 }
@@ -79,6 +82,29 @@ fn is_constant() -> bool {
     leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & INVARIANT != 0
 }
 
+/// Whether the system has found that the counters of processors differ, or are not constant after all. Who cannot see that does not know.
+#[cfg(target_arch = "x86_64")]
+fn is_given_up() -> bool {
+    let file = Descriptor::open(
+        c"/sys/devices/system/clocksource/clocksource0/available_clocksource",
+        libc::O_RDONLY | libc::O_CLOEXEC,
+    );
+    let mut names = [0; 256];
+    let length = file.map_or(0, |file| file.read(&mut names));
+    lacks_counter(&names[..length])
+}
+
+#[cfg(target_arch = "x86_64")]
+fn lacks_counter(names: &[u8]) -> bool {
+    !names.is_empty() && names.split(u8::is_ascii_whitespace).all(|name| name != b"tsc")
+}
+
+/// There is no other clock.
+#[cfg(target_arch = "aarch64")]
+fn is_given_up() -> bool {
+    false
+}
+
 /// The architecture says so.
 #[cfg(target_arch = "aarch64")]
 fn is_constant() -> bool {
@@ -88,6 +114,14 @@ fn is_constant() -> bool {
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn systems_give_counters_up() {
+        let says = ["tsc hpet acpi_pm \n", "tsc\n", "", "kvm-clock tsc acpi_pm\n"];
+        assert!(says.iter().all(|names| !super::lacks_counter(names.as_bytes())));
+        assert!(["hpet acpi_pm \n", "tsc-early hpet\n"].iter().all(|names| super::lacks_counter(names.as_bytes())));
+    }
 
     #[test]
     fn the_processor_says_how_fast_its_counter_runs_if_it_does() {

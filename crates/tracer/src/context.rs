@@ -243,15 +243,14 @@ impl Stack {
             return false;
         }
         self.asked += 1;
-        // Safety: the path ends with a zero.
-        let file = unsafe { libc::open(c"/proc/self/maps".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
-        let Some(file) = Descriptor::new(file) else { return false };
+        let Some(file) = Descriptor::open(c"/proc/self/maps", libc::O_RDONLY | libc::O_CLOEXEC) else { return false };
         let mut buffer = [0; 1024];
         let (mut numbers, mut field, mut is_number) = ([0_usize; 2], 0, true);
         loop {
-            // Safety: so many bytes are there.
-            let length = unsafe { libc::read(file.0, buffer.as_mut_ptr().cast(), buffer.len()) };
-            let Some(read) = usize::try_from(length).ok().filter(|length| *length > 0) else { return false };
+            let read = file.read(&mut buffer);
+            if read == 0 {
+                return false;
+            }
             for byte in &buffer[..read] {
                 match byte {
                     b'\n' => (numbers, field, is_number) = ([0; 2], 0, true),

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use kymo_lane::READY_AT;
 
+use crate::interrupted;
 use crate::lease::nobody_has;
 use crate::place::Descriptor;
 use crate::process::Process;
@@ -22,6 +23,7 @@ static HAS_CHILDREN: AtomicBool = AtomicBool::new(false);
 
 pub(crate) extern "C" fn in_parent() {
     HAS_CHILDREN.store(true, Ordering::Relaxed);
+    interrupted::in_parent();
 }
 
 /// Looks at files of a folder.
@@ -54,10 +56,11 @@ fn look(folder: &Descriptor, name: &core::ffi::CStr) {
     let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     // Safety: the name ends with a zero, and what is filled in is there.
     unsafe {
-        let Some(file) = Descriptor::new(libc::openat(folder.0, name.as_ptr(), flags)) else { return };
+        let Some(file) = Descriptor::open_in(folder.0, name, flags) else { return };
         let mut ready = 0_u64;
-        let read = libc::pread(file.0, (&raw mut ready).cast(), size_of_val(&ready), READY_AT as libc::off_t);
-        if read == size_of_val(&ready) as isize && ready == 0 && nobody_has(file.0) {
+        let at = READY_AT as libc::off_t;
+        let read = libc::syscall(libc::SYS_pread64, file.0, &raw mut ready, size_of_val(&ready), at);
+        if read == size_of_val(&ready) as libc::c_long && ready == 0 && nobody_has(file.0) {
             libc::unlinkat(folder.0, name.as_ptr(), 0);
         }
     }

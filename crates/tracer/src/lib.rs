@@ -36,6 +36,7 @@ cfg_if! {
         mod event;
         mod filter;
         mod for_c;
+        mod interrupted;
         mod lease;
         mod leftovers;
         mod pages;

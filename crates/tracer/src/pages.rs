@@ -31,6 +31,15 @@ pub(crate) fn plain(bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)
 }
 
+/// Memory of this process alone where there is none; whether it is there. What nobody touches costs nothing.
+pub(crate) fn fill(at: usize, bytes: usize) -> bool {
+    let kind = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let at = at as *mut libc::c_void;
+    // Safety: nothing else is there, or nothing happens; older systems take the place for a wish.
+    let address = unsafe { libc::mmap(at, bytes, libc::PROT_READ | libc::PROT_WRITE, kind, -1, 0) };
+    address == at
+}
+
 /// Gives pages back.
 pub(crate) fn unmap(pages: NonNull<u8>, bytes: usize) {
     // Safety: whoever gives them back does not use them any more.
@@ -104,7 +113,7 @@ pub(crate) fn reserve_first(file: &Descriptor, base: *mut u8, layout: &Layout) -
     // Before Linux 5.14, memory is only given by who has the file.
     let all = layout.sub_buffer(layout.sub_buffers.min(POOL_MAX));
     // Safety: it is our file.
-    let is_given = unsafe { libc::fallocate(file.0, 0, 0, all as libc::off_t) } == 0;
+    let is_given = unsafe { libc::syscall(libc::SYS_fallocate, file.0, 0, 0, all as libc::off_t) } == 0;
     if is_given {
         GIVEN.store(base as usize + all as usize, Ordering::Relaxed);
     }

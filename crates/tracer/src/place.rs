@@ -59,7 +59,7 @@ impl Path {
         // Safety: the path ends with a zero, and what is filled in is there.
         unsafe {
             libc::mkdir(self.as_c_str().as_ptr(), 0o700);
-            let folder = Descriptor::new(libc::open(self.as_c_str().as_ptr(), flags))?;
+            let folder = Descriptor::open(self.as_c_str(), flags)?;
             let mut found: libc::stat = core::mem::zeroed();
             let is_ours = libc::fstat(folder.0, &raw mut found) == 0
                 && found.st_uid == libc::geteuid()
@@ -79,6 +79,25 @@ impl Descriptor {
         if number > libc::STDERR_FILENO { Some(this) } else { this.numbered(libc::STDERR_FILENO + 1) }
     }
 
+    /// Opens a file. What is done with it is done by plain system calls: those of the C library are where threads are cancelled, which
+    /// events are not.
+    pub(crate) fn open(path: &CStr, flags: libc::c_int) -> Option<Self> {
+        Self::open_in(libc::AT_FDCWD, path, flags)
+    }
+
+    /// The same, in a folder that is open. A file that is made is this user's alone.
+    pub(crate) fn open_in(folder: libc::c_int, path: &CStr, flags: libc::c_int) -> Option<Self> {
+        // Safety: the path ends with a zero.
+        Self::new(unsafe { libc::syscall(libc::SYS_openat, folder, path.as_ptr(), flags, 0o600) } as libc::c_int)
+    }
+
+    /// The next bytes; how many there are, 0 also where they cannot be read.
+    pub(crate) fn read(&self, into: &mut [u8]) -> usize {
+        // Safety: there is so much room.
+        let read = unsafe { libc::syscall(libc::SYS_read, self.0, into.as_mut_ptr(), into.len()) };
+        usize::try_from(read).unwrap_or(0)
+    }
+
     /// The same file, with another number: the first one from there on that is free.
     pub(crate) fn numbered(&self, least: libc::c_int) -> Option<Self> {
         // Safety: it is ours.
@@ -90,7 +109,7 @@ impl Descriptor {
 impl Drop for Descriptor {
     fn drop(&mut self) {
         // Safety: it is ours.
-        unsafe { libc::close(self.0) };
+        unsafe { libc::syscall(libc::SYS_close, self.0) };
     }
 }
 

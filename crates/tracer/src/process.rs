@@ -19,7 +19,7 @@ use crate::arena;
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
 use crate::place::{Descriptor, Path, has_more_than_its_user, secure_variable};
-use crate::{clock, context, event, filter, thread};
+use crate::{clock, context, event, filter, interrupted, thread};
 
 /// What a process knows of its memory; all zeros in a child.
 pub(crate) struct Process {
@@ -47,6 +47,11 @@ impl Process {
     /// Where the memory is.
     pub(crate) fn base(&self) -> *mut u8 {
         self.base.as_ptr()
+    }
+
+    /// How much there is.
+    pub(crate) fn bytes(&self) -> usize {
+        self.layout.bytes() as usize
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -213,10 +218,11 @@ fn is_open_in_parent() -> bool {
 /// What is done once, and not again in children.
 fn first() {
     thread::find_cpu();
+    thread::make_key();
     stay();
     // For systems that only say that they give children zeros, as emulators do; children that `fork` does not make go wrong there.
     // Safety: the function may be called in a child.
-    unsafe { libc::pthread_atfork(None, Some(in_parent), Some(in_child)) };
+    unsafe { libc::pthread_atfork(Some(interrupted::before_fork), Some(in_parent), Some(in_child)) };
 }
 
 /// The library that this is part of stays, also when a program lets go of it: what threads do when they end is part of it.
@@ -234,6 +240,7 @@ fn stay() {
 /// In a child, nothing is there.
 unsafe extern "C" fn in_child() {
     thread::forget();
+    interrupted::in_child();
     // Safety: what was put there stays.
     if let Some(process) = unsafe { PROCESS.load(Ordering::Acquire).as_ref() } {
         process.is_there.store(0, Ordering::Release);
@@ -252,7 +259,8 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<(NonNull<u8>, 
     let folder = path.open_folder()?;
     let mut name = [0; 8];
     // Safety: so many bytes are there.
-    if unsafe { libc::getrandom(name.as_mut_ptr().cast(), name.len(), 0) } != name.len() as isize {
+    let random = unsafe { libc::syscall(libc::SYS_getrandom, name.as_mut_ptr(), name.len(), 0) };
+    if random != name.len() as libc::c_long {
         return None;
     }
     path.push(b"/")?.push_number(u64::from_le_bytes(name) | 1 << 63, 16)?;
@@ -260,11 +268,8 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<(NonNull<u8>, 
         path.push(b"-")?.push(session)?;
     }
     path.push(b".ctl")?;
-    // Safety: the path ends with a zero.
-    let made = Descriptor::new(unsafe {
-        let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        libc::open(path.as_c_str().as_ptr(), flags, 0o600 as libc::c_uint)
-    })?;
+    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    let made = Descriptor::open(path.as_c_str(), flags)?;
     sweep(&folder);
     drop(folder);
     let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
@@ -347,15 +352,9 @@ fn inode(path: &CStr) -> u64 {
 /// When this process began, in the clock ticks that the system counts it in; 0: it does not say.
 fn started() -> u64 {
     let mut text = [0; 1024];
-    // Safety: so many bytes are there.
-    let length = unsafe {
-        let Some(file) = Descriptor::new(libc::open(c"/proc/self/stat".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC))
-        else {
-            return 0;
-        };
-        libc::read(file.0, text.as_mut_ptr().cast(), text.len())
-    };
-    let text = text.get(..usize::try_from(length).unwrap_or(0)).unwrap_or(&[]);
+    let file = Descriptor::open(c"/proc/self/stat", libc::O_RDONLY | libc::O_CLOEXEC);
+    let length = file.map_or(0, |file| file.read(&mut text));
+    let text = &text[..length];
     // The name before it may have anything in it but ends with the last parenthesis.
     let behind = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
     number(behind.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).nth(19).unwrap_or(&[]))

@@ -15,7 +15,7 @@ use crate::pages::{self, PAGE, Quiet};
 use crate::process::Process;
 
 /// Handlers that may interrupt each other's writes, and the write that they interrupt.
-const LEVELS: usize = 3;
+pub(crate) const LEVELS: usize = 3;
 
 /// All zeros: a new one.
 struct Block {
@@ -299,13 +299,47 @@ fn block() -> Option<NonNull<Block>> {
 fn new_block() -> Option<NonNull<Block>> {
     const { assert!(size_of::<Block>() <= PAGE, "it fits into a page") };
     let _quiet = Quiet::new();
+    // A handler may have made one.
+    if let Some(block) = NonNull::new(word::get().cast()) {
+        return Some(block);
+    }
     let page = pages::own(PAGE)?;
     word::set(page.as_ptr());
-    if let Some(key) = key() {
+    if let Some(key) = KEY.load(Ordering::Acquire).checked_sub(1) {
         // Safety: the key is there, and `leave` knows what to do with a page.
         unsafe { libc::pthread_setspecific(key, page.as_ptr().cast::<libc::c_void>()) };
     }
     Some(page.cast())
+}
+
+/// Where this thread's page is, if it has one, and where the stacks of writes are that go on.
+pub(crate) fn writes() -> (usize, [usize; LEVELS]) {
+    let page = page();
+    let mut writes = [0; LEVELS];
+    if let Some(block) = NonNull::new(page as *mut Block) {
+        for (level, write) in writes.iter_mut().enumerate() {
+            // Safety: the page is the thread's, and there are so many levels.
+            *write = unsafe { (&raw const (*block.as_ptr()).levels[level].busy).read_volatile() };
+        }
+    }
+    (page, writes)
+}
+
+/// Where this thread's page is; 0: it has none.
+pub(crate) fn page() -> usize {
+    word::get() as usize
+}
+
+/// Lets writes go on in a child of fork, into memory that nobody ever looks at.
+pub(crate) fn go_on(writes: [usize; LEVELS], memory: *mut u8) {
+    let Some(block) = NonNull::new(word::get().cast::<Block>()) else { return };
+    for (number, write) in writes.into_iter().enumerate().filter(|(_, write)| *write != 0) {
+        // Safety: the page is the thread's, and there are so many levels.
+        let level = unsafe { &mut (*block.as_ptr()).levels[number] };
+        (level.busy, level.memory) = (write, memory);
+        // What its end leaves behind looks like room; no event carries that.
+        level.fast = u64::MAX;
+    }
 }
 
 /// The thread has nothing any more: it is a child's.
@@ -316,25 +350,21 @@ pub(crate) fn forget() {
     }
 }
 
-/// What tells that a thread ends.
-fn key() -> Option<libc::pthread_key_t> {
-    /// One more than the key.
-    static KEY: AtomicU32 = AtomicU32::new(0);
-    let known = KEY.load(Ordering::Acquire);
-    if known > 0 {
-        return Some(known - 1);
-    }
+/// One more than the key that tells that a thread ends; 0: there is none.
+static KEY: AtomicU32 = AtomicU32::new(0);
+/// The C library has room for so many keys in each thread, and allocates for more: an event must not. Without a key, the recorder finds out
+/// that the thread is gone.
+const KEYS_MAX: u32 = 32;
+
+/// Makes the key, before any thread has events.
+pub(crate) fn make_key() {
     let mut key = 0;
-    // Safety: `leave` may be called when a thread ends.
-    if unsafe { libc::pthread_key_create(&raw mut key, Some(leave)) } != 0 {
-        return None;
-    }
-    match KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire) {
-        Ok(_) => Some(key),
-        Err(other) => {
-            // Safety: nobody has used it.
-            unsafe { libc::pthread_key_delete(key) };
-            Some(other - 1)
+    // Safety: `leave` may be called when a thread ends; nobody has used a key that is deleted.
+    unsafe {
+        if libc::pthread_key_create(&raw mut key, Some(leave)) == 0
+            && (key >= KEYS_MAX || KEY.compare_exchange(0, key + 1, Ordering::AcqRel, Ordering::Acquire).is_err())
+        {
+            libc::pthread_key_delete(key);
         }
     }
 }

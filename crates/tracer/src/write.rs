@@ -139,6 +139,8 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
         Some(slot) => slot,
         None => {
             let _quiet = Quiet::new();
+            // Threads may be called something else since.
+            lane.rename(thread::name());
             program.room(lane, wanted, total, ticks)?
         }
     };
