@@ -144,6 +144,7 @@ fn bytecode() {
 
 #[cfg(target_os = "linux")]
 mod recorders {
+    use kymo_promises::random::Random;
     use kymo_promises::recorded::Stage;
     use kymo_promises::{definitions, recording};
 
@@ -163,6 +164,8 @@ mod recorders {
     #[test]
     fn recording() {
         let (stage, mut tried, mut refused, mut events, mut damaged) = (Stage::new(), 0, 0, 0, 0);
+        // A sub-buffer with the largest number that there is.
+        recording::hold(&mut Random::new(1_002_232), &stage);
         smoke(1500, |random| {
             let outcome = recording::hold(random, &stage);
             tried += 1;
