@@ -193,12 +193,13 @@ impl Layout {
         if version != ABI {
             return Ok(Err(Refused::Version(version)));
         }
+        // Whoever looks at all of them has room for all: 257 bytes for each sub-buffer, and what definitions are read to.
         let sizes = [
             ("control bytes", header::EVENTS, 1 << 16),
             ("lanes", header::LANES, u16::MAX.into()),
-            ("sub-buffers", header::SUB_BUFFERS, 1 << 20),
+            ("sub-buffers", header::SUB_BUFFERS, 1 << 16),
             ("bytes of a sub-buffer", header::SUB_BUFFER_BYTES, 1 << 20),
-            ("bytes of the registry", header::REGISTRY_BYTES, 64 << 20),
+            ("bytes of the registry", header::REGISTRY_BYTES, 4 << 20),
             ("bytes for filters", header::FILTER_BYTES, 16 << 20),
         ];
         let mut found = [0; 6];
