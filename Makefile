@@ -108,8 +108,8 @@ bench-python:
 	cargo build --release --package kymo-cli --features export,sql
 	python="$$(scripts/wheel.sh release)/bin/python" && $$python bench/python.py --python $$python --peer --kymo $(CARGO_TARGET_DIR)/release/kymo
 
-# What an event costs in a program in C, without contexts and with the CPU.
+# What an event costs in a program in C, without contexts and with each of them. Stacks are found by frames.
 bench-tracer: libkymo
-	$(CC) -std=gnu11 -O2 -I include bench/tracer/event_speed.c -o $(LIBKYMO)/event_speed $(LIBKYMO)/libkymo.a -lpthread
+	$(CC) -std=gnu11 -O2 -fno-omit-frame-pointer -I include bench/tracer/event_speed.c -o $(LIBKYMO)/event_speed $(LIBKYMO)/libkymo.a -lpthread
 	$(LIBKYMO)/event_speed
-	$(LIBKYMO)/event_speed cpu
+	for context in cpu pid tid procname ip stack own; do echo "$$context:"; $(LIBKYMO)/event_speed $$context; done
