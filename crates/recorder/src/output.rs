@@ -8,7 +8,7 @@
 //! All programs of a trace have one clock; those of another one go to another trace.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ pub struct Output {
     wanted: (u64, u64),
     last_beat: u64,
     last_sample: Option<Instant>,
-    last_attempt: Option<Instant>,
+    last_failure: Option<Instant>,
 }
 
 /// Why a trace is not written.
@@ -154,6 +154,8 @@ struct ProgramState {
     streams: HashMap<(u16, u32), StreamNumber>,
     /// What it can execute, as far as that was told.
     objects: Vec<Object>,
+    /// What events carried so far: each time it is something else costs a stream class, and files.
+    masks: HashSet<u64>,
     /// How often its times stepped back: each time costs a file.
     steps_back: u32,
     /// Something could not be named, and is tried again.
@@ -162,6 +164,9 @@ struct ProgramState {
 
 /// How often a program's times may step back.
 const STEPS_BACK_MAX: u32 = 64;
+/// How often what a program's events carry may be something else, and files of a program's lanes at a time.
+const MASKS_MAX: usize = 64;
+const STREAMS_MAX: usize = 8192;
 /// How often the clock is sampled, and what else is done once in a while.
 const SAMPLE: Duration = Duration::from_secs(1);
 /// Cycles that the recorder's own packets may span.
@@ -199,7 +204,7 @@ impl Output {
             wanted: (earliest, u64::MAX),
             last_beat: clock.now(),
             last_sample: None,
-            last_attempt: None,
+            last_failure: None,
         })
     }
 
@@ -266,7 +271,7 @@ impl Output {
         let base = self.facts.base;
         let (first, last) = self.wanted;
         let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
-        let span = Span { begin: begin - base, end: end - base, origin };
+        let span = Span { begin: begin - base, end: end.saturating_sub(base), origin };
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(self.chunk.before_events() + kept);
         let written = self.chunk.packet(stream, &mut bytes, &span);
@@ -293,15 +298,19 @@ impl Output {
         let mut times = Times { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
         if first > run.last || last < run.begin {
             // No event is there.
-            (times.first, times.last) = (u32::MAX, u32::MAX);
+            (times.first, times.last) = (1, 0);
         }
-        let mut walk = Walk::begin();
+        let (mut walk, mut may_roll) = (Walk::begin(), true);
         loop {
             let state = state(&mut self.programs, program);
             let (class, table) = match state.tables.entry(run.contexts) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => {
+                    if state.masks.len() >= MASKS_MAX && !state.masks.contains(&run.contexts) {
+                        return None;
+                    }
                     let fields = carried(program, run.contexts)?;
+                    state.masks.insert(run.contexts);
                     match self.chunk.class(&fields) {
                         Ok(class) => place.insert((class, Table::new(&fields))),
                         Err(error) => {
@@ -327,12 +336,17 @@ impl Output {
                 choice => match self.chunk.event(*class, event) {
                     Ok(Some(id)) if choice == Choice::Keep => What::Keep(id),
                     Ok(Some(id)) => What::Ask(id),
-                    Ok(None) if walk.events == 0 && self.chunk.packets > 1 => {
+                    Ok(None)
+                        if may_roll && walk.events == 0 && self.chunk.packets > 1 && is_time(self.last_failure) =>
+                    {
                         // There are no more ids: another trace has them all again.
-                        self.roll();
+                        may_roll = self.roll();
                         continue;
                     }
-                    Ok(None) => What::Lose,
+                    Ok(None) => {
+                        state.has_lost_names = true;
+                        What::Lose
+                    }
                     Err(error) => {
                         self.error = Some(error.into());
                         state.has_lost_names = true;
@@ -358,6 +372,8 @@ impl Output {
                 return None;
             }
             self.chunk.leave(stream);
+        } else if state.streams.len() >= STREAMS_MAX {
+            return None;
         }
         let stream = self.chunk.stream(class, begin, None);
         state.streams.insert((run.lane, class), stream);
@@ -471,8 +487,7 @@ impl Output {
         }
         let is_long = self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most);
         let is_old = self.options.chunk_time.is_some_and(|most| self.chunk_begin.elapsed() >= most);
-        let may_try = self.last_attempt.is_none_or(|last| last.elapsed() >= SAMPLE);
-        if (is_long || is_old) && may_try {
+        if (is_long || is_old) && is_time(self.last_failure) {
             self.roll();
         }
         self.count();
@@ -514,9 +529,8 @@ impl Output {
         self.own.clear();
     }
 
-    /// Ends the chunk and begins the next; without one, the last goes on.
-    fn roll(&mut self) {
-        self.last_attempt = Some(Instant::now());
+    /// Ends the chunk and begins the next; without one, the last goes on. Whether there is one.
+    fn roll(&mut self) -> bool {
         self.put_own();
         let number = self.tally.chunks + 1;
         let path = if self.options.has_chunks() {
@@ -530,8 +544,8 @@ impl Output {
         let (chunk, own, own_stream) = match begin(&path, &self.options, self.clock.source(), &facts, now) {
             Ok(next) => next,
             Err(error) => {
-                self.error = Some(error);
-                return;
+                (self.error, self.last_failure) = (Some(error), Some(Instant::now()));
+                return false;
             }
         };
         let old = std::mem::replace(&mut self.chunk, chunk);
@@ -551,9 +565,11 @@ impl Output {
         for state in self.programs.values_mut() {
             state.tables.clear();
             state.streams.clear();
+            state.masks.clear();
             self.own.process(now, &state.identity, state.pid_outside);
             state.objects.iter().for_each(|object| self.own.object(now, state.identity.key, object));
         }
+        true
     }
 
     /// Deletes the oldest chunks of a ring.
@@ -625,6 +641,11 @@ impl OutputOptions {
     }
 }
 
+/// Whether what has failed may be tried again.
+fn is_time(failed: Option<Instant>) -> bool {
+    failed.is_none_or(|last| last.elapsed() >= SAMPLE)
+}
+
 /// Programs say what they like; sums end somewhere.
 fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
@@ -637,6 +658,7 @@ fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &
         tables: HashMap::new(),
         streams: HashMap::new(),
         objects: Vec::new(),
+        masks: HashSet::new(),
         steps_back: 0,
         has_lost_names: false,
     })
@@ -645,6 +667,9 @@ fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &
 /// What events carry; `None`: something that the program has not defined.
 fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
     let mut fields = walk::context_fields(carried);
+    if fields.len() != (carried % contexts::FIRST_OWN).count_ones() as usize {
+        return None;
+    }
     for own in 0..64 - contexts::FIRST_OWN.trailing_zeros() {
         if carried & contexts::FIRST_OWN << own != 0 {
             fields.push(program.contexts.get(own as usize)?.as_ref()?.field.clone());

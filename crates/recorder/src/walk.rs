@@ -84,7 +84,7 @@ pub struct Times {
     pub span: u32,
     /// Ticks from there to the first event that is wanted.
     pub first: u32,
-    /// Ticks from there to the last one that is.
+    /// Ticks from there to the last one that is; before the first one, none is.
     pub last: u32,
 }
 
@@ -158,7 +158,7 @@ impl Table {
         mut passes: impl FnMut(u16, &[u8]) -> bool,
     ) -> Stop {
         // Measured: a look at the table, one at the time and one at the size are what an event of fixed size costs.
-        let window = times.last.wrapping_sub(times.first);
+        let wanted = (u64::from(times.last) + 1).saturating_sub(times.first.into());
         while walk.read < bytes.len() {
             let at = walk.read;
             let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return Stop::Broken };
@@ -178,7 +178,7 @@ impl Table {
                 return Stop::Broken;
             }
             (walk.offset, walk.read) = (offset, end);
-            if offset.wrapping_sub(times.first) > window {
+            if u64::from(offset).wrapping_sub(times.first.into()) >= wanted {
                 walk.outside += 1;
                 continue;
             }
@@ -305,6 +305,10 @@ mod tests {
         let (_, before, _) = walked(&table, &bytes.concat(), &Times { last: 17, ..ALL });
         let (_, behind, _) = walked(&table, &bytes.concat(), &Times { first: 18, ..ALL });
         assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
+        // In none there is nothing, whatever the time.
+        let last = event(0, 0xffff_ffff, &[0, 0, 1, 2, 3, 4]);
+        let (_, none, _) = walked(&table, &last, &Times { begin: 0, span: u32::MAX, first: 1, last: 0 });
+        assert_eq!((none.events, none.outside), (0, 1));
     }
 
     #[test]

@@ -10,10 +10,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::Command;
 
-use kymo_lane::{Mode, Wants};
+use kymo_lane::{Clock as Source, Mode, NoArena, Thread, Wants};
 use kymo_recorder::clock::Clock;
+use kymo_recorder::definition::{Definition, parse};
 use kymo_recorder::output::{Everything, Output, OutputOptions};
-use kymo_recorder::program::{Known, Patience, Program, Refusal};
+use kymo_recorder::program::{Identity, Known, Patience, Program, Refusal};
 use kymo_recorder::{End, Run, Sink, repair};
 
 use recording::{Recording, Stage, To, WANTS, check, numbers, read, wait};
@@ -369,4 +370,110 @@ fn on_a_full_disk_the_trace_so_far_stays_and_goes_on_when_there_is_room() {
     assert!(report.is_complete() && lines.len() > 1000, "{report:?}");
     assert!(tally.unwritten > 0 && after.len() > lines.len());
     assert_eq!((tally.events + tally.discarded, last.events_discarded), (101_000, tally.discarded));
+}
+
+/// A program that is not there, with so many events.
+fn liar(key: u64, events: u32) -> Known {
+    let event = |id: u32| match parse(format!("event of{key}:{id}").as_bytes()) {
+        Ok(Definition::Event(class)) => Some(std::sync::Arc::new(class)),
+        other => panic!("{other:?}"),
+    };
+    let (name, path) = (String::from("liar"), String::new());
+    let (clock, arena) = (Source::Counter, Err(NoArena::Off));
+    let identity = Identity { key, pid: 1, started: 0, pid_namespace: 0, user: 0, clock, name, path, arena };
+    Known { identity, pid_outside: None, events: (0..events).map(event).collect(), contexts: Vec::new() }
+}
+
+/// What it says, some ticks behind the begin.
+fn said(begin: u64, last: u64, bytes: &[u8]) -> Run<'_> {
+    let (thread, discarded) = (Thread::default(), 0);
+    let (lane, sequence, from, contexts, discarded_ever, missing) = (0, 0, 0, 0, 0, 0);
+    Run { lane, thread, sequence, from, contexts, begin, last, bytes, discarded, discarded_ever, missing }
+}
+
+fn event(id: u16, ticks: u64) -> Vec<u8> {
+    [&id.to_le_bytes(), &(ticks as u32).to_le_bytes()[..]].concat()
+}
+
+fn output_now(path: &Path) -> (Output, Clock, u64) {
+    let mut clock = Clock::begin(Source::Counter);
+    let now = clock.now();
+    let output = Output::create(path, OutputOptions::default(), &mut clock, now).expect("there is room");
+    (output, clock, now)
+}
+
+#[test]
+fn more_events_than_there_are_ids_are_counted_when_no_other_folder_can_be_made() {
+    let stage = Stage::new();
+    let path = stage.path("trace");
+    let (mut output, mut clock, now) = output_now(&path);
+    fs::create_dir(stage.path("trace-2")).expect("there is room");
+    fs::write(stage.path("trace-2/metadata"), "another's").expect("there is room");
+    for key in [1, 2] {
+        let known = liar(key, 40_000);
+        for part in 0..4_u16 {
+            let bytes: Vec<u8> = (0..10_000).flat_map(|id| event(part * 10_000 + id, now)).collect();
+            let sequence = u64::from(part);
+            output.take(&known, &Run { sequence, ..said(now, now, &bytes) }, &mut Everything);
+        }
+    }
+    output.beat(&mut clock, false);
+    let tally = output.tally().clone();
+    assert_eq!((tally.events + tally.unwritten, tally.discarded), (80_000, tally.unwritten));
+    assert!(tally.events >= 60_000 && tally.unwritten > 10_000, "{tally:?}");
+    assert!(output.error().is_some_and(|error| error.to_string().contains("trace-2")), "{:?}", output.error());
+    // When there is room, they have ids.
+    fs::remove_dir_all(stage.path("trace-2")).expect("it is there");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    output.beat(&mut clock, false);
+    output.take(&liar(2, 40_000), &said(now, now, &event(39_999, now)), &mut Everything);
+    let tally = output.finish(&mut clock).expect("it can be written");
+    assert_eq!(tally.chunks, 2);
+    let mut lines = read(&path).0.len();
+    lines += read(&stage.path("trace-2")).0.len();
+    assert_eq!(lines as u64, tally.events + tally.own);
+    check(&path);
+}
+
+#[test]
+fn an_event_of_the_last_tick_that_can_be_said_is_no_other_than_others() {
+    let stage = Stage::new();
+    let path = stage.path("trace");
+    let (mut output, mut clock, now) = output_now(&path);
+    let (begin, known) = (now - u64::from(u32::MAX) - 1000, liar(1, 1));
+    output.wants(now, u64::MAX);
+    let last = begin + u64::from(u32::MAX);
+    output.take(&known, &said(begin, last, &event(0, last)), &mut Everything);
+    assert_eq!((output.tally().events, output.tally().outside), (0, 1));
+    output.take(&known, &Run { sequence: 1, ..said(now, now, &event(0, now)) }, &mut Everything);
+    let tally = output.finish(&mut clock).expect("it can be written");
+    assert_eq!((tally.events, tally.unwritten), (1, 0));
+    check(&path);
+}
+
+#[test]
+fn what_events_carry_cannot_be_anything_each_time() {
+    let stage = Stage::new();
+    let path = stage.path("trace");
+    let (mut output, mut clock, now) = output_now(&path);
+    let mut known = liar(1, 1);
+    for id in 0..16 {
+        let Ok(Definition::Context(context)) = parse(format!("context c{id} {id}\nfield u8 c{id}").as_bytes()) else {
+            panic!("it is one")
+        };
+        known.contexts.push(Some(std::sync::Arc::new(context)));
+    }
+    // Nobody knows what that is.
+    for bit in [1 << 15, 1 << 32, 1 << 63] {
+        output.take(&known, &Run { contexts: bit, ..said(now, now, &event(0, now)) }, &mut Everything);
+    }
+    assert_eq!((output.tally().events, output.tally().unreadable), (0, 18));
+    for lane in 0..300_u16 {
+        let contexts = u64::from(lane) << 16;
+        let bytes = [event(0, now), vec![1; contexts.count_ones() as usize]].concat();
+        output.take(&known, &Run { lane, contexts, ..said(now, now, &bytes) }, &mut Everything);
+    }
+    let tally = output.finish(&mut clock).expect("it can be written");
+    assert!(tally.events == 64 && tally.files <= 65 && tally.unreadable > 236 * 6, "{tally:?}");
+    check(&path);
 }

@@ -51,6 +51,8 @@ pub enum Problem {
     PartByte,
     #[error("{name:?} is no name for a stream file")]
     Name { name: String },
+    #[error("a packet from cycle {begin} to {end} does not come behind one that ends at {last}")]
+    Time { begin: u64, end: u64, last: u64 },
     #[error("metadata cannot say it: {0}")]
     Metadata(Box<kymo_format::write::Unwritable>),
     #[error("{path}: {error}")]

@@ -345,13 +345,16 @@ impl RawStream {
     ///
     /// # Errors
     ///
-    /// It cannot be written; nothing of it is there.
+    /// It cannot be written, or begins before the last one ended; nothing of it is there.
     ///
     /// # Panics
     ///
-    /// If there is no room for the head, or it begins before the last one ended.
+    /// If there is no room for the head.
     pub fn packet(&mut self, bytes: &mut [u8], packet: &RawPacket) -> Result<(), Error> {
-        assert!(packet.begin >= self.end && packet.end >= packet.begin, "times step back");
+        let RawPacket { begin, end, .. } = *packet;
+        if begin < self.end || end < begin {
+            return Err(Problem::Time { begin, end, last: self.end }.into());
+        }
         let sequence = self.sequence.wrapping_add(packet.missing);
         let (bits, content_bits) = (8 * bytes.len() as u64, 8 * (bytes.len() - packet.padding) as u64);
         let numbers = [self.id, packet.begin, packet.end, content_bits, bits, sequence, packet.discarded];
