@@ -180,11 +180,12 @@ fn judge_counter(cpuinfo: &str, architecture: &str) -> Finding {
 
 fn judge_memfd(sysctl: &str) -> Finding {
     let about = "machine code of filters";
-    if sysctl.trim() == "0" {
+    // What is to be executed says so: 1 is about memory that does not.
+    if matches!(sysctl.trim(), "0" | "1") {
         return Finding::new(about, Grade::Good, "programs may have memory for it");
     }
     Finding::new(about, Grade::Note, format!("vm.memfd_noexec is {}: filters are interpreted", sysctl.trim()))
-        .help("sysctl vm.memfd_noexec=0")
+        .help("sysctl vm.memfd_noexec=1")
 }
 
 fn judge_ptrace(sysctl: &str, user: u32) -> Finding {

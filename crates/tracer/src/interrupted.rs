@@ -7,7 +7,7 @@
 //! child         pages at that place; levels are busy until the writes end, so that handlers keep to the others
 //! ```
 //!
-//! A write that has left its site, because it needs a new lane or sub-buffer, keeps handlers away meanwhile.
+//! A write that needs a new lane or sub-buffer keeps handlers away, and then looks whether it is in a child: it ends there.
 
 use core::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,6 +60,7 @@ pub(crate) fn in_child() {
         if pages::fill(memory, writes.bytes.load(Ordering::Relaxed)) {
             let stacks = [0, 1, 2].map(|level: usize| writes.stacks[level].load(Ordering::Relaxed));
             thread::go_on(stacks, memory as *mut u8);
+            Process::replace(memory as *mut u8);
         }
     }
     WRITES.iter().for_each(|writes| writes.page.store(0, Ordering::Relaxed));

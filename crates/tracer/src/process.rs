@@ -49,6 +49,20 @@ impl Process {
         self.base.as_ptr()
     }
 
+    /// Whether it is still this process': a handler may have called fork, and be back in the child.
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_there.load(Ordering::Acquire) != 0
+    }
+
+    /// In a child, whoever still has its parent's finds nothing but zeros at that place.
+    pub(crate) fn replace(memory: *mut u8) {
+        // Safety: what was put there stays, nobody else is there yet, and the memory is mapped.
+        unsafe {
+            let process = PROCESS.load(Ordering::Acquire);
+            (&raw mut (*process).memory).write(Mapped::new(memory, pages::reserve));
+        }
+    }
+
     /// How much there is.
     pub(crate) fn bytes(&self) -> usize {
         self.layout.bytes() as usize

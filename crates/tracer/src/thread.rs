@@ -87,6 +87,9 @@ impl Level {
     pub(crate) fn lane_mut(&mut self, process: &Process, level: u8) -> Option<&mut Lane> {
         if !self.has_lane {
             let _quiet = Quiet::new();
+            if !process.is_own() {
+                return None;
+            }
             let program = process.program();
             let Some(lane) = program.lane(Thread { tid: holder(process), level, name: name() }) else {
                 program.discard();

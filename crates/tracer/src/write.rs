@@ -139,6 +139,9 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
         Some(slot) => slot,
         None => {
             let _quiet = Quiet::new();
+            if !process.is_own() {
+                return None;
+            }
             // Threads may be called something else since.
             lane.rename(thread::name());
             program.room(lane, wanted, total, ticks)?
