@@ -1,5 +1,6 @@
 # Every target does its own set-up; see scripts/setup.sh.
-export CARGO_TARGET_DIR ?= $(HOME)/.cache/kymograph/target
+# What `sudo make` installs is what its user has built.
+export CARGO_TARGET_DIR ?= $(if $(SUDO_USER),$(shell getent passwd $(SUDO_USER) | cut -d: -f6),$(HOME))/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 
 .PHONY: demo test libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
@@ -36,7 +37,8 @@ libkymo:
 # The same with headers and kymo.pc, below $(DESTDIR)$(PREFIX).
 PREFIX ?= /usr/local
 LIBKYMO := $(CARGO_TARGET_DIR)/libkymo
-install-libkymo: libkymo
+install-libkymo: $(if $(SUDO_USER),,libkymo)
+	@test -e $(LIBKYMO)/libkymo.so || { echo "\`make libkymo\` makes what is installed, as the user who has Rust" >&2; exit 2; }
 	install -d $(DESTDIR)$(PREFIX)/include/kymo $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 include/kymo/*.h $(DESTDIR)$(PREFIX)/include/kymo
 	install -m 755 $(LIBKYMO)/libkymo.so $(DESTDIR)$(PREFIX)/lib/libkymo.so.0
@@ -44,6 +46,7 @@ install-libkymo: libkymo
 	install -m 644 $(LIBKYMO)/libkymo.a $(DESTDIR)$(PREFIX)/lib
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)|' include/kymo.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/kymo.pc
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
 
 # A wheel to hand out: $(CARGO_TARGET_DIR)/wheels/release
 wheel:

@@ -72,7 +72,16 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
             println!("{}", lami::wrong_usage(&error.to_string()));
             return 2;
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            if words_of_command(&error) {
+                let _ = error.print();
+                eprintln!(
+                    "\nhelp: the program to record stands behind `--`: kymo record [OPTIONS] -- PROGRAM [ARGUMENTS]"
+                );
+                return 2;
+            }
+            error.exit()
+        }
     };
     match run(&arguments) {
         Ok(Outcome::Complete) => 0,
@@ -80,6 +89,16 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         Ok(Outcome::Status(status)) => status,
         Err(stop) => stop.tell(),
     }
+}
+
+/// Whether somebody has written a program to record where options are.
+fn words_of_command(error: &clap::Error) -> bool {
+    use clap::error::{ContextKind, ContextValue};
+    let is_word = |value: &ContextValue| matches!(value, ContextValue::String(word) if !word.starts_with('-'));
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
+    error.kind() == ErrorKind::UnknownArgument
+        && error.get(ContextKind::InvalidArg).is_some_and(is_word)
+        && usage.contains("kymo record")
 }
 
 fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments, clap::Error> {

@@ -21,7 +21,7 @@ use crate::client::{READY, socket};
 use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::flight::Flight;
-use crate::folder::{own_folder, own_user, prepare_folder};
+use crate::folder::{own_folder, prepare_folder};
 use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
@@ -40,6 +40,8 @@ const BEAT: Duration = Duration::from_millis(100);
 const REAP: Duration = Duration::from_secs(1);
 /// How long it stays when nobody needs it any more: the next command is often near.
 const LINGER: Duration = Duration::from_millis(500);
+/// How long other recorders may look at a program that a session has started, before that ends without it.
+const LOOKED_AT: Duration = Duration::from_millis(500);
 /// Dead programs whose last events are kept for a snapshot.
 const DEAD_MAX: usize = 64;
 /// Sessions that have ended whose summaries are kept.
@@ -242,6 +244,22 @@ impl Daemon {
         }
     }
 
+    /// Looks for programs that a session has started. Recorders of other folders may be looking at them, which takes a moment.
+    fn find_all(&mut self, name: &str) {
+        let its = self.sessions.iter().filter(|session| session.name == name);
+        let (tags, began): (Vec<String>, _) =
+            (its.flat_map(Session::tags).map(str::to_owned).collect(), Instant::now());
+        loop {
+            self.finder.hurry();
+            self.find();
+            let is_taken = tags.iter().any(|tag| self.finder.is_taken(tag));
+            if !is_taken || began.elapsed() >= LOOKED_AT {
+                return;
+            }
+            std::thread::sleep(BUSY);
+        }
+    }
+
     /// A program that was not known.
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
@@ -272,7 +290,8 @@ impl Daemon {
 
     /// Switches everything off that a program of this user has begun with for a session that does not want it, or is over.
     fn close(&self, served: &mut Served) {
-        let is_ours = served.found.user == own_user() && served.who.tag.is_some();
+        // Recorders of other folders have sessions that are not known here.
+        let is_ours = served.found.path.parent() == Some(&*self.folder) && served.who.tag.is_some();
         if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
             let _ = served.leave();
         }
@@ -383,8 +402,7 @@ impl Daemon {
 
     /// Ends a session: what was recorded until now is in its trace.
     pub(crate) fn end(&mut self, name: &str) -> Option<Summary> {
-        self.finder.hurry();
-        self.find();
+        self.find_all(name);
         self.drain(Patience::Now);
         self.bury();
         let at = self.sessions.iter().position(|session| session.name == name)?;

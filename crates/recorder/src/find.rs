@@ -186,6 +186,12 @@ impl Finder {
         self.waiting.remove(&found.key);
     }
 
+    /// Whether another recorder has, or looks at, the memory of a program that was started for a session.
+    pub(crate) fn is_taken(&self, wanted: &str) -> bool {
+        let is_its = |refused: &Unreachable| refused.path.file_name().and_then(tag).is_some_and(|tag| tag == wanted);
+        self.refused.values().any(|refused| refused.is_recorded && is_its(refused))
+    }
+
     /// What is visible but of no use, and why.
     #[must_use]
     pub fn unreachable(&self) -> Vec<Unreachable> {

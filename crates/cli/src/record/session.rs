@@ -26,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Between two lines that say how far it is.
 const LINE: Duration = Duration::from_millis(250);
 
+/// Bytes that a program may have for its lanes.
+const POOL_MOST: u64 = 128 << 20;
+
 /// Records until it is over.
 pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let name = name(arguments)?;
@@ -77,7 +80,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         summary.problems.extend(problems);
         count
     });
-    say(&summary, captured, arguments.json)?;
+    say(&summary, captured, arguments)?;
     let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
     Ok(match status {
         Some(status) => Outcome::Status(status),
@@ -124,16 +127,17 @@ fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summa
     Ok(summary)
 }
 
-fn say(summary: &Summary, captured: Option<Count>, json: bool) -> io::Result<()> {
-    if json {
+fn say(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments) -> io::Result<()> {
+    if arguments.json {
         let mut object = serde_json::to_value(summary)?;
         if let Some(Count { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
         }
         writeln!(io::stdout(), "{object}")
     } else {
+        let command = arguments.command.first().map(|word| word.to_string_lossy());
         // Standard output is the program's.
-        write!(io::stderr(), "{}", show::ended(summary, captured))
+        write!(io::stderr(), "{}", show::ended(summary, captured, command.as_deref()))
     }
 }
 
@@ -166,6 +170,9 @@ fn options(
     if arguments.keep.is_some() && arguments.rotate_size.is_none() && arguments.rotate_time.is_none() {
         let what = "--keep deletes old parts of a trace: --rotate-size or --rotate-time makes parts";
         return Err(Stop::Usage(what.to_owned()));
+    }
+    if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
+        return Err(Stop::Usage("a program has at most 128MiB (`--pool-size`)".to_owned()));
     }
     let command = || arguments.command.iter().map(|word| show::quoted(&word.to_string_lossy()));
     Ok(SessionOptions {

@@ -6,7 +6,7 @@ use kymo_recorder::wire::{Lost, Summary};
 use crate::show::{bytes, counted, duration, grouped};
 
 /// What a session recorded, when it is over.
-pub(crate) fn ended(summary: &Summary, captured: Option<Count>) -> String {
+pub(crate) fn ended(summary: &Summary, captured: Option<Count>, command: Option<&str>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
     let mut text = format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes));
@@ -24,18 +24,25 @@ pub(crate) fn ended(summary: &Summary, captured: Option<Count>) -> String {
     }
     let path = quoted(&summary.output.display().to_string());
     match summary.events {
-        0 => text + &nothing(summary, captured.is_some()),
+        0 => text + &nothing(summary, captured.is_some(), command),
         _ => text + &format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     }
 }
 
 /// Why there may be nothing.
-fn nothing(summary: &Summary, is_captured: bool) -> String {
+fn nothing(summary: &Summary, is_captured: bool, command: Option<&str>) -> String {
     // Whoever records the lines is one.
-    let why = match summary.programs.saturating_sub(is_captured.into()) {
-        0 if is_captured => "the program wrote no line, and recorded nothing itself",
-        0 => "no program was found that records; `kymo doctor` says why that may be",
-        _ => "what was selected did not happen; `kymo status --events` shows what programs have, while a session runs",
+    let programs = summary.programs.saturating_sub(is_captured.into());
+    let lines = if is_captured { "and wrote no line" } else { "`--capture-output` records the lines that it writes" };
+    let why = match command {
+        Some(command) if programs == 0 => format!(
+            "neither `{command}` nor what it started has events, which C and C++ have with libkymo, Rust with kymo_tracer\n      \
+             or kymo_tracing (`kymo doctor` says what else may be in the way); {lines}"
+        ),
+        None if programs == 0 => "no program was found that records; `kymo doctor` says why that may be".to_owned(),
+        _ if summary.filtered > 0 => "of what happened, the filter keeps nothing".to_owned(),
+        _ => "what was selected did not happen; `kymo status --events` shows what programs have, while a session runs"
+            .to_owned(),
     };
     format!("\nnote: {why}\n")
 }
@@ -104,6 +111,6 @@ mod tests {
                 "3 events for which there was no room: `--pool-size` gives more; 1 event of threads that found no lane"
             )
         );
-        assert!(ended(&summary, None).starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
+        assert!(ended(&summary, None, None).starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<Outcome, Problem
     if arguments.json {
         writeln!(io::stdout(), "{}", serde_json::to_string(&summary).map_err(io::Error::from)?)?;
     } else {
-        write!(io::stdout(), "{}", show::ended(&summary, None))?;
+        write!(io::stdout(), "{}", show::ended(&summary, None, None))?;
     }
     Ok(if summary.problems.is_empty() { Outcome::Complete } else { Outcome::Incomplete })
 }
@@ -94,7 +94,7 @@ pub(crate) fn stop(arguments: &StopArguments) -> Result<Outcome, Problem> {
     } else {
         for summary in &summaries {
             writeln!(io::stdout(), "session {}", summary.session)?;
-            write!(io::stdout(), "{}", show::ended(summary, None))?;
+            write!(io::stdout(), "{}", show::ended(summary, None, None))?;
         }
     }
     let is_whole = summaries.iter().all(|summary| summary.problems.is_empty() && summary.lost.unwritten == 0);
