@@ -160,6 +160,8 @@ fn copies_of_the_tracer_in_one_process_are_one_program() {
     // Started with a session.
     let words = ["record", "--output", "trace", "--", &host, &plugin, &library];
     let mut program = Program::of(place.kymo(&words).stderr(Stdio::piped()));
+    // Of one that is gone when it is found, nobody can say what it executed.
+    place.waits_for_program();
     program.tell("count 100");
     let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
     assert!(told.contains("recorded 300 events of 1 program"), "{told}");
