@@ -550,22 +550,3 @@ fn the_doctor_says_what_is_wrong() {
     let said = place.says(&["record", "--", "true"], 1);
     assert!(said.contains("has mode 777"), "{said}");
 }
-
-#[test]
-fn other_recorders_of_the_same_user_take_nothing_away() {
-    let others: Vec<Place> = (0..3).map(|_| Place::new()).collect();
-    for other in &others {
-        other.says(&["record", "--detach", "--process", "nobody-is-called-so"], 0);
-    }
-    // Where all of them look.
-    let place = Place::new();
-    for round in 0..10 {
-        let output = format!("trace-{round}");
-        let mut command = place.kymo(&["record", "--output", &output, "--"]);
-        let mut program = Program::of(command.args(words()).env_remove("XDG_RUNTIME_DIR").stderr(Stdio::piped()));
-        program.tell("count 10");
-        program.say("exit 0");
-        let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
-        assert_eq!(place.values(&place.path(&output), "test:count"), (0..10).collect::<Vec<_>>(), "{told}");
-    }
-}
