@@ -214,7 +214,8 @@ fn is_of_recording(command: &Command) -> bool {
         | Command::Stop(_)
         | Command::Status(_)
         | Command::Sessions(_)
-        | Command::Doctor(_) => true,
+        | Command::Doctor(_)
+        | Command::Recover(_) => true,
         Command::Filter(arguments) => arguments.session.is_some(),
         _ => false,
     }

@@ -244,7 +244,7 @@ impl Recorder<'_> {
                 let most = u64::from(LAYOUT.sub_buffers * LAYOUT.sub_buffer_bytes);
                 assert!(drained.bytes <= most, "{drained:?}: there is no more than {most}");
                 if drained.discarded > 0 {
-                    output.lost(program.known(), drained.discarded);
+                    output.lost(program.known(), drained.discarded, drained.discarded_ever);
                 }
             }
             6 => drop(program.snapshot(&mut To(output))),

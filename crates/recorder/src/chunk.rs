@@ -7,15 +7,18 @@
 //!
 //! A file goes from lane to lane as long as time does not step back in it, so that there are as many files as there were lanes at a time.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use kymo_lane::Thread;
+use kymo_lane::{Clock as Source, Thread};
+use kymo_units::Uuid;
 use kymo_writer::packed::{Field, Integer, Kind, Scalar};
-use kymo_writer::{Error, HEAD_BYTES, RawEvent, RawOptions, RawPacket, RawStream, RawTrace};
+use kymo_writer::{Error, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace};
 
+use crate::clock::Facts;
 use crate::definition::EventClass;
+use crate::journal::{Beginning, Journal, Line};
 use crate::namespaces::{Inodes, Kinds};
 
 /// Files of a trace that are open at a time.
@@ -25,7 +28,7 @@ pub(crate) const FURTHER_BYTES: usize = 25;
 /// Bytes of a packet before its events, in traces that say nothing of namespaces.
 pub(crate) const BEFORE_EVENTS: usize = HEAD_BYTES + FURTHER_BYTES;
 /// Bytes behind its events, which are no content: where a recorder after this one goes on. To readers that is nothing.
-pub(crate) const BEHIND_EVENTS: usize = 30;
+pub(crate) const BEHIND_EVENTS: usize = 34;
 
 /// Who wrote a packet, and how far a trace of it goes: where a recorder after this one goes on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,23 +69,24 @@ impl Origin {
         inodes.chunks_exact_mut(4).zip(wanted).for_each(|(to, inode)| to.copy_from_slice(&inode.to_le_bytes()));
     }
 
-    /// What is told behind them.
-    fn behind(self) -> [u8; BEHIND_EVENTS] {
+    /// What is told behind them, of which there are so many.
+    fn behind(self, events: u32) -> [u8; BEHIND_EVENTS] {
         joined(&[
             &self.program.to_le_bytes(),
             &self.lane.to_le_bytes(),
             &self.sequence.to_le_bytes(),
             &self.bytes.to_le_bytes(),
             &self.discarded.to_le_bytes(),
+            &events.to_le_bytes(),
         ])
     }
 
-    /// Of what is told.
-    pub(crate) fn of(before: &[u8; FURTHER_BYTES], behind: &[u8; BEHIND_EVENTS]) -> Self {
+    /// Of what is told: who, and how many events.
+    pub(crate) fn of(before: &[u8; FURTHER_BYTES], behind: &[u8; BEHIND_EVENTS]) -> (Self, u32) {
         let number = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte));
         let name = std::array::from_fn(|byte| before[9 + byte]);
         let thread = Thread { tid: number(&before[4..8]) as u32, level: before[8], name };
-        Self {
+        let origin = Self {
             pid: number(&before[..4]) as u32,
             thread,
             namespaces: Inodes::default(),
@@ -90,8 +94,9 @@ impl Origin {
             lane: number(&behind[8..10]) as u16,
             sequence: number(&behind[10..18]),
             bytes: number(&behind[18..22]) as u32,
-            discarded: number(&behind[22..]),
-        }
+            discarded: number(&behind[22..30]),
+        };
+        (origin, number(&behind[30..]) as u32)
     }
 }
 
@@ -120,9 +125,19 @@ pub(crate) struct Stream {
     /// What was lost, and how much of it packets tell.
     discarded: u64,
     told: u64,
+    /// Of that, what could not be written: nobody else knows of it.
+    unwritten: u64,
     /// Packets that are missing before the next one.
     missing: u64,
     origin: Origin,
+}
+
+/// What is in a stream's file that another recorder has left.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    pub(crate) rest: RawRest,
+    pub(crate) discarded: u64,
+    pub(crate) packets: u64,
 }
 
 /// Which of a chunk's streams.
@@ -134,6 +149,7 @@ pub(crate) struct Span {
     /// Cycles of the trace.
     pub(crate) begin: u64,
     pub(crate) end: u64,
+    pub(crate) events: u32,
     pub(crate) origin: Origin,
 }
 
@@ -142,6 +158,7 @@ pub(crate) struct Span {
 pub(crate) struct Chunk {
     trace: RawTrace,
     namespaces: Kinds,
+    journal: Journal,
     classes: HashMap<Vec<Field>, u32>,
     ids: HashMap<Arc<EventClass>, u16>,
     /// Event classes that the metadata has, with the stream class.
@@ -153,13 +170,85 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Begins one, whose packets say in which of these namespaces threads are.
-    pub(crate) fn create(path: &Path, options: RawOptions, namespaces: Kinds) -> Result<Self, Error> {
-        let trace = RawTrace::create(path, options)?;
+    pub(crate) fn create(path: &Path, beginning: &Beginning) -> Result<Self, Error> {
+        let trace = RawTrace::create(path, raw_options(beginning))?;
+        let journal = Journal::create(path, beginning).map_err(|error| file_error(path, error))?;
+        Ok(Self::of(trace, journal, beginning.namespaces))
+    }
+
+    /// Goes on with a chunk whose recorder was killed: what its journal says, and what is in its files, by number.
+    pub(crate) fn go_on(
+        path: &Path,
+        (beginning, lines, journal): (&Beginning, Vec<Line>, Journal),
+        left: BTreeMap<u32, Left>,
+    ) -> Result<Self, Error> {
+        let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
+        chunk.say_again(lines)?;
+        chunk.trace.put()?;
+        chunk.bytes = chunk.trace.metadata_bytes();
+        if !left.contains_key(&0) {
+            let raw = chunk.trace.stream(&stream_name(0), 0, 0);
+            chunk.streams.push(Stream::new(raw, 0));
+        }
+        for (number, left) in left {
+            while chunk.streams.len() < number as usize {
+                // Nothing could be written to it.
+                let raw = chunk.trace.stream("", 0, 0);
+                chunk.streams.push(Stream::new(raw, u32::MAX));
+            }
+            chunk.bytes += left.rest.offset;
+            chunk.packets += left.packets;
+            let class = left.rest.stream_class;
+            let raw = chunk.trace.go_on_with(&stream_name(number as usize), left.rest)?;
+            let (is_used, discarded, told) = (number == 0, left.discarded, left.discarded);
+            chunk.streams.push(Stream { is_used, discarded, told, ..Stream::new(raw, class) });
+        }
+        Ok(chunk)
+    }
+
+    /// Metadata of a trace of which a journal says what is in it, and how long its beginning is, before the first class.
+    pub(crate) fn metadata(path: &Path, beginning: &Beginning, lines: Vec<Line>) -> Result<(String, usize), Error> {
+        let journal = Journal::nowhere();
+        let mut chunk = Self::of(RawTrace::go_on(path, raw_options(beginning))?, journal, beginning.namespaces);
+        chunk.say_again(lines)?;
+        Ok(chunk.trace.into_metadata())
+    }
+
+    /// Of lines for one id the last holds: what metadata could not say has none.
+    fn say_again(&mut self, lines: Vec<Line>) -> Result<(), Error> {
+        let (mut streams, mut events) = (HashMap::new(), HashMap::new());
+        for line in &lines {
+            match line {
+                Line::Stream { id, contexts } => _ = streams.insert(*id, contexts.clone()),
+                Line::Event { id, class, .. } => _ = events.insert(*id, Arc::new(class.clone())),
+            }
+        }
+        for line in lines {
+            match line {
+                Line::Stream { id, contexts } if streams[&id] == contexts && !self.classes.contains_key(&contexts) => {
+                    let class = self.trace.stream_class(&contexts)?;
+                    self.classes.insert(contexts, class);
+                }
+                Line::Event { stream_class, id, class }
+                    if *events[&id] == class
+                        && (stream_class as usize) < self.classes.len()
+                        && self.said.insert((stream_class, id)) =>
+                {
+                    self.say_event(stream_class, id, &class)?;
+                    self.ids.insert(Arc::clone(&events[&id]), id);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn of(trace: RawTrace, journal: Journal, namespaces: Kinds) -> Self {
         let bytes = trace.metadata_bytes();
-        Ok(Self {
+        Self {
             trace,
             namespaces,
+            journal,
             classes: HashMap::new(),
             ids: HashMap::new(),
             said: HashSet::new(),
@@ -167,7 +256,7 @@ impl Chunk {
             open: 0,
             packets: 0,
             bytes,
-        })
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -189,6 +278,7 @@ impl Chunk {
             return Ok(*class);
         }
         let before = self.trace.metadata_bytes();
+        self.note(&Line::Stream { id: self.classes.len() as u32, contexts: contexts.to_vec() })?;
         let class = self.trace.stream_class(contexts)?;
         self.bytes += self.trace.metadata_bytes() - before;
         self.classes.insert(contexts.to_vec(), class);
@@ -205,9 +295,8 @@ impl Chunk {
         };
         if !self.said.contains(&(stream_class, id)) {
             let before = self.trace.metadata_bytes();
-            let (name, uri) = (class.full_name(), uri(class));
-            let (level, uri) = (Some(class.level), uri.as_deref());
-            self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })?;
+            self.note(&Line::Event { stream_class, id, class: class.as_ref().clone() })?;
+            self.say_event(stream_class, id, class)?;
             self.bytes += self.trace.metadata_bytes() - before;
             self.said.insert((stream_class, id));
             self.ids.insert(Arc::clone(class), id);
@@ -215,26 +304,46 @@ impl Chunk {
         Ok(Some(id))
     }
 
+    fn say_event(&mut self, stream_class: u32, id: u16, class: &EventClass) -> Result<(), Error> {
+        let (name, uri) = (class.full_name(), uri(class));
+        let (level, uri) = (Some(class.level), uri.as_deref());
+        self.trace.event_class(stream_class, &RawEvent { id, name: &name, level, uri, fields: &class.fields })
+    }
+
+    /// Before the metadata has it, so that no packet has an id of which nobody knows.
+    fn note(&mut self, line: &Line) -> Result<(), Error> {
+        let noted = self.journal.say(line);
+        noted.map_err(|error| file_error(self.journal.path(), error))
+    }
+
     /// A stream of a class for somebody whose events come behind so many cycles: one that nobody has any more, or another one.
-    pub(crate) fn stream(&mut self, class: u32, begin: u64, name: Option<&str>) -> StreamNumber {
+    pub(crate) fn stream(&mut self, class: u32, begin: u64) -> StreamNumber {
         let is_free = |stream: &Stream| !stream.is_used && stream.class == class && stream.raw.end() <= begin;
-        if name.is_none()
-            && let Some(free) = self.streams.iter().position(is_free)
-        {
+        if let Some(free) = self.streams.iter().position(is_free) {
             self.streams[free].is_used = true;
             return free;
         }
         let number = self.streams.len();
-        let name = name.map_or_else(|| format!("lane_{number}"), str::to_owned);
-        let raw = self.trace.stream(&name, class, number as u64);
-        let origin = Origin::default();
-        self.streams.push(Stream { raw, class, is_used: true, discarded: 0, told: 0, missing: 0, origin });
+        let raw = self.trace.stream(&stream_name(number), class, number as u64);
+        self.streams.push(Stream::new(raw, class));
         number
     }
 
     /// When the last packet of a stream ends.
     pub(crate) fn end(&self, stream: StreamNumber) -> u64 {
         self.streams[stream].raw.end()
+    }
+
+    /// Counts events that could not be written.
+    pub(crate) fn lose_unwritten(&mut self, stream: StreamNumber, events: u64) {
+        self.lose(stream, events, 0);
+        let stream = &mut self.streams[stream];
+        stream.unwritten = stream.unwritten.saturating_add(events);
+    }
+
+    /// Events that could not be written, as far as no packet tells it.
+    pub(crate) fn untold(&self) -> u64 {
+        self.streams.iter().fold(0, |sum, stream| sum.saturating_add(stream.unwritten))
     }
 
     /// Counts what a stream has lost: events, and packets of which nobody knows what was in them.
@@ -254,7 +363,7 @@ impl Chunk {
             let mut first = vec![0; before];
             let origin = Origin { sequence: 0, bytes: 0, discarded: 0, ..span.origin };
             origin.before(self.namespaces, &mut first[HEAD_BYTES..]);
-            first.extend(origin.behind());
+            first.extend(origin.behind(0));
             let packet =
                 RawPacket { begin: span.begin, end: span.begin, discarded: 0, missing: 0, padding: BEHIND_EVENTS };
             this.raw.packet(&mut first, &packet)?;
@@ -262,12 +371,12 @@ impl Chunk {
             self.packets += 1;
         }
         span.origin.before(self.namespaces, &mut bytes[HEAD_BYTES..before]);
-        bytes.extend(span.origin.behind());
+        bytes.extend(span.origin.behind(span.events));
         let (discarded, missing) = (this.discarded, this.missing);
         let packet = RawPacket { begin: span.begin, end: span.end, discarded, missing, padding: BEHIND_EVENTS };
         let written = this.raw.packet(bytes, &packet);
         if written.is_ok() {
-            (this.told, this.missing, this.origin) = (this.discarded, 0, span.origin);
+            (this.told, this.unwritten, this.missing, this.origin) = (this.discarded, 0, 0, span.origin);
             self.bytes += bytes.len() as u64;
             self.packets += 1;
         }
@@ -282,7 +391,7 @@ impl Chunk {
     pub(crate) fn say(&mut self, stream: StreamNumber, until: u64) -> Result<(), Error> {
         let this = &self.streams[stream];
         let at = until.max(this.raw.end());
-        let span = Span { begin: this.raw.end().min(at), end: at, origin: this.origin };
+        let span = Span { begin: this.raw.end().min(at), end: at, events: 0, origin: this.origin };
         // Of a stream without packets nobody knows when it begins.
         let begin = if this.raw.bytes() == 0 { at } else { span.begin };
         self.packet(stream, &mut vec![0; self.before_events()], &Span { begin, ..span })
@@ -294,9 +403,25 @@ impl Chunk {
         stream.discarded != stream.told || stream.missing > 0
     }
 
+    /// What was lost is told now.
+    pub(crate) fn tell(&mut self) -> Result<(), Error> {
+        let mut done = Ok(());
+        for stream in 0..self.streams.len() {
+            if self.has_secrets(stream) {
+                done = done.and(self.say(stream, 0));
+            }
+        }
+        done
+    }
+
     /// Whoever had it does not any more.
     pub(crate) fn leave(&mut self, stream: StreamNumber) {
         self.streams[stream].is_used = false;
+    }
+
+    /// Where its last packet is from.
+    pub(crate) fn origin(&self, stream: StreamNumber) -> Origin {
+        self.streams[stream].origin
     }
 
     /// Where its packets are from.
@@ -316,16 +441,72 @@ impl Chunk {
     }
 
     /// Ends the trace: what was lost is told, indexes are there, and the clock is as well known as can be.
-    pub(crate) fn finish(mut self, clock: &kymo_writer::RawClock) -> Result<(u64, u64), Error> {
-        let mut done = Ok(());
-        for stream in 0..self.streams.len() {
-            if self.has_secrets(stream) {
-                done = done.and(self.say(stream, 0));
-            }
-        }
+    pub(crate) fn finish(mut self, clock: &RawClock) -> Result<(u64, u64), Error> {
+        let done = self.tell();
         self.streams.drain(..).for_each(|stream| stream.raw.close());
         done.and(self.trace.say_clock(clock)).map(|()| (self.packets, self.bytes))
     }
+}
+
+impl Stream {
+    fn new(raw: RawStream, class: u32) -> Self {
+        let origin = Origin::default();
+        Self { raw, class, is_used: true, discarded: 0, told: 0, unwritten: 0, missing: 0, origin }
+    }
+}
+
+/// The recorder's own stream is the first; the number of a lane's is in its name.
+pub(crate) fn stream_name(number: StreamNumber) -> String {
+    if number == 0 { "kymo".to_owned() } else { format!("lane_{number}") }
+}
+
+/// The number of a stream that has this name.
+pub(crate) fn stream_number(name: &str) -> Option<u32> {
+    let digits = match name {
+        "kymo" => return Some(0),
+        name => name.strip_prefix("lane_")?,
+    };
+    digits.parse().ok().filter(|number| stream_name(*number as usize) == name && *number > 0)
+}
+
+fn raw_options(beginning: &Beginning) -> RawOptions {
+    RawOptions {
+        format: beginning.format,
+        uuid: Uuid(beginning.uuid),
+        clock: raw_clock(beginning.source(), &beginning.facts),
+        environment: beginning.environment(),
+        packet_fields: Origin::fields(beginning.namespaces),
+    }
+}
+
+/// What metadata says of a clock.
+pub(crate) fn raw_clock(source: Source, facts: &Facts) -> RawClock {
+    let (name, description) = match source {
+        Source::Counter => ("counter", "the processor's counter"),
+        Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
+    };
+    let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
+    let (offset_s, offset_cycles) = match source {
+        Source::Counter => (facts.offset_seconds, facts.offset_ticks),
+        // As LTTng says it: Trace Compass knows no `offset_s`.
+        Source::Monotonic => match u64::try_from(facts.offset_seconds) {
+            Ok(seconds) => (0, seconds.saturating_mul(facts.frequency).saturating_add(facts.offset_ticks)),
+            Err(_) => (facts.offset_seconds, facts.offset_ticks),
+        },
+    };
+    RawClock {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        frequency_hz: facts.frequency,
+        precision_cycles: error as u64,
+        offset_s,
+        offset_cycles,
+        is_absolute: facts.is_absolute,
+    }
+}
+
+pub(crate) fn file_error(path: &Path, error: std::io::Error) -> Error {
+    kymo_writer::Problem::File { path: path.display().to_string(), error }.into()
 }
 
 /// What a trace says of a class besides its name: what it means, and where it is in the source.
@@ -347,7 +528,7 @@ mod tests {
         let origin = Origin { pid: 6, thread, namespaces, program, lane, sequence, bytes: 9, discarded: 11 };
         let mut before = [0; FURTHER_BYTES];
         origin.before(Kinds::default(), &mut before);
-        assert_eq!(Origin::of(&before, &origin.behind()), origin);
+        assert_eq!(Origin::of(&before, &origin.behind(u32::MAX)), (origin, u32::MAX));
         let bytes: u32 = Origin::fields(Kinds::default())
             .iter()
             .map(|field| match &field.kind {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::folder::{FolderProblem, own_folder, prepare_folder};
+use crate::folder::{FolderProblem, own_folder, own_user, prepare_folder, shared_folder};
 use crate::wire::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
 
 /// The word that the program which is started as the recorder is given first.
@@ -61,8 +61,30 @@ pub struct Client {
 /// Whether there are sessions that a recorder goes on with.
 #[must_use]
 pub fn has_sessions() -> bool {
-    let entries = std::fs::read_dir(own_folder()).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == "session"))
+    !kept_sessions().is_empty()
+}
+
+/// Names of sessions that a recorder goes on with.
+#[must_use]
+pub fn kept_sessions() -> Vec<String> {
+    let mut names: Vec<String> = files(&[own_folder()], "session")
+        .iter()
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Whether there is memory of programs, which may be gone.
+#[must_use]
+pub fn has_leavings() -> bool {
+    !files(&[own_folder(), shared_folder(own_user())], "ctl").is_empty()
+}
+
+/// Files of a kind.
+fn files(folders: &[PathBuf], kind: &str) -> Vec<PathBuf> {
+    let entries = folders.iter().flat_map(std::fs::read_dir).flatten().flatten().map(|entry| entry.path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == kind)).collect()
 }
 
 /// Where the recorder of a folder listens.

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use kymo_lane::Clock as Source;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 
 /// How long the counter is watched at least: the frequency is known to a few millionths then.
 const WATCHED_MIN: Duration = Duration::from_millis(20);
@@ -19,7 +20,7 @@ const WATCHED_MIN: Duration = Duration::from_millis(20);
 const TRIES: usize = 8;
 
 /// One instant, in all clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Ticks of the source.
     pub ticks: u64,
@@ -39,10 +40,12 @@ pub struct Clock {
     source: Source,
     begin: Sample,
     last: Sample,
+    /// It stands still there: nobody knows how it relates to other clocks.
+    still: Option<u64>,
 }
 
 /// What a trace says of its clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// Ticks of a second.
     pub frequency: u64,
@@ -54,6 +57,8 @@ pub struct Facts {
     pub offset_ticks: u64,
     /// How far off that may be.
     pub error_ns: u64,
+    /// That is known at all; otherwise times only say how long after each other something was.
+    pub is_absolute: bool,
 }
 
 impl Clock {
@@ -61,7 +66,32 @@ impl Clock {
     #[must_use]
     pub fn begin(source: Source) -> Self {
         let begin = sample(source);
-        Self { source, begin, last: begin }
+        Self { source, begin, last: begin, still: None }
+    }
+
+    /// One of another start of a system, of which is known only how fast such clocks run here. It stands at these ticks.
+    #[must_use]
+    pub fn still(source: Source, ticks: u64) -> Self {
+        Self { still: Some(ticks), ..Self::begin(source) }
+    }
+
+    /// Whether it tells the time.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.still.is_none()
+    }
+
+    /// Since when it is watched.
+    #[must_use]
+    pub fn watched(&self) -> Sample {
+        self.begin
+    }
+
+    /// Somebody else has watched it before, since the same start of the system: the frequency is better known then.
+    pub fn was_watched(&mut self, since: Sample) {
+        if since.ticks < self.begin.ticks && since.raw_ns < self.begin.raw_ns {
+            self.begin = since;
+        }
     }
 
     /// What it counts.
@@ -73,7 +103,7 @@ impl Clock {
     /// Ticks, now.
     #[must_use]
     pub fn now(&self) -> u64 {
-        ticks(self.source)
+        self.still.unwrap_or_else(|| ticks(self.source))
     }
 
     /// Watches on: all clocks, now.
@@ -102,6 +132,9 @@ impl Clock {
     pub fn facts(&mut self, earliest: u64) -> Facts {
         let frequency = self.frequency();
         let base = earliest & !0xffff_ffff;
+        if !self.runs() {
+            return Facts { frequency, base, offset_seconds: 0, offset_ticks: 0, error_ns: 0, is_absolute: false };
+        }
         let nanos = |ticks: u64| (u128::from(ticks) * 1_000_000_000 / u128::from(frequency)) as i64;
         let begin_ns = self.last.realtime_ns.saturating_sub(nanos(self.last.ticks.saturating_sub(base)));
         let rest_ns = begin_ns.rem_euclid(1_000_000_000) as u128;
@@ -111,6 +144,7 @@ impl Clock {
             offset_seconds: begin_ns.div_euclid(1_000_000_000),
             offset_ticks: (rest_ns * u128::from(frequency) / 1_000_000_000) as u64,
             error_ns: nanos(self.last.width_ticks.div_ceil(2)) as u64,
+            is_absolute: true,
         }
     }
 }
@@ -127,6 +161,11 @@ fn ticks(source: Source) -> u64 {
         Source::Counter => kymo_tracer::counter(),
         Source::Monotonic => nanos(ClockId::Monotonic) as u64,
     }
+}
+
+/// Nanoseconds since the system has begun, for what has to be known across recorders.
+pub(crate) fn uptime_ns() -> i64 {
+    nanos(ClockId::Boottime)
 }
 
 fn nanos(clock: ClockId) -> i64 {

@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::client::{READY, socket};
+use crate::drain::Progress;
 use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::flight::Flight;
@@ -26,7 +27,7 @@ use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
 use crate::serve::{Seen, Served};
-use crate::session::{Clocks, Session, kept_file};
+use crate::session::{Clocks, Session};
 use crate::started;
 use crate::wire::{Answer, Keep, Summary};
 use crate::writing::Writing;
@@ -80,13 +81,13 @@ pub fn record_for_user() -> io::Result<()> {
 }
 
 /// Sessions whose recorder was killed.
-fn go_on(folder: &Path) -> Vec<Session> {
+fn go_on(folder: &Path, clocks: &mut Clocks) -> Vec<Session> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "session")).collect();
     let mut sessions = Vec::new();
     for file in files {
-        match Session::resume(&file) {
-            Some(session) => {
+        match Session::resume(&file, clocks) {
+            Some(mut session) => {
                 session.keep(folder);
                 sessions.push(session);
             }
@@ -148,7 +149,8 @@ impl Daemon {
         let most = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
         let _ = rustix::process::setrlimit(rustix::process::Resource::Nofile, most);
         let writing = Writing::default();
-        let mut sessions = go_on(folder);
+        let mut clocks = Clocks::new();
+        let mut sessions = go_on(folder, &mut clocks);
         sessions.iter_mut().for_each(|session| session.writing = writing.clone());
         let has_changed = !sessions.is_empty();
         let ear = Ear::open(&socket(folder), &writing)?;
@@ -160,7 +162,7 @@ impl Daemon {
             seen: Vec::new(),
             sessions,
             ended: Vec::new(),
-            clocks: Clocks::new(),
+            clocks,
             writing,
             compiler: Compiler::default(),
             folder: folder.to_owned(),
@@ -174,6 +176,11 @@ impl Daemon {
 
     fn run(mut self) {
         let mut wait = BUSY;
+        if !self.sessions.is_empty() {
+            // Readers that follow are told of the time since when everything was taken that programs have kept meanwhile.
+            self.find();
+            self.drain(Patience::Now);
+        }
         while !self.is_over() {
             self.answer(wait);
             self.find();
@@ -208,6 +215,12 @@ impl Daemon {
             }
             next = self.ear.heard.try_recv().ok();
         }
+    }
+
+    /// The same everywhere, whenever that was looked at last.
+    pub(crate) fn look_everywhere(&mut self) {
+        self.finder.hurry();
+        self.find();
     }
 
     /// Looks for programs, and at what those that are known have new.
@@ -279,10 +292,13 @@ impl Daemon {
             // It was recorded for others.
             let _ = served.program.skip();
         }
-        let key = served.key();
-        past.iter().filter_map(|session| session.progress(key)).for_each(|it| served.program.resume(it));
+        // Everybody gets what is new to any of them; each knows what it has.
+        let all = past.iter().filter_map(|session| session.progress(served.key()));
+        if let Some(common) = all.reduce(|one, other| one.common(&other)) {
+            served.program.resume(&common);
+        }
+        self.introduce(&served);
         let Self { sessions, clocks, compiler, .. } = self;
-        sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
         let _ = served.switch(sessions, compiler);
         served.tell_objects(sessions, clocks);
         self.served.push(served);
@@ -295,6 +311,14 @@ impl Daemon {
         if is_ours && !self.sessions.iter().any(|session| session.has_started(&served.who)) {
             let _ = served.leave();
         }
+    }
+
+    /// Sessions meet a program.
+    fn introduce(&mut self, served: &Served) {
+        let others = served.program.progress();
+        let Self { sessions, clocks, .. } = self;
+        let known = served.program.known();
+        sessions.iter_mut().for_each(|session| session.meets(&served.who, known, others.clone(), clocks));
     }
 
     /// What is wanted has changed: programs are wanted now that were not, and the other way around.
@@ -316,9 +340,9 @@ impl Daemon {
             }
         }
         for mut served in std::mem::take(&mut self.served) {
-            let Self { sessions, clocks, .. } = self;
-            if sessions.iter().any(|session| session.takes_program(&served.who)) {
-                sessions.iter_mut().for_each(|session| session.meets(&served.who, served.program.known(), clocks));
+            if self.sessions.iter().any(|session| session.takes_program(&served.who)) {
+                self.introduce(&served);
+                let Self { sessions, clocks, .. } = self;
                 served.tell_objects(sessions, clocks);
                 self.served.push(served);
             } else {
@@ -432,7 +456,6 @@ impl Daemon {
         }
         self.has_changed = true;
         self.forget_the_dead();
-        let _ = std::fs::remove_file(kept_file(&self.folder, &session.name));
         let summary = session.finish(&mut self.clocks);
         self.ended.push(summary.clone());
         let too_many = self.ended.len().saturating_sub(ENDED_MAX);
@@ -459,18 +482,18 @@ impl Daemon {
             let held = served.iter_mut().find(|served| served.key() == key).filter(|it| !is_drained(it, sessions));
             let (held, bytes) = held.and_then(|served| served.program.held().ok()).unwrap_or_default();
             let runs = program.runs_but(&held, snapshot.bytes_max().saturating_sub(bytes));
-            snapshot.meets(&program.who, &program.known, clocks);
+            snapshot.meets(&program.who, &program.known, Progress::default(), clocks);
             runs.iter().for_each(|run| snapshot.take(&program.known, run, clocks));
         }
         for program in served.iter_mut() {
             if !snapshot.takes_program(&program.who) || is_drained(program, sessions) {
                 continue;
             }
-            snapshot.meets(&program.who, program.program.known(), clocks);
+            snapshot.meets(&program.who, program.program.known(), Progress::default(), clocks);
             program.tell_objects(std::slice::from_mut(&mut snapshot), clocks);
             let mut sink = Everybody { sessions: std::slice::from_mut(&mut snapshot), clocks };
             if let Ok(drained) = program.program.snapshot(&mut sink) {
-                snapshot.lost(program.program.known(), drained.discarded, drained.cut, clocks);
+                snapshot.lost(program.program.known(), &drained, clocks);
             }
         }
         snapshot.finish(clocks)
@@ -501,7 +524,7 @@ fn drain(
     program.lost_lately = program.lost_lately.saturating_add(drained.lost);
     if drained.discarded > 0 || drained.cut > 0 {
         for session in sessions.iter_mut().filter(|session| session.takes_program(&program.who)) {
-            session.lost(program.program.known(), drained.discarded, drained.cut, clocks);
+            session.lost(program.program.known(), &drained, clocks);
         }
     }
     Ok(drained)

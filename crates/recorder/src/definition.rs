@@ -16,6 +16,7 @@
 use std::fmt;
 
 use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a definition.
 pub const BYTES_MAX: usize = 64 << 10;
@@ -40,7 +41,7 @@ pub enum Definition {
 }
 
 /// An event of a program.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EventClass {
     /// Whose it is.
     pub provider: String,
@@ -66,7 +67,7 @@ pub struct ContextClass {
 }
 
 /// What an event means to analyses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// Something begins.
     Begin,

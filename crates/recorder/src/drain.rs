@@ -13,6 +13,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use kymo_lane::{Losses, Recorder, Seen, Thread};
+use serde::{Deserialize, Serialize};
 
 use crate::program::{Control, Drained, Known, Patience};
 use crate::run::{End, Run, Sink};
@@ -34,7 +35,7 @@ const LOST_MAX: u64 = 1 << 40;
 const MISSING_MAX: u64 = 1 << 32;
 
 /// Where the last trace of a lane ends: what is before it is in there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Which of the lane's sub-buffers it is, and how many of its bytes are taken.
     pub sequence: u64,
@@ -47,12 +48,51 @@ pub struct Position {
 }
 
 /// How far a recorder is with a program.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// Where the trace of each lane ends.
     pub positions: HashMap<u16, Position>,
     /// Events that were lost where there was no lane, as far as it was told.
     pub discarded: u64,
+    /// Texts that were cut, as far as it was told.
+    pub cut: u64,
+}
+
+impl Position {
+    /// Of two that are known of one lane, what is behind both.
+    #[must_use]
+    pub fn later(self, other: Self) -> Self {
+        let place = |position: &Self| (position.sequence, position.bytes);
+        let later = if place(&other) >= place(&self) { other } else { self };
+        Self { last: self.last.max(other.last), discarded: self.discarded.max(other.discarded), ..later }
+    }
+}
+
+impl Progress {
+    /// Of two that are known of one program, what is behind both.
+    #[must_use]
+    pub fn later(mut self, other: &Self) -> Self {
+        for (lane, position) in &other.positions {
+            let known = self.positions.entry(*lane).or_default();
+            *known = known.later(*position);
+        }
+        let (discarded, cut) = (self.discarded.max(other.discarded), self.cut.max(other.cut));
+        Self { discarded, cut, ..self }
+    }
+
+    /// Of what two have of one program, what both have.
+    #[must_use]
+    pub fn common(&self, other: &Self) -> Self {
+        let both = self.positions.iter().filter_map(|(lane, position)| {
+            let other = other.positions.get(lane)?;
+            let place = |position: &Position| (position.sequence, position.bytes);
+            let earlier = if place(position) <= place(other) { position } else { other };
+            let (last, discarded) = (position.last.min(other.last), position.discarded.min(other.discarded));
+            Some((*lane, Position { last, discarded, ..*earlier }))
+        });
+        let (discarded, cut) = (self.discarded.min(other.discarded), self.cut.min(other.cut));
+        Self { positions: both.collect(), discarded, cut }
+    }
 }
 
 /// What is known of a lane.
@@ -66,11 +106,13 @@ struct LaneState {
     is_open: bool,
     /// Its thread was gone when it had this sub-buffer: nothing comes into that.
     gone_at: Option<u64>,
+    /// Where it is was another recorder's doing.
+    is_resumed: bool,
 }
 
 impl LaneState {
     fn new(position: Position, thread: Thread) -> Self {
-        Self { position, thread, waits: None, is_open: false, gone_at: None }
+        Self { position, thread, waits: None, is_open: false, gone_at: None, is_resumed: false }
     }
 }
 
@@ -84,6 +126,10 @@ pub(crate) struct Lanes {
     /// What lanes have lost and cut, as far as somebody was told, and when that was looked at.
     losses: HashMap<u16, Losses>,
     looked_at_losses: Option<Instant>,
+    /// Texts that were cut, altogether.
+    cut: u64,
+    /// What a lane had lost that nobody knows yet is to be told.
+    tells_all: bool,
     reaped: Option<Instant>,
 }
 
@@ -93,14 +139,18 @@ impl Lanes {
     /// How far it is.
     pub(crate) fn progress(&self) -> Progress {
         let positions = self.lanes.iter().map(|(lane, state)| (*lane, state.position)).collect();
-        Progress { positions, discarded: self.discarded }
+        Progress { positions, discarded: self.discarded, cut: self.cut }
     }
 
     /// Goes on where others were.
     pub(crate) fn resume(&mut self, progress: &Progress) {
-        self.discarded = progress.discarded;
+        self.discarded = self.discarded.max(progress.discarded);
+        self.cut = self.cut.max(progress.cut);
+        self.tells_all = true;
         for (lane, position) in &progress.positions {
-            self.lanes.insert(*lane, LaneState::new(*position, Thread::default()));
+            let state = LaneState { is_resumed: true, ..LaneState::new(*position, Thread::default()) };
+            let known = self.lanes.entry(*lane).or_insert(state);
+            known.position = known.position.later(*position);
         }
     }
 
@@ -162,10 +212,12 @@ impl Lanes {
         done?;
         let all_lost = memory.discarded()?;
         drained.discarded = lost_since(std::mem::replace(&mut self.discarded, all_lost), all_lost);
+        drained.discarded_ever = all_lost;
         if patience != Patience::Wait || self.looked_at_losses.is_none_or(|last| last.elapsed() >= LOOK) {
             self.looked_at_losses = Some(Instant::now());
             self.look_at_losses(memory, &mut drained)?;
         }
+        drained.cut_ever = self.cut;
         Ok(drained)
     }
 
@@ -179,7 +231,7 @@ impl Lanes {
         drained: &mut Drained,
     ) -> io::Result<Step> {
         // What a lane had lost before the first of it that anybody knows was somebody else's to tell.
-        let discarded = if seen.sequence == 0 { 0 } else { seen.discarded };
+        let discarded = if seen.sequence == 0 || self.tells_all { 0 } else { seen.discarded };
         let position = Position { sequence: seen.sequence, discarded, ..Position::default() };
         let state = self.lanes.entry(seen.lane).or_insert(LaneState::new(position, seen.thread));
         let is_full =
@@ -189,9 +241,14 @@ impl Lanes {
             return if is_full { memory.free(seen).map(|()| Step::Freed) } else { Ok(Step::Skipped) };
         }
         let ahead = seen.sequence - state.position.sequence;
-        // A recorder before this one has given the sub-buffer back that it was in: it had all of it.
-        let was_given_back = state.position.last == 0 && state.position.bytes > 0;
-        let missing = ahead.saturating_sub(u64::from(was_given_back)).min(MISSING_MAX);
+        let missing = match state.is_resumed {
+            // A recorder before this one has given the sub-buffer back that it was in: it had all of it.
+            true if state.position.bytes > 0 => ahead.saturating_sub(1),
+            // Nobody knows where it was.
+            true if state.position.sequence == 0 => 0,
+            _ => ahead,
+        };
+        let missing = missing.min(MISSING_MAX);
         let from = if ahead > 0 { 0 } else { state.position.bytes.min(seen.bytes) };
         let length = seen.bytes - from;
         if !is_full && !is_due(state, length, memory.layout().sub_buffer_bytes, patience) && missing == 0 {
@@ -217,6 +274,7 @@ impl Lanes {
             state.position.discarded = state.position.discarded.max(seen.discarded);
         }
         (state.position.sequence, state.position.bytes, state.thread) = (seen.sequence, seen.bytes, seen.thread);
+        state.is_resumed = false;
         if !is_full {
             return Ok(Step::Waits);
         }
@@ -282,7 +340,17 @@ impl Lanes {
             }
         }
         memory.freed(kymo_tracer::counter())?;
+        for lane in 0..memory.layout().lanes as u16 {
+            // Also of lanes that hold nothing now.
+            let losses = memory.losses(lane)?;
+            if losses != Losses::default() {
+                let position = Position { discarded: losses.discarded, ..Position::default() };
+                let state = LaneState { is_resumed: true, ..LaneState::new(position, Thread::default()) };
+                self.lanes.entry(lane).or_insert(state);
+            }
+        }
         self.discarded = memory.discarded()?;
+        self.cut = self.cut_ever(memory)?;
         Ok(())
     }
 
@@ -302,9 +370,16 @@ impl Lanes {
             let before = self.losses.insert(*lane, now).unwrap_or(told);
             let lost = lost_since(before.discarded.max(told.discarded), now.discarded);
             drained.lost = drained.lost.saturating_add(lost);
-            drained.cut = drained.cut.saturating_add(lost_since(before.cut, now.cut));
         }
+        // Of lanes that are not known any more it is told already.
+        let cut = self.cut_ever(memory)?.max(self.cut);
+        drained.cut = lost_since(std::mem::replace(&mut self.cut, cut), cut);
         Ok(())
+    }
+
+    /// What lanes that are known have cut.
+    fn cut_ever(&self, memory: &Memory) -> io::Result<u64> {
+        self.lanes.keys().try_fold(0_u64, |sum, lane| Ok(sum.saturating_add(memory.losses(*lane)?.cut)))
     }
 
     /// Whether it is time to look for threads that are gone.
@@ -390,7 +465,7 @@ fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: P
 }
 
 /// What was lost between two counts.
-fn lost_since(before: u64, now: u64) -> u64 {
+pub(crate) fn lost_since(before: u64, now: u64) -> u64 {
     let lost = now.saturating_sub(before);
     if lost > LOST_MAX { 0 } else { lost }
 }

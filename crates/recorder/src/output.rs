@@ -9,25 +9,25 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use kymo_lane::{Clock as Source, Thread, contexts};
-use kymo_units::Uuid;
+use kymo_lane::{Thread, contexts};
 pub use kymo_writer::Format;
 use kymo_writer::packed::Field;
-use kymo_writer::{EnvironmentValue, RawClock, RawOptions};
+use serde::{Deserialize, Serialize};
 
-use crate::chunk::{Chunk, Origin, Span, StreamNumber};
+use crate::chunk::{Chunk, Origin, Span, StreamNumber, file_error, raw_clock};
 use crate::clock::{Clock, Facts};
 use crate::definition::EventClass;
+use crate::drain::{Position, Progress, lost_since};
+use crate::journal::{Beginning, Journal, beginning};
 use crate::live;
 use crate::namespaces::{Kinds, Namespaces};
 use crate::objects::Object;
-use crate::own::{self, Own, Why};
-use crate::program::{self, Identity, Known};
+use crate::own::{self, Loss, Own, Why};
+use crate::program::{Identity, Known};
+use crate::resume::rest;
 use crate::run::{End, Run};
 use crate::walk::{self, Stop, Table, Times, Walk, What};
 
@@ -46,6 +46,9 @@ pub struct OutputOptions {
     pub namespaces: Kinds,
     /// What else to say of where it was recorded; the rest is known.
     pub environment: Vec<(String, String)>,
+    /// While this file is there, another recorder goes on if this one is killed; the journal of the trace stays until whoever deletes
+    /// that file deletes it too.
+    pub session: Option<PathBuf>,
 }
 
 /// What becomes of events of a class.
@@ -83,7 +86,7 @@ impl Choose for Everything {
 }
 
 /// How far a trace is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Events of programs that are in files.
     pub events: u64,
@@ -97,6 +100,8 @@ pub struct Tally {
     pub discarded: u64,
     /// Of those, the ones that could not be written.
     pub unwritten: u64,
+    /// And those of threads that found no lane.
+    pub no_lane: u64,
     /// Sub-buffers that programs have overwritten before they were read: nobody knows how many events that is.
     pub missing: u64,
     /// Events of other times than [`Output::wants`], or from before the trace.
@@ -110,33 +115,35 @@ pub struct Tally {
     /// See [`Tally::chunks`].
     pub deleted: u64,
     /// Packets and bytes of chunks before the last one.
-    packets_before: u64,
-    bytes_before: u64,
+    pub(crate) packets_before: u64,
+    pub(crate) bytes_before: u64,
 }
 
 /// A trace that is written.
 #[derive(Debug)]
 pub struct Output {
-    path: PathBuf,
-    options: OutputOptions,
-    clock: Clock,
-    facts: Facts,
-    tally: Tally,
-    chunk: Chunk,
-    chunk_begin: Instant,
-    own: Own,
-    own_stream: StreamNumber,
-    programs: HashMap<u64, ProgramState>,
-    namespaces: Namespaces,
+    pub(crate) path: PathBuf,
+    pub(crate) options: OutputOptions,
+    pub(crate) clock: Clock,
+    pub(crate) facts: Facts,
+    pub(crate) tally: Tally,
+    pub(crate) chunk: Chunk,
+    pub(crate) chunk_begin: Instant,
+    pub(crate) own: Own,
+    pub(crate) own_stream: StreamNumber,
+    pub(crate) programs: HashMap<u64, ProgramState>,
+    /// Where an earlier recorder was, of programs that have not come since.
+    pub(crate) resumed: HashMap<u64, Progress>,
+    pub(crate) namespaces: Namespaces,
     /// Chunks that are whole, and their bytes.
-    chunks: VecDeque<(PathBuf, u64)>,
-    error: Option<Error>,
-    bytes: Vec<u8>,
+    pub(crate) chunks: VecDeque<(PathBuf, u64)>,
+    pub(crate) error: Option<Error>,
+    pub(crate) bytes: Vec<u8>,
     /// Ticks of events that are wanted.
-    wanted: (u64, u64),
-    last_beat: u64,
-    last_sample: Option<Instant>,
-    last_failure: Option<Instant>,
+    pub(crate) wanted: (u64, u64),
+    pub(crate) last_beat: u64,
+    pub(crate) last_sample: Option<Instant>,
+    pub(crate) last_failure: Option<Instant>,
 }
 
 /// Why a trace is not written.
@@ -146,7 +153,7 @@ pub struct Error(#[from] kymo_writer::Error);
 
 /// What a trace knows of a program.
 #[derive(Debug)]
-struct ProgramState {
+pub(crate) struct ProgramState {
     identity: Identity,
     pid_outside: Option<u32>,
     /// By what events carry.
@@ -160,6 +167,12 @@ struct ProgramState {
     steps_back: u32,
     /// Something could not be named, and is tried again.
     has_lost_names: bool,
+    /// How far it is.
+    progress: Progress,
+    /// Where an earlier recorder was in lanes that have told nothing since.
+    resumed: HashMap<u16, Position>,
+    /// What that one had told of losses without a lane.
+    told: Option<u64>,
 }
 
 /// How often a program's times may step back.
@@ -185,8 +198,20 @@ impl Output {
         let facts = clock.facts(earliest);
         let now = clock.now().saturating_sub(facts.base);
         let first = if options.has_chunks() { path.join("000001") } else { path.to_owned() };
-        let (chunk, own, own_stream) = begin(&first, &options, clock.source(), &facts, now)?;
-        Ok(Self {
+        let beginning = beginning(path, &options, clock, facts)?;
+        let (chunk, own, own_stream) = begin(&first, &beginning, now)?;
+        let mut output = Self::of(path, options, clock, (facts, chunk, own, own_stream));
+        output.wanted.0 = earliest;
+        Ok(output)
+    }
+
+    pub(crate) fn of(
+        path: &Path,
+        options: OutputOptions,
+        clock: &Clock,
+        (facts, chunk, own, own_stream): (Facts, Chunk, Own, StreamNumber),
+    ) -> Self {
+        Self {
             path: path.to_owned(),
             namespaces: Namespaces::new(options.namespaces),
             options,
@@ -198,14 +223,15 @@ impl Output {
             own,
             own_stream,
             programs: HashMap::new(),
+            resumed: HashMap::new(),
             chunks: VecDeque::new(),
             error: None,
             bytes: Vec::new(),
-            wanted: (earliest, u64::MAX),
+            wanted: (facts.base, u64::MAX),
             last_beat: clock.now(),
             last_sample: None,
             last_failure: None,
-        })
+        }
     }
 
     /// Where it is written now: the trace, or its last chunk.
@@ -221,13 +247,22 @@ impl Output {
 
     /// Takes a run of a program's lane. What cannot be written is counted; [`Output::error`] says why.
     pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
+        let state = self.state(program);
+        let Some(run) = rest(&mut state.resumed, *run) else { return };
+        let bytes = run.from.saturating_add(run.bytes.len() as u32);
+        let position = Position { sequence: run.sequence, bytes, last: run.last, discarded: run.discarded_ever };
+        state.progress.positions.insert(run.lane, position);
+        self.take_rest(program, &run, choose);
+    }
+
+    fn take_rest(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
         add(&mut self.tally.discarded, run.discarded);
         add(&mut self.tally.missing, run.missing);
         let horizon = self.clock.now().saturating_add(self.facts.frequency);
         let is_possible = run.begin <= run.last && run.last <= horizon;
         if !is_possible {
             self.unreadable(program, run, Why::OtherTime, run.bytes.len());
-            self.lose_quietly(program, run.lane, run.discarded);
+            self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         }
         self.bytes.clear();
@@ -235,7 +270,7 @@ impl Output {
         self.bytes.extend_from_slice(run.bytes);
         let Some((class, walk)) = self.walk(program, run, choose) else {
             self.unreadable(program, run, Why::Unwritten, run.bytes.len());
-            self.lose_quietly(program, run.lane, run.discarded);
+            self.lose_quietly(program, run.lane, run.discarded, run.discarded_ever);
             return;
         };
         let broken = run.bytes.len() - walk.read;
@@ -271,7 +306,7 @@ impl Output {
         let base = self.facts.base;
         let (first, last) = self.wanted;
         let (begin, end) = (run.begin.max(first).max(base), run.last.min(last));
-        let span = Span { begin: begin - base, end: end.saturating_sub(base), origin };
+        let span = Span { begin: begin - base, end: end.saturating_sub(base), events: events as u32, origin };
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.truncate(self.chunk.before_events() + kept);
         let written = self.chunk.packet(stream, &mut bytes, &span);
@@ -283,7 +318,7 @@ impl Output {
                 self.error = None;
             }
             Err(error) => {
-                self.chunk.lose(stream, events, 0);
+                self.chunk.lose_unwritten(stream, events);
                 add(&mut self.tally.discarded, events);
                 add(&mut self.tally.unwritten, events);
                 self.error = Some(error.into());
@@ -302,7 +337,7 @@ impl Output {
         }
         let (mut walk, mut may_roll) = (Walk::begin(), true);
         loop {
-            let state = state(&mut self.programs, program);
+            let state = state(&mut self.programs, &mut self.resumed, program);
             let (class, table) = match state.tables.entry(run.contexts) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(place) => {
@@ -361,7 +396,7 @@ impl Output {
     /// The stream of a lane for what it carries.
     fn stream(&mut self, program: &Known, run: &Run<'_>, class: u32) -> Option<StreamNumber> {
         let begin = run.begin.max(self.wanted.0).saturating_sub(self.facts.base);
-        let state = state(&mut self.programs, program);
+        let state = state(&mut self.programs, &mut self.resumed, program);
         let its = state.streams.get(&(run.lane, class)).copied();
         if let Some(stream) = its {
             if begin >= self.chunk.end(stream) {
@@ -375,7 +410,7 @@ impl Output {
         } else if state.streams.len() >= STREAMS_MAX {
             return None;
         }
-        let stream = self.chunk.stream(class, begin, None);
+        let stream = self.chunk.stream(class, begin);
         state.streams.insert((run.lane, class), stream);
         self.tally.files = self.tally.files.max(self.chunk.files() as u64);
         Some(stream)
@@ -384,14 +419,16 @@ impl Output {
     fn unreadable(&mut self, program: &Known, run: &Run<'_>, why: Why, bytes: usize) {
         add(&mut self.tally.unreadable, bytes as u64);
         let now = self.cycles();
-        self.own.lost(now, program.identity.key, run.lane, why, 0, bytes as u64);
+        let (program, lane, bytes) = (program.identity.key, run.lane, bytes as u64);
+        self.own.lost(now, &Loss { program, lane, why, events: 0, events_ever: 0, bytes });
     }
 
     /// Counts losses of a lane in the recorder's own stream.
-    fn lose_quietly(&mut self, program: &Known, lane: u16, events: u64) {
+    fn lose_quietly(&mut self, program: &Known, lane: u16, events: u64, events_ever: u64) {
         if events > 0 {
             let now = self.cycles();
-            self.own.lost(now, program.identity.key, lane, Why::NoLane, events, 0);
+            let program = program.identity.key;
+            self.own.lost(now, &Loss { program, lane, why: Why::NoLane, events, events_ever, bytes: 0 });
             self.chunk.lose(self.own_stream, events, 0);
         }
     }
@@ -407,15 +444,25 @@ impl Output {
 
     /// A lane ends, or the session does: says what it has lost.
     pub fn end(&mut self, program: &Known, end: &End) {
-        add(&mut self.tally.discarded, end.discarded);
-        let state = state(&mut self.programs, program);
+        let state = self.state(program);
+        let discarded = match state.resumed.remove(&end.lane) {
+            Some(position) => lost_since(position.discarded, end.discarded_ever),
+            None => end.discarded,
+        };
+        let known = state.progress.positions.entry(end.lane).or_default();
+        known.discarded = known.discarded.max(end.discarded_ever);
+        add(&mut self.tally.discarded, discarded);
+        let state = self.state(program);
         let its: Vec<_> = state.streams.keys().filter(|(lane, _)| *lane == end.lane).copied().collect();
         let mut streams: Vec<_> = its.iter().filter_map(|key| state.streams.remove(key)).collect();
         streams.sort_by_key(|stream| self.chunk.end(*stream));
         let Some(last) = streams.last().copied() else {
-            return self.lose_quietly(program, end.lane, end.discarded);
+            return self.lose_quietly(program, end.lane, discarded, end.discarded_ever);
         };
-        self.chunk.lose(last, end.discarded, 0);
+        self.chunk.lose(last, discarded, 0);
+        // Whoever goes on behind this knows that it is told.
+        let origin = self.chunk.origin(last);
+        self.chunk.comes_from(last, Origin { discarded: end.discarded_ever, ..origin });
         let until = end.ticks.saturating_sub(self.facts.base);
         for stream in streams {
             if self.chunk.has_secrets(stream) || until > self.chunk.end(stream) {
@@ -435,18 +482,18 @@ impl Output {
 
     /// A program is there, or there is something new to know of it: its name, path and numbers are in the trace from now on.
     pub fn program(&mut self, program: &Known) {
-        state(&mut self.programs, program).pid_outside = program.pid_outside;
+        self.state(program).pid_outside = program.pid_outside;
         let now = self.cycles();
         self.own.process(now, &program.identity, program.pid_outside);
     }
 
     /// What a program can execute: all that is known, of which what was told before stays as it was.
     pub(crate) fn objects(&mut self, program: &Known, all: &[Object]) {
-        let told = state(&mut self.programs, program).objects.len();
+        let told = state(&mut self.programs, &mut self.resumed, program).objects.len();
         for object in all.get(told..).unwrap_or(&[]) {
             let now = self.cycles();
             self.own.object(now, program.identity.key, object);
-            state(&mut self.programs, program).objects.push(object.clone());
+            state(&mut self.programs, &mut self.resumed, program).objects.push(object.clone());
         }
     }
 
@@ -455,12 +502,28 @@ impl Output {
         self.namespaces.forget(program);
         let gone = self.programs.remove(&program);
         gone.into_iter().flat_map(|state| state.streams).for_each(|(_, stream)| self.chunk.leave(stream));
+        // Its memory is deleted behind this: what it had lost is told nowhere else.
+        self.put_own();
     }
 
-    /// Events that a program has lost where no lane could count them.
-    pub fn lost(&mut self, program: &Known, events: u64) {
+    /// Events that a program has lost where no lane could count them, since this was last told, and altogether.
+    pub fn lost(&mut self, program: &Known, events: u64, events_ever: u64) {
+        let state = self.state(program);
+        state.progress.discarded = events_ever;
+        let events = state.told.take().map_or(events, |told| lost_since(told, events_ever));
         add(&mut self.tally.discarded, events);
-        self.lose_quietly(program, u16::MAX, events);
+        add(&mut self.tally.no_lane, events);
+        self.lose_quietly(program, u16::MAX, events, events_ever);
+    }
+
+    fn state(&mut self, program: &Known) -> &mut ProgramState {
+        state(&mut self.programs, &mut self.resumed, program)
+    }
+
+    /// Events that could not be written, as far as the trace does not tell it yet.
+    #[must_use]
+    pub fn untold(&self) -> u64 {
+        self.chunk.untold()
     }
 
     /// To be called about ten times in a second, when all programs were drained: samples of the clock, rotation, what could not be done
@@ -469,11 +532,7 @@ impl Output {
     pub fn beat(&mut self, clock: &mut Clock, is_followed: bool) {
         if self.last_sample.is_none_or(|last| last.elapsed() >= SAMPLE) {
             self.last_sample = Some(Instant::now());
-            let sample = clock.sample();
-            self.clock = *clock;
-            self.cycles();
-            self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
-            self.put_own();
+            self.sample(clock);
             self.look_after();
         }
         if is_followed {
@@ -491,8 +550,18 @@ impl Output {
             self.roll();
         }
         self.count();
-        live::say(self.chunk.path(), true);
+        live::say(self.chunk.path(), true, self.options.session.as_deref());
         self.last_beat = clock.now();
+    }
+
+    fn sample(&mut self, clock: &mut Clock) {
+        let sample = clock.sample();
+        self.clock = *clock;
+        self.cycles();
+        if clock.runs() {
+            self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
+        }
+        self.put_own();
     }
 
     /// Whether the folder is still there, and what could not be named is tried again.
@@ -518,7 +587,8 @@ impl Output {
         name[..4].copy_from_slice(b"kymo");
         let thread = Thread { tid: pid, level: 0, name };
         let origin = Origin { pid, thread, ..Origin::default() };
-        let span = Span { begin: self.own.begin, end: self.own.end, origin };
+        let events = self.own.events as u32;
+        let span = Span { begin: self.own.begin, end: self.own.end, events, origin };
         match self.chunk.packet(self.own_stream, &mut self.own.bytes, &span) {
             Ok(()) => self.tally.own += self.own.events,
             Err(error) => {
@@ -539,15 +609,21 @@ impl Output {
             let name = self.path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
             self.path.with_file_name(format!("{name}-{number}"))
         };
+        // What was lost until now is told here, and where everything is stands in the next one.
+        if let Err(error) = self.chunk.tell() {
+            self.error = Some(error.into());
+        }
         let now = self.clock.now().saturating_sub(self.facts.base);
         let facts = Facts { base: self.facts.base, ..self.clock.facts(self.facts.base) };
-        let (chunk, own, own_stream) = match begin(&path, &self.options, self.clock.source(), &facts, now) {
+        let begun = self.next(number, facts).and_then(|beginning| begin(&path, &beginning, now));
+        let (chunk, own, own_stream) = match begun {
             Ok(next) => next,
             Err(error) => {
                 (self.error, self.last_failure) = (Some(error), Some(Instant::now()));
                 return false;
             }
         };
+        live::go_on(self.chunk.path(), chunk.path());
         let old = std::mem::replace(&mut self.chunk, chunk);
         (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
         (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
@@ -556,7 +632,8 @@ impl Output {
             Ok(all) => counts = all,
             Err(error) => self.error = Some(error.into()),
         }
-        live::say(&path, false);
+        live::say(&path, false, None);
+        Journal::delete(&path);
         let (packets, bytes) = counts;
         self.tally.packets_before += packets;
         self.tally.bytes_before += bytes;
@@ -572,6 +649,18 @@ impl Output {
         true
     }
 
+    /// How the next chunk begins.
+    fn next(&self, number: u64, facts: Facts) -> Result<Beginning, Error> {
+        let mut beginning = beginning(&self.path, &self.options, &self.clock, facts)?;
+        beginning.chunk = number;
+        beginning.before = self.tally.clone();
+        beginning.before.packets_before += self.chunk.packets;
+        beginning.before.bytes_before += self.chunk.bytes;
+        let programs = self.programs.iter().map(|(program, state)| (*program, state.known()));
+        beginning.programs = self.resumed.clone().into_iter().chain(programs).collect();
+        Ok(beginning)
+    }
+
     /// Deletes the oldest chunks of a ring.
     fn delete(&mut self) {
         let Some(most) = self.options.ring_bytes else { return };
@@ -580,7 +669,7 @@ impl Output {
             let Some((path, bytes)) = self.chunks.pop_front() else { break };
             match std::fs::remove_dir_all(&path) {
                 Ok(()) => self.tally.deleted += 1,
-                Err(error) => self.error = Some(file_error(&path, error)),
+                Err(error) => self.error = Some(file_error(&path, error).into()),
             }
             all -= bytes;
         }
@@ -591,7 +680,7 @@ impl Output {
         self.programs.values_mut().for_each(|state| state.tables.clear());
     }
 
-    fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         self.tally.packets = self.tally.packets_before + self.chunk.packets;
         self.tally.bytes = self.tally.bytes_before + self.chunk.bytes;
     }
@@ -614,24 +703,32 @@ impl Output {
     ///
     /// Something could not be written.
     pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
-        let sample = clock.sample();
-        self.cycles();
-        self.own.clock(sample.ticks.saturating_sub(self.facts.base), &sample);
-        self.put_own();
+        self.sample(clock);
         let facts = clock.facts(self.facts.base);
         let error = self.error.take();
         self.chunk.is_there()?;
         let path = self.chunk.path().to_owned();
         let (packets, bytes) = self.chunk.finish(&raw_clock(clock.source(), &facts))?;
-        live::say(&path, false);
+        live::say(&path, false, None);
+        if self.options.session.is_none() {
+            Journal::delete(&path);
+        }
         self.tally.packets = self.tally.packets_before + packets;
         self.tally.bytes = self.tally.bytes_before + bytes;
         error.map_or(Ok(self.tally), Err)
     }
 }
 
+impl ProgramState {
+    /// How far it is, all recorders together.
+    fn known(&self) -> Progress {
+        let earlier = Progress { positions: self.resumed.clone(), discarded: self.told.unwrap_or(0), cut: 0 };
+        earlier.later(&self.progress)
+    }
+}
+
 impl OutputOptions {
-    fn has_chunks(&self) -> bool {
+    pub(crate) fn has_chunks(&self) -> bool {
         self.chunk_bytes().is_some() || self.chunk_time.is_some()
     }
 
@@ -651,16 +748,27 @@ fn add(sum: &mut u64, more: u64) {
     *sum = sum.saturating_add(more);
 }
 
-fn state<'p>(programs: &'p mut HashMap<u64, ProgramState>, program: &Known) -> &'p mut ProgramState {
-    programs.entry(program.identity.key).or_insert_with(|| ProgramState {
-        identity: program.identity.clone(),
-        pid_outside: program.pid_outside,
-        tables: HashMap::new(),
-        streams: HashMap::new(),
-        objects: Vec::new(),
-        masks: HashSet::new(),
-        steps_back: 0,
-        has_lost_names: false,
+fn state<'p>(
+    programs: &'p mut HashMap<u64, ProgramState>,
+    resumed: &mut HashMap<u64, Progress>,
+    program: &Known,
+) -> &'p mut ProgramState {
+    let key = program.identity.key;
+    programs.entry(key).or_insert_with(|| {
+        let resumed = resumed.remove(&key);
+        ProgramState {
+            identity: program.identity.clone(),
+            pid_outside: program.pid_outside,
+            tables: HashMap::new(),
+            streams: HashMap::new(),
+            objects: Vec::new(),
+            masks: HashSet::new(),
+            steps_back: 0,
+            has_lost_names: false,
+            progress: Progress::default(),
+            told: resumed.as_ref().map(|progress| progress.discarded),
+            resumed: resumed.map_or_else(HashMap::new, |progress| progress.positions),
+        }
     })
 }
 
@@ -679,86 +787,14 @@ fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
 }
 
 /// Begins a chunk.
-fn begin(
-    path: &Path,
-    options: &OutputOptions,
-    source: Source,
-    facts: &Facts,
-    now: u64,
-) -> Result<(Chunk, Own, StreamNumber), Error> {
-    let mut uuid = [0; 16];
-    File::open("/dev/urandom")
-        .and_then(|mut file| file.read_exact(&mut uuid))
-        .map_err(|error| file_error(path, error))?;
-    (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
-    let mut environment = environment();
-    environment
-        .extend(options.environment.iter().map(|(name, value)| (name.clone(), EnvironmentValue::Text(value.clone()))));
-    let raw = RawOptions {
-        format: options.format,
-        uuid: Uuid(uuid),
-        clock: raw_clock(source, facts),
-        environment,
-        packet_fields: Origin::fields(options.namespaces),
-    };
-    let mut chunk = Chunk::create(path, raw, options.namespaces)?;
+fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
+    let mut chunk = Chunk::create(path, beginning)?;
     let class = chunk.class(&[])?;
     let mut ids = [0; 4];
     for (id, class_of) in ids.iter_mut().zip(&*own::CLASSES) {
         *id = chunk.event(class, class_of)?.expect("there are ids for the first ones");
     }
-    let stream = chunk.stream(class, now, Some("kymo"));
+    let stream = chunk.stream(class, now);
     let own = Own::new(ids, chunk.before_events(), now);
     Ok((chunk, own, stream))
-}
-
-fn raw_clock(source: Source, facts: &Facts) -> RawClock {
-    let (name, description) = match source {
-        Source::Counter => ("counter", "the processor's counter"),
-        Source::Monotonic => ("monotonic", "CLOCK_MONOTONIC"),
-    };
-    let error = u128::from(facts.error_ns) * u128::from(facts.frequency) / 1_000_000_000;
-    let (offset_s, offset_cycles) = match source {
-        Source::Counter => (facts.offset_seconds, facts.offset_ticks),
-        // As LTTng says it: Trace Compass knows no `offset_s`.
-        Source::Monotonic => match u64::try_from(facts.offset_seconds) {
-            Ok(seconds) => (0, seconds.saturating_mul(facts.frequency).saturating_add(facts.offset_ticks)),
-            Err(_) => (facts.offset_seconds, facts.offset_ticks),
-        },
-    };
-    RawClock {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        frequency_hz: facts.frequency,
-        precision_cycles: error as u64,
-        offset_s,
-        offset_cycles,
-    }
-}
-
-/// Where it is recorded, in the words that LTTng has for it.
-fn environment() -> Vec<(String, EnvironmentValue)> {
-    let system = rustix::system::uname();
-    let text =
-        |name: &str, value: &std::ffi::CStr| (name.to_owned(), EnvironmentValue::Text(program::text(value.to_bytes())));
-    let plain = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Text(value.to_owned()));
-    let number = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Integer(value.parse().unwrap_or(0)));
-    vec![
-        text("hostname", system.nodename()),
-        plain("domain", "ust"),
-        plain("tracer_name", "kymo"),
-        number("tracer_major", env!("CARGO_PKG_VERSION_MAJOR")),
-        number("tracer_minor", env!("CARGO_PKG_VERSION_MINOR")),
-        number("tracer_patchlevel", env!("CARGO_PKG_VERSION_PATCH")),
-        text("sysname", system.sysname()),
-        text("kernel_release", system.release()),
-        text("kernel_version", system.version()),
-        text("machine", system.machine()),
-        number("architecture_bit_width", "64"),
-    ]
-}
-
-fn file_error(path: &Path, error: std::io::Error) -> Error {
-    let problem = kymo_writer::Problem::File { path: path.display().to_string(), error };
-    Error(problem.into())
 }

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use kymo_writer::EVENT_HEAD_BYTES;
 use kymo_writer::packed::{Field, Integer, Kind, Label, Scalar};
 
 use crate::clock::Sample;
@@ -21,6 +22,70 @@ pub(crate) enum Why {
     OtherTime,
     /// Metadata could not be written.
     Unwritten,
+}
+
+/// What is lost where no packet of a lane can tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) program: u64,
+    /// `u16::MAX`: a thread had none.
+    pub(crate) lane: u16,
+    pub(crate) why: Why,
+    pub(crate) events: u64,
+    /// What the lane, or the program without one, had lost altogether by then; 0: nobody asked.
+    pub(crate) events_ever: u64,
+    /// Bytes that are no events.
+    pub(crate) bytes: u64,
+}
+
+/// Losses that are told in a packet of the recorder's own, whose events [`Own`] has written with ids from 0 on.
+pub(crate) fn read(mut events: &[u8]) -> Vec<Loss> {
+    let mut losses = Vec::new();
+    while let Some(loss) = event(&mut events) {
+        losses.extend(loss);
+    }
+    losses
+}
+
+/// The next event; `Some(None)`: one of something else. `None`: there is none.
+fn event(rest: &mut &[u8]) -> Option<Option<Loss>> {
+    let head = take(rest, EVENT_HEAD_BYTES)?;
+    match u16::from_le_bytes([head[0], head[1]]) {
+        0 => take(rest, 24).map(|_| None),
+        kind @ (1 | 3) => {
+            // Numbers of a program, or of what it executes, and two texts.
+            take(rest, if kind == 1 { 40 } else { 32 })?;
+            for _ in 0..2 {
+                let length = take(rest, 2)?;
+                take(rest, u16::from_le_bytes([length[0], length[1]]).into())?;
+            }
+            Some(None)
+        }
+        2 => {
+            let (program, lane) = (number(rest)?, number(rest)? as u16);
+            let why = match take(rest, 1)?[0] {
+                0 => Why::NoLane,
+                1 => Why::Unreadable,
+                2 => Why::OtherTime,
+                _ => Why::Unwritten,
+            };
+            let (events, events_ever, bytes) = (number(rest)?, number(rest)?, number(rest)?);
+            Some(Some(Loss { program, lane, why, events, events_ever, bytes }))
+        }
+        _ => None,
+    }
+}
+
+fn take<'b>(rest: &mut &'b [u8], bytes: usize) -> Option<&'b [u8]> {
+    let (taken, behind) = rest.split_at_checked(bytes)?;
+    *rest = behind;
+    Some(taken)
+}
+
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let (bytes, behind) = rest.split_first_chunk::<8>()?;
+    *rest = behind;
+    Some(u64::from_le_bytes(*bytes))
 }
 
 /// All classes, in the order of [`Kinds`].
@@ -51,6 +116,7 @@ pub(crate) static CLASSES: LazyLock<[Arc<EventClass>; 4]> = LazyLock::new(|| {
         number("lane", false, false),
         field("why", why),
         number("events", false, false),
+        number("events_ever", false, false),
         number("bytes", false, false),
     ];
     let object = vec![
@@ -116,10 +182,10 @@ impl Own {
         self.put(3, cycles, &fields);
     }
 
-    pub(crate) fn lost(&mut self, cycles: u64, program: u64, lane: u16, why: Why, events: u64, bytes: u64) {
-        let mut fields = [program.to_le_bytes(), u64::from(lane).to_le_bytes()].concat();
-        fields.push(why as u8);
-        fields.extend([events.to_le_bytes(), bytes.to_le_bytes()].concat());
+    pub(crate) fn lost(&mut self, cycles: u64, loss: &Loss) {
+        let mut fields = [loss.program.to_le_bytes(), u64::from(loss.lane).to_le_bytes()].concat();
+        fields.push(loss.why as u8);
+        [loss.events, loss.events_ever, loss.bytes].iter().for_each(|number| fields.extend(number.to_le_bytes()));
         self.put(2, cycles, &fields);
     }
 
@@ -140,5 +206,30 @@ fn add_texts(fields: &mut Vec<u8>, texts: [&str; 2]) {
         let length = (0..=text.len().min(4096)).rev().find(|length| text.is_char_boundary(*length)).unwrap_or(0);
         fields.extend((length as u16).to_le_bytes());
         fields.extend(&text.as_bytes()[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chunk::BEFORE_EVENTS;
+
+    #[test]
+    fn what_was_said_is_read_again() {
+        let mut own = Own::new([0, 1, 2, 3], BEFORE_EVENTS, 5);
+        let sample = crate::clock::Clock::begin(kymo_lane::Clock::Monotonic).watched();
+        let text = "of a program".to_owned();
+        let arena = Err(kymo_lane::NoArena::Privileged);
+        let clock = kymo_lane::Clock::Counter;
+        let (name, path) = (text.clone(), text);
+        let identity = Identity { key: 7, pid: 8, started: 9, pid_namespace: 10, user: 11, clock, name, path, arena };
+        let loss = Loss { program: 7, lane: 3, why: Why::NoLane, events: 4, events_ever: 6, bytes: 0 };
+        own.clock(6, &sample);
+        own.process(7, &identity, None);
+        own.lost(8, &loss);
+        own.clock(9, &sample);
+        let events = &own.bytes[BEFORE_EVENTS..];
+        assert_eq!(read(events), [loss]);
+        assert_eq!(read(&events[..events.len() - 40]), [], "half of one is none");
     }
 }

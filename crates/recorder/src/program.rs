@@ -72,7 +72,7 @@ pub struct Identity {
 }
 
 /// A process, of which copies of the tracer in it (a plugin's own, a library's) say alike who it is: each has memory of its own.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Process {
     /// When it began, its number, the namespace of that, and what it runs.
     Known(u64, u32, u64, String),
@@ -133,12 +133,16 @@ pub struct Drained {
     pub runs: u64,
     /// See [`Drained::runs`].
     pub bytes: u64,
-    /// Events that were lost where no lane could count them, since this was last asked.
+    /// Events that were lost where no lane could count them, since this was last asked, and altogether.
     pub discarded: u64,
+    /// See [`Drained::discarded`].
+    pub discarded_ever: u64,
     /// Events that lanes have lost, as soon as that is known; runs tell it when the lane goes on.
     pub lost: u64,
-    /// Texts that were cut, since this was last told: about once in a second.
+    /// Texts that were cut, since this was last told, which is about once in a second, and altogether.
     pub cut: u64,
+    /// See [`Drained::cut`].
+    pub cut_ever: u64,
     /// Something is there that has to wait.
     pub is_left: bool,
 }
@@ -176,8 +180,28 @@ impl Program {
             std::fs::TryLockError::WouldBlock => Refusal::Taken,
             std::fs::TryLockError::Error(error) => Refusal::File(error),
         })?;
-        let control = Control(file);
-        let layout = Layout::read(&control, found.len())?.map_err(|refused| match refused {
+        Self::of(path, key, Control(file), found.len())
+    }
+
+    /// Opens a copy of a control file, which somebody has taken; its name may be any. It is only read.
+    ///
+    /// # Errors
+    ///
+    /// It is no program's.
+    pub fn open_copy(path: &Path) -> Result<Self, Refusal> {
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+        let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path)?;
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(Refusal::Kind);
+        }
+        // Any number that is not 0 tells programs of one trace from each other.
+        let key = key(path).unwrap_or_else(|| found.ino().max(1));
+        Self::of(path, key, Control(file), found.len())
+    }
+
+    fn of(path: &Path, key: u64, control: Control, bytes: u64) -> Result<Self, Refusal> {
+        let layout = Layout::read(&control, bytes)?.map_err(|refused| match refused {
             Refused::NoProgram => Refusal::NoProgram,
             Refused::Version(found) => Refusal::Version { found },
             Refused::Size { what, found, most } => Refusal::Size { what, found, most },
@@ -304,6 +328,20 @@ impl Program {
         self.lanes.snapshot(&self.lane, &self.known, &all, sink)
     }
 
+    /// Ticks of the first and of the last event that its lanes hold; `None`: they hold none.
+    pub(crate) fn span(&mut self) -> Option<(u64, u64)> {
+        let all = self.lanes.look_once(&self.lane).ok()?;
+        let (first, last) = (all.iter().map(|seen| seen.begin).min()?, all.iter().map(|seen| seen.last).max()?);
+        (first <= last).then_some((first, last))
+    }
+
+    /// Events that it has lost since it began, as far as it can be read.
+    pub(crate) fn lost_ever(&self) -> u64 {
+        let lanes = 0..self.lane.layout().lanes as u16;
+        let lost = lanes.filter_map(|lane| Some(self.lane.losses(lane).ok()?.discarded));
+        lost.fold(self.lane.discarded().unwrap_or(0), u64::saturating_add)
+    }
+
     /// The sub-buffers that its lanes hold, as lane and number, and their bytes.
     ///
     /// # Errors
@@ -427,7 +465,7 @@ fn put<T: Clone>(all: &mut Vec<Option<Arc<T>>>, at: usize, what: &T) {
 }
 
 /// The number of a control file; behind it, its name may say for which session the program was started.
-fn key(path: &Path) -> Option<u64> {
+pub(crate) fn key(path: &Path) -> Option<u64> {
     let digits = path.file_name()?.to_str()?.strip_suffix(".ctl")?;
     let (digits, rest) = digits.split_at_checked(16)?;
     let is_plain = digits.bytes().all(|digit| digit.is_ascii_hexdigit()) && (rest.is_empty() || rest.starts_with('-'));

@@ -13,8 +13,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use kymo_wire::{index, magic};
+use kymo_writer::RawRest;
 
-use crate::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Origin};
+use crate::chunk::{BEFORE_EVENTS, BEHIND_EVENTS, FURTHER_BYTES, Left, Origin, stream_number};
 use crate::drain::{Position, Progress};
 
 /// What was found.
@@ -41,7 +42,7 @@ pub fn repair(path: &Path) -> io::Result<Repaired> {
         if entry.is_dir() && !name.is_empty() && name.bytes().all(|digit| digit.is_ascii_digit()) {
             repaired.add(repair(&entry)?);
         }
-        if entry.is_file() && (name == "kymo" || name.starts_with("lane_")) {
+        if entry.is_file() && stream_number(name).is_some() {
             stream(path, name, &mut repaired)?;
         }
     }
@@ -53,51 +54,87 @@ impl Repaired {
         self.packets += other.packets;
         self.cut_bytes += other.cut_bytes;
         for (program, progress) in other.programs {
-            progress.positions.into_iter().for_each(|(lane, position)| self.advance(program, lane, position));
+            let known = self.programs.entry(program).or_default();
+            *known = std::mem::take(known).later(&progress);
         }
     }
+}
 
-    fn advance(&mut self, program: u64, lane: u16, position: Position) {
-        let known = self.programs.entry(program).or_default().positions.entry(lane).or_default();
-        let discarded = known.discarded.max(position.discarded);
-        if (position.sequence, position.bytes) >= (known.sequence, known.bytes) {
-            *known = position;
-        }
-        known.discarded = discarded;
+/// Says of a packet where a recorder behind it goes on.
+pub(crate) fn advance(programs: &mut HashMap<u64, Progress>, packet: &Packet, base: Option<u64>) {
+    let Origin { program, lane, sequence, bytes, discarded, .. } = packet.origin;
+    if program != 0 {
+        let last = base.map_or(0, |base| base.saturating_add(packet.entry.end_cycles));
+        let known = programs.entry(program).or_default().positions.entry(lane).or_default();
+        *known = known.later(Position { sequence, bytes, last, discarded });
     }
 }
 
 fn stream(folder: &Path, name: &str, repaired: &mut Repaired) -> io::Result<()> {
     let file = File::options().read(true).write(true).open(folder.join(name))?;
-    let length = file.metadata()?.len();
-    let (mut at, mut bytes) = (0, index::header().to_vec());
-    while let Some((entry, origin)) = packet(&file, at, length)? {
-        bytes.extend(entry.to_bytes());
-        at += entry.packet_bits / 8;
-        repaired.packets += 1;
-        let position =
-            Position { sequence: origin.sequence, bytes: origin.bytes, last: 0, discarded: origin.discarded };
-        if origin.program != 0 {
-            repaired.advance(origin.program, origin.lane, position);
-        }
-    }
-    if at < length {
-        file.set_len(at)?;
-        repaired.cut_bytes += length - at;
-    }
+    let left = packets(&file, |packet| {
+        advance(&mut repaired.programs, packet, None);
+        Ok(())
+    })?;
+    repaired.packets += left.packets;
+    repaired.cut_bytes += cut(&file, &left)?;
     let path = folder.join("index").join(format!("{name}.idx"));
     let _ = fs::remove_file(path.with_extension("idx.part"));
-    if at > 0 && fs::read(&path).ok().as_ref() != Some(&bytes) {
+    let bytes = [&index::header()[..], &left.rest.entries].concat();
+    if left.packets > 0 && fs::read(&path).ok().as_ref() != Some(&bytes) {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(OsStr::new("."))))?;
         fs::write(&path, &bytes)?;
     }
     Ok(())
 }
 
+/// Cuts what is half: how many bytes that is.
+pub(crate) fn cut(file: &File, left: &Left) -> io::Result<u64> {
+    let length = file.metadata()?.len();
+    if left.rest.offset < length {
+        file.set_len(left.rest.offset)?;
+    }
+    Ok(length.saturating_sub(left.rest.offset))
+}
+
+/// A packet that is whole.
+pub(crate) struct Packet {
+    pub(crate) entry: index::Entry,
+    pub(crate) origin: Origin,
+    /// Events in it.
+    pub(crate) events: u32,
+    uuid: [u8; 16],
+}
+
+/// Looks at all whole packets, one behind the other.
+pub(crate) fn packets(file: &File, mut each: impl FnMut(&Packet) -> io::Result<()>) -> io::Result<Left> {
+    let length = file.metadata()?.len();
+    let (mut left, mut uuid) = (Left::default(), None);
+    while let Some(packet) = packet(file, left.rest.offset, length)? {
+        if *uuid.get_or_insert(packet.uuid) != packet.uuid {
+            break;
+        }
+        each(&packet)?;
+        let Left { rest, discarded, packets } = &mut left;
+        let entry = &packet.entry;
+        rest.entries.extend(entry.to_bytes());
+        *rest = RawRest {
+            stream_class: entry.stream_class_id as u32,
+            id: entry.stream_id,
+            offset: rest.offset + entry.packet_bits / 8,
+            sequence: entry.sequence.wrapping_add(1),
+            end: entry.end_cycles,
+            entries: std::mem::take(&mut rest.entries),
+        };
+        (*discarded, *packets) = (entry.discarded, *packets + 1);
+    }
+    Ok(left)
+}
+
 /// A packet, if a whole one is there.
-fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<(index::Entry, Origin)>> {
+fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<Packet>> {
     let mut head = [0; BEFORE_EVENTS];
-    if length - at < (BEFORE_EVENTS + BEHIND_EVENTS) as u64 {
+    if length - at < BEFORE_EVENTS as u64 {
         return Ok(None);
     }
     file.read_exact_at(&mut head, at)?;
@@ -115,12 +152,18 @@ fn packet(file: &File, at: u64, length: u64) -> io::Result<Option<(index::Entry,
     };
     let is_one = word(0) as u32 == magic::PACKET
         && entry.packet_bits.is_multiple_of(8)
-        && ((BEFORE_EVENTS + BEHIND_EVENTS) as u64..=length - at).contains(&(entry.packet_bits / 8));
+        && (8 * BEFORE_EVENTS as u64..=entry.packet_bits).contains(&entry.content_bits)
+        && entry.packet_bits / 8 <= length - at;
     if !is_one {
         return Ok(None);
     }
     let mut behind = [0; BEHIND_EVENTS];
-    file.read_exact_at(&mut behind, at + entry.packet_bits / 8 - BEHIND_EVENTS as u64)?;
+    let has_origin = entry.packet_bits - entry.content_bits == 8 * BEHIND_EVENTS as u64;
+    if has_origin {
+        file.read_exact_at(&mut behind, at + entry.content_bits / 8)?;
+    }
     let (_, before) = head.split_last_chunk::<FURTHER_BYTES>().expect("it is longer");
-    Ok(Some((entry, Origin::of(before, &behind))))
+    let (origin, events) = Origin::of(before, &behind);
+    let uuid = std::array::from_fn(|byte| head[4 + byte]);
+    Ok(Some(Packet { entry, origin, events, uuid }))
 }

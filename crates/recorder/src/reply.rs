@@ -27,6 +27,7 @@ impl Daemon {
             Question::Stop { session, all } => self.stop(session.as_deref(), all),
             Question::Progress { session } => self.progress(&session),
             Question::Own { session } => self.own(who, &session),
+            Question::Recover { output } => self.recover(&output),
             Question::Status => Ok(Answer::Status(Box::new(self.status()))),
         }
     }

@@ -8,19 +8,20 @@ use std::time::{Duration, Instant};
 use kymo_lane::{Clock as Source, Thread};
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, uptime_ns};
 use crate::definition::{ContextClass, EventClass};
-use crate::drain::Progress;
+use crate::drain::{Progress, lost_since};
 use crate::filters::{Asked, ClassFilter, Facts, Recorded};
 use crate::flight::Flight;
+use crate::journal::Journal;
 use crate::objects::Object;
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
-use crate::program::{Identity, Known, Process, Program};
-use crate::repair::repair;
+use crate::program::{Drained, Identity, Known, Process, Program};
+use crate::resume::Resumed;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
 use crate::serve::{POOL_BYTES, Who};
-use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
+use crate::wire::{Dialect, Keep, SessionOptions, SessionStatus, Summary};
 use crate::writing::Writing;
 
 /// Programs that are named where a trace begins.
@@ -55,23 +56,26 @@ pub(crate) struct Session {
     pub(crate) options: SessionOptions,
     /// Who has begun it, if it is to end when that one is gone.
     pub(crate) owner: Option<u64>,
-    began: Instant,
+    /// When it began, in nanoseconds since the system has.
+    began_ns: i64,
     /// Ticks when it began, of each source.
     earliest: [u64; 2],
     outputs: Vec<(Source, Output)>,
     choosing: Choosing,
-    /// Programs of which it has something.
+    /// Programs of which it has something, and how many there were before.
     programs: BTreeMap<u64, Process>,
-    no_lane: u64,
+    programs_before: u64,
+    /// Those of them that are gone.
+    departed: BTreeSet<u64>,
     cut: u64,
     problems: Vec<String>,
     /// Snapshots that were taken.
     snapshots: u32,
-    /// The folder that is written to: the first recorder's, or one in it for each recorder behind that.
+    /// The folder that is written to: the session's, or one in it where that could not be gone on with.
     trace: PathBuf,
     /// Recorders that went on with it, the last of which is this one.
     recorders: u32,
-    /// Where traces of earlier recorders end, by program.
+    /// Where programs were when it met them, or where an earlier recorder was with them.
     progress: HashMap<u64, Progress>,
     /// What a flight recorder has of programs that others drain.
     pub(crate) flight: Flight,
@@ -79,15 +83,40 @@ pub(crate) struct Session {
     pub(crate) writing: Writing,
     /// Since when nobody says that it is his, whose recorder was killed.
     unclaimed: Option<Instant>,
+    /// Events that there were when this recorder went on with it.
+    resumed: Option<u64>,
+    /// Where it is kept for a recorder that comes when this one was killed, and what stands there.
+    kept: Option<(PathBuf, Vec<u8>)>,
 }
 
-/// What is kept of a session in a file, for a recorder that comes when this one was killed.
+/// What is kept of a session in a file, for a recorder that comes when this one was killed. What is in its traces stands there.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
     boot: String,
     options: SessionOptions,
     earliest: [u64; 2],
     recorders: u32,
+    #[serde(default)]
+    so_far: SoFar,
+}
+
+/// How far a session is, but for what its traces tell.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SoFar {
+    began_ns: i64,
+    trace: Option<PathBuf>,
+    programs: u64,
+    /// Those of them that were still there.
+    present: BTreeMap<u64, Process>,
+    filtered: u64,
+    cut: u64,
+    /// Events that could not be written, and those of which no packet tells, by output.
+    unwritten: [u64; 2],
+    untold: [u64; 2],
+    problems: Vec<String>,
+    snapshots: u32,
+    progress: HashMap<u64, Progress>,
 }
 
 /// How long whoever waits for a session has to find the next recorder.
@@ -124,19 +153,20 @@ impl Session {
         Ok(Self::of(options, owner, earliest))
     }
 
-    fn of(options: SessionOptions, owner: Option<u64>, earliest: [u64; 2]) -> Self {
+    pub(crate) fn of(options: SessionOptions, owner: Option<u64>, earliest: [u64; 2]) -> Self {
         let choosing = Choosing { selection: options.selection.clone(), ..Choosing::default() };
         Self {
             trace: options.output.clone(),
             name: options.name.clone(),
             options,
             owner,
-            began: Instant::now(),
+            began_ns: uptime_ns(),
             earliest,
             outputs: Vec::new(),
             choosing,
             programs: BTreeMap::new(),
-            no_lane: 0,
+            programs_before: 0,
+            departed: BTreeSet::new(),
             cut: 0,
             problems: Vec::new(),
             snapshots: 0,
@@ -145,11 +175,13 @@ impl Session {
             flight: Flight::default(),
             writing: Writing::default(),
             unclaimed: None,
+            resumed: None,
+            kept: None,
         }
     }
 
     /// Goes on with a session whose recorder was killed; `None`: the file tells of none that can be gone on with.
-    pub(crate) fn resume(file: &Path) -> Option<Self> {
+    pub(crate) fn resume(file: &Path, clocks: &mut Clocks) -> Option<Self> {
         let kept: Kept = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
         // Ticks of another boot are others.
         if kept.boot != boot() {
@@ -158,30 +190,110 @@ impl Session {
         let mut session = Self::of(kept.options, None, kept.earliest);
         session.recorders = kept.recorders + 1;
         session.unclaimed = (!session.options.is_detached).then(Instant::now);
-        let output = session.options.output.clone();
-        session.trace = resumed(&output, session.recorders);
-        for recorder in 0..session.recorders {
-            let trace = if recorder == 0 { output.clone() } else { resumed(&output, recorder) };
-            for folder in [trace.clone(), folder_of(&trace, Source::Monotonic)] {
-                let Ok(repaired) = repair(&folder) else { continue };
-                for (program, progress) in repaired.programs {
-                    let known = session.progress.entry(program).or_default();
-                    known.positions.extend(progress.positions);
-                    known.discarded = known.discarded.max(progress.discarded);
-                }
+        session.kept = Some((file.to_owned(), Vec::new()));
+        let SoFar {
+            began_ns,
+            trace,
+            programs,
+            present,
+            filtered,
+            cut,
+            unwritten,
+            untold,
+            problems,
+            snapshots,
+            progress,
+        } = kept.so_far;
+        if began_ns > 0 {
+            session.began_ns = began_ns;
+        }
+        (session.programs_before, session.programs) = (programs.saturating_sub(processes(&present)), present);
+        (session.cut, session.choosing.filtered) = (cut, filtered);
+        (session.problems, session.snapshots, session.progress) = (problems, snapshots, progress);
+        session.trace = trace.unwrap_or(session.trace);
+        for source in [Source::Counter, Source::Monotonic] {
+            if session.options.keep == Keep::Oldest {
+                session.go_on(source, clocks, unwritten[source as usize], untold[source as usize]);
             }
         }
+        session.resumed = Some(session.outputs.iter().map(|(_, output)| output.tally().events).sum());
         Some(session)
     }
 
+    /// Goes on with a trace, or begins another one beside it if that cannot be.
+    fn go_on(&mut self, source: Source, clocks: &mut Clocks, unwritten: u64, untold: u64) {
+        let path = folder_of(&self.trace, source);
+        match Output::resume(&path, self.output_options(), clocks.of(source), untold) {
+            Ok(None) => {}
+            Ok(Some(Resumed { mut output, programs })) => {
+                output.wants(self.earliest[source as usize], u64::MAX);
+                output.has_not_written(unwritten);
+                for (program, progress) in programs {
+                    let known = self.progress.entry(program).or_default();
+                    *known = std::mem::take(known).later(&progress);
+                }
+                output.is_resumed_at(&self.progress);
+                self.outputs.push((source, output));
+            }
+            Err(error) => {
+                let path = self.options.output.join(format!("resumed-{}", self.recorders));
+                let there = path.display();
+                self.problem(format!(
+                    "the recorder was killed, and its trace does not go on ({error}): the rest is in {there}"
+                ));
+                self.trace = path;
+            }
+        }
+    }
+
     /// Writes down what a recorder needs to know that comes when this one was killed.
-    pub(crate) fn keep(&self, folder: &Path) {
+    pub(crate) fn keep(&mut self, folder: &Path) {
+        self.kept = Some((kept_file(folder, &self.name), Vec::new()));
+        self.outputs.iter_mut().for_each(|(_, output)| output.is_kept(self.kept.as_ref().map(|kept| kept.0.clone())));
+        self.keep_again();
+    }
+
+    /// The same again, if it has changed.
+    fn keep_again(&mut self) {
+        if self.kept.is_none() {
+            return;
+        }
+        let (mut unwritten, mut untold) = ([0; 2], [0; 2]);
+        for (source, output) in &self.outputs {
+            (unwritten[*source as usize], untold[*source as usize]) = (output.tally().unwritten, output.untold());
+        }
+        let so_far = SoFar {
+            began_ns: self.began_ns,
+            trace: Some(self.trace.clone()),
+            programs: self.all_programs(),
+            present: self.present(),
+            filtered: self.choosing.filtered,
+            cut: self.cut,
+            unwritten,
+            untold,
+            problems: self.problems.clone(),
+            snapshots: self.snapshots,
+            progress: self.progress.clone(),
+        };
         let (options, earliest, recorders) = (self.options.clone(), self.earliest, self.recorders);
-        let Ok(text) = serde_json::to_vec(&Kept { boot: boot(), options, earliest, recorders }) else { return };
-        let file = kept_file(folder, &self.name);
-        let new = file.with_extension("new");
-        // Without it, nothing is gone on with.
-        let _ = std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, &file));
+        let kept = Kept { boot: boot(), options, earliest, recorders, so_far };
+        let (Ok(text), Some((file, before))) = (serde_json::to_vec(&kept), &mut self.kept) else { return };
+        if text != *before {
+            let new = file.with_extension("new");
+            // Without it, nothing is gone on with.
+            let _ = std::fs::write(&new, &text).and_then(|()| std::fs::rename(&new, file));
+            *before = text;
+        }
+    }
+
+    /// Programs of which it has something that are still there.
+    fn present(&self) -> BTreeMap<u64, Process> {
+        let its = self.programs.iter().filter(|(key, _)| !self.departed.contains(key));
+        its.map(|(key, process)| (*key, process.clone())).collect()
+    }
+
+    fn all_programs(&self) -> u64 {
+        self.programs_before + processes(&self.programs)
     }
 
     /// Whether what a program has recorded before it was met is this session's: it was started for it, or an earlier recorder had it, or it
@@ -203,9 +315,9 @@ impl Session {
         self.tags().any(|tag| who.tag.as_deref() == Some(tag))
     }
 
-    /// Where what an earlier recorder has of a program ends.
-    pub(crate) fn progress(&self, key: u64) -> Option<&Progress> {
-        self.progress.get(&key)
+    /// Where it is with a program, if another recorder has begun it; that one may not have met the program.
+    pub(crate) fn progress(&self, key: u64) -> Option<Progress> {
+        (self.recorders > 0).then(|| self.progress.get(&key).cloned().unwrap_or_default())
     }
 
     /// Somebody says that it is his.
@@ -241,11 +353,19 @@ impl Session {
         self.outputs.iter_mut().for_each(|(_, output)| output.choose_again());
     }
 
-    /// A program is served.
-    pub(crate) fn meets(&mut self, who: &Who, known: &Known, clocks: &mut Clocks) {
-        self.choosing.known.insert(who.identity.key, who.clone());
-        let mut is_new = || self.programs.insert(who.identity.key, who.identity.process()).is_none();
-        if self.choosing.selection.takes_program(&who.candidate()) && is_new() && self.options.keep == Keep::Oldest {
+    /// A program is served, of which others have so much.
+    pub(crate) fn meets(&mut self, who: &Who, known: &Known, others: Progress, clocks: &mut Clocks) {
+        let is_new = self.choosing.known.insert(who.identity.key, who.clone()).is_none();
+        if !self.takes_program(who)
+            || !(self.programs.insert(who.identity.key, who.identity.process()).is_none() || is_new)
+        {
+            return;
+        }
+        if others != Progress::default() {
+            self.progress.entry(who.identity.key).or_insert(others);
+            self.keep_again();
+        }
+        if self.options.keep == Keep::Oldest {
             self.with_output(known, clocks, |output, _| output.program(known));
         }
     }
@@ -272,7 +392,9 @@ impl Session {
     /// It is not any more.
     pub(crate) fn parts(&mut self, key: u64) {
         self.choosing.known.remove(&key);
+        self.departed.insert(key);
         self.flight.leave(key);
+        self.progress.remove(&key);
         self.outputs.iter_mut().for_each(|(_, output)| output.forget(key));
         self.choosing.filters.retain(|(program, _), _| *program != key);
     }
@@ -311,11 +433,13 @@ impl Session {
     }
 
     /// A program has lost events that no lane could count, and cut texts.
-    pub(crate) fn lost(&mut self, program: &Known, no_lane: u64, cut: u64, clocks: &mut Clocks) {
-        self.no_lane += no_lane;
-        self.cut += cut;
-        if no_lane > 0 && self.options.keep == Keep::Oldest {
-            self.with_output(program, clocks, |output, _| output.lost(program, no_lane));
+    pub(crate) fn lost(&mut self, program: &Known, drained: &Drained, clocks: &mut Clocks) {
+        let told = &mut self.progress.entry(program.identity.key).or_default().cut;
+        let cut = lost_since(*told, drained.cut_ever);
+        (self.cut, *told) = (self.cut + cut, drained.cut_ever.max(*told));
+        if drained.discarded > 0 && self.options.keep == Keep::Oldest {
+            let Drained { discarded, discarded_ever, .. } = *drained;
+            self.with_output(program, clocks, |output, _| output.lost(program, discarded, discarded_ever));
         }
     }
 
@@ -350,6 +474,7 @@ impl Session {
             chunk_bytes: options.rotate_bytes,
             chunk_time: options.rotate_seconds.map(Duration::from_secs),
             ring_bytes: options.kept_bytes,
+            session: self.kept.as_ref().map(|kept| kept.0.clone()),
             namespaces: options.namespaces,
             environment: std::iter::once(("session".to_owned(), self.name.clone()))
                 .chain(command)
@@ -368,13 +493,17 @@ impl Session {
             self.outputs.iter().filter_map(|(_, output)| Some(output.error()?.to_string())).collect();
         errors.into_iter().for_each(|error| self.problem(error));
         std::mem::take(&mut self.choosing.problems).into_iter().for_each(|problem| self.problem(problem));
+        self.keep_again();
     }
 
     /// Its time is over.
     pub(crate) fn is_over(&self) -> bool {
         let limit = self.options.duration_ms.map(Duration::from_millis);
-        limit.is_some_and(|limit| self.began.elapsed() >= limit)
-            || self.unclaimed.is_some_and(|since| since.elapsed() >= CLAIM)
+        limit.is_some_and(|limit| self.took() >= limit) || self.unclaimed.is_some_and(|since| since.elapsed() >= CLAIM)
+    }
+
+    fn took(&self) -> Duration {
+        Duration::from_nanos(uptime_ns().saturating_sub(self.began_ns).try_into().unwrap_or(0))
     }
 
     pub(crate) fn problem(&mut self, problem: String) {
@@ -395,14 +524,20 @@ impl Session {
             }
         }
         let _writes = self.writing.begin(&self.trace);
-        let mut tallies = Vec::new();
+        let (mut tallies, mut folders) = (Vec::new(), Vec::new());
         for (source, output) in std::mem::take(&mut self.outputs) {
             let so_far = output.tally().clone();
+            folders.push(output.path().to_owned());
             tallies.push(output.finish(clocks.of(source)).unwrap_or_else(|error| {
                 self.problem(error.to_string());
                 so_far
             }));
         }
+        // Whoever is killed before this is followed by a recorder that ends it.
+        if let Some((file, _)) = self.kept.take() {
+            let _ = std::fs::remove_file(file);
+        }
+        folders.iter().for_each(|folder| Journal::delete(folder));
         Summary { has_ended: true, ..self.summed(tallies.iter()) }
     }
 
@@ -415,23 +550,23 @@ impl Session {
         let mut summary = Summary {
             session: self.name.clone(),
             output: self.options.output.clone(),
-            programs: self.programs.values().collect::<BTreeSet<_>>().len() as u64,
+            programs: self.all_programs(),
+            resumed: self.resumed,
             filtered: self.choosing.filtered,
             cut: self.cut,
-            milliseconds: self.began.elapsed().as_millis() as u64,
+            milliseconds: self.took().as_millis() as u64,
             problems: self.problems.clone(),
-            lost: Lost { no_lane: self.no_lane, ..Lost::default() },
             ..Summary::default()
         };
         for tally in tallies {
             summary.events += tally.events;
             summary.bytes += tally.bytes;
             summary.lost.unwritten += tally.unwritten;
-            summary.lost.full += tally.discarded.saturating_sub(tally.unwritten);
+            summary.lost.no_lane += tally.no_lane;
+            summary.lost.full += tally.discarded.saturating_sub(tally.unwritten + tally.no_lane);
             summary.damaged_bytes += tally.unreadable;
             summary.overwritten += tally.missing;
         }
-        summary.lost.full = summary.lost.full.saturating_sub(self.no_lane);
         summary
     }
 
@@ -452,6 +587,11 @@ impl Session {
     }
 }
 
+/// Several copies of the tracer may be in one process.
+fn processes(programs: &BTreeMap<u64, Process>) -> u64 {
+    programs.values().collect::<BTreeSet<_>>().len() as u64
+}
+
 /// The file of a session that is to go on when its recorder was killed.
 pub(crate) fn kept_file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.session"))
@@ -461,11 +601,7 @@ fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-fn resumed(output: &Path, recorder: u32) -> PathBuf {
-    output.join(format!("resumed-{recorder}"))
-}
-
-fn folder_of(output: &Path, source: Source) -> PathBuf {
+pub(crate) fn folder_of(output: &Path, source: Source) -> PathBuf {
     match source {
         Source::Counter => output.to_owned(),
         Source::Monotonic => output.join("monotonic"),
@@ -473,7 +609,7 @@ fn folder_of(output: &Path, source: Source) -> PathBuf {
 }
 
 /// Makes a folder with nothing in it.
-fn make_folder(path: &Path) -> std::io::Result<()> {
+pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(path)?;
     match std::fs::read_dir(path)?.next() {
         None => Ok(()),

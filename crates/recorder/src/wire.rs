@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::namespaces::Kinds;
+use crate::recover::Rescued;
 use crate::select::{Selection, Step};
 
 /// What is written down here.
@@ -132,6 +133,11 @@ pub enum Question {
         /// Which.
         session: String,
     },
+    /// Writes what programs have left that are gone and that no session wants, and deletes it then.
+    Recover {
+        /// The folder of the trace, from the root.
+        output: PathBuf,
+    },
     /// How everything is.
     Status,
 }
@@ -177,6 +183,11 @@ pub enum Answer {
     Progress {
         /// So far; `has_ended` says whether there is more to come.
         summary: Summary,
+    },
+    /// What programs had left is written.
+    Recovered {
+        /// What was found; `None`: there was nothing.
+        rescued: Option<Rescued>,
     },
     /// How everything is.
     Status(Box<Status>),
@@ -239,6 +250,9 @@ pub struct Summary {
     pub output: PathBuf,
     /// Events in the trace.
     pub events: u64,
+    /// Of those, the ones that were written when its recorder was killed, before this one went on; `None`: none was.
+    #[serde(default)]
+    pub resumed: Option<u64>,
     /// Bytes of it.
     pub bytes: u64,
     /// Programs that it recorded.

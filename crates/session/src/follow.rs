@@ -94,8 +94,7 @@ impl Follow {
                 bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
                 let live = Live::of(folder.path());
                 let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
-                may_have_more |=
-                    live.is_some_and(|live| is_behind(live) || !live.is_recording || is_gone(live.recorder));
+                may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
                 is_silent |= live.is_none();
             }
         }
@@ -136,9 +135,7 @@ impl Follow {
         let mut all = Reached { watermark_ns: i64::MAX, is_over: true };
         for trace in &session.traces {
             let reached = match Live::of(trace.folder.path()) {
-                Some(live) => {
-                    Reached { watermark_ns: live.watermark_ns, is_over: !live.is_recording || is_gone(live.recorder) }
-                }
+                Some(live) => Reached { watermark_ns: live.watermark_ns, is_over: is_over(live) },
                 None => Reached { watermark_ns: self.guess(&trace.streams)?, is_over: false },
             };
             if !reached.is_over {
@@ -164,10 +161,21 @@ fn is_awaited(path: &Path) -> bool {
     Live::of(path).is_some_and(|live| live.is_recording)
 }
 
+/// Whether nothing comes any more: who writes has said so, or was killed and nobody comes who goes on.
+fn is_over(live: Live) -> bool {
+    !live.is_recording || (is_gone(live.recorder) && !live.goes_on)
+}
+
 /// Whether a process is gone, as far as this system tells: who was killed says nothing any more.
 fn is_gone(process: u32) -> bool {
     let processes = Path::new("/proc");
-    processes.join("self").exists() && !processes.join(process.to_string()).exists()
+    if !processes.join("self").exists() {
+        return false;
+    }
+    // Nobody may have asked yet how it ended. Its name stands in parentheses, and may have anything in it.
+    let stat = std::fs::read_to_string(processes.join(process.to_string()).join("stat"));
+    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X'])))
+        || !processes.join(process.to_string()).exists()
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Traces that somebody is writing: up to when everything is in the files.
 //!
-//! A recorder of ours keeps a file `.kymo-live` beside the metadata, one line that it writes as a whole:
+//! A recorder of ours keeps a file `.kymo-live` beside the metadata, which it writes as a whole:
 //!
 //! ```text
 //! kymo-live 1 recording 1763824089123456789 4711      watermark in ns, and who writes
+//! /run/user/1000/kymo/day.session                     while this file is there, somebody else goes on where that one was killed
 //! ```
 
 use std::fs;
@@ -21,6 +22,8 @@ pub struct Live {
     pub watermark_ns: i64,
     /// The process that writes.
     pub recorder: u32,
+    /// If that one was killed, another one goes on.
+    pub goes_on: bool,
 }
 
 impl Live {
@@ -30,9 +33,12 @@ impl Live {
         Self::parse(&fs::read_to_string(folder.join(LIVE_FILE)).ok()?)
     }
 
-    /// What the line says; `None` for another one.
+    /// What the lines say; `None` for other ones.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
+        let (line, rest) = line.split_once('\n').unwrap_or((line, ""));
+        let session = rest.strip_suffix('\n').map(Path::new);
+        let goes_on = session.is_some_and(|session| session.is_absolute() && session.exists());
         let mut words = line.split_ascii_whitespace();
         let mut next = || words.next();
         if (next(), next()) != (Some("kymo-live"), Some("1")) {
@@ -43,7 +49,7 @@ impl Live {
             "ended" => false,
             _ => return None,
         };
-        Some(Self { is_recording, watermark_ns: next()?.parse().ok()?, recorder: next()?.parse().ok()? })
+        Some(Self { is_recording, watermark_ns: next()?.parse().ok()?, recorder: next()?.parse().ok()?, goes_on })
     }
 }
 
@@ -53,9 +59,14 @@ mod tests {
 
     #[test]
     fn lines_that_recorders_write() {
-        let live = |is_recording, watermark_ns| Some(Live { is_recording, watermark_ns, recorder: 7 });
+        let live = |is_recording, watermark_ns| Some(Live { is_recording, watermark_ns, recorder: 7, goes_on: false });
         assert_eq!(Live::parse("kymo-live 1 recording 12 7        \n"), live(true, 12));
         assert_eq!(Live::parse("kymo-live 1 ended -5 7"), live(false, -5));
+        let there = std::env::current_exe().expect("it runs").display().to_string();
+        for (session, goes_on) in [(&*there, true), ("/no/such/file", false), ("relative", false)] {
+            let found = Live::parse(&format!("kymo-live 1 recording 12 7        \n{session}\n"));
+            assert_eq!(found.map(|found| found.goes_on), Some(goes_on), "{session}");
+        }
         for other in
             ["", "kymo-live 2 recording 12 7", "kymo-live 1 asleep 12 7", "kymo-live 1 ended x 7", "kymo-live 1"]
         {

@@ -20,6 +20,8 @@ mod trace;
 
 pub use error::{Error, Problem};
 pub use kymo_format::model::EnvironmentValue;
-pub use raw::{EVENT_HEAD_BYTES, Format, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawStream, RawTrace};
+pub use raw::{
+    EVENT_HEAD_BYTES, Format, HEAD_BYTES, RawClock, RawEvent, RawOptions, RawPacket, RawRest, RawStream, RawTrace,
+};
 pub use stream::{Event, StreamWriter};
 pub use trace::{Metadata, Options, TraceWriter};

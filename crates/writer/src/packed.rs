@@ -9,9 +9,10 @@ use kymo_format::model::{
     IntegerRange, Mapping, Member, Role, Scope, StaticArray, StaticText, Step, Structure, TextEncoding,
 };
 use kymo_units::ByteOrder;
+use serde::{Deserialize, Serialize};
 
 /// A field of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Field {
     /// Its name; the metadata makes an identifier of it.
     pub name: String,
@@ -20,7 +21,7 @@ pub struct Field {
 }
 
 /// What bytes are.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// One value.
     Scalar(Scalar),
@@ -35,7 +36,7 @@ pub enum Kind {
 }
 
 /// One value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Scalar {
     /// An integer.
     Integer(Integer),
@@ -48,7 +49,7 @@ pub enum Scalar {
 }
 
 /// An integer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Integer {
     /// How many: 1, 2, 4 or 8.
     pub bytes: u8,
@@ -59,7 +60,7 @@ pub struct Integer {
 }
 
 /// A value that has a name.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Label {
     /// The name.
     pub name: String,

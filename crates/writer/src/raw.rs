@@ -31,6 +31,7 @@ use kymo_format::model::{
 use kymo_format::write::{Part, to_json_part, to_tsdl_part};
 use kymo_units::{ByteOrder, Uuid};
 use kymo_wire::{index, magic};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Problem};
 use crate::packed::{self, Field, Integer};
@@ -44,7 +45,7 @@ pub const EVENT_HEAD_BYTES: usize = 6;
 const ENTRIES: usize = 64;
 
 /// A version of CTF.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// 1.8, which every tool reads.
     #[default]
@@ -83,6 +84,8 @@ pub struct RawClock {
     pub offset_s: i64,
     /// The rest of it.
     pub offset_cycles: u64,
+    /// Its zero is known; otherwise its times only say how long after each other something was.
+    pub is_absolute: bool,
 }
 
 /// A class of events.
@@ -112,6 +115,8 @@ pub struct RawTrace {
     /// Bytes of the metadata up to the first stream class, and of all of it.
     beginning: u64,
     bytes: u64,
+    /// The metadata, until it is known what it has to be: see [`RawTrace::go_on`].
+    held: Option<String>,
 }
 
 impl RawTrace {
@@ -122,7 +127,26 @@ impl RawTrace {
     /// It cannot be made, or has metadata already.
     pub fn create(path: &Path, options: RawOptions) -> Result<Self, Error> {
         fs::create_dir_all(path).map_err(|error| file_error(path, error))?;
-        let mut this = Self {
+        let mut this = Self::of(path, options);
+        File::create_new(&this.metadata).map_err(|error| file_error(&this.metadata, error))?;
+        this.begin()?;
+        Ok(this)
+    }
+
+    /// Goes on with a trace whose writer was killed, in whose metadata anything may be half: what is in it is said again, in the same
+    /// order. [`RawTrace::put`] writes it then.
+    ///
+    /// # Errors
+    ///
+    /// Metadata cannot say it.
+    pub fn go_on(path: &Path, options: RawOptions) -> Result<Self, Error> {
+        let mut this = Self { held: Some(String::new()), ..Self::of(path, options) };
+        this.begin()?;
+        Ok(this)
+    }
+
+    fn of(path: &Path, options: RawOptions) -> Self {
+        Self {
             path: path.to_owned(),
             metadata: path.join("metadata"),
             format: options.format,
@@ -130,11 +154,45 @@ impl RawTrace {
             packet_fields: options.packet_fields,
             beginning: 0,
             bytes: 0,
-        };
-        File::create_new(&this.metadata).map_err(|error| file_error(&this.metadata, error))?;
-        this.append(&this.part(&this.class, Part::Beginning)?)?;
-        this.beginning = this.bytes;
-        Ok(this)
+            held: None,
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Error> {
+        self.append(&self.part(&self.class, Part::Beginning)?)?;
+        self.beginning = self.bytes;
+        Ok(())
+    }
+
+    /// Writes metadata that was [said again](RawTrace::go_on), if the file has other bytes: whether it had. Whoever reads it meanwhile
+    /// finds the old or the new.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written; the old stays.
+    pub fn put(&mut self) -> Result<bool, Error> {
+        let Some(text) = &self.held else { return Ok(false) };
+        let is_other = fs::read(&self.metadata).ok().is_none_or(|found| found != text.as_bytes());
+        if is_other {
+            self.replace(text.as_bytes())?;
+        }
+        self.held = None;
+        Ok(is_other)
+    }
+
+    /// Metadata that was [said again](RawTrace::go_on) and is not [written](RawTrace::put), and bytes of its beginning, before the first
+    /// class.
+    #[must_use]
+    pub fn into_metadata(self) -> (String, usize) {
+        (self.held.unwrap_or_default(), self.beginning as usize)
+    }
+
+    fn replace(&self, bytes: &[u8]) -> Result<(), Error> {
+        let new = self.path.join("metadata.new");
+        fs::write(&new, bytes).and_then(|()| fs::rename(&new, &self.metadata)).map_err(|error| {
+            let _ = fs::remove_file(&new);
+            file_error(&self.metadata, error)
+        })
     }
 
     /// Where it is.
@@ -215,12 +273,7 @@ impl RawTrace {
         let mut class = TraceClass { stream_classes: Vec::new(), ..self.class.clone() };
         class.clock_classes = vec![clock_class(clock)];
         let beginning = self.part(&class, Part::Beginning)?;
-        let new = self.path.join("metadata.new");
-        let written = fs::write(&new, [beginning.as_bytes(), rest].concat());
-        if let Err(error) = written.and_then(|()| fs::rename(&new, &self.metadata)) {
-            let _ = fs::remove_file(&new);
-            return Err(fault(error));
-        }
+        self.replace(&[beginning.as_bytes(), rest].concat())?;
         self.bytes = (beginning.len() + rest.len()) as u64;
         self.beginning = beginning.len() as u64;
         self.class.clock_classes = class.clock_classes;
@@ -245,6 +298,25 @@ impl RawTrace {
             entries: Vec::new(),
             index_bytes: Some(0),
         }
+    }
+
+    /// Goes on with a stream's file behind its packets. Its index begins again: that of a stream which grows is none.
+    ///
+    /// # Errors
+    ///
+    /// The old index cannot be deleted.
+    pub fn go_on_with(&self, name: &str, rest: RawRest) -> Result<RawStream, Error> {
+        let stream = self.stream(name, rest.stream_class, rest.id);
+        match fs::remove_file(&stream.index_path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(file_error(&stream.index_path, error)),
+            _ => {}
+        }
+        let RawRest { offset, sequence, end, entries, .. } = rest;
+        let mut stream = RawStream { is_there: true, has_rest: true, offset, sequence, end, entries, ..stream };
+        if stream.entries.len() >= ENTRIES * index::ENTRY_LENGTH_1_1 {
+            stream.put_entries();
+        }
+        Ok(stream)
     }
 
     /// The same trace with one stream class only: what is said of one does not depend on others.
@@ -274,12 +346,34 @@ impl RawTrace {
     }
 
     fn append(&mut self, text: &str) -> Result<(), Error> {
+        if let Some(held) = &mut self.held {
+            held.push_str(text);
+            self.bytes += text.len() as u64;
+            return Ok(());
+        }
         let file = File::options().write(true).open(&self.metadata);
         let written = file.and_then(|file| write_at(&file, text.as_bytes(), self.bytes));
         written.map_err(|error| file_error(&self.metadata, error))?;
         self.bytes += text.len() as u64;
         Ok(())
     }
+}
+
+/// What is known of a stream's file that another writer has begun.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawRest {
+    /// Its class.
+    pub stream_class: u32,
+    /// Its id.
+    pub id: u64,
+    /// Bytes of its whole packets.
+    pub offset: u64,
+    /// The number of the next packet.
+    pub sequence: u64,
+    /// When its last packet ends.
+    pub end: u64,
+    /// Its index, as far as it is known, without the header.
+    pub entries: Vec<u8>,
 }
 
 /// A stream's file.
@@ -529,7 +623,7 @@ fn clock_class(clock: &RawClock) -> ClockClass {
         accuracy_cycles: None,
         offset_s: clock.offset_s,
         offset_cycles: clock.offset_cycles.into(),
-        origin: ClockOrigin::UnixEpoch,
+        origin: if clock.is_absolute { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown },
         attributes: None,
     }
 }

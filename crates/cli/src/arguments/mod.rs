@@ -21,8 +21,8 @@ pub(crate) use analyses::{
 };
 pub(crate) use print::{Color, Fields, Format, Names, PrintArguments};
 pub(crate) use record::{
-    DoctorArguments, RecordArguments, SessionsArguments, SnapshotArguments, StatusArguments, StopArguments,
-    SwitchArguments,
+    DoctorArguments, RecordArguments, RecoverArguments, SessionsArguments, SnapshotArguments, StatusArguments,
+    StopArguments, SwitchArguments,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use record::{Mode, RuleArguments};
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Sessions(SessionsArguments),
     /// Says what keeps programs from being recorded, and how to mend it
     Doctor(DoctorArguments),
+    /// Makes traces of what a crash has left: of recorders, of programs, of machines
+    Recover(RecoverArguments),
     /// Says what is in a trace, at a glance (the same as `kymo TRACE`)
     Info(InfoArguments),
     /// Prints events as text, in the order of time

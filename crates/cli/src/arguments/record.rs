@@ -222,6 +222,30 @@ pub(crate) struct DoctorArguments {
     pub(crate) json: bool,
 }
 
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  kymo recover                              ends sessions whose recorder was killed, with what programs still have\n  \
+                        kymo recover my-trace                     mends a trace whose recorder was killed, wherever it is now\n  \
+                        kymo recover saved/*.ctl --output rescued   writes copies of programs' memory as a trace\n\n\
+                        Without a path: a session whose recorder was killed ends; what its programs, dead or alive, had recorded\n\
+                        meanwhile is in its trace. Memory of dead programs that no session knows becomes a trace of its own and is\n\
+                        deleted when that is written. While a recorder runs, its sessions go on; `kymo stop` ends them.\n\n\
+                        A trace: half of a packet is cut, half of the metadata mended, and index files are made. One that is whole\n\
+                        stays as it is; one that is being recorded is left alone.\n\n\
+                        Exit status: 0 everything was recovered, or there was nothing to recover; 1 a part could not be; 2 wrong usage."
+)]
+pub(crate) struct RecoverArguments {
+    /// Traces to mend, or copies of programs' memory (`.ctl`)
+    #[arg(value_name = "TRACE|FILE.ctl")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// The folder of the trace of what lies in memory, which is made; without it `kymo-traces/recovered-DATE-TIME`
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Prints one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// Names of levels, by their numbers.
 const LEVELS: [&str; 15] = [
     "emergency",

@@ -7,6 +7,7 @@
 
 mod child;
 mod doctor;
+mod recover;
 mod session;
 mod show;
 mod status;
@@ -41,6 +42,7 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
         Command::Status(arguments) => status::run(arguments),
         Command::Sessions(arguments) => status::sessions(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),
+        Command::Recover(arguments) => recover::run(arguments),
         _ => unreachable!("only commands that record come here"),
     };
     done.or_else(|problem| match problem {

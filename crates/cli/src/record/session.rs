@@ -238,15 +238,18 @@ fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
 fn output(arguments: &RecordArguments, name: &str) -> Result<PathBuf, Stop> {
     let path = match &arguments.output {
         Some(path) => path.clone(),
-        None => {
-            let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
-            let first = Path::new("kymo-traces").join(format!("{name}-{now}"));
-            let numbered = (2..).map(|number| Path::new("kymo-traces").join(format!("{name}-{now}-{number}")));
-            let mut all = std::iter::once(first).chain(numbered);
-            all.find(|path| !path.exists()).expect("numbers do not end")
-        }
+        None => free_folder(name),
     };
     Ok(std::path::absolute(path)?)
+}
+
+/// A folder for a trace of this name, now, which is not there yet.
+pub(crate) fn free_folder(name: &str) -> PathBuf {
+    let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S");
+    let first = Path::new("kymo-traces").join(format!("{name}-{now}"));
+    let numbered = (2..).map(|number| Path::new("kymo-traces").join(format!("{name}-{now}-{number}")));
+    let mut all = std::iter::once(first).chain(numbered);
+    all.find(|path| !path.exists()).expect("numbers do not end")
 }
 
 /// Signals that end it.

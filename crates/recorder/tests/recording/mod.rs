@@ -180,7 +180,7 @@ impl Recording {
     pub fn step(&mut self, patience: Patience) -> std::io::Result<()> {
         let drained = self.program.drain(patience, &mut To(&mut self.output, &mut Everything))?;
         if drained.discarded > 0 {
-            self.output.lost(self.program.known(), drained.discarded);
+            self.output.lost(self.program.known(), drained.discarded, drained.discarded_ever);
         }
         self.output.beat(&mut self.clock, false);
         Ok(())

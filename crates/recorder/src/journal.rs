@@ -1,0 +1,267 @@
+//! What a recorder has to know of a trace whose recorder was killed: written beside it, always before it is needed.
+//!
+//! ```text
+//! DIR/.kymo-journal   {"uuid":...,"facts":...,"before":...}             how the trace, or this chunk of it, began
+//!                     {"stream":{"id":1,"contexts":[...]}}              a line for each class, before the metadata has it
+//!                     {"event":{"stream_class":1,"id":3,"class":{...}}}
+//! ```
+//!
+//! Of two lines for the same id the last one holds: metadata could not be written behind the first. A line that is not whole is none.
+//! Everything else stands in packets.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use kymo_lane::Clock as Source;
+use kymo_writer::packed::Field;
+use kymo_writer::{EnvironmentValue, Format};
+use serde::{Deserialize, Serialize};
+
+use crate::chunk::file_error;
+use crate::clock::{Clock, Facts, Sample};
+use crate::definition::EventClass;
+use crate::drain::Progress;
+use crate::namespaces::Kinds;
+use crate::output::{OutputOptions, Tally};
+
+/// Its name: readers pass over names that begin with a dot.
+const NAME: &str = ".kymo-journal";
+/// What is written down here.
+const VERSION: u32 = 1;
+
+/// How a trace began.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Beginning {
+    version: u32,
+    /// Where the whole trace is.
+    pub(crate) root: PathBuf,
+    /// Which chunk it is, from 1.
+    pub(crate) chunk: u64,
+    pub(crate) uuid: [u8; 16],
+    pub(crate) format: Format,
+    is_monotonic: bool,
+    pub(crate) facts: Facts,
+    /// Since when its clock is watched.
+    pub(crate) watched: Sample,
+    environment: Vec<(String, Value)>,
+    /// What packets say of namespaces.
+    pub(crate) namespaces: Kinds,
+    /// Nanoseconds since the system had begun.
+    pub(crate) began_ns: i64,
+    /// What there was in chunks before.
+    pub(crate) before: Tally,
+    pub(crate) programs: HashMap<u64, Progress>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Value {
+    Integer(i64),
+    Text(String),
+}
+
+/// A class that the metadata has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Stream { id: u32, contexts: Vec<Field> },
+    Event { stream_class: u32, id: u16, class: EventClass },
+}
+
+impl Beginning {
+    /// Of a trace without anything before it.
+    pub(crate) fn new(root: &Path, uuid: [u8; 16], format: Format, clock: (Source, Facts, Sample)) -> Self {
+        let (source, facts, watched) = clock;
+        Self {
+            version: VERSION,
+            root: root.to_owned(),
+            chunk: 1,
+            uuid,
+            format,
+            is_monotonic: source == Source::Monotonic,
+            facts,
+            watched,
+            environment: Vec::new(),
+            namespaces: Kinds::default(),
+            began_ns: crate::clock::uptime_ns(),
+            before: Tally::default(),
+            programs: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn source(&self) -> Source {
+        if self.is_monotonic { Source::Monotonic } else { Source::Counter }
+    }
+
+    pub(crate) fn set_environment(&mut self, all: &[(String, EnvironmentValue)]) {
+        let value = |value: &EnvironmentValue| match value {
+            EnvironmentValue::Integer(integer) => Value::Integer(*integer as i64),
+            EnvironmentValue::Text(text) => Value::Text(text.clone()),
+        };
+        self.environment = all.iter().map(|(name, found)| (name.clone(), value(found))).collect();
+    }
+
+    pub(crate) fn environment(&self) -> Vec<(String, EnvironmentValue)> {
+        let value = |value: &Value| match value {
+            Value::Integer(integer) => EnvironmentValue::Integer((*integer).into()),
+            Value::Text(text) => EnvironmentValue::Text(text.clone()),
+        };
+        self.environment.iter().map(|(name, found)| (name.clone(), value(found))).collect()
+    }
+}
+
+/// How a trace begins, now.
+pub(crate) fn beginning(
+    root: &Path,
+    options: &OutputOptions,
+    clock: &Clock,
+    facts: Facts,
+) -> Result<Beginning, kymo_writer::Error> {
+    let mut uuid = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut uuid))
+        .map_err(|error| file_error(root, error))?;
+    (uuid[6], uuid[8]) = (uuid[6] & 0x0f | 0x40, uuid[8] & 0x3f | 0x80);
+    let mut environment = environment();
+    environment
+        .extend(options.environment.iter().map(|(name, value)| (name.clone(), EnvironmentValue::Text(value.clone()))));
+    let mut beginning = Beginning::new(root, uuid, options.format, (clock.source(), facts, clock.watched()));
+    beginning.set_environment(&environment);
+    beginning.namespaces = options.namespaces;
+    Ok(beginning)
+}
+
+/// Where it is recorded, in the words that LTTng has for it.
+pub(crate) fn environment() -> Vec<(String, EnvironmentValue)> {
+    let system = rustix::system::uname();
+    let text = |name: &str, value: &std::ffi::CStr| {
+        (name.to_owned(), EnvironmentValue::Text(crate::program::text(value.to_bytes())))
+    };
+    let plain = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Text(value.to_owned()));
+    let number = |name: &str, value: &str| (name.to_owned(), EnvironmentValue::Integer(value.parse().unwrap_or(0)));
+    vec![
+        text("hostname", system.nodename()),
+        plain("domain", "ust"),
+        plain("tracer_name", "kymo"),
+        number("tracer_major", env!("CARGO_PKG_VERSION_MAJOR")),
+        number("tracer_minor", env!("CARGO_PKG_VERSION_MINOR")),
+        number("tracer_patchlevel", env!("CARGO_PKG_VERSION_PATCH")),
+        text("sysname", system.sysname()),
+        text("kernel_release", system.release()),
+        text("kernel_version", system.version()),
+        text("machine", system.machine()),
+        number("architecture_bit_width", "64"),
+    ]
+}
+
+/// The journal of a trace that is written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl Journal {
+    pub(crate) fn create(folder: &Path, beginning: &Beginning) -> io::Result<Self> {
+        let mut journal = Self { path: folder.join(NAME), bytes: 0 };
+        File::create(&journal.path)?;
+        journal.put(beginning)?;
+        Ok(journal)
+    }
+
+    /// Of a trace that nobody writes.
+    pub(crate) fn nowhere() -> Self {
+        Self { path: PathBuf::new(), bytes: 0 }
+    }
+
+    /// What is in the one of a folder; `None`: there is none, or not even its beginning is whole.
+    pub(crate) fn read(folder: &Path) -> io::Result<Option<(Beginning, Vec<Line>, Self)>> {
+        let path = folder.join(NAME);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut whole = text.split_inclusive(|byte| *byte == b'\n').take_while(|line| line.ends_with(b"\n"));
+        let Some(first) = whole.next() else { return Ok(None) };
+        let beginning: Beginning = serde_json::from_slice(first)?;
+        if beginning.version != VERSION {
+            let what = format!("{} is of version {}, not {VERSION}", path.display(), beginning.version);
+            return Err(io::Error::new(ErrorKind::InvalidData, what));
+        }
+        let (mut lines, mut bytes) = (Vec::new(), first.len() as u64);
+        for line in whole {
+            lines.push(serde_json::from_slice(line)?);
+            bytes += line.len() as u64;
+        }
+        Ok(Some((beginning, lines, Self { path, bytes })))
+    }
+
+    pub(crate) fn say(&mut self, line: &Line) -> io::Result<()> {
+        self.put(line)
+    }
+
+    /// All of it, or nothing that stays.
+    fn put(&mut self, what: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(what)?;
+        text.push(b'\n');
+        let file = File::options().write(true).open(&self.path)?;
+        let written = file.write_all_at(&text, self.bytes);
+        if written.is_err() {
+            let _ = file.set_len(self.bytes);
+        }
+        written?;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A trace that is whole needs none.
+    pub(crate) fn delete(folder: &Path) {
+        let _ = fs::remove_file(folder.join(NAME));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_are_not_whole_are_none() {
+        let folder = tempfile::tempdir().expect("there is room");
+        let mut clock = crate::clock::Clock::begin(Source::Monotonic);
+        let clock = (Source::Monotonic, clock.facts(0), clock.watched());
+        let mut beginning = Beginning::new(folder.path(), [7; 16], Format::Ctf2, clock);
+        let text = |text: &str| EnvironmentValue::Text(text.to_owned());
+        let environment = [("a".to_owned(), text("1")), ("b".to_owned(), EnvironmentValue::Integer(-1))];
+        beginning.set_environment(&environment);
+        assert_eq!(beginning.environment(), environment);
+        assert!(Journal::read(folder.path()).expect("there is none").is_none());
+        let mut journal = Journal::create(folder.path(), &beginning).expect("there is room");
+        let definition =
+            b"event a:b\nrole end\nsource a.c:1\nfield enum u64(a=0, b=18446744073709551615) x\nfield text t\n";
+        let Ok(crate::definition::Definition::Event(class)) = crate::definition::parse(definition) else { panic!() };
+        let contexts = crate::walk::context_fields(1);
+        let lines = [Line::Stream { id: 1, contexts }, Line::Event { stream_class: 1, id: 3, class }];
+        lines.iter().for_each(|line| journal.say(line).expect("there is room"));
+        let whole = fs::read(journal.path()).expect("it is there");
+        for length in 0..whole.len() {
+            fs::write(journal.path(), &whole[..length]).expect("there is room");
+            let found = Journal::read(folder.path()).expect("it can be read");
+            let count = whole[..length].iter().filter(|byte| **byte == b'\n').count();
+            assert_eq!(found.is_some(), count > 0);
+            if let Some((found, said, again)) = found {
+                assert_eq!((&found, &said[..]), (&beginning, &lines[..count - 1]));
+                assert!(again.bytes <= length as u64);
+            }
+        }
+        fs::write(journal.path(), "{\"version\":1}\n").expect("there is room");
+        assert!(Journal::read(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,310 @@
+//! `kymo recover DIR`: a trace whose recorder was killed, wherever it is now, becomes whole.
+//!
+//! ```text
+//! metadata   the last part of it is half ──> said again from the journal, or cut
+//! lane_N     packet │ packet │ pack      ──> cut; but what has whole packets behind it stays, and is told
+//! index/     made of the packets
+//! ```
+//!
+//! What is whole already is not touched.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use kymo_wire::{index, magic};
+use serde::{Deserialize, Serialize};
+
+use crate::chunk::{Chunk, stream_number};
+use crate::journal::Journal;
+use crate::live::{self, Said};
+use crate::repair::{cut, packets};
+
+/// What was found in a trace, and done to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mended {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Events of programs in its whole packets.
+    pub events: u64,
+    /// Packets that are whole.
+    pub packets: u64,
+    /// Bytes of half packets that were cut.
+    pub cut_bytes: u64,
+    /// Indexes that were made.
+    pub indexes: u64,
+    /// Its metadata was half.
+    pub metadata: bool,
+    /// Its recorder had not ended it.
+    pub was_left: bool,
+    /// What is no packet though there are some behind it: it stays as it is.
+    pub damaged: Vec<Damage>,
+}
+
+/// A place of a file that is no packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Its first byte.
+    pub at: u64,
+    /// Bytes from there on.
+    pub bytes: u64,
+}
+
+/// Why a trace is not touched.
+#[derive(Debug, thiserror::Error)]
+pub enum MendProblem {
+    /// Somebody writes it.
+    #[error("{}: process {recorder} is recording it: it is whole when that session has ended", path.display())]
+    Recorded {
+        /// Which.
+        path: PathBuf,
+        /// The recorder.
+        recorder: u32,
+    },
+    /// Somebody comes who writes it.
+    #[error(
+        "{}: its session goes on with the next command, as {} says; `kymo recover` without a folder ends it",
+        path.display(), session.display()
+    )]
+    GoesOn {
+        /// Which.
+        path: PathBuf,
+        /// What is kept of the session.
+        session: PathBuf,
+    },
+    /// There is no trace.
+    #[error("{}: there is no trace of `kymo record` in it", path.display())]
+    NoTrace {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It cannot be read or written.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+}
+
+impl Mended {
+    /// Nothing had to be done, and nothing is wrong.
+    #[must_use]
+    pub fn was_whole(&self) -> bool {
+        let Self { cut_bytes, indexes, metadata, was_left, damaged, .. } = self;
+        (*cut_bytes, *indexes, *metadata, *was_left) == (0, 0, false, false) && damaged.is_empty()
+    }
+
+    fn join(&mut self, other: Self) {
+        self.events += other.events;
+        self.packets += other.packets;
+        self.cut_bytes += other.cut_bytes;
+        self.indexes += other.indexes;
+        self.metadata |= other.metadata;
+        self.was_left |= other.was_left;
+        self.damaged.extend(other.damaged);
+    }
+}
+
+/// Mends a trace of a session, or all parts of it.
+///
+/// # Errors
+///
+/// It is none, somebody records it, or it cannot be read or written. In the first two cases nothing is touched.
+pub fn mend(path: &Path) -> Result<Mended, MendProblem> {
+    let fault = |error| MendProblem::File { path: path.to_owned(), error };
+    let folders = folders(path).map_err(fault)?;
+    if folders.is_empty() {
+        return Err(MendProblem::NoTrace { path: path.to_owned() });
+    }
+    for folder in &folders {
+        match live::said(folder) {
+            Some(Said { is_recording: true, recorder, .. }) if live::runs(recorder) => {
+                return Err(MendProblem::Recorded { path: folder.clone(), recorder });
+            }
+            Some(Said { is_recording: true, session: Some(session), .. }) if session.exists() => {
+                return Err(MendProblem::GoesOn { path: folder.clone(), session });
+            }
+            _ => {}
+        }
+    }
+    let mut mended = Mended { path: path.to_owned(), ..Mended::default() };
+    for folder in folders {
+        let one = mend_one(&folder).map_err(|error| MendProblem::File { path: folder.clone(), error })?;
+        mended.join(one);
+    }
+    Ok(mended)
+}
+
+/// The folder, its chunks, and the trace of another clock in it, as far as they are traces of ours.
+fn folders(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let is_stream = |name: &str| stream_number(name).is_some();
+    let (mut has_streams, mut below) = (false, Vec::new());
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let is_folder = entry.file_type()?.is_dir();
+        let is_chunk = name.len() >= 6 && name.bytes().all(|digit| digit.is_ascii_digit());
+        let is_part = is_chunk || name == "monotonic" || name.starts_with("resumed-") || name.starts_with("snapshot-");
+        if is_folder && is_part {
+            below.push(entry.path());
+        }
+        has_streams |= !is_folder && is_stream(name);
+    }
+    let has_journal = Journal::read(path).is_ok_and(|journal| journal.is_some());
+    if (has_streams && path.join("metadata").exists()) || has_journal {
+        found.push(path.to_owned());
+    }
+    below.sort();
+    for folder in below {
+        found.extend(folders(&folder)?);
+    }
+    Ok(found)
+}
+
+fn mend_one(folder: &Path) -> io::Result<Mended> {
+    let was_left = live::said(folder).is_some_and(|said| said.is_recording);
+    let mut mended = Mended { was_left, metadata: mend_metadata(folder)?, ..Mended::default() };
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        if let Some(number) = stream_number(name)
+            && entry.file_type()?.is_file()
+        {
+            mend_stream(folder, name, number, &mut mended)?;
+        }
+    }
+    if was_left {
+        live::say(folder, false, None);
+    }
+    Journal::delete(folder);
+    Ok(mended)
+}
+
+fn mend_stream(folder: &Path, name: &str, number: u32, mended: &mut Mended) -> io::Result<()> {
+    let path = folder.join(name);
+    let mut file = File::open(&path)?;
+    let mut events = 0;
+    let left = packets(&file, |packet| {
+        events += u64::from(packet.events);
+        Ok(())
+    })?;
+    mended.packets += left.packets;
+    mended.events += if number > 0 { events } else { 0 };
+    let (at, length) = (left.rest.offset, file.metadata()?.len());
+    if at < length && has_packets(&file, at, length)? {
+        mended.damaged.push(Damage { path, at, bytes: length - at });
+        return Ok(());
+    }
+    if at < length {
+        file = File::options().read(true).write(true).open(&path)?;
+        mended.cut_bytes += cut(&file, &left)?;
+    }
+    let index = folder.join("index").join(format!("{name}.idx"));
+    match fs::remove_file(index.with_extension("idx.part")) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    if left.packets == 0 {
+        // Readers take an empty file for none.
+        return if length > 0 { fs::remove_file(&path) } else { Ok(()) };
+    }
+    let bytes = [&index::header()[..], &left.rest.entries].concat();
+    if fs::read(&index).ok().as_ref() != Some(&bytes) {
+        fs::create_dir_all(folder.join("index"))?;
+        fs::write(&index, &bytes)?;
+        mended.indexes += 1;
+    }
+    Ok(())
+}
+
+/// Whether packets begin behind a place that is none: that is damage, and not what was written last.
+fn has_packets(file: &File, at: u64, length: u64) -> io::Result<bool> {
+    let mut own = [0; 20];
+    let known = if at > 0 { 0 } else { at };
+    file.read_exact_at(&mut own[..(length - known).min(20) as usize], known)?;
+    own[..4].copy_from_slice(&magic::PACKET.to_le_bytes());
+    let mut piece = vec![0; 1 << 20];
+    let mut from = at + 1;
+    while from + own.len() as u64 <= length {
+        let bytes = (length - from).min(piece.len() as u64) as usize;
+        file.read_exact_at(&mut piece[..bytes], from)?;
+        if piece[..bytes].windows(own.len()).any(|window| window == own) {
+            return Ok(true);
+        }
+        from += (bytes - own.len() + 1) as u64;
+    }
+    Ok(false)
+}
+
+/// Whether metadata had to be mended: what a recorder wrote last may be half.
+fn mend_metadata(folder: &Path) -> io::Result<bool> {
+    let path = folder.join("metadata");
+    let _ = fs::remove_file(folder.join("metadata.new"));
+    let found = match fs::read(&path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let whole = match Journal::read(folder)? {
+        Some((beginning, lines, _)) => {
+            let (text, begin) = Chunk::metadata(folder, &beginning, lines).map_err(io::Error::other)?;
+            // The clock may be said better than the journal does.
+            if found.ends_with(&text.as_bytes()[begin..]) && found.len() >= text.len() - begin {
+                return Ok(false);
+            }
+            text.into_bytes()
+        }
+        None => found[..whole_parts(&found)].to_vec(),
+    };
+    if whole == found || whole.is_empty() {
+        return Ok(false);
+    }
+    let new = folder.join("metadata.new");
+    fs::write(&new, whole).and_then(|()| fs::rename(&new, &path))?;
+    Ok(true)
+}
+
+/// Bytes of the parts that are whole, each of which ends with a brace, and a semicolon in CTF 1.8, at the begin of a line.
+fn whole_parts(metadata: &[u8]) -> usize {
+    if metadata.first() == Some(&0x1e) {
+        // A text sequence of JSON: each part begins with this byte and ends with a line.
+        let Some(last) = metadata.iter().rposition(|byte| *byte == 0x1e) else { return 0 };
+        let rest = &metadata[last + 1..];
+        let is_whole = rest.ends_with(b"\n") && serde_json::from_slice::<serde::de::IgnoredAny>(rest).is_ok();
+        return if is_whole { metadata.len() } else { last };
+    }
+    let end = metadata.windows(4).rposition(|window| window == b"\n};\n");
+    end.map_or(0, |at| {
+        let end = at + 4;
+        end + metadata[end..].iter().take_while(|byte| **byte == b'\n').count()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_parts;
+
+    #[test]
+    fn parts_are_whole_or_none() {
+        let tsdl =
+            b"/* CTF 1.8 */\n\ntrace {\n\tmajor = 1;\n};\n\nevent {\n\tid = 1;\n\tfields := struct {\n\t} x;\n};\n\n";
+        assert_eq!(whole_parts(tsdl), tsdl.len());
+        assert_eq!(
+            &tsdl[..whole_parts(&tsdl[..tsdl.len() - 5])],
+            &tsdl[..tsdl.windows(5).position(|it| it == b"event").unwrap_or(0)]
+        );
+        let json = b"\x1e{\"type\":\"preamble\"}\n\x1e{\"type\":\"a\",\"b\":[1]}\n";
+        assert_eq!(whole_parts(json), json.len());
+        for cut in 1..22 {
+            assert_eq!(whole_parts(&json[..json.len() - cut]), 21, "{cut}");
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Goes on with a trace whose recorder was killed, in its own files.
+//!
+//! ```text
+//! journal    classes, clock ──> metadata, said again if a part of it is half
+//! packets    cut behind the last whole one ──> number of the next, what was lost, where each lane is
+//! kymo       what was said of programs and of losses without a lane
+//! ```
+//!
+//! Of chunks the last one that has begun goes on; those before it become whole.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::chunk::{Chunk, Left, file_error, stream_number};
+use crate::clock::{Clock, uptime_ns};
+use crate::drain::{Position, Progress, lost_since};
+use crate::journal::{Beginning, Journal, Line};
+use crate::live;
+use crate::output::{Error, Output, OutputOptions, Tally};
+use crate::own::{self, Loss, Own, Why};
+use crate::repair::{Packet, advance, cut, packets, repair};
+use crate::run::Run;
+
+/// A trace that goes on.
+#[derive(Debug)]
+pub struct Resumed {
+    /// Which is written.
+    pub output: Output,
+    /// How far it is, by the program's key; programs are to be [resumed](crate::program::Program::resume) there, or before that.
+    pub programs: HashMap<u64, Progress>,
+}
+
+/// A chunk that goes on.
+struct Begun {
+    path: PathBuf,
+    beginning: Beginning,
+    lines: Vec<Line>,
+    journal: Journal,
+}
+
+/// What is in its files.
+#[derive(Default)]
+struct Read {
+    left: BTreeMap<u32, Left>,
+    programs: HashMap<u64, Progress>,
+    tally: Tally,
+    unreadable: u64,
+}
+
+impl Output {
+    /// Goes on with a trace whose recorder was killed. `untold` events could not be written, which it did not tell. `None`: it had not
+    /// begun, and can be [created](Output::create).
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read or written, or is none that can be gone on with. What it has stays.
+    pub fn resume(
+        path: &Path,
+        options: OutputOptions,
+        clock: &mut Clock,
+        untold: u64,
+    ) -> Result<Option<Resumed>, Error> {
+        let fault = |error| file_error(path, error);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let Some(begun) = last_begun(path, options.has_chunks()).map_err(fault)? else { return Ok(None) };
+        let Begun { path: folder, beginning, lines, journal } = begun;
+        let mut read = Read { programs: beginning.programs.clone(), ..Read::default() };
+        read.all(&folder, &beginning).map_err(fault)?;
+        let chunk = Chunk::go_on(&folder, (&beginning, lines, journal), read.left)?;
+        clock.was_watched(beginning.watched);
+        let facts = beginning.facts;
+        let now = clock.now().saturating_sub(facts.base).max(chunk.end(0));
+        let own = Own::new([0, 1, 2, 3], chunk.before_events(), now);
+        let mut output = Self::of(path, options, clock, (facts, chunk, own, 0));
+        let since = Duration::from_nanos(uptime_ns().saturating_sub(beginning.began_ns).try_into().unwrap_or(0));
+        output.chunk_begin = Instant::now().checked_sub(since).unwrap_or_else(Instant::now);
+        output.tally = joined(&beginning, &read.tally, output.chunk.files() as u64);
+        output.tally.discarded += untold;
+        output.chunk.lose_unwritten(0, untold);
+        output.chunks = earlier(path, beginning.chunk).map_err(fault)?.into();
+        output.tally.deleted = (beginning.chunk - 1).saturating_sub(output.chunks.len() as u64);
+        output.resumed.clone_from(&read.programs);
+        output.count();
+        Ok(Some(Resumed { output, programs: read.programs }))
+    }
+
+    /// Another recorder goes on with it while this file is there.
+    pub(crate) fn is_kept(&mut self, session: Option<PathBuf>) {
+        self.options.session = session;
+    }
+
+    /// What recorders before this one had of programs, as far as the trace cannot say.
+    pub(crate) fn is_resumed_at(&mut self, programs: &HashMap<u64, Progress>) {
+        for (program, progress) in programs {
+            let known = self.resumed.entry(*program).or_default();
+            *known = std::mem::take(known).later(progress);
+        }
+    }
+
+    /// A recorder before this one could not write so many events.
+    pub(crate) fn has_not_written(&mut self, events: u64) {
+        self.tally.unwritten = events;
+    }
+}
+
+/// What of a run an earlier recorder has not written; `None`: it has all of it.
+pub(crate) fn rest<'r>(resumed: &mut HashMap<u16, Position>, mut run: Run<'r>) -> Option<Run<'r>> {
+    let Some(position) = resumed.get(&run.lane) else { return Some(run) };
+    let end = run.from.saturating_add(run.bytes.len() as u32);
+    if run.sequence < position.sequence || (run.sequence == position.sequence && end <= position.bytes) {
+        return None;
+    }
+    if run.sequence == position.sequence && run.from < position.bytes {
+        run.bytes = &run.bytes[(position.bytes - run.from) as usize..];
+        run.from = position.bytes;
+    }
+    run.begin = run.begin.max(position.last.min(run.last));
+    run.discarded = lost_since(position.discarded, run.discarded_ever);
+    // What it had is given back, and nobody overwrites anything but for flight recorders.
+    run.missing = 0;
+    resumed.remove(&run.lane);
+    Some(run)
+}
+
+fn joined(beginning: &Beginning, found: &Tally, files: u64) -> Tally {
+    let before = &beginning.before;
+    Tally {
+        events: before.events + found.events,
+        own: before.own + found.own,
+        discarded: before.discarded + found.discarded,
+        no_lane: before.no_lane + found.no_lane,
+        missing: before.missing + found.missing,
+        unreadable: before.unreadable + found.unreadable,
+        chunks: beginning.chunk,
+        files: before.files.max(files),
+        ..before.clone()
+    }
+}
+
+/// The last chunk of a trace that has begun. What has not is taken away; those before it become whole.
+fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
+    let mut folders = chunks(path)?;
+    if !has_chunks {
+        folders = std::iter::once((1, path.to_owned())).chain(siblings(path)?).collect();
+    }
+    let mut last = None;
+    for (_, folder) in folders.into_iter().rev() {
+        if last.is_some() {
+            if Journal::read(&folder).is_ok_and(|journal| journal.is_some()) {
+                repair(&folder)?;
+                live::say(&folder, false, None);
+                Journal::delete(&folder);
+            }
+            continue;
+        }
+        match Journal::read(&folder)? {
+            Some((beginning, lines, journal)) if begins_as_ours(&lines) => {
+                last = Some(Begun { path: folder, beginning, lines, journal });
+            }
+            // Killed while it said the first of it: no packet is there.
+            Some(_) | None if streams(&folder)?.is_empty() => unmake(&folder, path)?,
+            _ => {
+                let what = "there is nothing that says how it goes on";
+                return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", folder.display())));
+            }
+        }
+    }
+    Ok(last)
+}
+
+/// Whether the recorder's own events have the ids that this one gives them.
+fn begins_as_ours(lines: &[Line]) -> bool {
+    let mut events = lines.iter().filter_map(|line| match line {
+        Line::Event { stream_class: 0, id, class } => Some((*id, class)),
+        _ => None,
+    });
+    let is_same = |(number, class): (u16, &_)| events.next().is_some_and(|(id, found)| id == number && found == class);
+    (0..).zip(own::CLASSES.iter().map(AsRef::as_ref)).all(is_same)
+}
+
+/// Chunks in the folder of a trace, with their numbers, in order.
+fn chunks(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|name| {
+            let is_number = name.len() >= 6 && name.bytes().all(|digit| digit.is_ascii_digit());
+            is_number.then(|| name.parse::<u64>().ok())?
+        });
+        found.extend(number.map(|number| (number, entry.path())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Parts beside a trace that had no more ids: `DIR-2` and so on.
+fn siblings(path: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let name = path.file_name().map_or_else(Default::default, std::ffi::OsStr::to_string_lossy);
+    let mut found = Vec::new();
+    for number in 2.. {
+        let folder = path.with_file_name(format!("{name}-{number}"));
+        match Journal::read(&folder) {
+            Ok(Some((beginning, ..))) if beginning.root == path => found.push((number, folder)),
+            // Its journal went when the next one began.
+            Ok(None) if folder.join("metadata").exists() => {}
+            _ => break,
+        }
+    }
+    Ok(found)
+}
+
+/// Files of streams, with their numbers.
+fn streams(folder: &Path) -> io::Result<Vec<(u32, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        found.extend(entry.file_name().to_str().and_then(stream_number).map(|number| (number, entry.path())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Takes away what was made of a chunk that has not begun.
+fn unmake(folder: &Path, root: &Path) -> io::Result<()> {
+    for name in ["metadata", "metadata.new", ".kymo-live"] {
+        match fs::remove_file(folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Journal::delete(folder);
+    if folder == root { Ok(()) } else { fs::remove_dir(folder) }
+}
+
+/// Chunks before one, and their bytes.
+fn earlier(path: &Path, chunk: u64) -> io::Result<Vec<(PathBuf, u64)>> {
+    let mut found = Vec::new();
+    for (number, folder) in chunks(path)? {
+        if number < chunk {
+            let files = fs::read_dir(&folder)?.filter_map(|entry| entry.ok()?.metadata().ok());
+            found.push((folder, files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()));
+        }
+    }
+    Ok(found)
+}
+
+impl Read {
+    /// Reads all streams of a chunk, and cuts what is half.
+    fn all(&mut self, folder: &Path, beginning: &Beginning) -> io::Result<()> {
+        let base = beginning.facts.base;
+        let before = crate::chunk::before_events(beginning.namespaces);
+        let mut gaps = 0;
+        for (number, path) in streams(folder)? {
+            let file = File::options().read(true).write(true).open(&path)?;
+            let mut next = 0;
+            let left = packets(&file, |packet| {
+                gaps += packet.entry.sequence.saturating_sub(next);
+                next = packet.entry.sequence.wrapping_add(1);
+                advance(&mut self.programs, packet, Some(base));
+                self.count(&file, (number, before), packet)
+            })?;
+            cut(&file, &left)?;
+            if left.packets == 0 {
+                fs::remove_file(&path)?;
+                continue;
+            }
+            self.tally.discarded = self.tally.discarded.saturating_add(left.discarded);
+            self.left.insert(number, left);
+        }
+        self.tally.missing = gaps.saturating_sub(self.unreadable);
+        Ok(())
+    }
+
+    fn count(&mut self, file: &File, (number, before): (u32, usize), packet: &Packet) -> io::Result<()> {
+        if number > 0 {
+            self.tally.events += u64::from(packet.events);
+            return Ok(());
+        }
+        self.tally.own += u64::from(packet.events);
+        let content = (packet.entry.content_bits / 8) as usize;
+        let mut events = vec![0; content.saturating_sub(before)];
+        file.read_exact_at(&mut events, packet.entry.offset + before as u64)?;
+        own::read(&events).iter().for_each(|loss| self.lost(loss));
+        Ok(())
+    }
+
+    fn lost(&mut self, loss: &Loss) {
+        self.tally.unreadable += loss.bytes;
+        self.unreadable += u64::from(loss.why == Why::Unreadable);
+        if loss.why != Why::NoLane {
+            return;
+        }
+        let known = self.programs.entry(loss.program).or_default();
+        if loss.lane == u16::MAX {
+            self.tally.no_lane += loss.events;
+            known.discarded = known.discarded.max(loss.events_ever);
+        } else {
+            let position = known.positions.entry(loss.lane).or_default();
+            position.discarded = position.discarded.max(loss.events_ever);
+        }
+    }
+}
