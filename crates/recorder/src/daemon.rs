@@ -42,7 +42,7 @@ const REAP: Duration = Duration::from_secs(1);
 /// How long it stays when nobody needs it any more: the next command is often near.
 const LINGER: Duration = Duration::from_millis(500);
 /// How long other recorders may look at a program that a session has started, before that ends without it.
-const LOOKED_AT: Duration = Duration::from_millis(500);
+const LOOKED_AT: Duration = Duration::from_secs(2);
 /// Dead programs whose last events are kept for a snapshot.
 const DEAD_MAX: usize = 64;
 /// Sessions that have ended whose summaries are kept.

@@ -170,7 +170,10 @@ impl Finder {
 
     /// Says that a file cannot be used, or not now: then it is handed out again by the next look.
     pub fn refuse(&mut self, found: &Found, why: &Refusal, again: bool) {
-        let (path, user, is_recorded) = (found.path.clone(), Some(found.user), matches!(why, Refusal::Taken));
+        // Who looks whether anybody has it keeps others from opening it for that moment.
+        let is_leased = matches!(why, Refusal::File(error) if error.kind() == io::ErrorKind::WouldBlock);
+        let is_recorded = is_leased || matches!(why, Refusal::Taken);
+        let (path, user) = (found.path.clone(), Some(found.user));
         let why = why.to_string();
         self.refused.insert(found.key, Unreachable { path, user, why, is_recorded, ..Unreachable::default() });
         if again {
