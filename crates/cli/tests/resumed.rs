@@ -109,7 +109,8 @@ fn record(seed: u64, options: &[&str]) -> Found {
     let values = place.values(&place.path("trace"), "test:count");
     let mut of_text: Vec<u64> = text.lines().filter(|line| line.contains("test:count")).map(value).collect();
     let mut sorted = values.clone();
-    (of_text.sort_unstable(), sorted.sort_unstable());
+    of_text.sort_unstable();
+    sorted.sort_unstable();
     assert_eq!(of_text.len(), sorted.len(), "who followed it has seen something else");
     assert_eq!(of_text, sorted);
     let emitted = (0..PROGRAMS).flat_map(|program| (0..KILLS * EACH).map(move |number| program * APART + number));

@@ -43,12 +43,8 @@ pub fn act() {
                 }
             }
             "other" => {
-                for _ in 0..number {
-                    let mut bytes = others.to_le_bytes().to_vec();
-                    bytes.extend([2, 0, b'h', b'0' + (others % 10) as u8]);
-                    OTHER.record(&bytes);
-                    others += 1;
-                }
+                (others..others + number).for_each(record_other);
+                others += number;
             }
             "late" => {
                 assert!(LATE.register());
@@ -66,20 +62,7 @@ pub fn act() {
                 child.tell(&format!("is {number}"));
                 child.tell(&format!("late-is {number}"));
             }
-            "calls" => {
-                let both = std::sync::Barrier::new(2);
-                let call = |numbers: [u64; 2]| {
-                    kymo_tracer::rpc_call!("open", 0);
-                    kymo_tracer::rpc_call!("far", numbers[0]);
-                    both.wait();
-                    kymo_tracer::rpc_return!("far", numbers[1]);
-                    kymo_tracer::rpc_return!("open", 0);
-                };
-                std::thread::scope(|scope| {
-                    scope.spawn(|| call([7, 8]));
-                    scope.spawn(|| call([8, 7]));
-                });
-            }
+            "calls" => call_across(),
             "thread" => std::thread::scope(|scope| {
                 scope.spawn(|| {
                     (0..number).for_each(|more| COUNT.record(&(counted + more).to_le_bytes()));
@@ -96,6 +79,28 @@ pub fn act() {
         println!("@done");
     }
     std::process::exit(0);
+}
+
+fn record_other(value: u64) {
+    let mut bytes = value.to_le_bytes().to_vec();
+    bytes.extend([2, 0, b'h', b'0' + (value % 10) as u8]);
+    OTHER.record(&bytes);
+}
+
+/// Two threads call at the same time; calls with a number end on the other one.
+fn call_across() {
+    let both = std::sync::Barrier::new(2);
+    let call = |numbers: [u64; 2]| {
+        kymo_tracer::rpc_call!("open", 0);
+        kymo_tracer::rpc_call!("far", numbers[0]);
+        both.wait();
+        kymo_tracer::rpc_return!("far", numbers[1]);
+        kymo_tracer::rpc_return!("open", 0);
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| call([7, 8]));
+        scope.spawn(|| call([8, 7]));
+    });
 }
 
 /// Waits for a condition.
