@@ -46,7 +46,7 @@ install-libkymo: $(if $(SUDO_USER),,libkymo)
 	install -m 644 $(LIBKYMO)/libkymo.a $(DESTDIR)$(PREFIX)/lib
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)|' include/kymo.pc.in \
 		> $(DESTDIR)$(PREFIX)/lib/pkgconfig/kymo.pc
-	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || ldconfig
+	@[ -n "$(DESTDIR)" ] || [ "$$(id -u)" != 0 ] || case $(PREFIX) in /usr|/usr/local) ldconfig;; esac
 
 # A wheel to hand out: $(CARGO_TARGET_DIR)/wheels/release
 wheel:
