@@ -450,7 +450,13 @@ fn parts_of_a_trace_are_made_and_old_ones_deleted() {
     let told = String::from_utf8_lossy(&program.end().stderr).into_owned();
     assert!(told.contains("losses    none"), "{told}");
     let values = place.values(&place.path("trace"), "test:*");
-    assert!(values.is_sorted() && values.last() == Some(&(counted - 1)) && values.len() < counted as usize);
+    let (first, last) = (values.first().copied(), values.last().copied());
+    assert!(values.is_sorted(), "parts are out of order");
+    assert!(
+        last == Some(counted - 1) && values.len() < counted as usize,
+        "{first:?} to {last:?}, {counted} {}",
+        values.len()
+    );
 }
 
 /// What only root may do; says loudly that it was not tried.

@@ -247,6 +247,10 @@ impl Output {
 
     /// Takes a run of a program's lane. What cannot be written is counted; [`Output::error`] says why.
     pub fn take(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) {
+        // Much may come at once: a chunk that had all of it could be more than a ring may have.
+        if self.is_long() && is_time(self.last_failure) {
+            self.roll();
+        }
         let state = self.state(program);
         let Some(run) = rest(&mut state.resumed, *run) else { return };
         let bytes = run.from.saturating_add(run.bytes.len() as u32);
@@ -544,14 +548,17 @@ impl Output {
                 }
             }
         }
-        let is_long = self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most);
         let is_old = self.options.chunk_time.is_some_and(|most| self.chunk_begin.elapsed() >= most);
-        if (is_long || is_old) && is_time(self.last_failure) {
+        if (self.is_long() || is_old) && is_time(self.last_failure) {
             self.roll();
         }
         self.count();
         live::say(self.chunk.path(), true, self.options.session.as_deref());
         self.last_beat = clock.now();
+    }
+
+    fn is_long(&self) -> bool {
+        self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most)
     }
 
     fn sample(&mut self, clock: &mut Clock) {
