@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::client::{READY, socket};
 use crate::drain::Progress;
@@ -131,6 +131,8 @@ pub(crate) struct Daemon {
     /// Sessions have begun, ended or changed what they want.
     pub(crate) has_changed: bool,
     beaten: Instant,
+    /// When the last look at what all programs had began.
+    drained: Option<SystemTime>,
     reaped: Instant,
     needed: Instant,
     is_asked_to_end: Arc<AtomicBool>,
@@ -168,6 +170,7 @@ impl Daemon {
             folder: folder.to_owned(),
             has_changed,
             beaten: now,
+            drained: None,
             reaped: now,
             needed: now,
             is_asked_to_end,
@@ -354,6 +357,7 @@ impl Daemon {
 
     /// Takes what programs have recorded; whether that was much.
     pub(crate) fn drain(&mut self, patience: Patience) -> bool {
+        let began = SystemTime::now();
         let Self { served, sessions, clocks, .. } = self;
         let mut is_busy = false;
         for program in served {
@@ -361,12 +365,13 @@ impl Daemon {
                 is_busy |= drain(program, sessions, clocks, patience).is_ok_and(|drained| drained.runs > 0);
             }
         }
+        self.drained = Some(began);
         is_busy
     }
 
     fn beat(&mut self) {
-        let Self { sessions, clocks, served, compiler, .. } = self;
-        sessions.iter_mut().for_each(|session| session.beat(clocks));
+        let Self { sessions, clocks, served, compiler, drained, .. } = self;
+        sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
             let _ = program.grow(sessions, compiler);
             let _ = program.program.reap(&mut Everybody { sessions, clocks });

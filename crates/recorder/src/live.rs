@@ -18,8 +18,10 @@ const NAME: &str = ".kymo-live";
 const LATE: Duration = Duration::from_millis(300);
 
 /// Says so of the trace in a folder. A folder that is gone, or a full disk, has other ways to be told of.
-pub(crate) fn say(folder: &Path, is_recording: bool, session: Option<&Path>) {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+///
+/// `drained` is when the last look at everything began that took what was there: a recorder that was kept waiting has not seen what came since.
+pub(crate) fn say(folder: &Path, is_recording: bool, drained: Option<SystemTime>, session: Option<&Path>) {
+    let now = drained.unwrap_or_else(SystemTime::now).duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let watermark = if is_recording { now.saturating_sub(LATE) } else { now };
     let state = if is_recording { "recording" } else { "ended" };
     let line = format!("kymo-live 1 {state} {} {}", watermark.as_nanos(), std::process::id());

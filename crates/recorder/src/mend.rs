@@ -182,7 +182,7 @@ fn mend_one(folder: &Path) -> io::Result<Mended> {
         }
     }
     if was_left {
-        live::say(folder, false, None);
+        live::say(folder, false, None, None);
     }
     Journal::delete(folder);
     Ok(mended)

@@ -10,7 +10,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::{Thread, contexts};
 pub use kymo_writer::Format;
@@ -143,6 +143,8 @@ pub struct Output {
     pub(crate) wanted: (u64, u64),
     pub(crate) last_beat: u64,
     pub(crate) last_sample: Option<Instant>,
+    /// When the last look at all programs began that took what they had.
+    pub(crate) drained: Option<SystemTime>,
     pub(crate) last_failure: Option<Instant>,
 }
 
@@ -230,6 +232,7 @@ impl Output {
             wanted: (facts.base, u64::MAX),
             last_beat: clock.now(),
             last_sample: None,
+            drained: None,
             last_failure: None,
         }
     }
@@ -524,12 +527,6 @@ impl Output {
         state(&mut self.programs, &mut self.resumed, program)
     }
 
-    /// Events that could not be written, as far as the trace does not tell it yet.
-    #[must_use]
-    pub fn untold(&self) -> u64 {
-        self.chunk.untold()
-    }
-
     /// To be called about ten times in a second, when all programs were drained: samples of the clock, rotation, what could not be done
     /// before. With `is_followed`, lanes in which nothing happened since the last time say so; everything has to be drained with
     /// [`Patience::Now`](crate::program::Patience::Now) then.
@@ -553,7 +550,7 @@ impl Output {
             self.roll();
         }
         self.count();
-        live::say(self.chunk.path(), true, self.options.session.as_deref());
+        live::say(self.chunk.path(), true, self.drained, self.options.session.as_deref());
         self.last_beat = clock.now();
     }
 
@@ -639,7 +636,7 @@ impl Output {
             Ok(all) => counts = all,
             Err(error) => self.error = Some(error.into()),
         }
-        live::say(&path, false, None);
+        live::say(&path, false, None, None);
         Journal::delete(&path);
         let (packets, bytes) = counts;
         self.tally.packets_before += packets;
@@ -716,7 +713,7 @@ impl Output {
         self.chunk.is_there()?;
         let path = self.chunk.path().to_owned();
         let (packets, bytes) = self.chunk.finish(&raw_clock(clock.source(), &facts))?;
-        live::say(&path, false, None);
+        live::say(&path, false, None, None);
         if self.options.session.is_none() {
             Journal::delete(&path);
         }

@@ -90,6 +90,12 @@ impl Output {
         Ok(Some(Resumed { output, programs: read.programs }))
     }
 
+    /// Events that could not be written, as far as the trace does not tell it yet.
+    #[must_use]
+    pub fn untold(&self) -> u64 {
+        self.chunk.untold()
+    }
+
     /// Another recorder goes on with it while this file is there.
     pub(crate) fn is_kept(&mut self, session: Option<PathBuf>) {
         self.options.session = session;
@@ -154,7 +160,7 @@ fn last_begun(path: &Path, has_chunks: bool) -> io::Result<Option<Begun>> {
         if last.is_some() {
             if Journal::read(&folder).is_ok_and(|journal| journal.is_some()) {
                 repair(&folder)?;
-                live::say(&folder, false, None);
+                live::say(&folder, false, None, None);
                 Journal::delete(&folder);
             }
             continue;

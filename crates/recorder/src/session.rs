@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use kymo_lane::{Clock as Source, Thread};
 use serde::{Deserialize, Serialize};
@@ -484,9 +484,10 @@ impl Session {
     }
 
     /// Some ten times in a second.
-    pub(crate) fn beat(&mut self, clocks: &mut Clocks) {
+    pub(crate) fn beat(&mut self, drained: Option<SystemTime>, clocks: &mut Clocks) {
         let _writes = self.writing.begin(&self.trace);
         for (source, output) in &mut self.outputs {
+            output.drained = drained.or(output.drained);
             output.beat(clocks.of(*source), false);
         }
         let errors: Vec<String> =
@@ -514,7 +515,7 @@ impl Session {
 
     /// Ends its traces; nothing comes behind that.
     pub(crate) fn finish(mut self, clocks: &mut Clocks) -> Summary {
-        self.beat(clocks);
+        self.beat(None, clocks);
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
             // A trace of nothing is a trace.
             let earliest = self.earliest[Source::Counter as usize];
