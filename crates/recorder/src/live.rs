@@ -34,6 +34,13 @@ pub(crate) fn say(folder: &Path, is_recording: bool, drained: Option<SystemTime>
     let _ = file.and_then(|file| file.write_all_at(&bytes, 0));
 }
 
+/// Says of a trace that it has begun, and that nothing of it is there for sure: a folder of which nobody says anything is another tracer's.
+pub(crate) fn begin(folder: &Path, session: Option<&Path>) {
+    if session.is_some() && said(folder).is_none() {
+        say(folder, true, Some(SystemTime::UNIX_EPOCH), session);
+    }
+}
+
 /// Says of the next chunk of a trace what was said of the one before, which ends then: readers must not take that for the end of all.
 pub(crate) fn go_on(before: &Path, next: &Path) {
     let _ = std::fs::copy(before.join(NAME), next.join(NAME));

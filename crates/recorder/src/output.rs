@@ -202,6 +202,7 @@ impl Output {
         let first = if options.has_chunks() { path.join("000001") } else { path.to_owned() };
         let beginning = beginning(path, &options, clock, facts)?;
         let (chunk, own, own_stream) = begin(&first, &beginning, now)?;
+        live::begin(&first, options.session.as_deref());
         let mut output = Self::of(path, options, clock, (facts, chunk, own, own_stream));
         output.wanted.0 = earliest;
         Ok(output)

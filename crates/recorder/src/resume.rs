@@ -72,6 +72,7 @@ impl Output {
         let Begun { path: folder, beginning, lines, journal } = begun;
         let mut read = Read { programs: beginning.programs.clone(), ..Read::default() };
         read.all(&folder, &beginning).map_err(fault)?;
+        live::begin(&folder, options.session.as_deref());
         let chunk = Chunk::go_on(&folder, (&beginning, lines, journal), read.left)?;
         clock.was_watched(beginning.watched);
         let facts = beginning.facts;

@@ -9,6 +9,7 @@
 //! A recorder of ours says up to when everything is in the files, also while nothing happens. Of what others write, a data stream is
 //! there up to the end of its last packet; when no file has grown for a while, all of it is.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub struct Follow {
     grown: (u64, Option<Instant>),
     /// Of what there was when it was opened last: bytes, and whether it rested.
     opened: Option<(u64, bool)>,
+    /// What was said of traces before they were opened last: what is said behind that may be of what is not in there.
+    lives: HashMap<PathBuf, Live>,
 }
 
 /// A time of which everything is there.
@@ -59,7 +62,7 @@ impl Follow {
     /// Follows every trace at or below the paths, from its begin.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, options: OpenOptions) -> Self {
-        Self { paths, options, behind_ns: None, is_over: false, grown: (0, None), opened: None }
+        Self { paths, options, behind_ns: None, is_over: false, grown: (0, None), opened: None, lives: HashMap::new() }
     }
 
     /// Waits for the next window. `None`: nothing comes any more, as every recorder has said, or it was cancelled.
@@ -84,6 +87,7 @@ impl Follow {
     fn has_more(&mut self) -> Result<bool, OpenFailure> {
         let mut finder = Finder::default();
         let (mut bytes, mut may_have_more, mut is_silent) = (0, false, false);
+        self.lives.clear();
         for path in &self.paths {
             let folders = match finder.find(path) {
                 Ok(folders) => folders,
@@ -93,6 +97,7 @@ impl Follow {
             for folder in folders {
                 bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
                 let live = Live::of(folder.path());
+                self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
                 let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
                 may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
                 is_silent |= live.is_none();
@@ -134,8 +139,10 @@ impl Follow {
     fn reached(&self, session: &Session) -> Option<Reached> {
         let mut all = Reached { watermark_ns: i64::MAX, is_over: true };
         for trace in &session.traces {
-            let reached = match Live::of(trace.folder.path()) {
-                Some(live) => Reached { watermark_ns: live.watermark_ns, is_over: is_over(live) },
+            let reached = match self.lives.get(trace.folder.path()) {
+                Some(live) => Reached { watermark_ns: live.watermark_ns, is_over: is_over(*live) },
+                // Another part of a trace has begun meanwhile; up to when everything is there the one before it says.
+                None if Live::of(trace.folder.path()).is_some() => Reached { watermark_ns: i64::MAX, is_over: false },
                 None => Reached { watermark_ns: self.guess(&trace.streams)?, is_over: false },
             };
             if !reached.is_over {
@@ -143,7 +150,8 @@ impl Follow {
             }
             all.is_over &= reached.is_over;
         }
-        Some(all)
+        // Of parts that have all ended the next one says more.
+        (all.is_over || all.watermark_ns < i64::MAX).then_some(all)
     }
 
     /// Up to when everything is there of a trace whose recorder says nothing.
