@@ -440,11 +440,12 @@ impl Chunk {
         self.trace.is_there()
     }
 
-    /// Ends the trace: what was lost is told, indexes are there, and the clock is as well known as can be.
-    pub(crate) fn finish(mut self, clock: &RawClock) -> Result<(u64, u64), Error> {
+    /// Ends the trace: what was lost is told, indexes are there, and the clock is said again if it is known better.
+    pub(crate) fn finish(mut self, clock: Option<&RawClock>) -> Result<(u64, u64), Error> {
         let done = self.tell();
         self.streams.drain(..).for_each(|stream| stream.raw.close());
-        done.and(self.trace.say_clock(clock)).map(|()| (self.packets, self.bytes))
+        let said = clock.map_or(Ok(()), |clock| self.trace.say_clock(clock));
+        done.and(said).map(|()| (self.packets, self.bytes))
     }
 }
 

@@ -61,6 +61,14 @@ pub struct Facts {
     pub is_absolute: bool,
 }
 
+impl Facts {
+    /// When so many cycles of the trace were, in nanoseconds since 1970.
+    pub(crate) fn nanos(&self, cycles: u64) -> i128 {
+        let ticks = i128::from(self.offset_ticks) + i128::from(cycles);
+        i128::from(self.offset_seconds) * 1_000_000_000 + ticks * 1_000_000_000 / i128::from(self.frequency)
+    }
+}
+
 impl Clock {
     /// Watches a source from now on.
     #[must_use]

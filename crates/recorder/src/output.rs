@@ -559,6 +559,15 @@ impl Output {
         self.options.chunk_bytes().is_some_and(|most| self.chunk.bytes >= most)
     }
 
+    /// What is known of the clock now, if what the trace says of it is farther off than both may be: times of events move then, also
+    /// those that somebody has seen who follows.
+    fn known_better(&self, now: Facts) -> Option<Facts> {
+        let cycles = self.clock.now().saturating_sub(self.facts.base);
+        let apart = |cycles| now.nanos(cycles).abs_diff(self.facts.nanos(cycles));
+        let error = u128::from(now.error_ns + self.facts.error_ns);
+        (apart(0).max(apart(cycles)) > 2 * error).then_some(now)
+    }
+
     fn sample(&mut self, clock: &mut Clock) {
         let sample = clock.sample();
         self.clock = *clock;
@@ -620,6 +629,7 @@ impl Output {
         }
         let now = self.clock.now().saturating_sub(self.facts.base);
         let facts = Facts { base: self.facts.base, ..self.clock.facts(self.facts.base) };
+        let last = self.known_better(facts);
         let begun = self.next(number, facts).and_then(|beginning| begin(&path, &beginning, now));
         let (chunk, own, own_stream) = match begun {
             Ok(next) => next,
@@ -633,7 +643,7 @@ impl Output {
         (self.own, self.own_stream, self.facts) = (own, own_stream, facts);
         (self.chunk_begin, self.tally.chunks) = (Instant::now(), number);
         let (path, mut counts) = (old.path().to_owned(), (old.packets, old.bytes));
-        match old.finish(&raw_clock(self.clock.source(), &facts)) {
+        match old.finish(last.map(|facts| raw_clock(self.clock.source(), &facts)).as_ref()) {
             Ok(all) => counts = all,
             Err(error) => self.error = Some(error.into()),
         }
@@ -709,11 +719,11 @@ impl Output {
     /// Something could not be written.
     pub fn finish(mut self, clock: &mut Clock) -> Result<Tally, Error> {
         self.sample(clock);
-        let facts = clock.facts(self.facts.base);
+        let better = self.known_better(clock.facts(self.facts.base));
         let error = self.error.take();
         self.chunk.is_there()?;
         let path = self.chunk.path().to_owned();
-        let (packets, bytes) = self.chunk.finish(&raw_clock(clock.source(), &facts))?;
+        let (packets, bytes) = self.chunk.finish(better.map(|facts| raw_clock(clock.source(), &facts)).as_ref())?;
         live::say(&path, false, None, None);
         if self.options.session.is_none() {
             Journal::delete(&path);
