@@ -13,6 +13,7 @@
 #![cfg(target_os = "linux")]
 
 pub mod capture;
+mod choose;
 mod chunk;
 pub mod client;
 pub mod clock;

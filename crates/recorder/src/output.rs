@@ -17,9 +17,9 @@ pub use kymo_writer::Format;
 use kymo_writer::packed::Field;
 use serde::{Deserialize, Serialize};
 
+pub use crate::choose::{Choice, Choose, Everything};
 use crate::chunk::{Chunk, Origin, Span, StreamNumber, file_error, raw_clock};
 use crate::clock::{Clock, Facts};
-use crate::definition::EventClass;
 use crate::drain::{Position, Progress, lost_since};
 use crate::journal::{Beginning, Journal, beginning};
 use crate::live;
@@ -49,40 +49,6 @@ pub struct OutputOptions {
     /// While this file is there, another recorder goes on if this one is killed; the journal of the trace stays until whoever deletes
     /// that file deletes it too.
     pub session: Option<PathBuf>,
-}
-
-/// What becomes of events of a class.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// None is wanted.
-    Drop,
-    /// All are.
-    Keep,
-    /// It depends: [`Choose::passes`].
-    Ask,
-}
-
-/// Which events a session wants.
-pub trait Choose {
-    /// Asked once for each class of each program, and again after [`Output::choose_again`].
-    fn choose(&mut self, program: &Identity, class: &EventClass) -> Choice;
-
-    /// Asked for each event of classes that are [`Choice::Ask`]: its contexts and its fields, as they are.
-    fn passes(&mut self, program: &Identity, class: &EventClass, contexts: &[u8], fields: &[u8]) -> bool;
-}
-
-/// All of them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Everything;
-
-impl Choose for Everything {
-    fn choose(&mut self, _: &Identity, _: &EventClass) -> Choice {
-        Choice::Keep
-    }
-
-    fn passes(&mut self, _: &Identity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
-        true
-    }
 }
 
 /// How far a trace is.
