@@ -37,8 +37,6 @@ const BUSY: Duration = Duration::from_millis(1);
 const IDLE: Duration = Duration::from_millis(10);
 /// Between two beats.
 const BEAT: Duration = Duration::from_millis(100);
-/// Between two looks at threads that are gone.
-const REAP: Duration = Duration::from_secs(1);
 /// How long it stays when nobody needs it any more: the next command is often near.
 const LINGER: Duration = Duration::from_millis(500);
 /// How long other recorders may look at a program that a session has started, before that ends without it.
@@ -133,7 +131,6 @@ pub(crate) struct Daemon {
     beaten: Instant,
     /// When the last look at what all programs had began.
     drained: Option<SystemTime>,
-    reaped: Instant,
     needed: Instant,
     is_asked_to_end: Arc<AtomicBool>,
 }
@@ -171,7 +168,6 @@ impl Daemon {
             has_changed,
             beaten: now,
             drained: None,
-            reaped: now,
             needed: now,
             is_asked_to_end,
         })
@@ -374,17 +370,8 @@ impl Daemon {
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
             let _ = program.grow(sessions, compiler);
+            // Threads that are gone without a word leave lanes that others could have.
             let _ = program.program.reap(&mut Everybody { sessions, clocks });
-        }
-        if self.reaped.elapsed() >= REAP {
-            self.reaped = Instant::now();
-            for program in served.iter_mut() {
-                if !is_drained(program, sessions) {
-                    continue;
-                }
-                // Threads that are gone without a word leave lanes that others could have.
-                let _ = program.program.reap(&mut Everybody { sessions, clocks });
-            }
         }
         self.bury();
         self.seen.retain(|seen| seen.found.way().exists());
