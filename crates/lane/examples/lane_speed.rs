@@ -39,6 +39,8 @@ impl View for Own<'_> {
 
     fn fence(&self) {}
 
+    fn settle(&self) {}
+
     fn set_byte(&self, at: u64, value: u8) -> Result<(), ()> {
         self.0.store(at, value.into(), Ordering::Release);
         Ok(())
@@ -84,7 +86,7 @@ fn main() {
     let mut memory = vec![0_u64; layout.bytes() as usize / 8 + 512];
     let base = memory.as_mut_ptr().cast::<u8>();
     let base = unsafe { base.add(base.align_offset(4096)) };
-    let mapped = unsafe { Mapped::new(base, |_, _| true) };
+    let mapped = unsafe { Mapped::new(base, |_, _| true, || false) };
     let program = Program::begin(&mapped, layout, &Identity::default()).expect("there is memory");
     Recorder::new(Own(&mapped), layout)
         .say(&Wants { mode: Mode::OverwriteOldest, lane: 32, pool: 64, contexts: 0 })

@@ -63,6 +63,9 @@ pub(crate) mod header {
     /// Lanes and bytes of the registry that have memory.
     pub(crate) const LANES_READY: u64 = 288;
     pub(crate) const REGISTRY_READY: u64 = 296;
+    /// The bell that it rings: device and inode of the file behind it. An inode of 0: none.
+    pub(crate) const BELL_DEVICE: u64 = 304;
+    pub(crate) const BELL_INODE: u64 = 312;
     /// What the recorder says: it changes when sub-buffers were freed; what a lane does that has no room; how many sub-buffers a
     /// lane may have; what events carry with them; how many sub-buffers all lanes may have.
     pub(crate) const EPOCH: u64 = 512;
@@ -70,6 +73,8 @@ pub(crate) mod header {
     pub(crate) const LIMIT: u64 = 528;
     pub(crate) const CONTEXTS: u64 = 536;
     pub(crate) const POOL: u64 = 544;
+    /// What the recorder says when it does not look: for what it is to be rung; whoever rings makes it 0.
+    pub(crate) const ASLEEP: u64 = 552;
     /// The path of what it runs.
     pub(crate) const PATH: u64 = 1024;
     pub(crate) const PATH_BYTES_MAX: u64 = 3072;

@@ -30,6 +30,22 @@
 //! Who looks at sub-buffers one after the other may see one of a lane and not the one before it, which was not there yet: sequence
 //! numbers tell, and the recorder takes each in its turn.
 //!
+//! # The bell
+//!
+//! A recorder that looks at a quiet program seldom says so, and is rung when the program turns to its next sub-buffer or defines something:
+//! never by what an event costs that goes where the last one went. The bell is the program's business (a word that a system call changes and
+//! wakes by); here is when it is rung.
+//!
+//! ```text
+//! program   next sub-buffer is there │ fence │ asleep? ── yes: it is 0 now ──> ring      no: nothing
+//! recorder  asleep │ fence │ look once more: nothing ──> sleep                           something: awake
+//! ```
+//!
+//! One of both sees what the other has done, as both fences are sequentially consistent: no sub-buffer is turned to of which neither the
+//! last look tells nor the bell. Of several threads one rings, and once for each sleep. What is rung in vain, because whoever slept was
+//! killed, costs a system call; a program that cannot ring says so, and is not slept on again. What a bell that is lost may cost is as long as the
+//! recorder sleeps without it.
+//!
 //! Filters of events have slots, which are never used twice, so that a site that still goes to an old one finds what belongs to it.
 //!
 //! Lanes that find no room remember the recorder's *epoch* and do not look again before that is another one.
@@ -45,6 +61,7 @@
 //! | what is freed was copied | 6 is a release, and who takes it looks at that byte first |
 //! | events are published or counted | 2, or the lane's counter, before the site goes on; killed in between, it is one event of each thread at most |
 //! | times never step back in a lane | the clock is asked after there is room, and handlers of signals write to lanes of their own |
+//! | no turn to another sub-buffer is slept through | the fences of the bell: it is seen by the last look, or rung for |
 //! | the low half of the ticks tells all | a sub-buffer is closed when it is 2^32 ticks old |
 //!
 //! Handlers of signals write while a write that they interrupt goes on, to lanes of other levels, and may jump over its rest: it is as if it
@@ -61,6 +78,7 @@ extern crate std;
 
 pub mod contexts;
 
+mod bell;
 mod identity;
 mod layout;
 mod mapped;
@@ -70,6 +88,7 @@ mod recorder;
 mod registry;
 mod slots;
 
+pub use bell::{Bell, Rings};
 pub use identity::{Arena, Clock, Identity, NoArena};
 pub use layout::{ABI, CONTEXTS_AT, Layout, MAGIC, READY_AT, Refused};
 pub use mapped::Mapped;

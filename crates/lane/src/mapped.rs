@@ -12,6 +12,7 @@ pub struct Mapped {
     base: *mut u8,
     /// Makes sure that so many bytes from an address on have memory.
     reserve: fn(address: *mut u8, bytes: u64) -> bool,
+    ring: fn() -> bool,
 }
 
 // Everything but the bytes of events is atomic, and those are written by the one who has their sub-buffer.
@@ -24,10 +25,10 @@ impl Mapped {
     /// # Safety
     ///
     /// All bytes of the layout that it is used with are mapped there, to be read and written, as long as this is used; `reserve` says
-    /// the truth; and everybody else who writes there keeps to this crate's rules.
+    /// the truth; and everybody else who writes there keeps to this crate's rules. `ring` rings the bell, and says whether there is one.
     #[must_use]
-    pub unsafe fn new(base: *mut u8, reserve: fn(address: *mut u8, bytes: u64) -> bool) -> Self {
-        Self { base, reserve }
+    pub unsafe fn new(base: *mut u8, reserve: fn(address: *mut u8, bytes: u64) -> bool, ring: fn() -> bool) -> Self {
+        Self { base, reserve, ring }
     }
 
     #[inline]
@@ -96,5 +97,9 @@ impl Memory for Mapped {
 
     fn reserve(&self, at: u64, bytes: u64) -> bool {
         (self.reserve)(self.at(at), bytes)
+    }
+
+    fn ring(&self) -> bool {
+        (self.ring)()
     }
 }

@@ -31,6 +31,8 @@ pub trait Memory {
     fn fence(&self, order: Ordering);
     /// Makes sure that there is memory; whether there is.
     fn reserve(&self, at: u64, bytes: u64) -> bool;
+    /// Rings the bell; whether there is one.
+    fn ring(&self) -> bool;
 }
 
 /// The memory as the recorder sees it, who trusts nobody.
@@ -54,6 +56,9 @@ pub trait View {
 
     /// What is looked at before this is not looked at behind it.
     fn fence(&self);
+
+    /// What was changed before this is seen by others before anything is looked at behind it.
+    fn settle(&self);
 
     /// Changes a byte, when all that was looked at before has been.
     ///

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::bell::Rings;
 use crate::identity::Identity;
 use crate::layout::{
     DESCRIPTOR_BYTES, FULL, LANE_BYTES, Layout, MAGIC, OPEN, Owner, PAGE, POOL, TAKING, descriptor, header, lane,
@@ -272,8 +273,17 @@ impl<'m, M: Memory> Program<'m, M> {
         if bytes > self.layout.sub_buffer_bytes.into() {
             return false;
         }
-        let Some(next) = self.take(lane) else { return false };
-        self.close(lane);
+        let next = self.take(lane);
+        if let Some(next) = next {
+            self.close(lane);
+            self.open(lane, next, ticks, contexts);
+        }
+        self.ring(Rings::ForAll);
+        next.is_some()
+    }
+
+    /// A sub-buffer that was taken is the lane's current one.
+    fn open(&self, lane: &mut Lane, next: (u32, u32), ticks: u64, contexts: u64) {
         let (number, generation) = next;
         let at = self.layout.descriptor(number);
         let store = |word, value| self.memory.store(at + word, value, Relaxed);
@@ -294,7 +304,6 @@ impl<'m, M: Memory> Program<'m, M> {
         lane.base = self.layout.sub_buffer(number);
         lane.published = at + descriptor::PUBLISHED;
         (lane.at, lane.end) = (lane.base, lane.base + u64::from(self.layout.sub_buffer_bytes));
-        true
     }
 
     /// Nothing more comes into the lane's sub-buffer.

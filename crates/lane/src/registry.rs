@@ -9,6 +9,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release};
 
+use crate::bell::Rings;
 use crate::layout::{Layout, PAGE, header};
 use crate::memory::{Memory, View};
 use crate::program::Program;
@@ -92,6 +93,7 @@ impl<M: Memory> Program<'_, M> {
         let at = self.layout.registry() + begin;
         self.memory.put(at + 8, definition);
         self.memory.store(at, IS_WHOLE | kind | id << 32 | u64::from(bytes), Release);
+        self.ring(Rings::ForDefinitions);
         Some(id as u16)
     }
 }

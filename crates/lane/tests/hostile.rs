@@ -35,6 +35,8 @@ impl View for &Bytes {
 
     fn fence(&self) {}
 
+    fn settle(&self) {}
+
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Beyond> {
         let range = self.range(at, 1)?;
         self.0.borrow_mut()[range].fill(value);

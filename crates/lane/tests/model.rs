@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 
-use kymo_lane::{Layout, Memory, Program, Recorder, Seen, Thread, View};
+use kymo_lane::{Layout, Memory, Program, Recorder, Rings, Seen, Thread, View};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
@@ -19,10 +19,22 @@ struct Cells {
     /// Touched with each cell of an owner. Of the accesses to a cell, loom knows the last one only: a thread's own look would hide
     /// that another thread looked there before, and what it changes next could come before that.
     touches: AtomicU64,
+    /// How often the bell was rung. Who looks has seen that the others have ended.
+    rung: std::sync::atomic::AtomicU32,
+    /// A recorder sleeps in this model; in all others nobody asks whether one does.
+    sleep: Option<Sleep>,
+}
+
+/// How somebody sleeps.
+#[derive(Clone, Copy)]
+struct Sleep {
+    /// With the fences that there have to be.
+    is_fenced: bool,
 }
 
 /// Where words of the header, of lanes and of descriptors are.
-const HEADER: [u64; 8] = [272, 280, 288, 512, 520, 528, 536, 544];
+const HEADER: [u64; 9] = [272, 280, 288, 512, 520, 528, 536, 544, ASLEEP];
+const ASLEEP: u64 = 552;
 const MODE: u64 = 520;
 const READY: u64 = 272;
 const DESCRIPTORS: u64 = 4096 * 3;
@@ -34,6 +46,10 @@ fn layout(sub_buffers: u32, sub_buffer_bytes: u32) -> Layout {
 
 impl Cells {
     fn new(layout: &Layout, overwrites: bool) -> Self {
+        Self::where_somebody_sleeps(layout, overwrites, None)
+    }
+
+    fn where_somebody_sleeps(layout: &Layout, overwrites: bool, sleep: Option<Sleep>) -> Self {
         let mut places: Vec<u64> = HEADER.into();
         let (lanes, descriptors, freed) = (4096 * 2, DESCRIPTORS, FREED);
         places.extend((0..2).flat_map(|lane| (0..5).map(move |word| lanes + 64 * lane + 8 * word)));
@@ -46,6 +62,8 @@ impl Cells {
             places: places.into_iter().enumerate().map(|(cell, at)| (at, cell)).collect(),
             cells,
             touches: AtomicU64::new(0),
+            rung: std::sync::atomic::AtomicU32::new(0),
+            sleep,
         };
         this.cell(READY).store(buffers, Ordering::Relaxed);
         this.cell(288).store(2, Ordering::Relaxed);
@@ -65,7 +83,7 @@ impl Cells {
 
 impl Memory for Cells {
     fn load(&self, at: u64, order: Ordering) -> u64 {
-        self.cell(at).load(order)
+        if at == ASLEEP && self.sleep.is_none() { 0 } else { self.cell(at).load(order) }
     }
 
     fn store(&self, at: u64, value: u64, order: Ordering) {
@@ -95,10 +113,18 @@ impl Memory for Cells {
     }
 
     fn fence(&self, order: Ordering) {
-        fence(order);
+        let is_bell = order == Ordering::SeqCst;
+        if !is_bell || self.sleep.is_some_and(|sleep| sleep.is_fenced) {
+            fence(order);
+        }
     }
 
     fn reserve(&self, _: u64, _: u64) -> bool {
+        true
+    }
+
+    fn ring(&self) -> bool {
+        self.rung.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         true
     }
 }
@@ -139,6 +165,10 @@ impl View for Eyes {
 
     fn fence(&self) {
         fence(Ordering::Acquire);
+    }
+
+    fn settle(&self) {
+        Memory::fence(&*self.0, Ordering::SeqCst);
     }
 
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Infallible> {
@@ -343,4 +373,33 @@ fn who_has_nothing_takes_the_oldest_of_others() {
         let lost: u64 = (0..2).map(|lane| told(recorder.losses(lane)).discarded).sum();
         assert!(last.len() as u64 + lost >= 2 && lost <= 1, "{last:?}, {lost} lost");
     });
+}
+
+/// A thread turns to two sub-buffers while the recorder goes to sleep.
+fn sleep_while_a_thread_turns(sleep: Sleep) {
+    let layout = layout(2, 8);
+    let cells = Arc::new(Cells::where_somebody_sleeps(&layout, false, Some(sleep)));
+    let writer = {
+        let cells = Arc::clone(&cells);
+        loom::thread::spawn(move || write(&cells, layout, 7, 2))
+    };
+    let recorder = Recorder::new(Eyes::on(Arc::clone(&cells)), layout);
+    told(recorder.sleep(Rings::ForAll));
+    let seen = look(&recorder, false).len();
+    writer.join().expect("it does not panic");
+    let rung = cells.rung.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(rung <= 1, "rung {rung} times for one sleep");
+    assert!(seen == 2 || rung == 1, "a turn is slept through: {seen} of 2 seen");
+    assert_eq!(told(recorder.has_rung()), rung == 1);
+}
+
+#[test]
+fn no_turn_is_slept_through() {
+    model(3, 1000, || sleep_while_a_thread_turns(Sleep { is_fenced: true }));
+}
+
+#[test]
+#[should_panic(expected = "a turn is slept through")]
+fn without_fences_a_turn_would_be() {
+    model(3, 1, || sleep_while_a_thread_turns(Sleep { is_fenced: false }));
 }

@@ -30,7 +30,7 @@ impl Pages {
     }
 
     fn mapped(&self) -> Mapped {
-        unsafe { Mapped::new(self.base(), |_, _| true) }
+        unsafe { Mapped::new(self.base(), |_, _| true, || false) }
     }
 }
 
@@ -61,6 +61,10 @@ impl View for Eyes<'_> {
 
     fn fence(&self) {
         fence(Ordering::Acquire);
+    }
+
+    fn settle(&self) {
+        fence(Ordering::SeqCst);
     }
 
     fn set_byte(&self, at: u64, value: u8) -> Result<(), Infallible> {

@@ -86,6 +86,10 @@ impl Memory for InFile {
     fn reserve(&self, _: u64, _: u64) -> bool {
         true
     }
+
+    fn ring(&self) -> bool {
+        false
+    }
 }
 
 /// A program that runs.

@@ -31,6 +31,7 @@ macro_rules! cfg_if {
 cfg_if! {
     if #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))] {
         mod arena;
+        mod bell;
         mod clock;
         mod context;
         mod event;
@@ -45,6 +46,7 @@ cfg_if! {
         mod thread;
         mod write;
 
+        pub use bell::{BELL_NAME, Bell};
         pub use clock::{counter, counter_frequency, ticks};
         pub use context::{Context, Own};
         pub use event::Event;

@@ -47,17 +47,17 @@ pub(crate) fn unmap(pages: NonNull<u8>, bytes: usize) {
 }
 
 /// Maps a file of so many bytes, which is as long as that from then on.
-pub(crate) fn share(file: &Descriptor, bytes: usize) -> Option<NonNull<u8>> {
+pub(crate) fn share(file: libc::c_int, bytes: usize) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // Safety: the file is ours, and what is mapped is nobody else's.
     unsafe {
         let mut found: libc::stat = core::mem::zeroed();
-        let is_long = libc::fstat(file.0, &raw mut found) == 0
-            && (found.st_size as usize >= bytes || libc::ftruncate(file.0, bytes as libc::off_t) == 0);
+        let is_long = libc::fstat(file, &raw mut found) == 0
+            && (found.st_size as usize >= bytes || libc::ftruncate(file, bytes as libc::off_t) == 0);
         if !is_long {
             return None;
         }
-        let address = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, file.0, 0);
+        let address = libc::mmap(null_mut(), bytes, access, libc::MAP_SHARED, file, 0);
         NonNull::new(address.cast::<u8>()).filter(|_| address != libc::MAP_FAILED)
     }
 }

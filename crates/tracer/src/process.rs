@@ -13,13 +13,13 @@ use core::ffi::CStr;
 use core::ptr::{NonNull, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use kymo_lane::{Arena, Identity, Layout, Mapped, Memory, Program, Runs};
+use kymo_lane::{Arena, Bell, Identity, Layout, Mapped, Memory, Program, Runs};
 
 use crate::arena;
 use crate::leftovers::{in_parent, sweep};
 use crate::pages::{self, PAGE};
 use crate::place::{Descriptor, Path, has_more_than_its_user, secure_variable};
-use crate::{clock, context, event, filter, interrupted, thread};
+use crate::{bell, clock, context, event, filter, interrupted, thread};
 
 /// What a process knows of its memory; all zeros in a child.
 pub(crate) struct Process {
@@ -59,7 +59,7 @@ impl Process {
         // Safety: what was put there stays, nobody else is there yet, and the memory is mapped.
         unsafe {
             let process = PROCESS.load(Ordering::Acquire);
-            (&raw mut (*process).memory).write(Mapped::new(memory, pages::reserve));
+            (&raw mut (*process).memory).write(Mapped::new(memory, pages::reserve, bell::ring));
         }
     }
 
@@ -119,7 +119,7 @@ impl Process {
         let layout = pages::layout()?;
         let page = pages::own(PAGE)?;
         let session = session();
-        let Some((base, window, path)) = file(&layout, session) else {
+        let Some(File { base, window, path, bell }) = file(&layout, session) else {
             pages::unmap(page, PAGE);
             return None;
         };
@@ -127,7 +127,7 @@ impl Process {
             first();
         }
         // Safety: all of the layout is mapped there, for as long as the process lives.
-        let memory = unsafe { Mapped::new(base.as_ptr(), pages::reserve) };
+        let memory = unsafe { Mapped::new(base.as_ptr(), pages::reserve, bell::ring) };
         const { assert!(size_of::<Process>() <= PAGE, "it fits into its page") };
         let process = page.cast::<Self>();
         let arena = arena::map();
@@ -146,6 +146,7 @@ impl Process {
         let is_told = this.tell(arena, session);
         if is_told {
             this.inherit();
+            bell.iter().for_each(|bell| this.program().has_bell(bell));
             this.program().show();
         }
         this.is_there.store(1, Ordering::Release);
@@ -267,8 +268,16 @@ pub fn control_file() -> Option<&'static CStr> {
     Process::now().map(|process| process.path.as_c_str())
 }
 
-/// Makes a file of that layout and maps it, and the window of control bytes.
-fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<(NonNull<u8>, NonNull<u8>, Path)> {
+/// A file that was made: where all of it and the window of control bytes are mapped, and the bell of its folder.
+struct File {
+    base: NonNull<u8>,
+    window: NonNull<u8>,
+    path: Path,
+    bell: Option<Bell>,
+}
+
+/// Makes a file of that layout.
+fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<File> {
     let mut path = Path::folder()?;
     let folder = path.open_folder()?;
     let mut name = [0; 8];
@@ -285,21 +294,22 @@ fn file(layout: &Layout, session: Option<(&[u8], u64)>) -> Option<(NonNull<u8>, 
     let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     let made = Descriptor::open(path.as_c_str(), flags)?;
     sweep(&folder);
+    let bell = bell::of_folder(&folder);
     drop(folder);
     let (all, seen) = (layout.bytes() as usize, layout.inherited_bytes() as usize);
-    let base = pages::share(&made, all).filter(|base| {
+    let base = pages::share(made.0, all).filter(|base| {
         // Safety: it is mapped.
         let is_ours = unsafe { libc::madvise(base.as_ptr().cast(), all, libc::MADV_DONTFORK) == 0 };
         is_ours && pages::reserve_first(&made, base.as_ptr(), layout)
     });
-    let window = base.and_then(|_| pages::share(&made, seen));
+    let window = base.and_then(|_| pages::share(made.0, seen));
     let (Some(base), Some(window)) = (base, window) else {
         base.into_iter().for_each(|base| pages::unmap(base, all));
         // Safety: the path ends with a zero.
         unsafe { libc::unlink(path.as_c_str().as_ptr()) };
         return None;
     };
-    Some((base, window, path))
+    Some(File { base, window, path, bell })
 }
 
 /// Control bytes of events that are on.

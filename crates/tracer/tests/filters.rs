@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use kymo_bytecode::{Condition, Field, Instruction, Kind, Registers, header};
 use kymo_lane::{Code, Runs};
 use kymo_tracer::{Event, control_file};
-use recorder::{Watch, folder};
+use recorder::{Watch, files, folder};
 
 static EVENT: Event = Event::new(b"event test:filtered\nfield u64 value\n");
 
@@ -150,8 +150,7 @@ fn check_child(folder: &Path, own: &Path, kept: &[u64]) {
     let mut status = 0;
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
-    let files = std::fs::read_dir(folder.join("kymo")).expect("it is there");
-    let files: Vec<_> = files.map(|entry| entry.expect("it is there").path()).filter(|path| path != own).collect();
+    let files: Vec<_> = files(folder).into_iter().filter(|path| path != own).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     let mut watch = Watch::new(&files[0]);
     assert_eq!(values(&mut watch), kept);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use kymo_lane::View;
 use kymo_tracer::{Event, control_file};
-use recorder::{Opened, Watch, folder};
+use recorder::{Opened, Watch, files, folder};
 
 static OFF: Event = Event::new(b"off: value u64");
 static ON: Event = Event::new(b"on: value u64");
@@ -114,11 +114,7 @@ fn children_have_memory_of_their_own() {
 
 /// Each child has a file, with what it recorded.
 fn check_files(folder: &Path, own: &Path, children: &[libc::pid_t]) {
-    let files: Vec<PathBuf> = std::fs::read_dir(folder.join("kymo"))
-        .expect("it is there")
-        .map(|entry| entry.expect("it is there").path())
-        .filter(|path| path != own)
-        .collect();
+    let files: Vec<PathBuf> = files(folder).into_iter().filter(|path| path != own).collect();
     assert_eq!(files.len(), 5, "each has a file, and so has the child's child: {files:?}");
     let mut complete = 0;
     for path in &files {

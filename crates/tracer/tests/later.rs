@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use kymo_tracer::{Event, control_file};
-use recorder::{Watch, folder};
+use recorder::{Watch, files, folder};
 
 static ON: Event = Event::new(b"event test:on\nfield u64 value\n");
 static OFF: Event = Event::new(b"event test:off\nfield u64 value\n");
@@ -48,8 +48,7 @@ fn an_event_is_switched_as_another_one_from_the_begin() {
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0);
     assert_eq!(values(&own), [(2, 1)]);
-    let files = std::fs::read_dir(folder.join("kymo")).expect("it is there");
-    let files: Vec<_> = files.map(|entry| entry.expect("it is there").path()).filter(|path| *path != own).collect();
+    let files: Vec<_> = files(&folder).into_iter().filter(|path| *path != own).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     assert_eq!(values(&files[0]), [(2, 3), (4, 4)]);
     std::fs::remove_dir_all(&folder).expect("it is ours");

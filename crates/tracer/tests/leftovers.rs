@@ -40,7 +40,8 @@ fn nothing_is_left_behind() {
             command.env("KYMO_SESSION", session);
         }
         assert!(command.stdout(Stdio::null()).status().expect("it starts").success());
-        std::fs::read_dir(folder.join("kymo")).expect("it is there").count()
+        let files = std::fs::read_dir(folder.join("kymo")).expect("it is there").flatten();
+        files.filter(|file| file.path().extension().is_some_and(|kind| kind == "ctl")).count()
     };
     assert_eq!(run("ended", None), 0, "who ends in good order takes its own away");
     assert_eq!(run("killed", None), 1, "who does not, cannot");

@@ -155,7 +155,8 @@ impl Folder {
 
     fn files(&self) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.0.join("kymo")) else { return Vec::new() };
-        let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("it can be read").path()).collect();
+        let all = entries.map(|entry| entry.expect("it can be read").path());
+        let mut files: Vec<PathBuf> = all.filter(|path| path.extension().is_some_and(|kind| kind == "ctl")).collect();
         files.sort();
         files
     }
@@ -185,6 +186,10 @@ impl View for Opened {
     }
 
     fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn settle(&self) {
         fence(Ordering::SeqCst);
     }
 

@@ -99,7 +99,7 @@ impl Stage {
 
     fn controls(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder.path().join("kymo")).into_iter().flatten().flatten();
-        entries.map(|entry| entry.path()).collect()
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|kind| kind == "ctl")).collect()
     }
 }
 

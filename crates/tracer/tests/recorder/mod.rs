@@ -39,6 +39,10 @@ impl View for Opened {
         fence(Ordering::SeqCst);
     }
 
+    fn settle(&self) {
+        fence(Ordering::SeqCst);
+    }
+
     fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
         fence(Ordering::Release);
         self.0.write_all_at(&[value], at)
@@ -77,6 +81,13 @@ pub fn folder() -> PathBuf {
     // Safety: no other thread is there yet.
     unsafe { std::env::set_var("XDG_RUNTIME_DIR", &folder) };
     folder
+}
+
+/// The files of all processes whose folder that is.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder.join("kymo")).expect("it is there");
+    let all = entries.map(|entry| entry.expect("it is there").path());
+    all.filter(|path| path.extension().is_some_and(|kind| kind == "ctl")).collect()
 }
 
 impl Watch {

@@ -50,6 +50,10 @@ impl View for Opened {
         fence(Ordering::SeqCst);
     }
 
+    fn settle(&self) {
+        fence(Ordering::SeqCst);
+    }
+
     fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
         fence(Ordering::Release);
         self.0.write_all_at(&[value], at)

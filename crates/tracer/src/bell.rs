@@ -1,0 +1,182 @@
+//! The bell of a folder, by which programs wake the recorder: a word of a file, which nobody reads or writes himself.
+//!
+//! ```text
+//! program    one system call: the system adds 1 to the word, and wakes who waits     no descriptor, no path, no lock
+//! recorder   one system call: waits unless the word is another than it was
+//! ```
+//!
+//! Everybody of a folder has the file mapped, and anybody of them may cut it off. So the word is only ever touched by the system, which
+//! then says that it is not there, where a program would get a signal. It is mapped when a program begins, and children have it too.
+
+#![allow(unsafe_code, reason = "system calls")]
+
+use core::ffi::{CStr, c_int};
+use core::ptr::{NonNull, null_mut};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use crate::pages::{self, Errno, PAGE};
+use crate::place::Descriptor;
+
+/// What it is called in its folder.
+pub const BELL_NAME: &CStr = c"bell";
+
+/// Adds 1, whatever there was.
+const ADD_ONE: c_int = libc::FUTEX_OP_ADD << 28 | 1 << 12;
+
+/// The bell that this process rings, and which one it is.
+static WORD: AtomicPtr<u8> = AtomicPtr::new(null_mut());
+static DEVICE: AtomicU64 = AtomicU64::new(0);
+static INODE: AtomicU64 = AtomicU64::new(0);
+
+/// A bell that was mapped.
+#[derive(Debug)]
+pub struct Bell {
+    word: NonNull<u8>,
+    which: kymo_lane::Bell,
+}
+
+// Safety: only the system touches what is mapped.
+unsafe impl Send for Bell {}
+// Safety: the same.
+unsafe impl Sync for Bell {}
+
+impl Bell {
+    /// The bell of a file, which is this user's alone, and is made as long as it has to be. `None`: it cannot be one.
+    #[must_use]
+    pub fn map(descriptor: c_int) -> Option<Self> {
+        // Safety: what is filled in is there.
+        let found = unsafe {
+            let mut found: libc::stat = core::mem::zeroed();
+            (libc::fstat(descriptor, &raw mut found) == 0).then_some(found)
+        }?;
+        let which = which(&found)?;
+        let word = pages::share(descriptor, PAGE)?;
+        Some(Self { word, which })
+    }
+
+    /// Which one it is.
+    #[must_use]
+    pub fn which(&self) -> kymo_lane::Bell {
+        self.which
+    }
+
+    /// Waits until the word is not `known`; it may be so still. `false`: it is no bell any more.
+    #[must_use]
+    pub fn wait(&self, known: u32) -> bool {
+        let _errno = Errno::keep();
+        // Safety: the system says so if the word is not there.
+        unsafe {
+            let forever = core::ptr::null::<libc::timespec>();
+            let woken = libc::syscall(libc::SYS_futex, self.word.as_ptr(), libc::FUTEX_WAIT, known, forever);
+            woken == 0 || matches!(*libc::__errno_location(), libc::EAGAIN | libc::EINTR)
+        }
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        pages::unmap(self.word, PAGE);
+    }
+}
+
+/// Which bell a file is; `None`: none.
+fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
+    // Safety: it cannot fail.
+    let user = unsafe { libc::geteuid() };
+    let is_one = found.st_mode & libc::S_IFMT == libc::S_IFREG && found.st_uid == user && found.st_mode & 0o077 == 0;
+    is_one.then_some(kymo_lane::Bell { device: found.st_dev, inode: found.st_ino })
+}
+
+/// The bell of a folder, which this process rings from now on; it is made if there is none.
+pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
+    // Safety: the name ends with a zero, and what is filled in is there.
+    let known = unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        let is_there = libc::fstatat(folder.0, BELL_NAME.as_ptr(), &raw mut found, flags) == 0;
+        is_there.then_some(found).as_ref().and_then(which)
+    };
+    let of_parent = kymo_lane::Bell { device: DEVICE.load(Ordering::Relaxed), inode: INODE.load(Ordering::Relaxed) };
+    if !WORD.load(Ordering::Acquire).is_null() && known == Some(of_parent) {
+        return known;
+    }
+    let flags = libc::O_CREAT | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    let bell = Bell::map(Descriptor::open_in(folder.0, BELL_NAME, flags)?.0)?;
+    let which = bell.which;
+    DEVICE.store(which.device, Ordering::Relaxed);
+    INODE.store(which.inode, Ordering::Relaxed);
+    // Another thread may ring what was there before: it stays mapped, as this does.
+    WORD.store(bell.word.as_ptr(), Ordering::Release);
+    core::mem::forget(bell);
+    Some(which)
+}
+
+/// Rings; whether there is a bell.
+pub(crate) fn ring() -> bool {
+    let word = WORD.load(Ordering::Acquire);
+    if word.is_null() {
+        return false;
+    }
+    let _errno = Errno::keep();
+    // Safety: the system says so if the word is not there.
+    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE_OP, c_int::MAX, 0_usize, word, ADD_ONE) >= 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// One test, as a process has one bell.
+    #[test]
+    fn a_bell_is_heard_until_it_is_cut_off() {
+        let path = std::env::temp_dir().join(std::format!("kymo-bell-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("temporary files may be written");
+        let folder = std::ffi::CString::new(path.to_str().expect("it is text")).expect("it has no zeros");
+        let folder = Descriptor::open(&folder, libc::O_RDONLY | libc::O_DIRECTORY).expect("it is there");
+        assert!(!ring(), "there is none yet");
+        let which = of_folder(&folder).expect("it can be made");
+        assert_eq!(of_folder(&folder), Some(which), "it is the same");
+
+        let file = std::fs::File::options().read(true).write(true).open(path.join("bell")).expect("it is there");
+        let bell = Bell::map(file.as_raw_fd()).expect("it is a bell");
+        assert_eq!(bell.which(), which);
+        let rung = || {
+            let mut word = [0; 4];
+            file.read_exact_at(&mut word, 0).expect("it is there");
+            u32::from_le_bytes(word)
+        };
+        // Safety: each thread has one.
+        unsafe { *libc::__errno_location() = 77 };
+        assert!(ring());
+        // Safety: each thread has one.
+        assert_eq!(unsafe { *libc::__errno_location() }, 77);
+        assert_eq!(rung(), 1);
+        assert!(bell.wait(0), "it was rung before");
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| {
+                while rung() == 1 {
+                    assert!(bell.wait(1));
+                }
+            });
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            assert!(ring());
+            waits.join().expect("it is woken");
+        });
+
+        // Who cuts it off does no harm, and it is known.
+        file.set_len(0).expect("it is ours");
+        assert!(!ring() && !bell.wait(2));
+        // Another one in its place is another bell; what is no plain file of this user alone is none.
+        std::fs::remove_file(path.join("bell")).expect("it is ours");
+        let other = of_folder(&folder).expect("it can be made");
+        assert!(other != which && ring());
+        std::fs::remove_file(path.join("bell")).expect("it is ours");
+        std::fs::write(path.join("bell"), "").expect("it can be made");
+        std::fs::set_permissions(path.join("bell"), std::os::unix::fs::PermissionsExt::from_mode(0o622)).expect("so");
+        assert_eq!(of_folder(&folder), None);
+        std::fs::remove_dir_all(&path).expect("it is ours");
+    }
+}
