@@ -16,6 +16,8 @@ mod lower;
 mod measure;
 mod names;
 mod plan;
+#[cfg(any(test, feature = "testing"))]
+pub mod same;
 mod scopes;
 mod slots;
 pub mod text;
