@@ -304,6 +304,55 @@ fn a_full_disk_is_told_and_what_is_lost_is_counted() {
     place.says(&["check", "disk/trace"], 0);
 }
 
+/// Where a trace cannot even begin, what programs record meanwhile is counted; it begins when there is room.
+#[test]
+fn a_disk_that_is_full_from_the_begin_is_told_and_what_is_lost_is_counted() {
+    let place = Place::new();
+    let folder = place.path("disk");
+    std::fs::create_dir(&folder).expect("there is room");
+    let mut mount = Command::new("mount");
+    mount.args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&folder);
+    if !mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
+        eprintln!("NOT TESTED: a full disk, as none can be mounted here");
+        return;
+    }
+    let _disk = Disk(&folder);
+    let fill = || _ = std::fs::write(folder.join("fill"), vec![0; 2 << 20]);
+    let record = |name: &str, count: u64| {
+        let mut program = place.program();
+        let pid = program.pid.to_string();
+        let (output, only) = (format!("disk/{name}"), "test:count");
+        place.says(&["record", "--detach", "-n", name, "-p", &pid, "-e", only, "-F", "value < 1000", "-o", &output], 0);
+        program.tell("on");
+        program.tell("other 10");
+        program.tell(&format!("count {count}"));
+        program
+    };
+    let lost = |summary: &Value| {
+        let number = |name: &str| number(summary, name);
+        (number("/events"), number("/lost/unwritten"), number("/lost/full") + number("/lost/no_lane"))
+    };
+    let stop = |name: &str| {
+        let output = place.kymo(&["stop", name, "--json"]).output().expect("it starts");
+        assert_eq!(output.status.code(), Some(1), "something is missing: {output:?}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("it is JSON")[0].clone()
+    };
+    fill();
+    drop(record("never", 2000));
+    let summary = stop("never");
+    assert_eq!(lost(&summary), (0, 1000, 0), "{summary}");
+    assert!(summary["problems"].to_string().contains("No space left"), "{summary}");
+
+    let mut program = record("later", 100);
+    until(|| number(&place.json(&["sessions", "--json"])[0], "/summary/lost/unwritten") == 100);
+    std::fs::remove_file(folder.join("fill")).expect("it is there");
+    program.tell("count 50");
+    let summary = stop("later");
+    assert_eq!(lost(&summary), (50, 100, 0), "{summary}");
+    assert_eq!(told(&place.path("disk/later")), (50, 100), "{summary}");
+    place.says(&["check", "disk/later"], 0);
+}
+
 #[test]
 fn a_folder_that_is_removed_is_told() {
     let place = Place::new();

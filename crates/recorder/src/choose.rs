@@ -1,7 +1,9 @@
 //! Which events of programs a trace is to have.
 
 use crate::definition::EventClass;
-use crate::program::Identity;
+use crate::program::{Identity, Known};
+use crate::run::Run;
+use crate::walk::{self, Stop, Table, Times, Walk, What};
 
 /// What becomes of events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,5 +36,27 @@ impl Choose for Everything {
 
     fn passes(&mut self, _: &Identity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
         true
+    }
+}
+
+/// How many events of a run would be in a trace that cannot be begun.
+pub(crate) fn chosen(program: &Known, run: &Run<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
+    let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
+    let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), Table::new(&carried), Walk::begin());
+    let times = Times::of(run, earliest, u64::MAX);
+    loop {
+        let stop = table.walk(&mut bytes, &times, &mut walk, |id, event| {
+            let class = program.events.get(usize::from(id)).and_then(Option::as_ref);
+            let (contexts, fields) = event.split_at(table.context_bytes(event));
+            class.is_some_and(|class| choose.passes(&program.identity, class, contexts, fields))
+        });
+        let Stop::Unknown(id) = stop else { return walk.events };
+        let Some(event) = program.events.get(usize::from(id)).and_then(Option::as_ref) else { return walk.events };
+        let what = match choose.choose(&program.identity, event) {
+            Choice::Drop => What::Drop,
+            Choice::Keep => What::Keep(0),
+            Choice::Ask => What::Ask(0),
+        };
+        table.say(id, &event.fields, what);
     }
 }

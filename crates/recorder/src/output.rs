@@ -12,9 +12,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use kymo_lane::{Thread, contexts};
+use kymo_lane::Thread;
 pub use kymo_writer::Format;
-use kymo_writer::packed::Field;
 use serde::{Deserialize, Serialize};
 
 pub use crate::choose::{Choice, Choose, Everything};
@@ -30,6 +29,7 @@ use crate::program::{Identity, Known};
 use crate::resume::rest;
 use crate::run::{End, Run};
 use crate::walk::{self, Stop, Table, Times, Walk, What};
+use crate::wire::Lost;
 
 /// How a trace is written.
 #[derive(Clone, Debug, Default)]
@@ -302,13 +302,7 @@ impl Output {
 
     /// Walks over the run, which is behind the packet's head, and names what is new. `None`: nothing can be named at all.
     fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
-        let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
-        let (first, last) = (self.wanted.0.max(self.facts.base), self.wanted.1);
-        let mut times = Times { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
-        if first > run.last || last < run.begin {
-            // No event is there.
-            (times.first, times.last) = (1, 0);
-        }
+        let times = Times::of(run, self.wanted.0.max(self.facts.base), self.wanted.1);
         let (mut walk, mut may_roll) = (Walk::begin(), true);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);
@@ -318,7 +312,7 @@ impl Output {
                     if state.masks.len() >= MASKS_MAX && !state.masks.contains(&run.contexts) {
                         return None;
                     }
-                    let fields = carried(program, run.contexts)?;
+                    let fields = walk::carried(program, run.contexts)?;
                     state.masks.insert(run.contexts);
                     match self.chunk.class(&fields) {
                         Ok(class) => place.insert((class, Table::new(&fields))),
@@ -488,6 +482,20 @@ impl Output {
         add(&mut self.tally.discarded, events);
         add(&mut self.tally.no_lane, events);
         self.lose_quietly(program, u16::MAX, events, events_ever);
+    }
+
+    /// What is lost already, as the trace could not be begun before.
+    pub(crate) fn lost_before(&mut self, lost: &Lost) {
+        let events = lost.events();
+        add(&mut self.tally.discarded, events);
+        add(&mut self.tally.unwritten, lost.unwritten);
+        add(&mut self.tally.no_lane, lost.no_lane);
+        if events > 0 {
+            let now = self.cycles();
+            let loss = Loss { program: 0, lane: u16::MAX, why: Why::Unwritten, events, events_ever: 0, bytes: 0 };
+            self.own.lost(now, &loss);
+            self.chunk.lose(self.own_stream, events, 0);
+        }
     }
 
     fn state(&mut self, program: &Known) -> &mut ProgramState {
@@ -753,22 +761,19 @@ fn state<'p>(
     })
 }
 
-/// What events carry; `None`: something that the program has not defined.
-fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
-    let mut fields = walk::context_fields(carried);
-    if fields.len() != (carried % contexts::FIRST_OWN).count_ones() as usize {
-        return None;
-    }
-    for own in 0..64 - contexts::FIRST_OWN.trailing_zeros() {
-        if carried & contexts::FIRST_OWN << own != 0 {
-            fields.push(program.contexts.get(own as usize)?.as_ref()?.field.clone());
+/// Begins a chunk. Where that cannot be, nothing stays that would be in the way of the next attempt.
+fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
+    let metadata = path.join("metadata");
+    let was_there = metadata.exists();
+    begin_files(path, beginning, now).inspect_err(|_| {
+        if !was_there {
+            let _ = std::fs::remove_file(metadata);
+            Journal::delete(path);
         }
-    }
-    Some(fields)
+    })
 }
 
-/// Begins a chunk.
-fn begin(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
+fn begin_files(path: &Path, beginning: &Beginning, now: u64) -> Result<(Chunk, Own, StreamNumber), Error> {
     let mut chunk = Chunk::create(path, beginning)?;
     let class = chunk.class(&[])?;
     let mut ids = [0; 4];

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use kymo_lane::{Clock as Source, Thread};
 use serde::{Deserialize, Serialize};
 
+use crate::choose;
 use crate::clock::{Clock, uptime_ns};
 use crate::definition::{ContextClass, EventClass};
 use crate::drain::{Progress, lost_since};
@@ -21,7 +22,7 @@ use crate::resume::Resumed;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
 use crate::serve::{POOL_BYTES, Who};
-use crate::wire::{Dialect, Keep, SessionOptions, SessionStatus, Summary};
+use crate::wire::{Dialect, Keep, Lost, SessionOptions, SessionStatus, Summary};
 use crate::writing::Writing;
 
 /// Programs that are named where a trace begins.
@@ -62,6 +63,8 @@ pub(crate) struct Session {
     earliest: [u64; 2],
     outputs: Vec<(Source, Output)>,
     choosing: Choosing,
+    /// What was lost, by source, while their traces cannot be begun.
+    unbegun: [Lost; 2],
     /// Programs of which it has something, and how many there were before.
     programs: BTreeMap<u64, Process>,
     programs_before: u64,
@@ -164,6 +167,7 @@ impl Session {
             earliest,
             outputs: Vec::new(),
             choosing,
+            unbegun: [Lost::default(); 2],
             programs: BTreeMap::new(),
             programs_before: 0,
             departed: BTreeSet::new(),
@@ -224,7 +228,7 @@ impl Session {
     fn go_on(&mut self, source: Source, clocks: &mut Clocks, unwritten: u64, untold: u64) {
         let path = folder_of(&self.trace, source);
         match Output::resume(&path, self.output_options(), clocks.of(source), untold) {
-            Ok(None) => {}
+            Ok(None) => self.unbegun[source as usize].unwritten = unwritten,
             Ok(Some(Resumed { mut output, programs })) => {
                 output.wants(self.earliest[source as usize], u64::MAX);
                 output.has_not_written(unwritten);
@@ -258,7 +262,7 @@ impl Session {
         if self.kept.is_none() {
             return;
         }
-        let (mut unwritten, mut untold) = ([0; 2], [0; 2]);
+        let (mut unwritten, mut untold) = (self.unbegun.map(|lost| lost.events()), [0; 2]);
         for (source, output) in &self.outputs {
             (unwritten[*source as usize], untold[*source as usize]) = (output.tally().unwritten, output.untold());
         }
@@ -417,7 +421,11 @@ impl Session {
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
-        self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing));
+        if !self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing)) {
+            let unbegun = &mut self.unbegun[program.identity.clock as usize];
+            unbegun.unwritten += choose::chosen(program, run, earliest, &mut self.choosing);
+            unbegun.full += run.discarded;
+        }
     }
 
     /// Bytes that are kept of a program.
@@ -429,7 +437,9 @@ impl Session {
         if self.options.keep == Keep::Newest {
             return;
         }
-        self.with_output(program, clocks, |output, _| output.end(program, end));
+        if !self.with_output(program, clocks, |output, _| output.end(program, end)) {
+            self.unbegun[program.identity.clock as usize].full += end.discarded;
+        }
     }
 
     /// A program has lost events that no lane could count, and cut texts.
@@ -439,11 +449,19 @@ impl Session {
         (self.cut, *told) = (self.cut + cut, drained.cut_ever.max(*told));
         if drained.discarded > 0 && self.options.keep == Keep::Oldest {
             let Drained { discarded, discarded_ever, .. } = *drained;
-            self.with_output(program, clocks, |output, _| output.lost(program, discarded, discarded_ever));
+            if !self.with_output(program, clocks, |output, _| output.lost(program, discarded, discarded_ever)) {
+                self.unbegun[program.identity.clock as usize].no_lane += discarded;
+            }
         }
     }
 
-    fn with_output(&mut self, program: &Known, clocks: &mut Clocks, act: impl FnOnce(&mut Output, &mut Choosing)) {
+    /// Does something with the trace of a program's clock; whether there is one.
+    fn with_output(
+        &mut self,
+        program: &Known,
+        clocks: &mut Clocks,
+        act: impl FnOnce(&mut Output, &mut Choosing),
+    ) -> bool {
         let source = program.identity.clock;
         let _writes = self.writing.begin(&self.trace);
         if !self.outputs.iter().any(|(known, _)| *known == source) {
@@ -453,14 +471,19 @@ impl Session {
                 Ok(mut output) => {
                     // Other sessions may take what was recorded before.
                     output.wants(earliest, u64::MAX);
+                    output.lost_before(&std::mem::take(&mut self.unbegun[source as usize]));
                     self.outputs.push((source, output));
                 }
-                Err(error) => return self.problem(error.to_string()),
+                Err(error) => {
+                    self.problem(error.to_string());
+                    return false;
+                }
             }
         }
         if let Some((_, output)) = self.outputs.iter_mut().find(|(known, _)| *known == source) {
             act(output, &mut self.choosing);
         }
+        true
     }
 
     fn output_options(&self) -> OutputOptions {
@@ -520,7 +543,10 @@ impl Session {
             // A trace of nothing is a trace.
             let earliest = self.earliest[Source::Counter as usize];
             match Output::create(&self.trace, self.output_options(), clocks.of(Source::Counter), earliest) {
-                Ok(output) => self.outputs.push((Source::Counter, output)),
+                Ok(mut output) => {
+                    output.lost_before(&std::mem::take(&mut self.unbegun[Source::Counter as usize]));
+                    self.outputs.push((Source::Counter, output));
+                }
                 Err(error) => self.problem(error.to_string()),
             }
         }
@@ -567,6 +593,11 @@ impl Session {
             summary.lost.full += tally.discarded.saturating_sub(tally.unwritten + tally.no_lane);
             summary.damaged_bytes += tally.unreadable;
             summary.overwritten += tally.missing;
+        }
+        for Lost { full, no_lane, unwritten } in &self.unbegun {
+            summary.lost.full += full;
+            summary.lost.no_lane += no_lane;
+            summary.lost.unwritten += unwritten;
         }
         summary
     }

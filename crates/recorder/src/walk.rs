@@ -20,6 +20,9 @@ use kymo_lane::contexts;
 use kymo_writer::EVENT_HEAD_BYTES;
 use kymo_writer::packed::{Field, Integer, Kind, Scalar};
 
+use crate::program::Known;
+use crate::run::Run;
+
 /// What to do with events of one id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -86,6 +89,19 @@ pub struct Times {
     pub first: u32,
     /// Ticks from there to the last one that is; before the first one, none is.
     pub last: u32,
+}
+
+impl Times {
+    /// Those of a run, of which the ones from `first` to `last` are wanted.
+    pub(crate) fn of(run: &Run<'_>, first: u64, last: u64) -> Self {
+        let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
+        let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
+        if first > run.last || last < run.begin {
+            // No event is there.
+            (times.first, times.last) = (1, 0);
+        }
+        times
+    }
 }
 
 /// Why a walk ended.
@@ -254,6 +270,20 @@ pub fn context_fields(carried: u64) -> Vec<Field> {
     ];
     let carried = all.into_iter().filter(|(bit, ..)| carried & bit != 0);
     carried.map(|(_, name, kind)| Field { name: name.to_owned(), kind }).collect()
+}
+
+/// What events carry; `None`: something that the program has not defined.
+pub(crate) fn carried(program: &Known, carried: u64) -> Option<Vec<Field>> {
+    let mut fields = context_fields(carried);
+    if fields.len() != (carried % contexts::FIRST_OWN).count_ones() as usize {
+        return None;
+    }
+    for own in 0..64 - contexts::FIRST_OWN.trailing_zeros() {
+        if carried & contexts::FIRST_OWN << own != 0 {
+            fields.push(program.contexts.get(own as usize)?.as_ref()?.field.clone());
+        }
+    }
+    Some(fields)
 }
 
 #[cfg(test)]
