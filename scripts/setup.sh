@@ -3,7 +3,7 @@
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
-#   setup.sh peers        both babeltraces and what builds C and C++, which tests of recording run beside; without it they say so
+#   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 
 # Installs packages; fails where that is not possible.
@@ -65,6 +65,8 @@ peers() {
     command -v g++ >/dev/null || missing+=(g++)
     command -v make >/dev/null || missing+=(make)
     command -v pkg-config >/dev/null || missing+=(pkg-config)
+    command -v lttng-sessiond >/dev/null || missing+=(lttng-tools)
+    echo '#include <lttng/tracef.h>' | cc -fsyntax-only -xc - 2>/dev/null || missing+=(liblttng-ust-dev)
     [ "${#missing[@]}" -eq 0 ] || install "${missing[@]}" >/dev/null 2>&1 ||
         echo "PEER ABSENT: not installed, and cannot be: ${missing[*]}" >&2
 }
