@@ -165,6 +165,8 @@ impl Default for Layout {
 
 /// Sub-buffers that a program's lanes may have when nobody has said anything: 16 MiB.
 pub(crate) const POOL: u32 = 512;
+/// Bytes that sub-buffers of a program may have at most: whoever records takes them all in one round.
+const POOL_BYTES_MAX: u64 = 1 << 30;
 
 /// Why memory is no program's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +219,10 @@ impl Layout {
         }
         let [events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes] = found;
         let layout = Self { events, lanes, sub_buffers, sub_buffer_bytes, registry_bytes, filter_bytes };
+        let pool = u64::from(sub_buffers) * u64::from(sub_buffer_bytes);
+        if pool > POOL_BYTES_MAX {
+            return Ok(Err(Refused::Size { what: "bytes of sub-buffers", found: pool, most: POOL_BYTES_MAX }));
+        }
         if layout.bytes() > bytes {
             return Ok(Err(Refused::Size { what: "bytes of all", found: layout.bytes(), most: bytes }));
         }

@@ -125,6 +125,15 @@ impl<V: View> Recorder<V> {
         Ok(self.view.word(header::READY)?.min(self.layout.sub_buffers.into()) as u32)
     }
 
+    /// Lanes that have memory; of others there is nothing to see.
+    ///
+    /// # Errors
+    ///
+    /// The memory is gone.
+    pub fn lanes_ready(&self) -> Result<u16, V::Fault> {
+        Ok(self.view.word(header::LANES_READY)?.min(self.layout.lanes.into()) as u16)
+    }
+
     /// Who has a lane now; `None`: nobody.
     ///
     /// # Errors

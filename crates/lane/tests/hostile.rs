@@ -155,6 +155,17 @@ fn sizes_that_cannot_be_are_refused() {
     assert_eq!(read(24, 0, all), Err(Refused::Size { what: "lanes", found: 0, most: 65535 }));
     assert_eq!(read(24, 1 << 40, all), Err(Refused::Size { what: "lanes", found: 1 << 40, most: 65535 }));
     assert_eq!(read(40, 5000, all), Err(Refused::Size { what: "bytes of a sub-buffer", found: 5000, most: 1 << 20 }));
+    assert_eq!(
+        read(32, (1 << 16) + 1, all),
+        Err(Refused::Size { what: "sub-buffers", found: (1 << 16) + 1, most: 1 << 16 })
+    );
     let more = Layout { sub_buffers: 5, ..LAYOUT }.bytes();
     assert_eq!(read(32, 5, all), Err(Refused::Size { what: "bytes of all", found: more, most: all }));
+    {
+        let mut words = bytes.0.borrow_mut();
+        words[32..40].copy_from_slice(&(1_u64 << 11).to_le_bytes());
+        words[40..48].copy_from_slice(&(1_u64 << 20).to_le_bytes());
+    }
+    let pool = Refused::Size { what: "bytes of sub-buffers", found: 1 << 31, most: 1 << 30 };
+    assert_eq!(Layout::read(&&bytes, u64::MAX).expect("it is there"), Err(pool));
 }

@@ -22,7 +22,7 @@ use crate::drain::Progress;
 use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::flight::Flight;
-use crate::folder::{own_folder, prepare_folder};
+use crate::folder::{own_folder, own_user, prepare_folder};
 use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
@@ -41,8 +41,16 @@ const BEAT: Duration = Duration::from_millis(100);
 const LINGER: Duration = Duration::from_millis(500);
 /// How long other recorders may look at a program that a session has started, before that ends without it.
 const LOOKED_AT: Duration = Duration::from_secs(2);
+/// How long threads have that have seen an event on: what they record later is nobody's.
+const SETTLE: Duration = Duration::from_millis(2);
 /// Dead programs whose last events are kept for a snapshot.
 const DEAD_MAX: usize = 64;
+/// Programs of another user that are looked at: each takes descriptors.
+const OTHERS_MAX: usize = 1024;
+/// Programs that nobody wants of which it is looked at a time whether they have ended.
+const SEEN_MAX: usize = 256;
+/// Between two such looks.
+const SEEN: Duration = Duration::from_secs(1);
 /// Sessions that have ended whose summaries are kept.
 const ENDED_MAX: usize = 64;
 
@@ -129,6 +137,8 @@ pub(crate) struct Daemon {
     /// Sessions have begun, ended or changed what they want.
     pub(crate) has_changed: bool,
     beaten: Instant,
+    /// When it was looked after programs that nobody wants.
+    looked_after: Instant,
     /// When the last look at what all programs had began.
     drained: Option<SystemTime>,
     needed: Instant,
@@ -167,6 +177,7 @@ impl Daemon {
             folder: folder.to_owned(),
             has_changed,
             beaten: now,
+            looked_after: now,
             drained: None,
             needed: now,
             is_asked_to_end,
@@ -225,6 +236,11 @@ impl Daemon {
     /// Looks for programs, and at what those that are known have new.
     pub(crate) fn find(&mut self) {
         for found in self.finder.look() {
+            if found.user != own_user() && self.known_of(found.user) >= OTHERS_MAX {
+                let refusal = Refusal::Many { user: found.user, most: OTHERS_MAX };
+                self.finder.refuse(&found, &refusal, true);
+                continue;
+            }
             match Served::open(found) {
                 Ok(served) => {
                     self.finder.take(&served.found);
@@ -243,17 +259,22 @@ impl Daemon {
         }
         let Self { served, sessions, compiler, clocks, .. } = self;
         for program in served {
-            if let Ok(is_new) = program.learn()
-                && (is_new || all)
-            {
-                // Of one that is gone the next look at it says so.
+            // Of one that is gone the next look at it says so.
+            let is_new = program.learn(sessions, compiler);
+            if all {
                 let _ = program.switch(sessions, compiler);
-                if is_new {
-                    // A plugin, perhaps.
-                    program.tell_objects(sessions, clocks);
-                }
+            }
+            if matches!(is_new, Ok(true)) {
+                // A plugin, perhaps.
+                program.tell_objects(sessions, clocks);
             }
         }
+    }
+
+    /// Programs of a user that are known.
+    fn known_of(&self, user: u32) -> usize {
+        let served = self.served.iter().filter(|served| served.found.user == user).count();
+        served + self.seen.iter().filter(|seen| seen.found.user == user).count()
     }
 
     /// Looks for programs that a session has started. Recorders of other folders may be looking at them, which takes a moment.
@@ -326,17 +347,11 @@ impl Daemon {
         all.for_each(|who| self.sessions.iter_mut().for_each(|session| session.hears_of(who)));
         for seen in std::mem::take(&mut self.seen) {
             let is_wanted = self.sessions.iter().any(|session| session.takes_program(&seen.who));
-            if !is_wanted {
+            if !is_wanted || seen.is_dead {
                 self.seen.push(seen);
                 continue;
             }
-            match Served::open(seen.found) {
-                Ok(mut served) => {
-                    served.program.resume(&seen.progress);
-                    self.meet(served);
-                }
-                Err(refused) => self.finder.refuse(&refused.0, &refused.1, true),
-            }
+            self.open_again(seen);
         }
         for mut served in std::mem::take(&mut self.served) {
             if self.sessions.iter().any(|session| session.takes_program(&served.who)) {
@@ -373,9 +388,39 @@ impl Daemon {
             // Threads that are gone without a word leave lanes that others could have.
             let _ = program.program.reap(&mut Everybody { sessions, clocks });
         }
+        if self.looked_after.elapsed() >= SEEN {
+            self.looked_after = Instant::now();
+            self.look_after_seen();
+        }
         self.bury();
-        self.seen.retain(|seen| seen.found.way().exists());
         self.end_where(Session::is_over);
+    }
+
+    /// Programs that nobody wants end too: what they leave is deleted, if nobody comes back for it. Some of them are looked at each time.
+    fn look_after_seen(&mut self) {
+        let some = self.seen.len().min(SEEN_MAX);
+        for seen in self.seen.drain(..some).collect::<Vec<_>>() {
+            if !seen.found.way().exists() {
+                continue;
+            }
+            let lives = || seen.who.pid.is_some_and(|pid| Path::new(&format!("/proc/{pid}")).exists());
+            if seen.is_dead || lives() {
+                self.seen.push(seen);
+            } else {
+                self.open_again(seen);
+            }
+        }
+    }
+
+    /// A program that was seen may be wanted now, or dead.
+    fn open_again(&mut self, seen: Seen) {
+        match Served::open(seen.found) {
+            Ok(mut served) => {
+                served.program.resume(&seen.progress);
+                self.meet(served);
+            }
+            Err(refused) => self.finder.refuse(&refused.0, &refused.1, true),
+        }
     }
 
     /// Takes the last of programs that are dead, and deletes their memory.
@@ -394,7 +439,7 @@ impl Daemon {
                 served.push(program);
                 continue;
             }
-            let _ = program.learn();
+            let _ = program.note_new();
             let _ = drain(&mut program, sessions, clocks, Patience::Last);
             let ticks = clocks.of(program.who.identity.clock).now();
             let _ = program.program.end(ticks, &mut Everybody { sessions, clocks });
@@ -426,12 +471,16 @@ impl Daemon {
         // What it starts now begins with everything off.
         started::unmark(&self.folder, &session);
         let Self { served, sessions, clocks, compiler, .. } = self;
+        // What it alone wanted is off before the rest of it is taken.
+        for program in served.iter_mut().filter(|program| session.takes_program(&program.who)) {
+            let _ = program.switch(sessions, compiler);
+        }
+        // Threads that were about to record something have done so then.
+        std::thread::sleep(SETTLE);
         for program in served.iter_mut() {
             if !session.takes_program(&program.who) {
                 continue;
             }
-            // What it alone wanted is off before the rest of it is taken.
-            let _ = program.switch(sessions, compiler);
             program.tell_objects(std::slice::from_mut(&mut session), clocks);
             if session.options.keep == Keep::Oldest {
                 sessions.push(session);

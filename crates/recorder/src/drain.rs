@@ -24,6 +24,10 @@ const WAIT: Duration = Duration::from_millis(100);
 /// Sub-buffers that are given back before programs are told.
 const FREED_TOLD: u32 = 8;
 
+/// Bytes that are taken from a program before others have their turn, and what a sub-buffer counts for at least.
+const ROUND_BYTES: u64 = 16 << 20;
+const LEAST_BYTES: u32 = 1024;
+
 /// How often it is looked at what was lost and which texts were cut.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -131,6 +135,8 @@ pub(crate) struct Lanes {
     /// What a lane had lost that nobody knows yet is to be told.
     tells_all: bool,
     reaped: Option<Instant>,
+    /// The lane that comes first the next time.
+    next: u16,
 }
 
 type Memory = Recorder<Control>;
@@ -188,9 +194,16 @@ impl Lanes {
         sink: &mut dyn Sink,
     ) -> io::Result<Drained> {
         let mut drained = Drained::default();
-        let (mut freed, mut done) = (0_u32, Ok(()));
-        for lane in all.chunk_by(|one, next| one.lane == next.lane) {
+        let (mut freed, mut done, mut looked) = (0_u32, Ok(()), 0_u64);
+        let (before, behind) = all.split_at(all.partition_point(|seen| seen.lane < self.next));
+        let lanes = [behind, before].into_iter().flat_map(|all| all.chunk_by(|one, next| one.lane == next.lane));
+        for lane in lanes {
+            if looked >= ROUND_BYTES && patience == Patience::Wait {
+                (self.next, drained.is_left) = (lane[0].lane, true);
+                break;
+            }
             for seen in lane {
+                looked += u64::from(seen.bytes.max(LEAST_BYTES));
                 match self.step(memory, known, seen, patience, sink, &mut drained) {
                     Ok(Step::Freed) => {
                         freed += 1;
@@ -280,6 +293,15 @@ impl Lanes {
         }
         state.position = Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, ..state.position };
         memory.free(seen).map(|()| Step::Freed)
+    }
+
+    /// Whether there is something that no recorder has taken.
+    pub(crate) fn has_new(&mut self, memory: &Memory) -> io::Result<bool> {
+        let all = self.look_once(memory)?;
+        Ok(all.iter().any(|seen| {
+            let taken = self.lanes.get(&seen.lane).map(|state| (state.position.sequence, state.position.bytes));
+            seen.bytes > 0 && taken.is_none_or(|taken| (seen.sequence, seen.bytes) > taken)
+        }))
     }
 
     /// Copies everything that is there, as the first who ever looks, and leaves it.

@@ -30,7 +30,7 @@ use crate::wire::Unreachable;
 
 /// Time between two looks at everything.
 const LOOK: Duration = Duration::from_secs(1);
-/// Files of a folder that are looked at.
+/// Files of a folder that are new at a time.
 const FILES_MAX: usize = 4096;
 /// Files that are known at a time.
 const KNOWN_MAX: usize = 1 << 16;
@@ -272,16 +272,18 @@ impl Finder {
         let Ok(entries) = Dir::read_from(&place.folder) else { return };
         let folder = Arc::new(place.folder);
         let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_owned());
-        for name in names.filter(|name| is_memory(name)).take(FILES_MAX) {
+        let mut new = 0;
+        for name in names.filter(|name| is_memory(name)).take(KNOWN_MAX) {
             let number = std::array::from_fn(|digit| name.to_bytes().get(digit).copied().unwrap_or_default());
             let name = OsStr::from_bytes(name.to_bytes());
             let path = place.path.join(name);
             let Ok(stat) = rustix::fs::statat(&*folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let key = Key(stat.st_dev, stat.st_ino, number);
             there.insert(key);
-            if self.known.contains(&key) || self.known.len() >= KNOWN_MAX {
+            if self.known.contains(&key) || self.known.len() >= KNOWN_MAX || new >= FILES_MAX {
                 continue;
             }
+            new += 1;
             self.known.insert(key);
             let (user, is_contained) = (place.user, place.is_contained);
             let (tag, name, folder) = (tag(name), name.to_owned(), Arc::clone(&folder));
@@ -372,6 +374,21 @@ pub fn outer_pid(own_pid: u32, namespace_inode: u64, started: u64) -> Option<u32
     })
 }
 
+/// How far a process' `CLOCK_MONOTONIC` is behind this one's, if that can be seen.
+pub(crate) fn behind_ns(pid: u32) -> Option<i64> {
+    if namespace("self", "time") == namespace(&pid.to_string(), "time") {
+        return Some(0);
+    }
+    let offset = |process: &str| -> Option<i64> {
+        let offsets = std::fs::read_to_string(format!("/proc/{process}/timens_offsets")).ok()?;
+        let line = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?;
+        let mut numbers = line.split_whitespace().map(str::parse::<i64>);
+        let (seconds, nanos) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    };
+    Some(offset("self")?.saturating_sub(offset(&pid.to_string())?))
+}
+
 /// The number of a process as it sees itself.
 pub(crate) fn innermost_pid(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -437,6 +454,20 @@ mod tests {
         assert_eq!(names(&finder.look()), [second]);
         std::fs::write(folder.join("note"), "").expect("there is room");
         assert!(finder.look().is_empty(), "it is known");
+    }
+
+    #[test]
+    fn files_that_are_known_take_no_place_of_new_ones() {
+        let place = tempfile::tempdir().expect("there is room");
+        let folder = place.path().join("kymo");
+        make_folder(&folder);
+        let mut finder = finder_of(&folder);
+        for number in 0..FILES_MAX + 100 {
+            std::fs::write(folder.join(format!("{number:016x}.ctl")), "").expect("there is room");
+        }
+        assert_eq!(finder.look().len(), FILES_MAX);
+        finder.hurry();
+        assert_eq!(finder.look().len(), 100);
     }
 
     #[test]

@@ -22,6 +22,10 @@ use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
 use crate::drain::{Lanes, Progress};
 use crate::run::Sink;
 
+/// Definitions of a program that are looked at, and their bytes: of all ids there may be one, and of contexts some more.
+const DEFINITIONS_MAX: u64 = (1 << 16) + 64;
+const DEFINITION_BYTES_MAX: u64 = 16 << 20;
+
 /// The file of a program.
 #[derive(Debug)]
 pub struct Control(File);
@@ -46,6 +50,16 @@ pub enum Refusal {
     Version { found: u64 },
     #[error("it says that it has {found} {what}; there are at most {most}")]
     Size { what: &'static str, found: u64, most: u64 },
+    #[error("{most} programs of user {user} are looked at already")]
+    Many { user: u32, most: usize },
+    #[error("its clock is {} than the recorder's, as it is in another time namespace", seconds(*behind_ns))]
+    Time { behind_ns: i64 },
+}
+
+/// How far off a clock is, for people.
+fn seconds(behind_ns: i64) -> String {
+    let word = if behind_ns < 0 { "later" } else { "earlier" };
+    format!("{:.3} s {word}", behind_ns.unsigned_abs() as f64 / 1e9)
 }
 
 /// Who a program says it is.
@@ -154,6 +168,7 @@ pub struct Program {
     lane: Recorder<Control>,
     known: Known,
     last: Option<kymo_lane::Definition>,
+    read: Read,
     /// What nobody has asked for yet.
     new: Vec<Defined>,
     lanes: Lanes,
@@ -209,7 +224,8 @@ impl Program {
         let lane = Recorder::new(control, layout);
         let identity = identity(&lane, key)?;
         let known = Known { identity, pid_outside: None, events: Vec::new(), contexts: Vec::new() };
-        Ok(Self { path: path.to_owned(), lane, known, last: None, new: Vec::new(), lanes: Lanes::default() })
+        let (read, new, lanes) = (Read::default(), Vec::new(), Lanes::default());
+        Ok(Self { path: path.to_owned(), lane, known, last: None, read, new, lanes })
     }
 
     /// Where its control file is.
@@ -260,14 +276,31 @@ impl Program {
         self.lane.is_full()
     }
 
+    /// Definitions of ids that others had before them: they are not read.
+    #[must_use]
+    pub fn unread(&self) -> u64 {
+        self.read.others
+    }
+
+    /// Whether it has more definitions than are read.
+    #[must_use]
+    pub fn has_too_many(&self) -> bool {
+        !self.read.has_room()
+    }
+
     fn learn(&mut self) -> io::Result<()> {
-        while let Some(found) = self.lane.definition(self.last.as_ref())? {
+        while self.read.has_room()
+            && let Some(found) = self.lane.definition(self.last.as_ref())?
+        {
+            self.last = Some(found);
+            if !self.read.takes(&found) {
+                continue;
+            }
             let mut text = vec![0; (found.bytes as usize).min(definition::BYTES_MAX + 1)];
             self.lane.said(&found, &mut text)?;
             let what = definition::parse(&text);
             self.known.learn(&found, &what);
             self.new.push(Defined { id: found.id, is_context: found.is_context, what });
-            self.last = Some(found);
         }
         Ok(())
     }
@@ -362,6 +395,23 @@ impl Program {
         self.lanes.skip(&self.lane)
     }
 
+    /// Whether it holds what no recorder has taken, as far as this one knows.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub(crate) fn has_new(&mut self) -> io::Result<bool> {
+        self.lanes.has_new(&self.lane)
+    }
+
+    /// Whether any of its events is switched on, also one that it has not defined: somebody wants what it records.
+    pub(crate) fn is_on(&self) -> io::Result<bool> {
+        let layout = self.lane.layout();
+        let mut control = vec![0; layout.events as usize];
+        self.lane.view().copy(layout.control(0), &mut control)?;
+        Ok(control.iter().any(|to| *to != 0))
+    }
+
     /// Whether everything that it ever recorded is still there, and not older than these ticks: so it is with children of a program that
     /// is recorded, which begin as their parent is switched.
     ///
@@ -420,6 +470,28 @@ impl Program {
     #[must_use]
     pub fn is_dead(&self) -> bool {
         kymo_tracer::nobody_has(self.lane.view().0.as_raw_fd())
+    }
+}
+
+/// What was read of a registry, which may be full of anything.
+#[derive(Debug, Default)]
+struct Read {
+    ids: HashSet<(bool, u16)>,
+    bytes: u64,
+    others: u64,
+}
+
+impl Read {
+    fn has_room(&self) -> bool {
+        self.ids.len() as u64 + self.others < DEFINITIONS_MAX && self.bytes < DEFINITION_BYTES_MAX
+    }
+
+    /// Whether it is new. What is there first stays: no id is given twice.
+    fn takes(&mut self, found: &kymo_lane::Definition) -> bool {
+        let is_new = self.ids.insert((found.is_context, found.id));
+        self.bytes += if is_new { u64::from(found.bytes) } else { 0 };
+        self.others += u64::from(!is_new);
+        is_new
     }
 }
 

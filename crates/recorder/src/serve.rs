@@ -9,14 +9,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use kymo_lane::{Mode, Runs, Wants};
+use kymo_lane::{Clock, Mode, Recorder, Runs, Wants};
 
-use crate::definition::EventClass;
+use crate::definition::{Definition, EventClass};
 use crate::drain::Progress;
 use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
-use crate::find::{Found, outer_pid};
+use crate::find::{Found, behind_ns, outer_pid};
 use crate::objects::{self, Objects};
-use crate::program::{Identity, Program, Refusal};
+use crate::program::{Control, Identity, Program, Refusal};
 use crate::select::Candidate;
 use crate::session::{Clocks, Session};
 use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
@@ -27,6 +27,8 @@ pub(crate) const POOL_BYTES: u64 = 16 << 20;
 /// What becomes of events of a program that has too many.
 const FULL: &str = "more events than there is room for, 65,536 or 4 MiB of definitions, plugins that were loaded again counted again: \
                     those beyond are not recorded";
+/// Definitions that are told to be of no use.
+const UNUSABLE_MAX: usize = 100;
 
 /// A program that somebody wants something of. Nobody else records it meanwhile.
 #[derive(Debug)]
@@ -44,10 +46,13 @@ pub(crate) struct Served {
     wants: Option<Wants>,
     /// Bytes of its lanes, as far as losses made them grow.
     grown_bytes: u64,
-    /// Definitions that are of no use.
+    /// Definitions that are of no use, and how many are besides.
     unusable: Vec<String>,
     /// It has more events than there is room for.
     is_full: bool,
+    more_unusable: u64,
+    /// Events that are not switched as they are wanted yet.
+    unsettled: Vec<u16>,
     /// Events that it has not defined yet begin off.
     is_closed: bool,
     /// Nobody has its memory any more.
@@ -67,6 +72,8 @@ pub(crate) struct Seen {
     pub(crate) events: Vec<Arc<EventClass>>,
     /// How far it was recorded, so that nothing is twice.
     pub(crate) progress: Progress,
+    /// It was gone when it was seen: what it holds is whose who comes back for it.
+    pub(crate) is_dead: bool,
 }
 
 /// Who a program is.
@@ -100,6 +107,10 @@ impl Served {
         let identity = program.identity().clone();
         let pid = outer_pid(identity.pid, identity.pid_namespace, identity.started);
         pid.into_iter().for_each(|pid| program.is_known_as(pid));
+        let behind_ns = pid.filter(|_| identity.clock == Clock::Monotonic).and_then(behind_ns).unwrap_or(0);
+        if behind_ns != 0 {
+            return Err(Box::new((found, Refusal::Time { behind_ns })));
+        }
         let build_id = pid.map(objects::build_id_of_process).unwrap_or_default();
         let who = Who { identity, pid, tag: found.tag.clone(), build_id };
         let is_dead = program.is_dead();
@@ -115,6 +126,8 @@ impl Served {
             grown_bytes: 0,
             unusable: Vec::new(),
             is_full: false,
+            more_unusable: 0,
+            unsettled: Vec::new(),
             is_closed: false,
             is_dead,
             lost_lately: 0,
@@ -131,12 +144,19 @@ impl Served {
 
     fn note(&mut self, new: Vec<crate::program::Defined>) {
         for defined in new {
-            if let Err(problem) = defined.what {
-                if !defined.is_context {
-                    // Nobody could read it. Of a program that is gone the next look says so.
-                    let _ = self.program.switch(defined.id, 0);
+            match defined.what {
+                Ok(Definition::Event(_)) if !defined.is_context => self.unsettled.push(defined.id),
+                Ok(_) => self.unsettle(),
+                Err(problem) => {
+                    if !defined.is_context {
+                        // Nobody could read it. Of a program that is gone the next look says so.
+                        let _ = self.program.switch(defined.id, 0);
+                    }
+                    match self.unusable.len() < UNUSABLE_MAX {
+                        true => self.unusable.push(format!("event {}: {problem}", defined.id)),
+                        false => self.more_unusable += 1,
+                    }
                 }
-                self.unusable.push(format!("event {}: {problem}", defined.id));
             }
         }
     }
@@ -148,12 +168,28 @@ impl Served {
         }
     }
 
+    /// Looks for new definitions, and switches what they define; whether there are any.
+    pub(crate) fn learn(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<bool> {
+        let is_new = self.note_new()?;
+        if !self.unsettled.is_empty() {
+            self.settle(sessions, compiler)?;
+        }
+        Ok(is_new)
+    }
+
     /// Looks for new definitions; whether there are any.
-    pub(crate) fn learn(&mut self) -> io::Result<bool> {
+    pub(crate) fn note_new(&mut self) -> io::Result<bool> {
         let new = self.program.definitions()?;
         let is_new = !new.is_empty();
         self.note(new);
         Ok(is_new)
+    }
+
+    /// Everything has to be asked again.
+    fn unsettle(&mut self) {
+        self.unsettled = self.events().map(|(id, _)| id).collect();
+        self.placed.clear();
+        self.filtered_contexts = 0;
     }
 
     /// Its events, by id.
@@ -172,15 +208,21 @@ impl Served {
         sessions.iter_mut().for_each(|session| session.learns_objects(known, objects.all(), clocks));
     }
 
-    /// Switches its events as the sessions want them, and says how it is to record.
+    /// Switches all of its events as the sessions want them, and says how it is to record.
     pub(crate) fn switch(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
+        self.unsettle();
+        self.settle(sessions, compiler)
+    }
+
+    /// The same for events that are not switched so yet: to define one more costs what that one does.
+    fn settle(&mut self, sessions: &[Session], compiler: &mut Compiler) -> io::Result<()> {
         let wanting: Vec<&Session> = sessions.iter().filter(|session| session.takes_program(&self.who)).collect();
         if !wanting.iter().any(|session| session.has_started(&self.who)) {
             self.close()?;
         }
         let filters = self.filters(&wanting);
         let carried = filters.iter().filter_map(|(_, _, filter)| filter.as_ref().ok());
-        self.filtered_contexts = carried.fold(0, |all, filter| all | filter.carried());
+        self.filtered_contexts |= carried.fold(0, |all, filter| all | filter.carried());
         // First how, then what: no event is recorded otherwise than it is wanted.
         if let Some(wants) = self.wanted(&wanting)
             && self.wants != Some(wants)
@@ -194,10 +236,11 @@ impl Served {
                 self.switched.insert(id, to);
             }
         }
+        self.unsettled.clear();
         Ok(())
     }
 
-    /// For each event the filter that says yes where one of the sessions does; `Err`: what it is switched to without one.
+    /// For each event that is not switched yet the filter that says yes where one of the sessions does; `Err`: what it is switched to without one.
     fn filters(&self, sessions: &[&Session]) -> Vec<(u16, Arc<EventClass>, Result<ClassFilter, u8>)> {
         let facts = Facts { pid: Some(self.who.identity.pid), contexts: &self.program.known().contexts };
         let filter = |class: &EventClass| {
@@ -210,7 +253,9 @@ impl Served {
                 _ => ClassFilter::of_texts(wanting.iter().flatten().map(String::as_str), class, facts).map_err(|_| 0),
             }
         };
-        self.events().map(|(id, class)| (id, Arc::clone(class), filter(class))).collect()
+        let event = |id: &u16| Some((*id, self.program.known().events.get(usize::from(*id))?.as_ref()?));
+        let unsettled = self.unsettled.iter().filter_map(event);
+        unsettled.map(|(id, class)| (id, Arc::clone(class), filter(class))).collect()
     }
 
     /// Puts filters into the program: what its events are to be switched to.
@@ -221,7 +266,6 @@ impl Served {
     ) -> io::Result<Vec<(u16, u8)>> {
         let asked: Vec<(u16, (&ClassFilter, &EventClass))> =
             filters.iter().filter_map(|(id, class, filter)| Some((*id, (filter.as_ref().ok()?, &**class)))).collect();
-        self.placed.clear();
         if !asked.is_empty() && !self.is_dead {
             let mut placer = match self.placer.take() {
                 Some(placer) => placer,
@@ -230,7 +274,7 @@ impl Served {
             let wanted: Vec<_> = asked.iter().map(|(_, wanted)| *wanted).collect();
             let placed = placer.place(self.program.lane(), compiler, &wanted);
             self.placer = Some(placer);
-            self.placed = asked.iter().map(|(id, _)| *id).zip(placed?).collect();
+            self.placed.extend(asked.iter().map(|(id, _)| *id).zip(placed?));
         }
         let control = |id: &u16| self.placed.get(id).map_or(0, |placed| placed.control);
         let all = filters.iter().map(|(id, _, filter)| (*id, filter.as_ref().map_or_else(|to| *to, |_| control(id))));
@@ -268,7 +312,7 @@ impl Served {
         let Some(wants) = self.wants.filter(|_| has_lost && !sessions.iter().any(is_fixed)) else { return Ok(()) };
         let each = u64::from(self.program.lane().layout().sub_buffer_bytes);
         self.grown_bytes = 2 * each * u64::from(wants.pool);
-        self.switch(sessions, compiler)
+        self.settle(sessions, compiler)
     }
 
     /// Switches everything off, also what it has not defined yet.
@@ -291,19 +335,20 @@ impl Served {
     pub(crate) fn seen(self) -> Seen {
         let status = self.status(&[]);
         let events = self.events().map(|(_, class)| Arc::clone(class)).collect();
-        Seen { found: self.found, who: self.who, status, events, progress: self.program.progress() }
+        let (progress, is_dead) = (self.program.progress(), self.is_dead);
+        Seen { found: self.found, who: self.who, status, events, progress, is_dead }
     }
 
-    /// Whether its lanes hold anything.
-    pub(crate) fn has_events(&self) -> bool {
-        self.pool().used_bytes > 0
+    /// Whether it may hold something that somebody wants still: what was recorded while all was off is nobody's, and what was taken is.
+    pub(crate) fn has_events(&mut self) -> bool {
+        self.program.is_on().unwrap_or(false) && self.program.has_new().unwrap_or(false)
     }
 
     /// How it is, for people.
     pub(crate) fn status(&self, sessions: &[Session]) -> ProgramStatus {
         let Identity { pid: own_pid, user, clock, name, path, .. } = self.who.identity.clone();
         let lane = self.program.lane();
-        let lanes = lane.layout().lanes.min(u16::MAX.into()) as u16;
+        let lanes = lane.lanes_ready().unwrap_or(0);
         let held = (0..lanes).filter(|number| matches!(lane.holder(*number), Ok(Some(_)))).count();
         let losses = (0..lanes).filter_map(|number| lane.losses(number).ok());
         let lost = losses.map(|losses| losses.discarded).sum::<u64>() + lane.discarded().unwrap_or(0);
@@ -323,9 +368,23 @@ impl Served {
             lanes: held as u32,
             lost,
             events: self.events().map(event).collect(),
-            unusable: self.unusable.clone(),
+            unusable: self.unusable(),
             copies: 1,
         }
+    }
+
+    fn unusable(&self) -> Vec<String> {
+        let (mut all, unread) = (self.unusable.clone(), self.program.unread());
+        if self.more_unusable > 0 {
+            all.push(format!("and {} definitions more", self.more_unusable));
+        }
+        if unread > 0 {
+            all.push(format!("{unread} definitions have ids that others had before them"));
+        }
+        if self.program.has_too_many() {
+            all.push("there are more definitions than are read".to_owned());
+        }
+        all
     }
 
     fn event_status(&self, id: u16, class: &EventClass, sessions: &[Session]) -> EventStatus {
@@ -360,7 +419,8 @@ impl Served {
         let lane = self.program.lane();
         let each = u64::from(lane.layout().sub_buffer_bytes);
         let ready = lane.ready().unwrap_or(0);
-        let used = (0..ready).filter(|number| matches!(lane.look(*number), Ok(Some(_)))).count() as u64;
+        let (mut room, mut used) = (vec![0; Recorder::<Control>::look_bytes(ready)], 0);
+        let _ = lane.look_all(ready, &mut room, |_| used += 1);
         let limit = self.wants.map_or(POOL_BYTES, |wants| each * u64::from(wants.pool));
         Pool { used_bytes: used * each, ready_bytes: u64::from(ready) * each, limit_bytes: limit }
     }
