@@ -9,7 +9,7 @@ its lowest and highest value.
 
 The program that has the events (record/hits.c, built for each tracer) is pinned to the first core and has real-time
 priority there; recorders are on the others. It records in bursts, with pauses in which the recorder drains, so that
-nothing is lost but where a job says so; both write to the same disk.
+nothing is lost but where a job says so; both write to the same disk. Programs' memory is in /dev/shm.
 
     off             an event that no session wants
     one, three      an event of a u32; of two integers and a text of 16 characters
@@ -381,6 +381,8 @@ def main():
     run.STORE.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(dir=run.STORE)))
+        # Programs' memory, in a folder that is nobody else's. On a disk their first page takes milliseconds, but no system has it there.
+        os.environ["XDG_RUNTIME_DIR"] = stack.enter_context(tempfile.TemporaryDirectory(dir="/dev/shm"))
         tracers = [Kymo(programs["kymo"], arguments.kymo)]
         if "lttng" in programs:
             tracers.append(Lttng(programs["lttng"]))
