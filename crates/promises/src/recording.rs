@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use kymo_lane::{Mode, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::{Everything, Format, Output, OutputOptions};
-use kymo_recorder::program::{Known, Patience, Program};
-use kymo_recorder::{End, Run, Sink, repair};
+use kymo_recorder::output::{Format, Output, OutputOptions, To};
+use kymo_recorder::program::{Patience, Program};
+use kymo_recorder::repair;
 
 use crate::program::{InFile, LAYOUT, Running};
 use crate::random::Random;
@@ -188,19 +188,6 @@ fn descriptor(number: usize) -> u64 {
     LAYOUT.inherited_bytes() + 4096 + 128 * number as u64
 }
 
-/// Everything goes to one trace.
-struct To<'o>(&'o mut Output);
-
-impl Sink for To<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
-        self.0.take(program, run, &mut Everything);
-    }
-
-    fn end(&mut self, program: &Known, end: &End) {
-        self.0.end(program, end);
-    }
-}
-
 /// A program that is recorded, and where.
 struct Recording {
     program: Program,
@@ -260,7 +247,7 @@ impl Recorder<'_> {
                 let (lane, pool) = (random.below(20) as u32, random.below(20) as u32);
                 let _ = program.say(&Wants { mode, lane, pool, contexts });
             }
-            12 => output.beat(&mut self.clock, random.below(2) == 0),
+            12 => output.beat(&mut self.clock),
             13 => output.choose_again(),
             14 => output.forget(program.identity().key),
             _ => {

@@ -1,8 +1,9 @@
 //! Which events of programs a trace is to have.
 
 use crate::definition::EventClass;
+use crate::output::Output;
 use crate::program::{Identity, Known};
-use crate::run::Run;
+use crate::run::{End, Run, Sink};
 use crate::walk::{self, Stop, Table, Times, Walk, What};
 
 /// What becomes of events of a class.
@@ -36,6 +37,20 @@ impl Choose for Everything {
 
     fn passes(&mut self, _: &Identity, _: &EventClass, _: &[u8], _: &[u8]) -> bool {
         true
+    }
+}
+
+/// All of them go to one trace.
+#[derive(Debug)]
+pub struct To<'o>(pub &'o mut Output);
+
+impl Sink for To<'_> {
+    fn take(&mut self, program: &Known, run: &Run<'_>) {
+        self.0.take(program, run, &mut Everything);
+    }
+
+    fn end(&mut self, program: &Known, end: &End) {
+        self.0.end(program, end);
     }
 }
 

@@ -16,7 +16,7 @@ use kymo_lane::Thread;
 pub use kymo_writer::Format;
 use serde::{Deserialize, Serialize};
 
-pub use crate::choose::{Choice, Choose, Everything};
+pub use crate::choose::{Choice, Choose, Everything, To};
 use crate::chunk::{Chunk, Origin, Span, StreamNumber, file_error, raw_clock};
 use crate::clock::{Clock, Facts};
 use crate::drain::{Position, Progress, lost_since};
@@ -107,7 +107,6 @@ pub struct Output {
     pub(crate) bytes: Vec<u8>,
     /// Ticks of events that are wanted.
     pub(crate) wanted: (u64, u64),
-    pub(crate) last_beat: u64,
     pub(crate) last_sample: Option<Instant>,
     /// When the last look at all programs began that took what they had.
     pub(crate) drained: Option<SystemTime>,
@@ -197,7 +196,6 @@ impl Output {
             error: None,
             bytes: Vec::new(),
             wanted: (facts.base, u64::MAX),
-            last_beat: clock.now(),
             last_sample: None,
             drained: None,
             last_failure: None,
@@ -503,22 +501,12 @@ impl Output {
     }
 
     /// To be called about ten times in a second, when all programs were drained: samples of the clock, rotation, what could not be done
-    /// before. With `is_followed`, lanes in which nothing happened since the last time say so; everything has to be drained with
-    /// [`Patience::Now`](crate::program::Patience::Now) then.
-    pub fn beat(&mut self, clock: &mut Clock, is_followed: bool) {
+    /// before.
+    pub fn beat(&mut self, clock: &mut Clock) {
         if self.last_sample.is_none_or(|last| last.elapsed() >= SAMPLE) {
             self.last_sample = Some(Instant::now());
             self.sample(clock);
             self.look_after();
-        }
-        if is_followed {
-            self.put_own();
-            let until = self.last_beat.saturating_sub(self.facts.base);
-            for stream in 0..self.chunk.files() {
-                if self.chunk.end(stream) < until {
-                    self.say(stream, until);
-                }
-            }
         }
         let is_old = self.options.chunk_time.is_some_and(|most| self.chunk_begin.elapsed() >= most);
         if (self.is_long() || is_old) && is_time(self.last_failure) {
@@ -526,7 +514,6 @@ impl Output {
         }
         self.count();
         live::say(self.chunk.path(), true, self.drained, self.options.session.as_deref());
-        self.last_beat = clock.now();
     }
 
     fn is_long(&self) -> bool {

@@ -13,9 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Clock;
 use crate::daemon::Daemon;
 use crate::folder::{own_folder, own_user, shared_folder};
-use crate::output::{Error, Everything, Output, OutputOptions, Tally};
-use crate::program::{Known, Program, Refusal};
-use crate::run::{End, Run, Sink};
+use crate::output::{Error, Output, OutputOptions, Tally, To};
+use crate::program::{Program, Refusal};
 use crate::session::folder_of;
 use crate::wire::Answer;
 
@@ -128,19 +127,6 @@ fn one(program: &mut Program, trace: &mut Output, problems: &mut Vec<String>) ->
     }
     let events = trace.tally().events - before.events;
     RescuedProgram { name, pid, file, events, lost: program.lost_ever() }
-}
-
-/// Everything goes to one trace.
-struct To<'o>(&'o mut Output);
-
-impl Sink for To<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
-        self.0.take(program, run, &mut Everything);
-    }
-
-    fn end(&mut self, program: &Known, end: &End) {
-        self.0.end(program, end);
-    }
 }
 
 impl Daemon {

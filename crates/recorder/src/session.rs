@@ -511,7 +511,7 @@ impl Session {
         let _writes = self.writing.begin(&self.trace);
         for (source, output) in &mut self.outputs {
             output.drained = drained.or(output.drained);
-            output.beat(clocks.of(*source), false);
+            output.beat(clocks.of(*source));
         }
         let errors: Vec<String> =
             self.outputs.iter().filter_map(|(_, output)| Some(output.error()?.to_string())).collect();

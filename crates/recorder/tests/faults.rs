@@ -13,11 +13,11 @@ use std::process::Command;
 use kymo_lane::{Clock as Source, Mode, NoArena, Thread, Wants};
 use kymo_recorder::clock::Clock;
 use kymo_recorder::definition::{Definition, parse};
-use kymo_recorder::output::{Everything, Output, OutputOptions};
+use kymo_recorder::output::{Everything, Output, OutputOptions, To};
 use kymo_recorder::program::{Identity, Known, Patience, Program, Refusal};
 use kymo_recorder::{End, Run, Sink, repair};
 
-use recording::{Recording, Stage, To, WANTS, check, numbers, read, wait};
+use recording::{Recording, Stage, WANTS, check, numbers, read, wait};
 
 #[test]
 fn child() {
@@ -191,11 +191,11 @@ fn record_what_is_left(control: &Path, user: u32, path: &Path) -> Option<kymo_re
     let _ = program.definitions();
     output.program(program.known());
     for patience in [Patience::Wait, Patience::Now, Patience::Last] {
-        let _ = program.drain(patience, &mut To(&mut output, &mut Everything));
-        output.beat(&mut clock, true);
+        let _ = program.drain(patience, &mut To(&mut output));
+        output.beat(&mut clock);
     }
-    let _ = program.reap(&mut To(&mut output, &mut Everything));
-    let _ = program.end(clock.now(), &mut To(&mut output, &mut Everything));
+    let _ = program.reap(&mut To(&mut output));
+    let _ = program.end(clock.now(), &mut To(&mut output));
     Some(output.finish(&mut clock).expect("there is room"))
 }
 
@@ -255,7 +255,7 @@ fn files_go_from_lane_to_lane() {
         // Whether threads are gone is looked at once in a second.
         std::thread::sleep(std::time::Duration::from_millis(1010));
         let Recording { program, output, .. } = &mut recording;
-        program.reap(&mut To(output, &mut Everything)).expect("it is there");
+        program.reap(&mut To(output)).expect("it is there");
     }
     let tally = recording.finish(Patience::Now);
     assert_eq!((tally.events, tally.discarded), (1_000, 0));
@@ -279,7 +279,7 @@ fn a_flight_recorder_has_the_last_events() {
         let mut clock = Clock::begin(program.identity().clock);
         let earliest = clock.now().saturating_sub(60 * clock.frequency());
         let mut output = Output::create(&path, OutputOptions::default(), &mut clock, earliest).expect("there is room");
-        program.snapshot(&mut To(&mut output, &mut Everything)).expect("it is there");
+        program.snapshot(&mut To(&mut output)).expect("it is there");
         let tally = output.finish(&mut clock).expect("there is room");
         assert_eq!((tally.discarded, tally.missing, tally.unreadable), (0, 0, 0));
         let found = &numbers(&read(&path).0)[&1];
@@ -417,7 +417,7 @@ fn more_events_than_there_are_ids_are_counted_when_no_other_folder_can_be_made()
             output.take(&known, &Run { sequence, ..said(now, now, &bytes) }, &mut Everything);
         }
     }
-    output.beat(&mut clock, false);
+    output.beat(&mut clock);
     let tally = output.tally().clone();
     assert_eq!((tally.events + tally.unwritten, tally.discarded), (80_000, tally.unwritten));
     assert!(tally.events >= 60_000 && tally.unwritten > 10_000, "{tally:?}");
@@ -425,7 +425,7 @@ fn more_events_than_there_are_ids_are_counted_when_no_other_folder_can_be_made()
     // When there is room, they have ids.
     fs::remove_dir_all(stage.path("trace-2")).expect("it is there");
     std::thread::sleep(std::time::Duration::from_millis(1100));
-    output.beat(&mut clock, false);
+    output.beat(&mut clock);
     output.take(&liar(2, 40_000), &said(now, now, &event(39_999, now)), &mut Everything);
     let tally = output.finish(&mut clock).expect("it can be written");
     assert_eq!(tally.chunks, 2);

@@ -7,11 +7,11 @@ mod recording;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
-use kymo_recorder::output::{Everything, Output, OutputOptions};
+use kymo_recorder::output::{Output, OutputOptions, To};
 use kymo_recorder::program::{Patience, Program};
 use kymo_tracer::Event;
 
-use recording::{Stage, To, WANTS, read};
+use recording::{Stage, WANTS, read};
 
 /// How many events of its own a program of these tests has, and what they begin with.
 const EVENTS: &str = "KYMO_TEST_EVENTS";
@@ -83,8 +83,8 @@ fn a_program_has_as_many_events_as_ids_and_those_beyond_are_told() {
     let mut output = Output::create(&path, OutputOptions::default(), &mut clock, 0).expect("it can be made");
     running.tell("all");
     running.wait_for("done");
-    program.drain(Patience::Now, &mut To(&mut output, &mut Everything)).expect("it is there");
-    program.end(clock.now(), &mut To(&mut output, &mut Everything)).expect("it is there");
+    program.drain(Patience::Now, &mut To(&mut output)).expect("it is there");
+    program.end(clock.now(), &mut To(&mut output)).expect("it is there");
     let tally = output.finish(&mut clock).expect("it can be written");
     let (lines, _) = read(&path);
     let found = numbers(&lines);
@@ -107,12 +107,12 @@ fn a_trace_that_has_no_more_ids_is_followed_by_another_one() {
         for (running, program) in all.iter_mut().zip(&mut programs) {
             running.tell("all");
             running.wait_for("done");
-            program.drain(Patience::Now, &mut To(&mut output, &mut Everything)).expect("it is there");
+            program.drain(Patience::Now, &mut To(&mut output)).expect("it is there");
         }
-        output.beat(&mut clock, false);
+        output.beat(&mut clock);
     }
     let now = clock.now();
-    programs.iter_mut().for_each(|it| it.end(now, &mut To(&mut output, &mut Everything)).expect("it is there"));
+    programs.iter_mut().for_each(|it| it.end(now, &mut To(&mut output)).expect("it is there"));
     let tally = output.finish(&mut clock).expect("it can be written");
     let traces: Vec<_> =
         ["trace", "trace-2", "trace-3"].iter().map(|name| stage.path(name)).filter(|path| path.exists()).collect();

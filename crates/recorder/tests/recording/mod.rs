@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use kymo_lane::{Mode, Wants};
 use kymo_recorder::clock::Clock;
-use kymo_recorder::output::{Choose, Everything, Output, OutputOptions};
-use kymo_recorder::program::{Known, Patience, Program};
-use kymo_recorder::{End, Run, Sink};
+use kymo_recorder::output::{Output, OutputOptions, To};
+use kymo_recorder::program::{Patience, Program};
 use kymo_session::{OpenOptions, PrintOptions, Progress, Report, Session};
 use kymo_tracer::Event;
 
@@ -142,19 +141,6 @@ impl Drop for Running {
     }
 }
 
-/// Everything goes to one trace.
-pub struct To<'o>(pub &'o mut Output, pub &'o mut dyn Choose);
-
-impl Sink for To<'_> {
-    fn take(&mut self, program: &Known, run: &Run<'_>) {
-        self.0.take(program, run, self.1);
-    }
-
-    fn end(&mut self, program: &Known, end: &End) {
-        self.0.end(program, end);
-    }
-}
-
 pub const WANTS: Wants = Wants { mode: Mode::DiscardNewest, lane: 4096, pool: 512, contexts: 1 };
 
 /// A session that records one program.
@@ -181,11 +167,11 @@ impl Recording {
     }
 
     pub fn step(&mut self, patience: Patience) -> std::io::Result<()> {
-        let drained = self.program.drain(patience, &mut To(&mut self.output, &mut Everything))?;
+        let drained = self.program.drain(patience, &mut To(&mut self.output))?;
         if drained.discarded > 0 {
             self.output.lost(self.program.known(), drained.discarded, drained.discarded_ever);
         }
-        self.output.beat(&mut self.clock, false);
+        self.output.beat(&mut self.clock);
         Ok(())
     }
 
@@ -207,7 +193,7 @@ impl Recording {
     pub fn finish(mut self, patience: Patience) -> kymo_recorder::output::Tally {
         self.step(patience).expect("it is there");
         let now = self.clock.now();
-        self.program.end(now, &mut To(&mut self.output, &mut Everything)).expect("it is there");
+        self.program.end(now, &mut To(&mut self.output)).expect("it is there");
         self.output.finish(&mut self.clock).expect("it can be written")
     }
 }
