@@ -17,6 +17,7 @@ mod choose;
 mod chunk;
 pub mod client;
 pub mod clock;
+mod control;
 mod daemon;
 pub mod definition;
 pub mod doctor;

@@ -14,10 +14,10 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
 
 use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, contexts};
 
+pub use crate::control::Control;
 use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
 use crate::drain::{Lanes, Progress};
 use crate::run::Sink;
@@ -25,10 +25,6 @@ use crate::run::Sink;
 /// Definitions of a program that are looked at, and their bytes: of all ids there may be one, and of contexts some more.
 const DEFINITIONS_MAX: u64 = (1 << 16) + 64;
 const DEFINITION_BYTES_MAX: u64 = 16 << 20;
-
-/// The file of a program.
-#[derive(Debug)]
-pub struct Control(File);
 
 /// Why a file is no program that can be recorded.
 #[derive(Debug, thiserror::Error)]
@@ -559,36 +555,4 @@ pub(crate) fn text(bytes: &[u8]) -> String {
         .chars()
         .map(|character| if character.is_control() { '?' } else { character })
         .collect()
-}
-
-impl View for Control {
-    type Fault = io::Error;
-
-    fn word(&self, at: u64) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.0.read_exact_at(&mut word, at)?;
-        fence(Ordering::Acquire);
-        Ok(u64::from_le_bytes(word))
-    }
-
-    fn copy(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(into, at)
-    }
-
-    fn fence(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn settle(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
-        fence(Ordering::Release);
-        self.0.write_all_at(&[value], at)
-    }
-
-    fn set_word(&self, at: u64, value: u64) -> io::Result<()> {
-        self.0.write_all_at(&value.to_le_bytes(), at)
-    }
 }

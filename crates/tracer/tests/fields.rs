@@ -8,7 +8,7 @@ use std::path::Path;
 
 use kymo_lane::{Mode, Wants, contexts};
 use kymo_tracer::{Context, Hex, Own, control_file, event, labels};
-use recorder::{Opened, folder};
+use recorder::{Control, folder};
 
 labels! {
     /// What somebody does.
@@ -31,7 +31,7 @@ extern "C" fn request(own: &mut Own) {
 }
 
 struct Seen {
-    recorder: kymo_lane::Recorder<Opened>,
+    recorder: kymo_lane::Recorder<Control>,
     taken: usize,
 }
 
@@ -56,7 +56,7 @@ impl Seen {
     }
 }
 
-fn definitions(recorder: &kymo_lane::Recorder<Opened>) -> Vec<(bool, u16, String)> {
+fn definitions(recorder: &kymo_lane::Recorder<Control>) -> Vec<(bool, u16, String)> {
     let (mut all, mut last) = (Vec::new(), None);
     while let Some(next) = recorder.definition(last.as_ref()).expect("it can be read") {
         let mut text = vec![0; next.bytes as usize];
@@ -72,7 +72,7 @@ fn definitions(recorder: &kymo_lane::Recorder<Opened>) -> Vec<(bool, u16, String
 #[test]
 fn fields_are_what_was_told_of_them() {
     let path = Path::new(std::ffi::OsStr::from_bytes(control_file().expect("it has begun").to_bytes()));
-    let view = Opened::of(std::fs::File::options().read(true).write(true).open(path).expect("it is there"));
+    let view = Control(std::fs::File::options().read(true).write(true).open(path).expect("it is there"));
     let layout = kymo_lane::Layout::default();
     let mut seen = Seen { recorder: kymo_lane::Recorder::new(view, layout), taken: 0 };
     assert!(REQUEST.register());

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use kymo_lane::View;
 use kymo_tracer::{Event, control_file};
-use recorder::{Opened, Watch, files, folder};
+use recorder::{Control, Watch, files, folder};
 
 static OFF: Event = Event::new(b"off: value u64");
 static ON: Event = Event::new(b"on: value u64");
@@ -55,7 +55,7 @@ unsafe fn clone() -> libc::pid_t {
 /// The number of the process that has a file.
 fn pid(path: &Path) -> i32 {
     let file = std::fs::File::options().read(true).write(true).open(path).expect("it is there");
-    Opened::of(file).word(56).expect("it can be read") as i32
+    Control(file).word(56).expect("it can be read") as i32
 }
 
 #[test]

@@ -2,20 +2,22 @@
 
 #![allow(dead_code, reason = "each test needs some of it")]
 
+#[path = "../../../recorder/src/control.rs"]
+mod control;
 pub mod expected;
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::rc::Rc;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kymo_lane::contexts::FIRST_OWN;
 use kymo_lane::{Layout, Mode, Recorder, Thread, View, Wants};
+
+use control::Control;
 
 /// The repository.
 pub fn root() -> PathBuf {
@@ -168,41 +170,6 @@ impl Drop for Folder {
     }
 }
 
-/// The file of a process.
-struct Opened(File);
-
-impl View for Opened {
-    type Fault = io::Error;
-
-    fn word(&self, at: u64) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.0.read_exact_at(&mut word, at)?;
-        fence(Ordering::Acquire);
-        Ok(u64::from_le_bytes(word))
-    }
-
-    fn copy(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(into, at)
-    }
-
-    fn fence(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn settle(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
-        fence(Ordering::Release);
-        self.0.write_all_at(&[value], at)
-    }
-
-    fn set_word(&self, at: u64, value: u64) -> io::Result<()> {
-        self.0.write_all_at(&value.to_le_bytes(), at)
-    }
-}
-
 /// What a field was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
@@ -243,7 +210,7 @@ fn wants(contexts: u64) -> Wants {
 pub struct Recording {
     pub path: PathBuf,
     pub pid: u32,
-    recorder: Recorder<Opened>,
+    recorder: Recorder<Control>,
     layout: Layout,
     /// By id: name and types of fields.
     classes: HashMap<u16, (Rc<str>, Vec<String>)>,
@@ -261,7 +228,7 @@ impl Recording {
     fn of(path: &Path) -> Option<Self> {
         let file = File::options().read(true).write(true).open(path).ok()?;
         let bytes = file.metadata().ok()?.len();
-        let view = Opened(file);
+        let view = Control(file);
         let layout = Layout::read(&view, bytes).ok()?.ok()?;
         let pid = view.word(56).ok()? as u32;
         let recorder = Recorder::new(view, layout);

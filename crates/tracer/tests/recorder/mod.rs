@@ -3,55 +3,16 @@
 #![allow(dead_code, reason = "each test needs some of it")]
 #![allow(unsafe_code, reason = "the environment is set before anybody reads it")]
 
+#[path = "../../../recorder/src/control.rs"]
+mod control;
+
 use std::collections::HashMap;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{Ordering, fence};
 
-use kymo_lane::{Layout, Recorder, Thread, View};
+use kymo_lane::{Layout, Recorder, Thread};
 
-/// The file of a process.
-pub struct Opened(File);
-
-impl Opened {
-    pub fn of(file: File) -> Self {
-        Self(file)
-    }
-}
-
-impl View for Opened {
-    type Fault = io::Error;
-
-    fn word(&self, at: u64) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.0.read_exact_at(&mut word, at)?;
-        fence(Ordering::Acquire);
-        Ok(u64::from_le_bytes(word))
-    }
-
-    fn copy(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(into, at)
-    }
-
-    fn fence(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn settle(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
-        fence(Ordering::Release);
-        self.0.write_all_at(&[value], at)
-    }
-
-    fn set_word(&self, at: u64, value: u64) -> io::Result<()> {
-        self.0.write_all_at(&value.to_le_bytes(), at)
-    }
-}
+pub use control::Control;
 
 /// An event that was found.
 #[derive(Clone, Debug)]
@@ -65,7 +26,7 @@ pub struct Found {
 
 /// Drains a process; all of its events have 8 bytes.
 pub struct Watch {
-    pub recorder: Recorder<Opened>,
+    pub recorder: Recorder<Control>,
     layout: Layout,
     known: HashMap<u16, (u64, u32)>,
     epoch: u64,
@@ -94,7 +55,7 @@ impl Watch {
     pub fn new(path: &Path) -> Self {
         let file = File::options().read(true).write(true).open(path).expect("it is there");
         let bytes = file.metadata().expect("it is there").len();
-        let view = Opened(file);
+        let view = Control(file);
         let layout = Layout::read(&view, bytes).expect("it can be read").expect("it is a program's");
         let recorder = Recorder::new(view, layout);
         Self { recorder, layout, known: HashMap::new(), epoch: 0, found: Vec::new() }

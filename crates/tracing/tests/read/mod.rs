@@ -2,17 +2,19 @@
 
 #![allow(dead_code, reason = "each test needs some of it")]
 
+#[path = "../../../recorder/src/control.rs"]
+mod control;
+
 use std::collections::HashMap;
 use std::env;
 use std::fs::File;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{Ordering, fence};
 
-use kymo_lane::{Definition, Layout, Recorder, View};
+use kymo_lane::{Definition, Layout, Recorder};
+
+use control::Control;
 
 /// Runs a test of this program in a process of its own, whose files go to a folder that nobody else has.
 pub fn alone(test: &str, run: impl FnOnce()) {
@@ -29,44 +31,9 @@ pub fn alone(test: &str, run: impl FnOnce()) {
     assert!(status.success(), "{status}");
 }
 
-/// The file of a process.
-pub struct Opened(File);
-
-impl View for Opened {
-    type Fault = io::Error;
-
-    fn word(&self, at: u64) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.0.read_exact_at(&mut word, at)?;
-        fence(Ordering::Acquire);
-        Ok(u64::from_le_bytes(word))
-    }
-
-    fn copy(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
-        self.0.read_exact_at(into, at)
-    }
-
-    fn fence(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn settle(&self) {
-        fence(Ordering::SeqCst);
-    }
-
-    fn set_byte(&self, at: u64, value: u8) -> io::Result<()> {
-        fence(Ordering::Release);
-        self.0.write_all_at(&[value], at)
-    }
-
-    fn set_word(&self, at: u64, value: u64) -> io::Result<()> {
-        self.0.write_all_at(&value.to_le_bytes(), at)
-    }
-}
-
 /// A program's memory, and how far it was read.
 pub struct Read {
-    pub recorder: Recorder<Opened>,
+    pub recorder: Recorder<Control>,
     last: Option<Definition>,
     classes: HashMap<u16, Class>,
     /// By lane: the next sub-buffer, and how much of it was read.
@@ -102,7 +69,7 @@ impl Read {
     pub fn new(path: &Path) -> Self {
         let file = File::options().read(true).write(true).open(path).expect("it is there");
         let bytes = file.metadata().expect("it is there").len();
-        let view = Opened(file);
+        let view = Control(file);
         let layout = Layout::read(&view, bytes).expect("it can be read").expect("it is a program's");
         let recorder = Recorder::new(view, layout);
         Self { recorder, last: None, classes: HashMap::new(), lanes: HashMap::new(), epoch: 0 }
