@@ -297,7 +297,7 @@ def memories(tracers, folder, plain):
 # What events can carry, as Kymograph and as LTTng-UST call it.
 CONTEXTS = [
     ("none", [], None), ("cpu_id", ["cpu_id"], []), ("pid", ["pid"], ["vpid"]), ("tid", ["tid"], ["vtid"]),
-    ("procname", ["procname"], ["procname"]), ("ip", ["ip"], ["ip"]), ("stack", ["stack"], None), ("own", ["request"], None),
+    ("procname", ["procname"], ["procname"]), ("ip", ["ip"], ["ip"]), ("stack", ["stack"], None), ("own", ["app.request"], None),
     ("namespaces", ["namespaces"], ["cgroup_ns", "ipc_ns", "mnt_ns", "net_ns", "pid_ns", "time_ns", "user_ns", "uts_ns"]),
 ]
 

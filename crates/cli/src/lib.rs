@@ -65,6 +65,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
     let mut command = Arguments::command();
     let words = with_default_command(&command, words);
     let is_lami = words.get(1).is_some_and(|word| word == "lami");
+    let name = words.get(1).and_then(|word| word.to_str()).map(str::to_owned);
     let arguments = match parse(&mut command, words) {
         Ok(arguments) => arguments,
         // Its errors are objects, too.
@@ -87,7 +88,7 @@ pub fn run_command(words: Vec<OsString>) -> u8 {
         Ok(Outcome::Complete) => 0,
         Ok(Outcome::Incomplete) => 1,
         Ok(Outcome::Status(status)) => status,
-        Err(stop) => stop.tell(),
+        Err(stop) => stop.tell(name.as_deref()),
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
     quantity(text, Dimension::Size, 1).ok_or(NOT_A_SIZE)
 }
 
+/// The same, at least one.
+pub(crate) fn some_size(text: &str) -> Result<u64, &'static str> {
+    size(text).and_then(|bytes| if bytes > 0 { Ok(bytes) } else { Err("0 is none") })
+}
+
 /// A decimal number and a unit, in the smallest unit; what is below that is dropped.
 fn quantity(text: &str, dimension: Dimension, bare: u64) -> Option<u64> {
     let text = text.trim();
@@ -59,6 +64,7 @@ mod tests {
     fn sizes() {
         assert_eq!((size("0"), size("4KiB"), size("1.5kB")), (Ok(0), Ok(4096), Ok(1500)));
         assert_eq!(size("16 EiB"), Err(NOT_A_SIZE));
+        assert_eq!((some_size("1"), some_size("0KiB"), some_size("")), (Ok(1), Err("0 is none"), Err(NOT_A_SIZE)));
     }
 
     /// Too much, nothing, signs, two points, units of something else.

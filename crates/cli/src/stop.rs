@@ -1,6 +1,6 @@
 //! Why a command ends without an answer, so that whoever asks decides what comes of it: the program ends, another face goes on.
 
-use std::io;
+use std::io::{self, Write};
 
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -18,6 +18,11 @@ pub(crate) enum Stop {
     Expression(String),
 }
 
+/// Writes lines to standard error. That may be a terminal that was closed, which is no reason to end otherwise.
+pub(crate) fn say(lines: &str) {
+    let _ = writeln!(io::stderr(), "{lines}");
+}
+
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
@@ -25,18 +30,23 @@ impl From<io::Error> for Stop {
 }
 
 impl Stop {
-    /// Says so on standard error; the status with which the process should end.
-    pub(crate) fn tell(self) -> u8 {
+    /// Says so on standard error; the status with which the process should end. `command` is the one that was asked.
+    pub(crate) fn tell(self, command: Option<&str>) -> u8 {
         match self {
             // Whoever read our output has seen enough.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::Output(error) => {
-                eprintln!("error: {error}");
+                say(&format!("error: {error}"));
                 1
             }
-            Self::Usage(message) => Arguments::command().error(ErrorKind::ValueValidation, message).exit(),
+            Self::Usage(message) => {
+                let mut all = Arguments::command();
+                all.build();
+                let asked = command.and_then(|name| all.find_subcommand(name)).cloned();
+                asked.unwrap_or(all).error(ErrorKind::ValueValidation, message).exit()
+            }
             Self::Expression(lines) => {
-                eprint!("{lines}");
+                say(lines.trim_end());
                 2
             }
         }

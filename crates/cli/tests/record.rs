@@ -147,7 +147,7 @@ fn what_is_recorded_is_changed_while_it_is() {
     let said = place.says(&["enable", "test:count", "--filter", "vlaue > 3"], 2);
     assert!(said.contains("no class of events has `vlaue`") && said.contains("there is `value`"), "{said}");
     let said = place.says(&["enable", "test:count", "--process", &pid], 0);
-    assert!(said.contains("session a: 1 event of 1 program are recorded"), "{said}");
+    assert!(said.contains("session a: 1 event of 1 program is recorded"), "{said}");
     program.tell("on");
     program.tell("count 10");
     place.says(&["filter", "value >= 15", "--session", "a", "--event", "test:count"], 0);
@@ -360,7 +360,7 @@ fn who_records_and_is_gone_leaves_nothing_on() {
 fn status_says_what_is_on_and_which_filter_runs_where() {
     let place = Place::new();
     assert_eq!(place.says(&["sessions"], 0), "no session is recorded now\n");
-    assert_eq!(place.says(&["stop"], 1), "error: no session is recorded now\n");
+    assert_eq!(place.says(&["stop"], 2), "error: no session is recorded now; `kymo record` begins one\n");
     let mut program = place.program();
     let pid = program.pid.to_string();
     let words = ["record", "--detach", "--name", "s", "--process", &pid, "--event", "*:count", "--filter", "value > 3"];

@@ -1,12 +1,13 @@
 //! Talking to the recorder, which is started if there is none.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::folder::{FolderProblem, own_folder, own_user, prepare_folder, shared_folder};
+use crate::folder::{FolderProblem, SOCKET_BYTES_MAX, at, own_folder, own_user, prepare_folder, shared_folder};
 use crate::wire::{self, ANSWER_BYTES_MAX, Answer, Question, VERSION};
 
 /// The word that the program which is started as the recorder is given first.
@@ -21,7 +22,7 @@ pub enum ClientProblem {
     #[error(transparent)]
     Folder(#[from] FolderProblem),
     /// Nothing records.
-    #[error("no session is recorded now")]
+    #[error("no session is recorded now; `kymo record` begins one")]
     Nobody,
     /// The recorder could not be started.
     #[error("the recorder does not start: {0}")]
@@ -99,12 +100,17 @@ impl Client {
     ///
     /// There is none, or none to talk to.
     pub fn connect() -> Result<Self, ClientProblem> {
-        match UnixStream::connect(socket(&own_folder())) {
+        let path = socket(&own_folder());
+        let bytes = path.as_os_str().len();
+        if bytes > SOCKET_BYTES_MAX {
+            return Err(FolderProblem::Long { path, bytes }.into());
+        }
+        match UnixStream::connect(&path) {
             Ok(stream) => Self::greet(stream),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 Err(ClientProblem::Nobody)
             }
-            Err(error) => Err(ClientProblem::Broken(error)),
+            Err(error) => Err(ClientProblem::Broken(at(&path, &error))),
         }
     }
 
@@ -183,20 +189,23 @@ pub fn nonsense() -> ClientProblem {
 
 /// Starts the recorder, and waits until it listens, or another one does.
 fn start(program: &[OsString]) -> Result<(), ClientProblem> {
-    let problem = |error: io::Error| ClientProblem::Start(error.to_string());
+    let problem = |path: &Path, error: &io::Error| ClientProblem::Start(at(path, error).to_string());
     let (program, words) =
         program.split_first().ok_or_else(|| ClientProblem::Start("there is no program".to_owned()))?;
     let mut command = Command::new(program);
     command.args(words).arg(RECORDER_WORD).current_dir("/");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(problem)?;
+    let null = Path::new("/dev/null");
+    let nowhere = File::options().read(true).write(true).open(null).map_err(|error| problem(null, &error))?;
+    let also_nowhere = nowhere.try_clone().map_err(|error| problem(null, &error))?;
+    command.stdin(nowhere).stdout(Stdio::piped()).stderr(also_nowhere);
+    let mut child = command.spawn().map_err(|error| problem(Path::new(program), &error))?;
     let mut said = String::new();
     if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut said).map_err(problem)?;
+        BufReader::new(stdout).read_line(&mut said).map_err(|error| problem(Path::new(program), &error))?;
     }
     match said.trim_end() {
         READY => Ok(()),
-        "" => Err(ClientProblem::Start("it ended without a word".to_owned())),
+        "" => Err(ClientProblem::Start(format!("{} ended without a word", Path::new(program).display()))),
         said => Err(ClientProblem::Start(said.to_owned())),
     }
 }

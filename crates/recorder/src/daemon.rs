@@ -22,7 +22,7 @@ use crate::drain::Progress;
 use crate::filters::Compiler;
 use crate::find::Finder;
 use crate::flight::Flight;
-use crate::folder::{own_folder, own_user, prepare_folder};
+use crate::folder::{at, own_folder, own_user, prepare_folder};
 use crate::listen::{Ear, Heard};
 use crate::program::{Drained, Known, Patience, Refusal};
 use crate::run::{End, Run, Sink};
@@ -106,16 +106,21 @@ fn go_on(folder: &Path, clocks: &mut Clocks) -> Vec<Session> {
 
 /// Whoever holds the lock is the recorder. `None`: there is one, and it listens.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
-    let file = File::options().create(true).truncate(false).write(true).open(folder.join("recorder.lock"))?;
+    let path = folder.join("recorder.lock");
+    let file =
+        File::options().create(true).truncate(false).write(true).open(&path).map_err(|error| at(&path, &error))?;
     let began = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
-            Err(std::fs::TryLockError::Error(error)) => return Err(error),
+            Err(std::fs::TryLockError::Error(error)) => return Err(at(&path, &error)),
             Err(std::fs::TryLockError::WouldBlock) if UnixStream::connect(socket(folder)).is_ok() => return Ok(None),
             // One that ends, or begins.
             Err(_) if began.elapsed() < Duration::from_secs(10) => std::thread::sleep(IDLE),
-            Err(_) => return Err(io::Error::other("another recorder holds the lock but does not listen")),
+            Err(_) => {
+                let what = "another recorder holds the lock but does not listen: `fuser` says which process that is";
+                return Err(at(&path, &io::Error::other(what)));
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Client, ClientProblem};
@@ -78,13 +79,26 @@ fn read(path: &str) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-fn mebibytes(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+fn size(bytes: u64) -> String {
+    let (each, unit) = match bytes {
+        0..0x100000 => (1 << 10, "KiB"),
+        0x100000..0x40000000 => (1 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    format!("{:.1} {unit}", bytes as f64 / f64::from(each))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn examine_folder(folder: &Path) -> Finding {
     let about = "folder of programs";
     match check_folder(folder, own_user()) {
+        Ok(_) if rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() => {
+            Finding::new(about, Grade::Wrong, format!("{} cannot be written to", folder.display()))
+                .help(format!("chmod 700 {}", folder.display()))
+        }
         Ok(_) => Finding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
         Err(FolderProblem::Unreachable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             examine_missing(folder)
@@ -98,7 +112,9 @@ fn examine_folder(folder: &Path) -> Finding {
                         path.display()
                     )
                 }
-                FolderProblem::Unreachable { .. } => "set XDG_RUNTIME_DIR to a folder of this user".to_owned(),
+                FolderProblem::Unreachable { .. } | FolderProblem::Long { .. } => {
+                    "set XDG_RUNTIME_DIR to a folder of this user".to_owned()
+                }
             };
             Finding::new(about, Grade::Wrong, problem.to_string()).help(help)
         }
@@ -128,7 +144,7 @@ fn examine_room(folder: &Path) -> Option<Finding> {
 }
 
 fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
-    let found = format!("{} of {} are free in {}", mebibytes(free), mebibytes(all), path.display());
+    let found = format!("{} of {} are free in {}", size(free), size(all), path.display());
     let grade = match free {
         0..POOL_BYTES => Grade::Wrong,
         POOL_BYTES..ROOM_BYTES => Grade::Note,
@@ -140,8 +156,21 @@ fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
     }
     finding.help(format!(
         "a program needs up to 16 MiB: mount -o remount,size=1G {}, in Docker --shm-size=256m; or kymo record --pool-size 2MiB",
-        path.display()
+        mount_point(path).display()
     ))
+}
+
+/// Where what a folder is in is mounted.
+fn mount_point(path: &Path) -> &Path {
+    let device = |path: &Path| rustix::fs::stat(path).ok().map(|found| found.st_dev);
+    let own = device(path);
+    path.ancestors().take_while(|around| device(around) == own).last().unwrap_or(path)
+}
+
+/// What is wrong where programs that begin now would keep their events: there is no room for one.
+#[must_use]
+pub fn lacks_room() -> Option<Finding> {
+    examine_room(&own_folder()).filter(|finding| finding.grade == Grade::Wrong)
 }
 
 /// The limit of this process' group, and how much of it is used.
@@ -155,7 +184,7 @@ fn memory_limit() -> Option<(u64, u64)> {
 
 fn judge_memory(limit: u64, used: u64) -> Finding {
     let free = limit.saturating_sub(used);
-    let found = format!("{} are left of {}", mebibytes(free), mebibytes(limit));
+    let found = format!("{} are left of {}", size(free), size(limit));
     if free >= ROOM_BYTES {
         return Finding::new("limit of memory", Grade::Good, found);
     }
@@ -215,7 +244,7 @@ fn examine_disk() -> Option<Finding> {
     let here = std::env::current_dir().ok()?;
     let system = rustix::fs::statvfs(&here).ok()?;
     let free = system.f_bavail * system.f_frsize;
-    let found = format!("{} are free in {}", mebibytes(free), here.display());
+    let found = format!("{} are free in {}", size(free), here.display());
     let about = "room for traces";
     Some(match free {
         0..DISK_BYTES => Finding::new(about, Grade::Note, found)
@@ -241,7 +270,11 @@ fn examine_recorder(findings: &mut Vec<Finding>) -> Option<Status> {
     let found = format!("process {}, kymo {}", client.pid, client.kymo);
     match client.ask(&Question::Status) {
         Ok(Answer::Status(status)) => {
-            let found = format!("{found}: {} sessions, {} programs", status.sessions.len(), status.programs.len());
+            let found = format!(
+                "{found}: {}, {}",
+                counted(status.sessions.len(), "session"),
+                counted(status.programs.len(), "program")
+            );
             findings.push(Finding::new(about, Grade::Good, found));
             Some(*status)
         }

@@ -45,7 +45,21 @@ pub enum FolderProblem {
         /// What it allows.
         mode: u32,
     },
+    /// Its recorder could not listen there.
+    #[error(
+        "{} has {bytes} bytes, and what is listened at has at most {SOCKET_BYTES_MAX}: set XDG_RUNTIME_DIR to a folder with a \
+         shorter path", path.display()
+    )]
+    Long {
+        /// Where it would listen.
+        path: PathBuf,
+        /// Bytes of that.
+        bytes: usize,
+    },
 }
+
+/// Bytes of a socket's path.
+pub(crate) const SOCKET_BYTES_MAX: usize = 107;
 
 /// The folder of this user.
 #[must_use]
@@ -65,6 +79,11 @@ pub(crate) fn shared_folder(user: u32) -> PathBuf {
 #[must_use]
 pub fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Says of an error which file it is about.
+pub(crate) fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Makes sure that the folder is there, this user's, and nobody else's business.

@@ -51,6 +51,7 @@ mod writing;
 
 pub use daemon::record_for_user;
 pub use drain::{Position, Progress};
+pub use kymo_filter::nearest;
 pub use kymo_lane::contexts;
 pub use mend::{Damage, MendProblem, Mended, mend};
 pub use repair::{Repaired, repair};

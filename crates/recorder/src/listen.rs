@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
-use crate::folder::own_user;
+use crate::folder::{at, own_user};
 use crate::wire::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
 use crate::writing::Writing;
 
@@ -58,11 +58,11 @@ impl Ear {
     /// Listens at a path; what was there before is nobody's.
     pub(crate) fn open(path: &Path, writing: &Writing) -> io::Result<Self> {
         match std::fs::remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(path, &error)),
             _ => {}
         }
-        let socket = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        let socket = UnixListener::bind(path).map_err(|error| at(path, &error))?;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(|error| at(path, &error))?;
         let (say, heard) = mpsc::sync_channel(WAITING_MAX);
         let talking = Arc::new(AtomicUsize::new(0));
         let ear = Self { heard, talking: Arc::clone(&talking) };

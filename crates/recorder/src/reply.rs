@@ -79,7 +79,7 @@ impl Daemon {
                 format!("there is no session `{name}`{help}")
             }),
             None => match self.sessions.len() {
-                0 => Err("no session is recorded now".to_owned()),
+                0 => Err(crate::client::ClientProblem::Nobody.to_string()),
                 1 => Ok(0),
                 _ => Err(format!(
                     "there are several sessions, and one has to be named: {}",

@@ -82,6 +82,8 @@ pub(crate) struct Session {
     progress: HashMap<u64, Progress>,
     /// What a flight recorder has of programs that others drain.
     pub(crate) flight: Flight,
+    /// Contexts of programs that it wants and that no program had so far.
+    contexts_missing: BTreeSet<String>,
     /// Where it tells that it writes.
     pub(crate) writing: Writing,
     /// Since when nobody says that it is his, whose recorder was killed.
@@ -157,6 +159,7 @@ impl Session {
     }
 
     pub(crate) fn of(options: SessionOptions, owner: Option<u64>, earliest: [u64; 2]) -> Self {
+        let contexts_missing = options.own_contexts.iter().cloned().collect();
         let choosing = Choosing { selection: options.selection.clone(), ..Choosing::default() };
         Self {
             trace: options.output.clone(),
@@ -177,6 +180,7 @@ impl Session {
             recorders: 0,
             progress: HashMap::new(),
             flight: Flight::default(),
+            contexts_missing,
             writing: Writing::default(),
             unclaimed: None,
             resumed: None,
@@ -195,6 +199,8 @@ impl Session {
         session.recorders = kept.recorders + 1;
         session.unclaimed = (!session.options.is_detached).then(Instant::now);
         session.kept = Some((file.to_owned(), Vec::new()));
+        // What programs had is not written down.
+        session.contexts_missing.clear();
         let SoFar {
             began_ns,
             trace,
@@ -421,6 +427,10 @@ impl Session {
         self.choosing.run.contexts = run.contexts;
         self.choosing.run.thread = run.thread;
         self.choosing.run.own.clone_from(&program.contexts);
+        if !self.contexts_missing.is_empty() {
+            let all = program.contexts.iter().flatten();
+            all.for_each(|context| _ = self.contexts_missing.remove(&context.field.name));
+        }
         if !self.with_output(program, clocks, |output, choosing| output.take(program, run, choosing)) {
             let unbegun = &mut self.unbegun[program.identity.clock as usize];
             unbegun.unwritten += choose::chosen(program, run, earliest, &mut self.choosing);
@@ -539,6 +549,11 @@ impl Session {
     /// Ends its traces; nothing comes behind that.
     pub(crate) fn finish(mut self, clocks: &mut Clocks) -> Summary {
         self.beat(None, clocks);
+        let unknown = std::mem::take(&mut self.contexts_missing).into_iter();
+        let has_events = self.outputs.iter().any(|(_, output)| output.tally().events > 0);
+        for name in unknown.filter(|_| has_events) {
+            self.problem(format!("no program that was recorded has a context `{name}`: no event carries it"));
+        }
         if self.outputs.is_empty() && self.options.keep == Keep::Oldest {
             // A trace of nothing is a trace.
             let earliest = self.earliest[Source::Counter as usize];
@@ -582,6 +597,8 @@ impl Session {
             filtered: self.choosing.filtered,
             cut: self.cut,
             milliseconds: self.took().as_millis() as u64,
+            running: processes(&self.present()),
+            snapshots: (self.options.keep == Keep::Newest).then_some(self.snapshots),
             problems: self.problems.clone(),
             ..Summary::default()
         };
@@ -613,7 +630,7 @@ impl Session {
         let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
         let mut session = Self::begin(options, None, clocks)?;
         session.writing = self.writing.clone();
-        session.earliest = self.earliest;
+        (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
         session.choosing.known = self.choosing.known.clone();
         Ok(session)
     }
@@ -642,10 +659,14 @@ pub(crate) fn folder_of(output: &Path, source: Source) -> PathBuf {
 
 /// Makes a folder with nothing in it.
 pub(crate) fn make_folder(path: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(path)?;
-    match std::fs::read_dir(path)?.next() {
-        None => Ok(()),
-        Some(_) => Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "there is something in it already")),
+    let is_there = |what| Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, what));
+    match std::fs::create_dir_all(path) {
+        Err(_) if path.is_file() => is_there("that is a file, and a trace is a folder"),
+        Err(error) => Err(error),
+        Ok(()) => match std::fs::read_dir(path)?.next() {
+            None => Ok(()),
+            Some(_) => is_there("there is something in it already, and a trace has a folder of its own"),
+        },
     }
 }
 

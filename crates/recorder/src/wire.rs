@@ -269,6 +269,12 @@ pub struct Summary {
     pub overwritten: u64,
     /// How long it took.
     pub milliseconds: u64,
+    /// Programs of those that are still there.
+    #[serde(default)]
+    pub running: u64,
+    /// Snapshots that were taken of it; `None`: it writes all the time.
+    #[serde(default)]
+    pub snapshots: Option<u32>,
     /// It is over.
     pub has_ended: bool,
     /// What went wrong, in sentences.

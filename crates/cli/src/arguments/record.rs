@@ -47,23 +47,23 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_enum, default_value = "discard")]
     pub(crate) mode: Mode,
     /// Memory that a thread may have; without it, as much as is free
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) lane_size: Option<u64>,
     /// Memory that a program may have, at most 128MiB; without it, 16MiB, and more when events are lost
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) pool_size: Option<u64>,
-    /// What events carry: cpu_id, pid, tid, procname, ip, stack, namespaces or single ones (net_ns, pid_ns, ...), and names of
-    /// contexts that programs define; `none`
+    /// What events carry: cpu_id, pid, tid, procname, ip, stack, namespaces or single ones (net_ns, pid_ns, ...), and contexts
+    /// that programs define, such as `app.request`; `none`
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "cpu_id")]
     pub(crate) context: Vec<String>,
     /// Begins a new part of the trace when one has this size
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) rotate_size: Option<u64>,
     /// Begins a new part of the trace after this time
     #[arg(long, value_name = "TIME", value_parser = quantity::seconds)]
     pub(crate) rotate_time: Option<u64>,
     /// Deletes the oldest parts when all have more than this size
-    #[arg(long, value_name = "SIZE", value_parser = quantity::size)]
+    #[arg(long, value_name = "SIZE", value_parser = quantity::some_size)]
     pub(crate) keep: Option<u64>,
     /// Records the lines that COMMAND writes to its standard output and error as events `output:stdout` and
     /// `output:stderr`, whatever else is selected
@@ -88,13 +88,13 @@ pub(crate) struct RecordArguments {
 pub(crate) struct RuleArguments {
     /// Only events `PROVIDER:NAME` of such a name; `*` is any text, `?` any character, `!GLOB` takes out; may be
     /// repeated
-    #[arg(short, long = "event", value_name = "GLOB")]
+    #[arg(short, long = "event", value_name = "GLOB", value_parser = events)]
     pub(crate) events: Vec<String>,
     /// Only events that are at least as important: a name such as `info`, or a number from 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<u8>,
     /// Only programs of such a name, or this number; `*` is any text; may be repeated
-    #[arg(short, long, value_name = "NAME|PID")]
+    #[arg(short, long, value_name = "NAME|PID", value_parser = program)]
     pub(crate) process: Vec<String>,
 }
 
@@ -142,13 +142,13 @@ Exit status: 0 it matches events of programs that run, 1 it matches none yet, 2 
 #[command(after_help = SWITCH_HELP)]
 pub(crate) struct SwitchArguments {
     /// Events `PROVIDER:NAME` of such a name; `*` is any text, `?` any character, `!GLOB` takes out; without any, all
-    #[arg(value_name = "GLOB")]
+    #[arg(value_name = "GLOB", value_parser = events)]
     pub(crate) events: Vec<String>,
     /// Only events that are at least as important: a name such as `info`, or a number from 0 (emergency) to 14 (debug)
     #[arg(short, long, value_name = "LEVEL", value_parser = level)]
     pub(crate) level: Option<u8>,
     /// Only in programs of such a name, or this number; `*` is any text; may be repeated
-    #[arg(short, long, value_name = "NAME|PID")]
+    #[arg(short, long, value_name = "NAME|PID", value_parser = program)]
     pub(crate) process: Vec<String>,
     /// Keeps only events for which this expression is true (with `enable`)
     #[arg(short = 'F', long, value_name = "EXPR")]
@@ -270,4 +270,23 @@ fn level(text: &str) -> Result<u8, String> {
     let named = LEVELS.iter().position(|known| *known == name).map(|level| level as u8);
     let number = || text.parse().ok().filter(|level| usize::from(*level) < LEVELS.len());
     named.or_else(number).ok_or_else(|| format!("a level is a number up to 14, or one of {}", LEVELS.join(", ")))
+}
+
+/// Names of events, all of which have a provider.
+fn events(text: &str) -> Result<String, String> {
+    let name = text.strip_prefix('!').unwrap_or(text);
+    match name {
+        "" => Err("an event is called PROVIDER:NAME; all are `*`".to_owned()),
+        name if !name.contains([':', '*', '?']) => Err(format!(
+            "an event is called PROVIDER:NAME; `{name}:*` is all of a provider, `*:{name}` one of this name of any"
+        )),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+fn program(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("a program has a name or a number; without `--process`, all are meant".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
 }

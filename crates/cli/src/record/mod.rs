@@ -15,14 +15,14 @@ mod streams;
 mod switch;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kymo_recorder::client::{Client, ClientProblem, RECORDER_WORD};
 use kymo_recorder::wire::{Answer, Question};
 
 use crate::Outcome;
 use crate::arguments::Command;
-use crate::stop::Stop;
+use crate::stop::{Stop, say};
 
 /// Becomes the recorder, if that is what these words ask for; with what status the process should end then.
 pub(crate) fn become_recorder(words: &[OsString]) -> Option<u8> {
@@ -49,9 +49,10 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
         Problem::Stop(stop) => Err(stop),
         Problem::Client(problem) => {
             let text = problem.to_string();
-            eprintln!("error: {}", text.trim_end());
-            // What the recorder refuses was asked wrongly.
-            Ok(if matches!(problem, ClientProblem::Refused(_)) { Outcome::Status(2) } else { Outcome::Incomplete })
+            say(&format!("error: {}", text.trim_end()));
+            // What the recorder refuses was asked wrongly, and so is what there is no session for.
+            let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
+            Ok(if is_usage { Outcome::Status(2) } else { Outcome::Incomplete })
         }
     })
 }
@@ -82,7 +83,7 @@ impl From<std::io::Error> for Problem {
 
 /// Why an answer takes long.
 fn warn(why: &str) {
-    eprintln!("warning: {why}");
+    say(&format!("warning: {why}"));
 }
 
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
@@ -95,6 +96,18 @@ fn ask(question: &Question) -> Result<Answer, ClientProblem> {
     }
     .telling(warn);
     client.ask(question)
+}
+
+/// A folder of a trace, from the root, as a recorder can be told of it.
+fn folder(path: &Path) -> Result<PathBuf, Stop> {
+    let path = std::path::absolute(path)?;
+    match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err(Stop::Usage(format!(
+            "{}: the recorder writes to folders whose names are UTF-8: `--output` names another one",
+            path.display()
+        ))),
+    }
 }
 
 /// The program that this one is, to be started again: whatever stands before the words that it was given.

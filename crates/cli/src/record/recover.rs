@@ -12,7 +12,7 @@ use super::{Problem, show, this_program};
 use crate::Outcome;
 use crate::arguments::RecoverArguments;
 use crate::show::{bytes, counted};
-use crate::stop::Stop;
+use crate::stop::{Stop, say};
 
 /// What was done.
 #[derive(Default)]
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &RecoverArguments) -> Result<Outcome, Problem> {
         write!(io::stdout(), "{}", text(&recovered))?;
     }
     for problem in &recovered.problems {
-        eprintln!("error: {problem}");
+        say(&format!("error: {problem}"));
     }
     Ok(if recovered.is_all() { Outcome::Complete } else { Outcome::Incomplete })
 }
@@ -120,7 +120,7 @@ fn sessions(arguments: &RecoverArguments) -> Result<Recovered, Problem> {
 /// Where a trace of memory goes, from the root.
 fn output(arguments: &RecoverArguments) -> Result<PathBuf, Problem> {
     let path = arguments.output.clone().unwrap_or_else(|| super::session::free_folder("recovered"));
-    Ok(std::path::absolute(path)?)
+    Ok(super::folder(&path)?)
 }
 
 fn text(recovered: &Recovered) -> String {
@@ -138,7 +138,7 @@ fn text(recovered: &Recovered) -> String {
             session.session,
             counted(before, "event")
         );
-        text += &show::ended(session, None, None);
+        text += &show::ended(session, &show::Told::default());
     }
     memory.iter().for_each(|memory| text += &of_memory(memory));
     traces.iter().for_each(|trace| text += &of_trace(trace));

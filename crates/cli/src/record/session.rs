@@ -1,6 +1,8 @@
 //! `kymo record`
 
-use std::io::{self, IsTerminal, Write};
+use std::ffi::OsStr;
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,18 +10,21 @@ use std::time::{Duration, Instant};
 
 use kymo_recorder::capture::{self, Count};
 use kymo_recorder::client::{Client, ClientProblem, nonsense};
-use kymo_recorder::namespaces::Kinds;
+use kymo_recorder::doctor::{self, Finding};
+use kymo_recorder::namespaces::{Kinds, NAMES};
 use kymo_recorder::select::{Act, Rule, Selection, Step};
 use kymo_recorder::wire::{Answer, Dialect, Keep, Question, SessionOptions, Summary};
+use rustix::io::Errno;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 
 use super::child::Child;
+use super::show::Told;
 use super::streams::Passed;
 use super::{Problem, show, this_program, warn};
 use crate::Outcome;
 use crate::arguments::{self, Mode, RecordArguments, RuleArguments};
-use crate::stop::Stop;
+use crate::stop::{Stop, say};
 
 /// Between two looks at whether it is over.
 const LOOK: Duration = Duration::from_millis(20);
@@ -38,6 +43,11 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
     let contexts = options.contexts;
     let signals = Signals::catch()?;
+    arguments.rule.process.iter().for_each(|wanted| warn_of_nobody(wanted));
+    if let Some(Finding { found, .. }) = doctor::lacks_room() {
+        warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
+    }
+    let was_there = options.output.exists();
     let mut client = Client::connect_or_start(&this_program())?.telling(warn);
     let answer = client.ask(&Question::Start { options: Box::new(options) })?;
     let Answer::Started { session, output } = answer else { return Err(nonsense().into()) };
@@ -47,12 +57,18 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let mut status = None;
     let start = |tag: String| Child::start(&arguments.command, &tag, contexts, lines.as_deref());
     let child = match tag.map(start).transpose() {
-        Ok(child) => child,
+        Ok(child) => {
+            signals.are_of_command(child.is_some());
+            child
+        }
         Err(error) => {
-            let _ = client.ask(&Question::Stop { session: Some(session), all: false });
-            // Nothing was recorded: the folder is empty but for a trace of nothing.
-            let words = arguments.command[0].display();
-            eprintln!("error: {words}: {error}");
+            let stopped = client.ask(&Question::Stop { session: Some(session), all: false });
+            if let Ok(Answer::Stopped { summaries }) = stopped
+                && summaries.iter().all(|summary| summary.events == 0 && summary.programs == 0)
+            {
+                discard(&output, was_there);
+            }
+            say(&not_started(&arguments.command[0], &error));
             return Ok(Outcome::Status(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
         }
     };
@@ -65,6 +81,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         }
     };
     let is_command = child.is_some();
+    signals.are_of_command(false);
     let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
     // What a flight recorder is for is what was before the end.
     let last = match &ended {
@@ -80,13 +97,53 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
         summary.problems.extend(problems);
         count
     });
-    say(&summary, captured, arguments)?;
+    let told = tell(&summary, captured, arguments);
     let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
-    Ok(match status {
-        Some(status) => Outcome::Status(status),
-        None if is_whole => Outcome::Complete,
-        None => Outcome::Incomplete,
+    Ok(match (status, told) {
+        (Some(status), Ok(())) => Outcome::Status(status),
+        // It has ended as it has, whoever hears of it.
+        (Some(status), Err(error)) => {
+            say(&format!("error: standard output: {error}"));
+            Outcome::Status(status)
+        }
+        (None, Err(error)) => return Err(error.into()),
+        (None, Ok(())) if is_whole => Outcome::Complete,
+        (None, Ok(())) => Outcome::Incomplete,
     })
+}
+
+/// Whoever names a program by a number means one that is there.
+fn warn_of_nobody(wanted: &str) {
+    if let Ok(number) = wanted.parse::<u32>()
+        && !Path::new("/proc").join(number.to_string()).exists()
+    {
+        warn(&format!("no process has the number {number}"));
+    }
+}
+
+/// Why a command cannot be started.
+fn not_started(word: &OsStr, error: &io::Error) -> String {
+    let name = show::quoted(&word.to_string_lossy());
+    let help = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOEXEC) => "\nhelp: a script says in its first line what runs it: #!/bin/sh",
+        Some(Errno::NOENT) if Path::new(word).is_file() => {
+            "\nhelp: it is there, and what is to run it is not: the interpreter in its first line, or the loader that it was linked for"
+        }
+        Some(Errno::ACCESS) if Path::new(word).is_file() => "\nhelp: `chmod +x` makes a file one that can be executed",
+        _ => "",
+    };
+    format!("error: {name}: {error}{help}")
+}
+
+/// Deletes a trace of nothing.
+fn discard(output: &Path, was_there: bool) {
+    let _ = std::fs::remove_dir_all(output);
+    if was_there {
+        let _ = std::fs::create_dir(output);
+    } else if let Some(around) = output.parent().filter(|around| around.ends_with("kymo-traces")) {
+        // If nothing else is there.
+        let _ = std::fs::remove_dir(around);
+    }
 }
 
 fn stop(client: &mut Client, session: &str) -> Result<Summary, ClientProblem> {
@@ -102,7 +159,7 @@ fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer
         Err(ClientProblem::Broken(_)) => {
             *client = Client::connect_or_start(&this_program())?.telling(warn);
             client.ask(&Question::Own { session: session.to_owned() })?;
-            eprintln!("warning: the recorder was gone; process {} goes on", client.pid);
+            warn(&format!("the recorder was gone; process {} goes on", client.pid));
             client.ask(question)
         }
         answer => answer,
@@ -127,7 +184,7 @@ fn snapshot(client: &mut Client, session: &str, output: PathBuf) -> Result<Summa
     Ok(summary)
 }
 
-fn say(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments) -> io::Result<()> {
+fn tell(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments) -> io::Result<()> {
     if arguments.json {
         let mut object = serde_json::to_value(summary)?;
         if let Some(Count { lines, cut }) = captured {
@@ -136,8 +193,10 @@ fn say(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments) 
         writeln!(io::stdout(), "{object}")
     } else {
         let command = arguments.command.first().map(|word| word.to_string_lossy());
-        // Standard output is the program's.
-        write!(io::stderr(), "{}", show::ended(summary, captured, command.as_deref()))
+        let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
+        // Standard output is the program's. A terminal may have been closed.
+        say(show::ended(summary, &Told { captured, command, chooses_programs }).trim_end());
+        Ok(())
     }
 }
 
@@ -151,7 +210,9 @@ fn name(arguments: &RecordArguments) -> Result<String, Stop> {
     };
     match &arguments.name {
         Some(name) if !name.is_empty() && plain(name) == *name => Ok(name.clone()),
-        Some(_) => Err(Stop::Usage("a session's name has up to 40 letters, digits, `-`, `_` and `.`".to_owned())),
+        Some(name) => Err(Stop::Usage(format!(
+            "`{name}` is no session's name: that has 1 to 40 letters of ASCII, digits, `-`, `_` and `.`"
+        ))),
         None => Ok(file.map_or_else(|| "kymo".to_owned(), |file| plain(&file))),
     }
 }
@@ -172,7 +233,7 @@ fn options(
         return Err(Stop::Usage(what.to_owned()));
     }
     if arguments.pool_size.is_some_and(|bytes| bytes > POOL_MOST) {
-        return Err(Stop::Usage("a program has at most 128MiB (`--pool-size`)".to_owned()));
+        return Err(Stop::Usage("a program has at most 128MiB: `--pool-size` is more".to_owned()));
     }
     let command = || arguments.command.iter().map(|word| show::quoted(&word.to_string_lossy()));
     Ok(SessionOptions {
@@ -217,7 +278,7 @@ fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
     for name in names {
         match name.as_str() {
             "none" if names.len() == 1 => {}
-            "none" => return Err(Stop::Usage("`none` stands alone among contexts".to_owned())),
+            "none" => return Err(Stop::Usage("`--context none` stands alone: it is no context".to_owned())),
             "cpu_id" | "cpu" => known |= CPU,
             "pid" | "vpid" => known |= PID,
             "tid" | "vtid" => known |= TID,
@@ -225,13 +286,24 @@ fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
             "ip" => known |= IP,
             "stack" => known |= STACK,
             "namespaces" => namespaces = Kinds::ALL,
-            name => match Kinds::named(name) {
-                Some(kind) => namespaces = namespaces.and(kind),
-                None => own.push(name.to_owned()),
+            name => match (Kinds::named(name), name.trim_start_matches('$').strip_prefix("app.")) {
+                (Some(kind), _) => namespaces = namespaces.and(kind),
+                (None, Some(defined)) if !defined.is_empty() => own.push(defined.to_owned()),
+                _ => return Err(Stop::Usage(no_context(name))),
             },
         }
     }
     Ok((known, namespaces, own))
+}
+
+fn no_context(name: &str) -> String {
+    const KNOWN: [&str; 7] = ["cpu_id", "pid", "tid", "procname", "ip", "stack", "namespaces"];
+    let near = kymo_recorder::nearest(name, KNOWN.into_iter().chain(NAMES));
+    let near = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let (known, kinds) = (KNOWN.join(", "), NAMES.join(", "));
+    format!(
+        "there is no context `{name}`{near}\n  there are {known} (or one of {kinds}), `none`, and what programs define, as `app.{name}`"
+    )
 }
 
 /// Where the trace goes, from the root.
@@ -240,7 +312,7 @@ fn output(arguments: &RecordArguments, name: &str) -> Result<PathBuf, Stop> {
         Some(path) => path.clone(),
         None => free_folder(name),
     };
-    Ok(std::path::absolute(path)?)
+    super::folder(&path)
 }
 
 /// A folder for a trace of this name, now, which is not there yet.
@@ -256,29 +328,53 @@ pub(crate) fn free_folder(name: &str) -> PathBuf {
 struct Signals {
     /// The last one that came; 0: none.
     came: Arc<AtomicUsize>,
+    /// They are for the command, which runs.
+    are_of_command: Arc<AtomicBool>,
     /// The terminal has another size.
     resized: Arc<AtomicBool>,
 }
 
+/// Whoever asks a second time waits for longer than this: `timeout` sends what it sends to a process and to its group, at once.
+const AGAIN: Duration = Duration::from_millis(300);
+
 impl Signals {
     fn catch() -> io::Result<Self> {
-        let came = Arc::new(AtomicUsize::new(0));
-        let is_second = Arc::new(AtomicBool::new(false));
+        let (came, are_of_command) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let (told, tells) = UnixStream::pair()?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
-            // Whoever asks twice does not wait for anything any more; the recorder ends the session then.
-            signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&is_second))?;
-            signal_hook::flag::register(signal, Arc::clone(&is_second))?;
             signal_hook::flag::register_usize(signal, Arc::clone(&came), signal as usize)?;
+            signal_hook::low_level::pipe::register(signal, tells.try_clone()?)?;
         }
+        let (last, theirs) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&are_of_command));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register_usize(signal, Arc::clone(&last), signal as usize)?;
+        }
+        std::thread::spawn(move || hurry(told, &last, &theirs));
         let resized = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGWINCH, Arc::clone(&resized))?;
-        Ok(Self { came, resized })
+        Ok(Self { came, are_of_command, resized })
+    }
+
+    /// Whether a command runs that does with them what it likes.
+    fn are_of_command(&self, are: bool) {
+        self.are_of_command.store(are, Ordering::Relaxed);
     }
 
     fn take(&self) -> Option<i32> {
         match self.came.swap(0, Ordering::Relaxed) {
             0 => None,
             signal => Some(signal as i32),
+        }
+    }
+}
+
+/// Whoever asks twice does not wait for anything any more: the recorder ends the session then.
+fn hurry(mut told: UnixStream, last: &AtomicUsize, are_of_command: &AtomicBool) {
+    let mut first: Option<Instant> = None;
+    while told.read_exact(&mut [0]).is_ok() {
+        let asked = *first.get_or_insert_with(Instant::now);
+        if asked.elapsed() >= AGAIN && !are_of_command.load(Ordering::Relaxed) {
+            signal_hook::low_level::exit(128 + last.load(Ordering::Relaxed) as i32);
         }
     }
 }
@@ -342,10 +438,14 @@ impl Watch<'_> {
     }
 }
 
-/// Ctrl-C on a terminal reaches the program by itself.
+/// Ctrl-C on a terminal reaches the program by itself, if this process is in the foreground there.
 fn forward(signal: i32, child: &Child) {
+    let is_foreground = || {
+        let terminal = std::fs::File::open("/dev/tty").ok()?;
+        Some(rustix::termios::tcgetpgrp(terminal).ok()? == rustix::process::getpgrp())
+    };
     let signal = match signal {
-        SIGINT if io::stdin().is_terminal() => return,
+        SIGINT if is_foreground() == Some(true) => return,
         SIGINT => Signal::INT,
         SIGHUP => Signal::HUP,
         _ => Signal::TERM,

@@ -5,13 +5,31 @@ use kymo_recorder::wire::{Lost, Summary};
 
 use crate::show::{bytes, counted, duration, grouped};
 
+/// What is known of a session where it ends, beside what its recorder says.
+#[derive(Default)]
+pub(crate) struct Told<'a> {
+    /// Lines of its command that were recorded.
+    pub(crate) captured: Option<Count>,
+    /// What was started for it.
+    pub(crate) command: Option<&'a str>,
+    /// Somebody has said which programs it is about.
+    pub(crate) chooses_programs: bool,
+}
+
 /// What a session recorded, when it is over.
-pub(crate) fn ended(summary: &Summary, captured: Option<Count>, command: Option<&str>) -> String {
+pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     let took = duration(i128::from(summary.milliseconds) * 1_000_000);
     let (events, programs) = (counted(summary.events, "event"), counted(summary.programs, "program"));
+    if let Some(snapshots) = summary.snapshots {
+        let taken = counted(snapshots.into(), "snapshot");
+        let text = format!("kept what {programs} recorded in memory for {took}; {taken} taken\n") + &problems(summary);
+        let is_lost = snapshots == 0 && summary.programs > 0;
+        return text
+            + if is_lost { "\nnote: nothing was written: `kymo snapshot` does, while a session lasts\n" } else { "" };
+    }
     let mut text = format!("recorded {events} of {programs} in {took}, {}\n", bytes(summary.bytes));
     text += &format!("  trace     {}\n", summary.output.display());
-    if let Some(Count { lines, cut }) = captured {
+    if let Some(Count { lines, cut }) = told.captured {
         let cut = if cut == 0 { String::new() } else { format!(", {} of them cut", grouped(cut)) };
         text += &format!("  output    {}{cut}, recorded by kymo itself\n", counted(lines, "line"));
     }
@@ -19,22 +37,36 @@ pub(crate) fn ended(summary: &Summary, captured: Option<Count>, command: Option<
         text += &format!("  filtered  {}\n", counted(summary.filtered, "event"));
     }
     text += &format!("  losses    {}\n", losses(summary).unwrap_or_else(|| "none".to_owned()));
-    for problem in &summary.problems {
-        text += &format!("  problem   {}\n", problem.replace('\n', "\n            "));
-    }
+    text += &problems(summary);
     let path = quoted(&summary.output.display().to_string());
-    match summary.events {
-        0 => text + &nothing(summary, captured.is_some(), command),
-        _ => text + &format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
-    }
+    text += &match summary.events {
+        0 => format!("\nnote: {}\n", nothing(summary, told)),
+        _ => format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
+    };
+    text + &room(summary) + &still_running(summary, told)
+}
+
+fn problems(summary: &Summary) -> String {
+    summary
+        .problems
+        .iter()
+        .map(|problem| format!("  problem   {}\n", problem.replace('\n', "\n            ")))
+        .collect()
 }
 
 /// Why there may be nothing.
-fn nothing(summary: &Summary, is_captured: bool, command: Option<&str>) -> String {
+fn nothing(summary: &Summary, told: &Told<'_>) -> String {
+    let is_captured = told.captured.is_some();
     // Whoever records the lines is one.
     let programs = summary.programs.saturating_sub(is_captured.into());
     let lines = if is_captured { "and wrote no line" } else { "`--capture-output` records the lines that it writes" };
-    let why = match command {
+    match told.command {
+        _ if summary.lost.events() > 0 => "everything that was selected was lost".to_owned(),
+        _ if programs == 0 && told.chooses_programs => {
+            "no program was found that records and is called so, or has that number; `kymo status` says which there are, while a\n      \
+             session runs"
+                .to_owned()
+        }
         Some(command) if programs == 0 => format!(
             "neither `{command}` nor what it started has events, which C and C++ have with libkymo, Rust with kymo_tracer\n      \
              or kymo_tracing (`kymo doctor` says what else may be in the way); {lines}"
@@ -43,15 +75,40 @@ fn nothing(summary: &Summary, is_captured: bool, command: Option<&str>) -> Strin
         _ if summary.filtered > 0 => "of what happened, the filter keeps nothing".to_owned(),
         _ => "what was selected did not happen; `kymo status --events` shows what programs have, while a session runs"
             .to_owned(),
-    };
-    format!("\nnote: {why}\n")
+    }
+}
+
+/// Where programs found no memory, there may be none.
+fn room(summary: &Summary) -> String {
+    if summary.programs > 0 && summary.lost.full + summary.lost.no_lane == 0 {
+        return String::new();
+    }
+    kymo_recorder::doctor::lacks_room().map_or_else(String::new, |finding| {
+        let help = finding.help.map_or_else(String::new, |help| format!("\nhelp: {help}"));
+        format!("\nnote: programs may have had no room for events: {}{help}\n", finding.found)
+    })
+}
+
+/// A daemon, say.
+fn still_running(summary: &Summary, told: &Told<'_>) -> String {
+    match (told.command, summary.running.saturating_sub(told.captured.is_some().into())) {
+        (None, _) | (_, 0) => String::new(),
+        (Some(command), running) => {
+            let (go, are) = if running == 1 { ("goes", "is") } else { ("go", "are") };
+            let programs = counted(running, "program");
+            format!(
+                "\nnote: {programs} that `{command}` has started {go} on, and {are} not recorded any more: `kymo record --process`\n      \
+                 does, without a command\n"
+            )
+        }
+    }
 }
 
 /// What is missing, in a sentence.
 pub(crate) fn losses(summary: &Summary) -> Option<String> {
     let Lost { full, no_lane, unwritten } = summary.lost;
     let parts = [
-        (full, "for which there was no room: `--pool-size` gives more"),
+        (full, "for which there was no room: `--pool-size` gives more, and so does `--lane-size` where it was said"),
         (no_lane, "of threads that found no lane"),
         (unwritten, "that could not be written"),
     ];
@@ -91,7 +148,11 @@ pub(crate) fn line(summary: &Summary, per_second: f64) -> String {
 /// A word as a shell needs it.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%=~".contains(&byte);
-    if word.bytes().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]
@@ -108,9 +169,11 @@ mod tests {
         assert_eq!(
             losses(&summary).as_deref(),
             Some(
-                "3 events for which there was no room: `--pool-size` gives more; 1 event of threads that found no lane"
+                "3 events for which there was no room: `--pool-size` gives more, and so does `--lane-size` where it was \
+                 said; 1 event of threads that found no lane"
             )
         );
-        assert!(ended(&summary, None, None).starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
+        let ended = ended(&summary, &Told::default());
+        assert!(ended.starts_with("recorded 12,345 events of 2 programs in 1.500 s, 1.0 MiB\n"));
     }
 }

@@ -214,7 +214,7 @@ impl Source {
     fn new(stream: Stream, terminals: &mut Vec<(Stream, OwnedFd)>) -> io::Result<(Self, Stdio)> {
         let own = own(stream);
         let terminal = isatty(own).then(|| terminal(own)).transpose().unwrap_or_else(|error| {
-            eprintln!("warning: the program finds a pipe instead of a terminal: {error}");
+            super::warn(&format!("the program finds a pipe instead of a terminal: {error}"));
             None
         });
         let (from, to) = match terminal {

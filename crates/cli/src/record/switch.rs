@@ -2,18 +2,19 @@
 
 use std::io::{self, Write};
 
-use kymo_recorder::client::nonsense;
+use kymo_recorder::client::{ClientProblem, nonsense};
 use kymo_recorder::select::{Act, Rule, Step};
 use kymo_recorder::wire::{Answer, Matched, Question};
 
+use super::show::Told;
 use super::{Problem, ask, show};
 use crate::Outcome;
 use crate::arguments::{FilterArguments, SnapshotArguments, StopArguments, SwitchArguments};
 use crate::show::counted;
-use crate::stop::Stop;
+use crate::stop::{Stop, say};
 
 pub(crate) fn enable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
-    take(Act::Enable, rule(arguments), arguments.session.clone(), arguments.json)
+    take(&Act::Enable, rule(arguments), arguments.session.clone(), arguments.json)
 }
 
 pub(crate) fn disable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
@@ -21,7 +22,7 @@ pub(crate) fn disable(arguments: &SwitchArguments) -> Result<Outcome, Problem> {
         let what = "`--filter` says which events are recorded, which `disable` does not: `kymo filter` changes it";
         return Err(Stop::Usage(what.to_owned()).into());
     }
-    take(Act::Disable, rule(arguments), arguments.session.clone(), arguments.json)
+    take(&Act::Disable, rule(arguments), arguments.session.clone(), arguments.json)
 }
 
 pub(crate) fn filter(arguments: &FilterArguments) -> Result<Outcome, Problem> {
@@ -31,7 +32,7 @@ pub(crate) fn filter(arguments: &FilterArguments) -> Result<Outcome, Problem> {
         filter: Some(arguments.expression.clone()),
         ..Rule::default()
     };
-    take(Act::Filter, rule, arguments.session.clone(), arguments.json)
+    take(&Act::Filter, rule, arguments.session.clone(), arguments.json)
 }
 
 fn rule(arguments: &SwitchArguments) -> Rule {
@@ -44,28 +45,31 @@ fn rule(arguments: &SwitchArguments) -> Rule {
     }
 }
 
-fn take(act: Act, rule: Rule, session: Option<String>, json: bool) -> Result<Outcome, Problem> {
-    let done = match act {
-        Act::Enable => "are recorded",
-        Act::Disable => "are not recorded any more",
-        Act::Filter => "have this filter, where they are recorded",
-    };
-    let answer = ask(&Question::Take { session, step: Step { act, rule } })?;
+fn take(act: &Act, rule: Rule, session: Option<String>, json: bool) -> Result<Outcome, Problem> {
+    let answer = ask(&Question::Take { session, step: Step { act: act.clone(), rule } })?;
     let Answer::Taken { matched } = answer else { return Err(nonsense().into()) };
     if json {
         writeln!(io::stdout(), "{}", serde_json::to_string(&matched).map_err(io::Error::from)?)?;
     } else {
-        writeln!(io::stdout(), "session {}: {}", matched.session, sentence(&matched, done))?;
+        writeln!(io::stdout(), "session {}: {}", matched.session, sentence(&matched, act))?;
     }
     for (pattern, near) in &matched.unmatched {
         let help = near.first().map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        eprintln!("warning: no event of a program that runs is called `{pattern}`{help}");
+        super::warn(&format!("no event of a program that runs is called `{pattern}`{help}"));
     }
-    matched.notes.iter().for_each(|note| eprint!("note: {note}"));
+    matched.notes.iter().for_each(|note| say(&format!("note: {}", note.trim_end())));
     Ok(if matched.events > 0 { Outcome::Complete } else { Outcome::Incomplete })
 }
 
-fn sentence(matched: &Matched, done: &str) -> String {
+fn sentence(matched: &Matched, act: &Act) -> String {
+    let done = match (act, matched.events) {
+        (Act::Enable, 1) => "is recorded",
+        (Act::Enable, _) => "are recorded",
+        (Act::Disable, 1) => "is not recorded any more",
+        (Act::Disable, _) => "are not recorded any more",
+        (Act::Filter, 1) => "has this filter, where it is recorded",
+        (Act::Filter, _) => "have this filter, where they are recorded",
+    };
     let (events, programs) = (counted(matched.events, "event"), counted(matched.programs, "program"));
     match (matched.events, matched.all_programs) {
         (0, 0) => "no program runs that records; it holds for those that begin".to_owned(),
@@ -75,26 +79,33 @@ fn sentence(matched: &Matched, done: &str) -> String {
 }
 
 pub(crate) fn snapshot(arguments: &SnapshotArguments) -> Result<Outcome, Problem> {
-    let output = arguments.output.as_ref().map(std::path::absolute).transpose()?;
+    let output = arguments.output.as_deref().map(super::folder).transpose()?;
     let answer = ask(&Question::Snapshot { session: arguments.session.clone(), output })?;
     let Answer::Snapshot { summary, .. } = answer else { return Err(nonsense().into()) };
     if arguments.json {
         writeln!(io::stdout(), "{}", serde_json::to_string(&summary).map_err(io::Error::from)?)?;
     } else {
-        write!(io::stdout(), "{}", show::ended(&summary, None, None))?;
+        write!(io::stdout(), "{}", show::ended(&summary, &Told::default()))?;
     }
     Ok(if summary.problems.is_empty() { Outcome::Complete } else { Outcome::Incomplete })
 }
 
 pub(crate) fn stop(arguments: &StopArguments) -> Result<Outcome, Problem> {
-    let answer = ask(&Question::Stop { session: arguments.session.clone(), all: arguments.all })?;
-    let Answer::Stopped { summaries } = answer else { return Err(nonsense().into()) };
+    let summaries = match ask(&Question::Stop { session: arguments.session.clone(), all: arguments.all }) {
+        Ok(Answer::Stopped { summaries }) => summaries,
+        // That is what was asked for.
+        Err(ClientProblem::Nobody) if arguments.all => Vec::new(),
+        Ok(_) => return Err(nonsense().into()),
+        Err(problem) => return Err(problem.into()),
+    };
     if arguments.json {
         writeln!(io::stdout(), "{}", serde_json::to_string(&summaries).map_err(io::Error::from)?)?;
+    } else if summaries.is_empty() {
+        writeln!(io::stdout(), "no session is recorded now")?;
     } else {
         for summary in &summaries {
             writeln!(io::stdout(), "session {}", summary.session)?;
-            write!(io::stdout(), "{}", show::ended(summary, None, None))?;
+            write!(io::stdout(), "{}", show::ended(summary, &Told::default()))?;
         }
     }
     let is_whole = summaries.iter().all(|summary| summary.problems.is_empty() && summary.lost.unwritten == 0);
