@@ -1,9 +1,9 @@
 //! The recorder of a user: one process, in which all of the user's sessions are.
 //!
 //! ```text
-//!        ┌── answer: questions of commands ─┐
-//!        │   find:   new programs           │   each millisecond while there is something to do,
-//!        │   drain:  what they recorded     │   each hundredth of a second while there is not
+//!        ┌── answer: questions of commands ─┐   each millisecond while there is something to do,
+//!        │   find:   new programs           │   each hundredth of a second while there is not;
+//!        │   drain:  what they recorded     │   programs that rest four times in a second, and when they ring
 //!        └── beat:   clocks, deaths, ends ──┘
 //! ```
 //!
@@ -17,6 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use kymo_lane::Rings;
+
+use crate::bell::Bell;
 use crate::client::{READY, socket};
 use crate::drain::Progress;
 use crate::filters::Compiler;
@@ -146,6 +149,8 @@ pub(crate) struct Daemon {
     looked_after: Instant,
     /// When the last look at what all programs had began.
     drained: Option<SystemTime>,
+    /// When this round began.
+    round: Instant,
     needed: Instant,
     is_asked_to_end: Arc<AtomicBool>,
 }
@@ -184,6 +189,7 @@ impl Daemon {
             beaten: now,
             looked_after: now,
             drained: None,
+            round: now,
             needed: now,
             is_asked_to_end,
         })
@@ -198,8 +204,10 @@ impl Daemon {
         }
         while !self.is_over() {
             self.answer(wait);
-            self.find();
+            self.hear();
+            self.find_due();
             let is_busy = self.drain(Patience::Wait);
+            self.end_round();
             wait = if is_busy { BUSY } else { IDLE.min(wait * 2) };
             if self.beaten.elapsed() >= BEAT {
                 self.beaten = Instant::now();
@@ -226,9 +234,34 @@ impl Daemon {
                     // Whoever asked may be gone.
                     let _ = answer.send(said);
                 }
+                Heard::Rung => {}
                 Heard::Gone { who } => self.end_where(|session| session.owner == Some(who)),
             }
             next = self.ear.heard.try_recv().ok();
+        }
+    }
+
+    /// A round begins: who has rung is awake.
+    fn hear(&mut self) {
+        self.round = Instant::now();
+        let has_rung = self.ear.bell.as_ref().is_some_and(Bell::has_rung);
+        let can_ring = self.ear.bell.as_ref().is_some_and(|bell| bell.which().is_some());
+        for program in &mut self.served {
+            match can_ring {
+                true if has_rung => program.rest.hear(&program.program),
+                true => {}
+                false => program.rest.wake(),
+            }
+        }
+    }
+
+    /// A round is over: who was looked at rests from now on, or goes on to, or does not.
+    fn end_round(&mut self) {
+        let Self { ear, served, sessions, round, .. } = self;
+        let (bell, now) = (ear.bell.as_ref().and_then(Bell::which), Instant::now());
+        for program in served.iter_mut().filter(|program| program.rest.is_due(*round)) {
+            let rings = if is_drained(program, sessions) { Rings::ForAll } else { Rings::ForDefinitions };
+            program.rest.end_round(&program.program, bell, rings, now);
         }
     }
 
@@ -240,6 +273,13 @@ impl Daemon {
 
     /// Looks for programs, and at what those that are known have new.
     pub(crate) fn find(&mut self) {
+        self.round = Instant::now();
+        self.served.iter_mut().for_each(|program| program.rest.hurry(self.round));
+        self.find_due();
+    }
+
+    /// The same, but for programs that rest.
+    fn find_due(&mut self) {
         for found in self.finder.look() {
             if found.user != own_user() && self.known_of(found.user) >= OTHERS_MAX {
                 let refusal = Refusal::Many { user: found.user, most: OTHERS_MAX };
@@ -262,14 +302,20 @@ impl Daemon {
         if all {
             self.look_again();
         }
-        let Self { served, sessions, compiler, clocks, .. } = self;
+        let Self { served, sessions, compiler, clocks, round, .. } = self;
         for program in served {
+            if all {
+                program.rest.wake();
+            } else if !program.rest.is_due(*round) {
+                continue;
+            }
             // Of one that is gone the next look at it says so.
             let is_new = program.learn(sessions, compiler);
             if all {
                 let _ = program.switch(sessions, compiler);
             }
             if matches!(is_new, Ok(true)) {
+                program.rest.turns();
                 // A plugin, perhaps.
                 program.tell_objects(sessions, clocks);
             }
@@ -374,14 +420,20 @@ impl Daemon {
     /// Takes what programs have recorded; whether that was much.
     pub(crate) fn drain(&mut self, patience: Patience) -> bool {
         let began = SystemTime::now();
-        let Self { served, sessions, clocks, .. } = self;
-        let mut is_busy = false;
+        let Self { served, sessions, clocks, round, .. } = self;
+        let (mut is_busy, mut taken) = (false, began);
         for program in served {
-            if is_drained(program, sessions) {
-                is_busy |= drain(program, sessions, clocks, patience).is_ok_and(|drained| drained.runs > 0);
+            if patience != Patience::Wait || program.rest.is_due(*round) {
+                if !is_drained(program, sessions) {
+                    continue;
+                }
+                let drained = drain(program, sessions, clocks, program.rest.patience(patience)).ok();
+                is_busy |= drained.is_some_and(|drained| drained.runs > 0);
+                program.rest.took(drained.as_ref(), began);
             }
+            taken = taken.min(program.rest.taken(began));
         }
-        self.drained = Some(began);
+        self.drained = Some(taken);
         is_busy
     }
 
@@ -389,6 +441,9 @@ impl Daemon {
         let Self { sessions, clocks, served, compiler, drained, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
+            if program.rest.is_resting() {
+                continue;
+            }
             let _ = program.grow(sessions, compiler);
             // Threads that are gone without a word leave lanes that others could have.
             let _ = program.program.reap(&mut Everybody { sessions, clocks });
@@ -431,9 +486,9 @@ impl Daemon {
     /// Takes the last of programs that are dead, and deletes their memory.
     fn bury(&mut self) {
         let Self { served, sessions, clocks, .. } = self;
-        let mut dead = 0;
+        let (mut dead, now) = (0, Instant::now());
         for mut program in std::mem::take(served).into_iter().rev() {
-            program.is_dead = program.is_dead || program.program.is_dead();
+            program.is_dead = program.is_dead || program.rest.asks(now) && program.program.is_dead();
             if !program.is_dead {
                 served.push(program);
                 continue;

@@ -198,7 +198,7 @@ impl Lanes {
         let (before, behind) = all.split_at(all.partition_point(|seen| seen.lane < self.next));
         let lanes = [behind, before].into_iter().flat_map(|all| all.chunk_by(|one, next| one.lane == next.lane));
         for lane in lanes {
-            if looked >= ROUND_BYTES && patience == Patience::Wait {
+            if looked >= ROUND_BYTES && matches!(patience, Patience::Wait | Patience::Seldom) {
                 (self.next, drained.is_left) = (lane[0].lane, true);
                 break;
             }
@@ -223,10 +223,13 @@ impl Lanes {
             done = memory.freed(kymo_tracer::counter());
         }
         done?;
+        drained.given_back = freed.into();
         let all_lost = memory.discarded()?;
         drained.discarded = lost_since(std::mem::replace(&mut self.discarded, all_lost), all_lost);
         drained.discarded_ever = all_lost;
-        if patience != Patience::Wait || self.looked_at_losses.is_none_or(|last| last.elapsed() >= LOOK) {
+        if matches!(patience, Patience::Now | Patience::Last)
+            || self.looked_at_losses.is_none_or(|last| last.elapsed() >= LOOK)
+        {
             self.looked_at_losses = Some(Instant::now());
             self.look_at_losses(memory, &mut drained)?;
         }
@@ -480,7 +483,7 @@ enum Step {
 fn is_due(state: &mut LaneState, length: u32, sub_buffer_bytes: u32, patience: Patience) -> bool {
     match patience {
         _ if length == 0 => false,
-        Patience::Now | Patience::Last => true,
+        Patience::Now | Patience::Seldom | Patience::Last => true,
         Patience::Wait if length >= sub_buffer_bytes / 2 => true,
         Patience::Wait => state.waits.get_or_insert_with(Instant::now).elapsed() >= WAIT,
     }

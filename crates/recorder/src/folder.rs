@@ -5,6 +5,7 @@
 //!   0123456789abcdef.ctl      memory of a program, 0600
 //!   recorder.sock             where the recorder listens, 0600
 //!   recorder.lock             whoever holds it is the recorder
+//!   bell                      what programs ring when the recorder looks at them seldom, 0600
 //!   NAME.session              a session that goes on when the recorder was killed
 //!   NAME-PID.started          one that starts programs, whose events are on from the begin
 //! ```

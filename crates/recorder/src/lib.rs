@@ -12,6 +12,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod bell;
 pub mod capture;
 mod choose;
 mod chunk;
@@ -39,6 +40,7 @@ pub mod program;
 pub mod recover;
 mod repair;
 mod reply;
+mod rest;
 mod resume;
 mod run;
 pub mod select;

@@ -3,6 +3,7 @@
 //! ```text
 //! command ── socket ── thread ── Asked { question, answer to } ──> the recorder, which answers between two looks at programs
 //!                         └───── Gone { who } when nobody is there any more
+//! program ── bell ────── thread ── Rung
 //! ```
 //!
 //! Whoever is slow to ask or to listen keeps a thread waiting, and not the recorder.
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
+use crate::bell::Bell;
 use crate::folder::{at, own_user};
 use crate::wire::{self, Answer, QUESTION_BYTES_MAX, Question, VERSION};
 use crate::writing::Writing;
@@ -39,6 +41,8 @@ pub(crate) enum Heard {
         /// Where the answer goes.
         answer: mpsc::Sender<Answer>,
     },
+    /// A program has rung, or nobody can ring any more.
+    Rung,
     /// Somebody is gone.
     Gone {
         /// Who.
@@ -51,6 +55,8 @@ pub(crate) enum Heard {
 pub(crate) struct Ear {
     /// What happens there.
     pub(crate) heard: Receiver<Heard>,
+    /// What programs ring; `None`: nothing.
+    pub(crate) bell: Option<Bell>,
     talking: Arc<AtomicUsize>,
 }
 
@@ -65,7 +71,10 @@ impl Ear {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(|error| at(path, &error))?;
         let (say, heard) = mpsc::sync_channel(WAITING_MAX);
         let talking = Arc::new(AtomicUsize::new(0));
-        let ear = Self { heard, talking: Arc::clone(&talking) };
+        // Who does not get to know it has so many questions that it is awake.
+        let rung = say.clone();
+        let bell = path.parent().and_then(|folder| Bell::hear(folder, move || _ = rung.try_send(Heard::Rung)).ok());
+        let ear = Self { heard, bell, talking: Arc::clone(&talking) };
         let writing = writing.clone();
         std::thread::Builder::new()
             .name("kymo-listens".to_owned())

@@ -132,6 +132,8 @@ pub enum Patience {
     Wait,
     /// Now: somebody follows, or the session ends.
     Now,
+    /// The same, as nobody looks again for a while.
+    Seldom,
     /// Now, and nothing more comes: the program is dead. What is open is given back too.
     Last,
 }
@@ -143,6 +145,8 @@ pub struct Drained {
     pub runs: u64,
     /// See [`Drained::runs`].
     pub bytes: u64,
+    /// Sub-buffers that were given back.
+    pub given_back: u64,
     /// Events that were lost where no lane could count them, since this was last asked, and altogether.
     pub discarded: u64,
     /// See [`Drained::discarded`].

@@ -17,6 +17,7 @@ use crate::filters::{ClassFilter, Compiler, Facts, Placed, Placer};
 use crate::find::{Found, behind_ns, outer_pid};
 use crate::objects::{self, Objects};
 use crate::program::{Control, Identity, Program, Refusal};
+use crate::rest::Rest;
 use crate::select::Candidate;
 use crate::session::{Clocks, Session};
 use crate::wire::{EventStatus, Keep, Pool, ProgramStatus};
@@ -57,6 +58,8 @@ pub(crate) struct Served {
     is_closed: bool,
     /// Nobody has its memory any more.
     pub(crate) is_dead: bool,
+    /// Whether it is looked at all the time.
+    pub(crate) rest: Rest,
     /// Events that its lanes have lost since somebody looked last.
     pub(crate) lost_lately: u64,
     /// What it can execute; `None`: it cannot be seen.
@@ -130,6 +133,7 @@ impl Served {
             unsettled: Vec::new(),
             is_closed: false,
             is_dead,
+            rest: Rest::new(),
             lost_lately: 0,
             objects: pid.map(Objects::of),
         };
@@ -364,6 +368,8 @@ impl Served {
             is_contained: self.found.is_contained,
             is_attached: !sessions.is_empty(),
             is_dead: self.is_dead,
+            is_resting: self.rest.is_resting(),
+            looks: self.rest.looks(),
             pool: self.pool(),
             lanes: held as u32,
             lost,

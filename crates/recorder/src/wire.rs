@@ -330,6 +330,10 @@ pub struct ProgramStatus {
     pub is_attached: bool,
     /// It has ended; what it left is still to be read.
     pub is_dead: bool,
+    /// It is quiet, so that it is looked at seldom.
+    pub is_resting: bool,
+    /// How often it was looked at.
+    pub looks: u64,
     /// Bytes that its threads have, that there is memory for, and that there may be at most.
     pub pool: Pool,
     /// Lanes that threads have.
@@ -349,6 +353,8 @@ impl ProgramStatus {
     pub(crate) fn add(&mut self, other: Self) {
         self.is_attached |= other.is_attached;
         self.is_dead &= other.is_dead;
+        self.is_resting &= other.is_resting;
+        self.looks += other.looks;
         self.pool.used_bytes += other.pool.used_bytes;
         self.pool.ready_bytes += other.pool.ready_bytes;
         self.pool.limit_bytes += other.pool.limit_bytes;

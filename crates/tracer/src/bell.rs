@@ -60,6 +60,11 @@ impl Bell {
         self.which
     }
 
+    /// Rings it; whether it is one still.
+    pub fn ring(&self) -> bool {
+        ring_at(self.word.as_ptr())
+    }
+
     /// Waits until the word is not `known`; it may be so still. `false`: it is no bell any more.
     #[must_use]
     pub fn wait(&self, known: u32) -> bool {
@@ -114,9 +119,10 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
 /// Rings; whether there is a bell.
 pub(crate) fn ring() -> bool {
     let word = WORD.load(Ordering::Acquire);
-    if word.is_null() {
-        return false;
-    }
+    !word.is_null() && ring_at(word)
+}
+
+fn ring_at(word: *mut u8) -> bool {
     let _errno = Errno::keep();
     // Safety: the system says so if the word is not there.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE_OP, c_int::MAX, 0_usize, word, ADD_ONE) >= 0 }
