@@ -228,6 +228,24 @@ fn signals_are_the_commands_own_as_often_as_they_come() {
     assert!(status == Some(7) && told.contains("recorded 0 events"), "{status:?}: {told}");
 }
 
+#[test]
+fn a_number_of_nobody_is_told() {
+    let place = Place::new();
+    let mut other = Command::new("sleep").arg("60").spawn().expect("it starts");
+    let pid = other.id().to_string();
+    for (number, expected) in [
+        ("4194305", "warning: no process has the number 4194305"),
+        (&pid, &format!("warning: process {pid} (sleep) has no memory for events")),
+    ] {
+        let told = place.says(&["record", "--process", number, "--duration", "1ms", "--output", number], 0);
+        assert!(told.contains(expected) && told.contains("is called so, or has that number"), "{told}");
+    }
+    other.kill().and_then(|()| other.wait()).expect("it runs");
+    let program = place.program();
+    let told = place.says(&["record", "--process", &program.pid.to_string(), "--duration", "1ms"], 0);
+    assert!(!told.contains("warning: "), "{told}");
+}
+
 /// What was recorded is there, and the status is the program's, when nobody hears of it: a terminal that was closed, a full disk.
 #[test]
 fn a_status_is_the_commands_whoever_reads_of_it() {
@@ -288,6 +306,9 @@ fn a_flight_recorder_that_ends_says_what_it_has_written() {
     program.tell("on");
     program.tell("count 5");
     std::thread::sleep(Duration::from_millis(20));
+    std::fs::write(place.path("file"), []).expect("there is room");
+    let told = place.says(&["snapshot", "s", "--output", "file"], 2);
+    assert!(told.contains("/file: that is a file, and a trace is a folder"), "{told}");
     let snapshot = place.json(&["snapshot", "s", "--json"]);
     assert!(snapshot["milliseconds"].as_u64() >= Some(20) && snapshot["snapshots"].is_null(), "{snapshot}");
     let stopped = place.json(&["stop", "s", "--json"]);
@@ -319,6 +340,7 @@ fn a_program_without_room_for_its_memory_is_not_called_one_without_events() {
     let mut command = place.kymo(&["record", "--output", "trace", "--", "sh", "-c", "exit 4"]);
     let ended = command.env("XDG_RUNTIME_DIR", &folder).output().expect("it starts");
     let told = text(&ended.stderr);
+    assert!(!told.contains("nor what it started has events"), "{told}");
     let before = told.split("recorded 0 events").next().expect("it begins");
     assert!(
         before.contains("warning: programs may have no room for their events, 0.0 KiB of 1.0 MiB are free"),

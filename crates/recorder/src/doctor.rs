@@ -5,12 +5,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::client::{Client, ClientProblem};
 use crate::find::Finder;
-use crate::folder::{FolderProblem, check_folder, own_folder, own_user};
+use crate::folder::{FolderProblem, check_folder, check_open, own_folder, own_user};
 use crate::program::{Program, Refusal};
 use crate::wire::{Answer, Question, Status, Unreachable};
 
@@ -94,18 +93,16 @@ fn counted(count: usize, what: &str) -> String {
 
 fn examine_folder(folder: &Path) -> Finding {
     let about = "folder of programs";
-    match check_folder(folder, own_user()) {
-        Ok(_) if rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK).is_err() => {
-            Finding::new(about, Grade::Wrong, format!("{} cannot be written to", folder.display()))
-                .help(format!("chmod 700 {}", folder.display()))
-        }
-        Ok(_) => Finding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
+    match check_folder(folder, own_user()).and_then(|_| check_open(folder)) {
+        Ok(()) => Finding::new(about, Grade::Good, format!("{}, this user's alone", folder.display())),
         Err(FolderProblem::Unreachable { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => {
             examine_missing(folder)
         }
         Err(problem) => {
             let help = match &problem {
-                FolderProblem::Mode { path, .. } => format!("chmod 700 {}", path.display()),
+                FolderProblem::Mode { path, .. } | FolderProblem::Closed { path } => {
+                    format!("chmod 700 {}", path.display())
+                }
                 FolderProblem::Owner { path, .. } => {
                     format!(
                         "rm -r {} as its owner or root, or set XDG_RUNTIME_DIR to a folder of this user",
@@ -167,10 +164,14 @@ fn mount_point(path: &Path) -> &Path {
     path.ancestors().take_while(|around| device(around) == own).last().unwrap_or(path)
 }
 
-/// What is wrong where programs that begin now would keep their events: there is no room for one.
+/// What is wrong where programs that begin now would keep their events, if each had so many bytes of them; `None`: 16 MiB.
 #[must_use]
-pub fn lacks_room() -> Option<Finding> {
-    examine_room(&own_folder()).filter(|finding| finding.grade == Grade::Wrong)
+pub fn lacks_room(pool_bytes: Option<u64>) -> Option<Finding> {
+    let there = own_folder();
+    let there = there.ancestors().find(|path| path.is_dir())?;
+    let system = rustix::fs::statvfs(there).ok()?;
+    let (free, all) = (system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize);
+    (free < pool_bytes.unwrap_or(POOL_BYTES).min(POOL_BYTES)).then(|| judge_room(there, free, all))
 }
 
 /// The limit of this process' group, and how much of it is used.

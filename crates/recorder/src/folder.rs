@@ -15,7 +15,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags};
 
 /// Why a folder cannot be relied on.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +45,12 @@ pub enum FolderProblem {
         path: PathBuf,
         /// What it allows.
         mode: u32,
+    },
+    /// Nothing can be made in it.
+    #[error("{} cannot be written to: no program can record there", path.display())]
+    Closed {
+        /// Which.
+        path: PathBuf,
     },
     /// Its recorder could not listen there.
     #[error(
@@ -97,8 +103,14 @@ pub fn prepare_folder(path: &Path) -> Result<(), FolderProblem> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(FolderProblem::Unreachable { path: path.to_owned(), error })
         }
-        _ => check_folder(path, own_user()).map(drop),
+        _ => check_folder(path, own_user()).and_then(|_| check_open(path)),
     }
+}
+
+/// Whether something can be made in a folder of this user.
+pub(crate) fn check_open(path: &Path) -> Result<(), FolderProblem> {
+    let rights = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(path, rights).map_err(|_| FolderProblem::Closed { path: path.to_owned() })
 }
 
 /// Opens a folder that has to be this user's and nobody else's business.
@@ -110,7 +122,11 @@ pub fn check_folder(path: &Path, user: u32) -> Result<File, FolderProblem> {
     let unreachable = |error| FolderProblem::Unreachable { path: path.to_owned(), error };
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let folder = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
-    let folder = folder.map_err(unreachable)?;
+    let folder = folder.map_err(|error| match path.symlink_metadata().map(|found| found.uid()) {
+        // Whose it is can be seen where it cannot be opened.
+        Ok(found) if found != user => FolderProblem::Owner { path: path.to_owned(), found, expected: user },
+        _ => unreachable(error),
+    })?;
     let found = folder.metadata().map_err(unreachable)?;
     if found.uid() != user {
         return Err(FolderProblem::Owner { path: path.to_owned(), found: found.uid(), expected: user });

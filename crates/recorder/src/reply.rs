@@ -1,7 +1,8 @@
 //! What the recorder does when it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::daemon::Daemon;
 use crate::definition::EventClass;
@@ -51,7 +52,7 @@ impl Daemon {
         let owner = (!options.is_detached).then_some(who);
         let output = options.output.clone();
         let session = Session::begin(options, owner, &mut self.clocks);
-        let mut session = session.map_err(|error| format!("{}: {error}", output.display()))?;
+        let mut session = session.map_err(|error| not_begun(&output, &error))?;
         session.writing = self.writing.clone();
         let name = session.name.clone();
         session.keep(&self.folder);
@@ -164,7 +165,9 @@ impl Daemon {
         self.find();
         // What others drain is kept by the session.
         self.drain(Patience::Now);
-        let snapshot = self.sessions[at].snapshot(output, &mut self.clocks).map_err(|error| error.to_string())?;
+        let there = output.clone().unwrap_or_else(|| self.sessions[at].options.output.clone());
+        let snapshot = self.sessions[at].snapshot(output, &mut self.clocks);
+        let snapshot = snapshot.map_err(|error| not_begun(&there, &error))?;
         let flight = std::mem::take(&mut self.sessions[at].flight);
         let summary = self.write_snapshot(snapshot, &flight);
         self.sessions[at].flight = flight;
@@ -211,6 +214,18 @@ impl Daemon {
             unreachable: self.unreachable(),
         }
     }
+}
+
+/// Why a folder cannot have a trace.
+fn not_begun(output: &Path, error: &io::Error) -> String {
+    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    let help = match error.kind() {
+        PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull => {
+            "\nhelp: `--output` names a folder elsewhere"
+        }
+        _ => "",
+    };
+    format!("{}: {error}{help}", output.display())
 }
 
 /// One for each process, in the order in which they were found.

@@ -625,10 +625,11 @@ impl Session {
 
     /// A session that writes what this one has now, and nothing more.
     pub(crate) fn snapshot(&mut self, output: Option<PathBuf>, clocks: &mut Clocks) -> std::io::Result<Self> {
-        self.snapshots += 1;
-        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{}", self.snapshots)));
+        let number = self.snapshots + 1;
+        let output = output.unwrap_or_else(|| self.options.output.join(format!("snapshot-{number}")));
         let options = SessionOptions { keep: Keep::Oldest, output, ..self.options.clone() };
         let mut session = Self::begin(options, None, clocks)?;
+        self.snapshots = number;
         session.writing = self.writing.clone();
         (session.earliest, session.began_ns) = (self.earliest, self.began_ns);
         session.choosing.known = self.choosing.known.clone();

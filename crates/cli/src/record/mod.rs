@@ -49,7 +49,9 @@ pub(crate) fn run(command: &Command) -> Result<Outcome, Stop> {
         Problem::Stop(stop) => Err(stop),
         Problem::Client(problem) => {
             let text = problem.to_string();
-            say(&format!("error: {}", text.trim_end()));
+            let is_in_the_way = matches!(problem, ClientProblem::Folder(_) | ClientProblem::Start(_));
+            let help = if is_in_the_way { "\nhelp: `kymo doctor` says more" } else { "" };
+            say(&format!("error: {}{help}", text.trim_end()));
             // What the recorder refuses was asked wrongly, and so is what there is no session for.
             let is_usage = matches!(problem, ClientProblem::Refused(_) | ClientProblem::Nobody);
             Ok(if is_usage { Outcome::Status(2) } else { Outcome::Incomplete })

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,8 +44,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
     let contexts = options.contexts;
     let signals = Signals::catch()?;
-    arguments.rule.process.iter().for_each(|wanted| warn_of_nobody(wanted));
-    if let Some(Finding { found, .. }) = doctor::lacks_room() {
+    arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
+    if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
         warn(&format!("programs may have no room for their events, {found}: `kymo doctor` says what helps"));
     }
     let was_there = options.output.exists();
@@ -112,13 +113,24 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     })
 }
 
-/// Whoever names a program by a number means one that is there.
-fn warn_of_nobody(wanted: &str) {
-    if let Ok(number) = wanted.parse::<u32>()
-        && !Path::new("/proc").join(number.to_string()).exists()
-    {
-        warn(&format!("no process has the number {number}"));
+/// Whoever names a program by a number means one that is there and that can be recorded; why it is not.
+fn nobody(wanted: &str) -> Option<String> {
+    let number = wanted.parse::<u32>().ok()?;
+    let process = Path::new("/proc").join(number.to_string());
+    let Ok(found) = process.metadata() else { return Some(format!("no process has the number {number}")) };
+    let (user, own) = (found.uid(), kymo_recorder::folder::own_user());
+    if own != 0 && user != own {
+        return Some(format!("process {number} is user {user}'s: who may record it is that user, and root"));
     }
+    let has_memory = std::fs::read_to_string(process.join("maps")).is_ok_and(|maps| maps.contains(".ctl"));
+    let name = std::fs::read_to_string(process.join("comm")).unwrap_or_default();
+    (!has_memory).then(|| {
+        format!(
+            "process {number} ({}) has no memory for events: it was built without libkymo, kymo_tracer or kymo_tracing, or began \
+             with KYMO=off or without room",
+            name.trim_end()
+        )
+    })
 }
 
 /// Why a command cannot be started.

@@ -39,11 +39,14 @@ pub(crate) fn ended(summary: &Summary, told: &Told<'_>) -> String {
     text += &format!("  losses    {}\n", losses(summary).unwrap_or_else(|| "none".to_owned()));
     text += &problems(summary);
     let path = quoted(&summary.output.display().to_string());
+    let room = room(summary);
     text += &match summary.events {
+        // That says it all.
+        0 if summary.programs == 0 && !room.is_empty() => String::new(),
         0 => format!("\nnote: {}\n", nothing(summary, told)),
         _ => format!("\nNext:  kymo {path}\n       kymo print {path} | less\n"),
     };
-    text + &room(summary) + &still_running(summary, told)
+    text + &room + &still_running(summary, told)
 }
 
 fn problems(summary: &Summary) -> String {
@@ -83,7 +86,7 @@ fn room(summary: &Summary) -> String {
     if summary.programs > 0 && summary.lost.full + summary.lost.no_lane == 0 {
         return String::new();
     }
-    kymo_recorder::doctor::lacks_room().map_or_else(String::new, |finding| {
+    kymo_recorder::doctor::lacks_room(None).map_or_else(String::new, |finding| {
         let help = finding.help.map_or_else(String::new, |help| format!("\nhelp: {help}"));
         format!("\nnote: programs may have had no room for events: {}{help}\n", finding.found)
     })
