@@ -215,12 +215,14 @@ fn traced(home: &Path) -> Option<PathBuf> {
 
 #[test]
 fn of_lttng_s_packets_our_code_makes_lttng_s_index() {
-    let stage = tempfile::tempdir().expect("there is room");
-    fs::set_permissions(stage.path(), fs::Permissions::from_mode(0o777)).expect("it is ours");
+    // Where everybody can get to, whoever that is.
+    let stage = tempfile::tempdir_in("/tmp").expect("there is room");
     let home = stage.path().join("home");
     fs::create_dir(&home).expect("there is room");
-    fs::set_permissions(&home, fs::Permissions::from_mode(0o777)).expect("it is ours");
     let Some(program) = traced(&home) else { return };
+    for path in [stage.path(), &home, &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    }
     let lttng = Lttng::begin(home.clone());
     let trace = format!("--output={}", home.join("trace").display());
     lttng.tell(&["create", "s", &trace]);
