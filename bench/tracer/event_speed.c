@@ -119,7 +119,8 @@ static int own_memory(const char *folder)
     DIR *files = opendir(path);
     const struct dirent *file;
     while (files && (file = readdir(files))) {
-        if (file->d_name[0] != '.') {
+        // Its bell is there too.
+        if (strstr(file->d_name, ".ctl")) {
             snprintf(path, sizeof path, "%s/kymo/%s", folder, file->d_name);
             const int memory = open(path, O_RDWR);
             unlink(path);

@@ -94,16 +94,10 @@ fn which(found: &libc::stat) -> Option<kymo_lane::Bell> {
 
 /// The bell of a folder, which this process rings from now on; it is made if there is none.
 pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
-    // Safety: the name ends with a zero, and what is filled in is there.
-    let known = unsafe {
-        let mut found: libc::stat = core::mem::zeroed();
-        let flags = libc::AT_SYMLINK_NOFOLLOW;
-        let is_there = libc::fstatat(folder.0, BELL_NAME.as_ptr(), &raw mut found, flags) == 0;
-        is_there.then_some(found).as_ref().and_then(which)
-    };
-    let of_parent = kymo_lane::Bell { device: DEVICE.load(Ordering::Relaxed), inode: INODE.load(Ordering::Relaxed) };
-    if !WORD.load(Ordering::Acquire).is_null() && known == Some(of_parent) {
-        return known;
+    if !WORD.load(Ordering::Acquire).is_null()
+        && let Some(of_parent) = still_there(folder)
+    {
+        return Some(of_parent);
     }
     let flags = libc::O_CREAT | libc::O_RDWR | libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
     let bell = Bell::map(Descriptor::open_in(folder.0, BELL_NAME, flags)?.0)?;
@@ -114,6 +108,18 @@ pub(crate) fn of_folder(folder: &Descriptor) -> Option<kymo_lane::Bell> {
     WORD.store(bell.word.as_ptr(), Ordering::Release);
     core::mem::forget(bell);
     Some(which)
+}
+
+/// The bell that this process has from its parent, if it is the folder's.
+fn still_there(folder: &Descriptor) -> Option<kymo_lane::Bell> {
+    let (device, inode) = (DEVICE.load(Ordering::Relaxed), INODE.load(Ordering::Relaxed));
+    // Safety: the name ends with a zero, and what is filled in is there.
+    let found = unsafe {
+        let mut found: libc::stat = core::mem::zeroed();
+        let flags = libc::AT_SYMLINK_NOFOLLOW;
+        (libc::fstatat(folder.0, BELL_NAME.as_ptr(), &raw mut found, flags) == 0).then_some(found)
+    };
+    which(&found?).filter(|known| *known == kymo_lane::Bell { device, inode })
 }
 
 /// Rings; whether there is a bell.
