@@ -441,12 +441,14 @@ impl Daemon {
         let Self { sessions, clocks, served, compiler, drained, .. } = self;
         sessions.iter_mut().for_each(|session| session.beat(*drained, clocks));
         for program in served.iter_mut() {
-            if program.rest.is_resting() {
-                continue;
+            let is_resting = program.rest.is_resting();
+            if !is_resting {
+                let _ = program.grow(sessions, compiler);
             }
-            let _ = program.grow(sessions, compiler);
-            // Threads that are gone without a word leave lanes that others could have.
-            let _ = program.program.reap(&mut Everybody { sessions, clocks });
+            // Threads that are gone without a word leave lanes that others could have, also when nobody has said anything since.
+            if !is_resting || program.program.reaps_who_rests() {
+                let _ = program.program.reap(&mut Everybody { sessions, clocks });
+            }
         }
         if self.looked_after.elapsed() >= SEEN {
             self.looked_after = Instant::now();

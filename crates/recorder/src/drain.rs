@@ -31,8 +31,9 @@ const LEAST_BYTES: u32 = 1024;
 /// How often it is looked at what was lost and which texts were cut.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often threads that are gone are looked for.
-const REAP: Duration = Duration::from_secs(1);
+/// How often threads that are gone are looked for, also where nothing happens.
+pub(crate) const REAP: Duration = Duration::from_secs(1);
+pub(crate) const REAP_WHO_RESTS: Duration = Duration::from_secs(5);
 /// More than that nobody can have lost since somebody looked: who says so says nothing.
 const LOST_MAX: u64 = 1 << 40;
 /// As many sub-buffers cannot be missing.
@@ -408,8 +409,8 @@ impl Lanes {
     }
 
     /// Whether it is time to look for threads that are gone.
-    pub(crate) fn reaps(&self) -> bool {
-        self.reaped.is_none_or(|last| last.elapsed() >= REAP)
+    pub(crate) fn reaps(&self, each: Duration) -> bool {
+        self.reaped.is_none_or(|last| last.elapsed() >= each)
     }
 
     /// Takes lanes from threads that are gone, and ends those that nobody has and that hold nothing. `lives`: whether a thread does.

@@ -19,7 +19,7 @@ use kymo_lane::{Arena, Clock, Layout, NoArena, Recorder, Refused, View, Wants, c
 
 pub use crate::control::Control;
 use crate::definition::{self, ContextClass, Definition, EventClass, Problem};
-use crate::drain::{Lanes, Progress};
+use crate::drain::{Lanes, Progress, REAP, REAP_WHO_RESTS};
 use crate::run::Sink;
 
 /// Definitions of a program that are looked at, and their bytes: of all ids there may be one, and of contexts some more.
@@ -434,6 +434,11 @@ impl Program {
         self.lanes.resume(progress);
     }
 
+    /// Whether it is time for [`Program::reap`] of a program that is quiet.
+    pub(crate) fn reaps_who_rests(&self) -> bool {
+        self.lanes.reaps(REAP_WHO_RESTS)
+    }
+
     /// Takes lanes from threads that are gone without a word, and ends those that nobody has: once in a second, however often it is
     /// called.
     ///
@@ -441,7 +446,7 @@ impl Program {
     ///
     /// The program is gone.
     pub fn reap(&mut self, sink: &mut dyn Sink) -> io::Result<()> {
-        if !self.lanes.reaps() {
+        if !self.lanes.reaps(REAP) {
             return Ok(());
         }
         let threads = Threads::of(self.known.pid_outside, self.known.identity.pid_namespace);
