@@ -1,5 +1,6 @@
 //! Which events of programs a trace is to have.
 
+use crate::clock::step_max;
 use crate::definition::EventClass;
 use crate::output::Output;
 use crate::program::{Identity, Known};
@@ -58,7 +59,7 @@ impl Sink for To<'_> {
 pub(crate) fn chosen(program: &Known, run: &Run<'_>, earliest: u64, choose: &mut dyn Choose) -> u64 {
     let Some(carried) = walk::carried(program, run.contexts) else { return 0 };
     let (mut bytes, mut table, mut walk) = (run.bytes.to_vec(), Table::new(&carried), Walk::begin());
-    let times = Times::of(run, earliest, u64::MAX);
+    let times = Times::of(run, earliest, u64::MAX, step_max(program.identity.clock));
     loop {
         let stop = table.walk(&mut bytes, &times, &mut walk, |id, event| {
             let class = program.events.get(usize::from(id)).and_then(Option::as_ref);

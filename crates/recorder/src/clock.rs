@@ -7,6 +7,9 @@
 //!
 //! The longer it is watched, the better the frequency is known. `CLOCK_MONOTONIC_RAW` runs as the counter does and is not slewed. Where the
 //! processor says the frequency (aarch64), that is it, and nothing is measured.
+//!
+//! While a machine is suspended the counter may go on or begin again, and the clock stands still: of two samples with that in between nothing
+//! follows. `CLOCK_BOOTTIME` tells. What is measured is the longest time without.
 
 use std::time::Duration;
 
@@ -18,6 +21,12 @@ use serde::{Deserialize, Serialize};
 const WATCHED_MIN: Duration = Duration::from_millis(20);
 /// How often the clocks are asked for one sample.
 const TRIES: usize = 8;
+/// How often it is waited until the counter was watched for that long: the system may be suspended meanwhile.
+const SLEEPS_MAX: usize = 3;
+/// A millisecond of a counter that runs at 1 GHz, and less of one that is faster: how fast it is, the processor does not say.
+const STEP_MAX_UNKNOWN: u32 = 1_000_000;
+/// Of suspensions that are shorter nothing is known.
+const SUSPENSION_MIN_NS: i64 = 1_000_000;
 
 /// One instant, in all clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +39,9 @@ pub struct Sample {
     pub realtime_ns: i64,
     /// `CLOCK_MONOTONIC_RAW`.
     raw_ns: i64,
+    /// How long the system was suspended until then; `None`: an older recorder has not asked.
+    #[serde(default)]
+    suspended_ns: Option<i64>,
     /// Ticks from before the clocks were asked to behind it: the others are at most half of that off.
     pub width_ticks: u64,
 }
@@ -40,6 +52,8 @@ pub struct Clock {
     source: Source,
     begin: Sample,
     last: Sample,
+    /// Ticks and nanoseconds that were watched before the system was suspended.
+    before: (u64, i64),
     /// It stands still there: nobody knows how it relates to other clocks.
     still: Option<u64>,
 }
@@ -74,7 +88,7 @@ impl Clock {
     #[must_use]
     pub fn begin(source: Source) -> Self {
         let begin = sample(source);
-        Self { source, begin, last: begin, still: None }
+        Self { source, begin, last: begin, before: (0, 0), still: None }
     }
 
     /// One of another start of a system, of which is known only how fast such clocks run here. It stands at these ticks.
@@ -97,7 +111,7 @@ impl Clock {
 
     /// Somebody else has watched it before, since the same start of the system: the frequency is better known then.
     pub fn was_watched(&mut self, since: Sample) {
-        if since.ticks < self.begin.ticks && since.raw_ns < self.begin.raw_ns {
+        if since.ticks < self.begin.ticks && since.raw_ns < self.begin.raw_ns && !self.begin.has_slept_since(&since) {
             self.begin = since;
         }
     }
@@ -116,8 +130,23 @@ impl Clock {
 
     /// Watches on: all clocks, now.
     pub fn sample(&mut self) -> Sample {
-        self.last = sample(self.source);
+        self.watch(sample(self.source));
         self.last
+    }
+
+    fn watch(&mut self, now: Sample) {
+        // A counter that begins again does so when the system wakes; of one that steps back for nothing, nothing follows either.
+        if now.has_slept_since(&self.last) || now.ticks < self.last.ticks {
+            self.before = self.watched_longest();
+            self.begin = now;
+        }
+        self.last = now;
+    }
+
+    /// Ticks and nanoseconds of the longest time that was watched without a suspension.
+    fn watched_longest(&self) -> (u64, i64) {
+        let now = (self.last.ticks.saturating_sub(self.begin.ticks), self.last.raw_ns - self.begin.raw_ns);
+        if now.1 >= self.before.1 { now } else { self.before }
     }
 
     /// Ticks of a second, as far as it was watched, which takes a moment when it has just begun.
@@ -125,14 +154,20 @@ impl Clock {
         if let Some(known) = known_frequency(self.source) {
             return known;
         }
-        let watched = self.last.raw_ns - self.begin.raw_ns;
-        let missing = WATCHED_MIN.saturating_sub(Duration::from_nanos(watched.max(0) as u64));
-        if !missing.is_zero() {
+        for _ in 0..SLEEPS_MAX {
+            let missing = WATCHED_MIN.saturating_sub(Duration::from_nanos(self.watched_longest().1.max(0) as u64));
+            if missing.is_zero() {
+                break;
+            }
             std::thread::sleep(missing);
             self.sample();
         }
-        let ticks = u128::from(self.last.ticks.saturating_sub(self.begin.ticks));
-        let nanos = (self.last.raw_ns - self.begin.raw_ns).max(1) as u128;
+        self.measured()
+    }
+
+    fn measured(&self) -> u64 {
+        let (ticks, nanos) = self.watched_longest();
+        let (ticks, nanos) = (u128::from(ticks), nanos.max(1) as u128);
         ((ticks * 1_000_000_000 + nanos / 2) / nanos).clamp(1, u64::MAX.into()) as u64
     }
 
@@ -155,6 +190,19 @@ impl Clock {
             is_absolute: true,
         }
     }
+}
+
+impl Sample {
+    fn has_slept_since(&self, before: &Self) -> bool {
+        let both = self.suspended_ns.zip(before.suspended_ns);
+        both.is_some_and(|(now, then)| now.saturating_sub(then).saturating_abs() > SUSPENSION_MIN_NS)
+    }
+}
+
+/// How far a time may be before the one before it that was taken on another processor, whose counter is a little behind: about a
+/// millisecond. More than that is no such thing.
+pub(crate) fn step_max(source: Source) -> u32 {
+    known_frequency(source).map_or(STEP_MAX_UNKNOWN, |frequency| (frequency / 1000).min(u32::MAX.into()) as u32)
 }
 
 fn known_frequency(source: Source) -> Option<u64> {
@@ -186,9 +234,10 @@ fn sample(source: Source) -> Sample {
     let one = || {
         let before = ticks(source);
         let (raw_ns, monotonic_ns) = (nanos(ClockId::MonotonicRaw), nanos(ClockId::Monotonic));
-        let realtime_ns = nanos(ClockId::Realtime);
+        let (realtime_ns, boot_ns) = (nanos(ClockId::Realtime), nanos(ClockId::Boottime));
         let width_ticks = ticks(source).saturating_sub(before);
-        Sample { ticks: before + width_ticks / 2, monotonic_ns, realtime_ns, raw_ns, width_ticks }
+        let suspended_ns = Some(boot_ns.saturating_sub(monotonic_ns));
+        Sample { ticks: before + width_ticks / 2, monotonic_ns, realtime_ns, raw_ns, suspended_ns, width_ticks }
     };
     let tries = std::iter::repeat_with(one).take(TRIES);
     tries.min_by_key(|sample| sample.width_ticks).expect("it was tried")
@@ -213,6 +262,59 @@ mod tests {
             begin_ns + i128::from(clock.last.ticks - facts.base) * 1_000_000_000 / i128::from(facts.frequency);
         assert!((last_ns - i128::from(clock.last.realtime_ns)).abs() < 10, "{last_ns} is {}", clock.last.realtime_ns);
         assert!(facts.base.is_multiple_of(1 << 32) && facts.base <= clock.begin.ticks);
+    }
+
+    const GHZ: u64 = 1_000_000_000;
+
+    /// A sample of a counter of 2 GHz, so many seconds after the others began; of these it was suspended for some, in which the counter
+    /// went on.
+    fn sample_at(seconds: u64, suspended: u64) -> Sample {
+        let (ticks, raw_ns) = (2 * GHZ * seconds, ((seconds - suspended) * GHZ) as i64);
+        let suspended_ns = Some((suspended * GHZ) as i64);
+        Sample {
+            ticks,
+            monotonic_ns: raw_ns,
+            realtime_ns: (seconds * GHZ) as i64,
+            raw_ns,
+            suspended_ns,
+            width_ticks: 10,
+        }
+    }
+
+    fn clock_since(begin: Sample) -> Clock {
+        Clock { source: Source::Counter, begin, last: begin, before: (0, 0), still: None }
+    }
+
+    #[test]
+    fn what_is_measured_has_no_suspension_in_it() {
+        let mut clock = clock_since(sample_at(100, 0));
+        clock.watch(sample_at(110, 0));
+        assert_eq!(clock.measured(), 2 * GHZ);
+        // An hour of it: what was known is known.
+        let again = |seconds| Sample { ticks: 2 * GHZ * (seconds - 3711), ..sample_at(seconds, 3600) };
+        clock.watch(again(3711));
+        assert_eq!((clock.measured(), clock.before), (2 * GHZ, (20 * GHZ, 10 * GHZ as i64)));
+        // What comes then counts when it is longer. That the counter began again makes no difference.
+        clock.watch(again(3720));
+        assert_eq!(clock.watched_longest(), (20 * GHZ, 10 * GHZ as i64));
+        clock.watch(again(3730));
+        assert_eq!((clock.watched_longest(), clock.measured()), ((38 * GHZ, 19 * GHZ as i64), 2 * GHZ));
+        // Suspended before anything was measured, and again: what is between is measured.
+        let mut clock = clock_since(sample_at(100, 0));
+        [(200, 50), (201, 50), (300, 100)].into_iter().for_each(|(at, slept)| clock.watch(sample_at(at, slept)));
+        assert_eq!((clock.watched_longest(), clock.measured()), ((2 * GHZ, GHZ as i64), 2 * GHZ));
+    }
+
+    #[test]
+    fn what_another_recorder_watched_before_a_suspension_says_nothing() {
+        let mut clock = clock_since(sample_at(4000, 3600));
+        clock.was_watched(sample_at(100, 0));
+        assert_eq!(clock.watched(), sample_at(4000, 3600));
+        clock.was_watched(sample_at(3800, 3600));
+        assert_eq!(clock.watched(), sample_at(3800, 3600));
+        // An older one has not asked: it is believed.
+        clock.was_watched(Sample { suspended_ns: None, ..sample_at(3790, 3600) });
+        assert_eq!(clock.watched().ticks, 2 * GHZ * 3790);
     }
 
     #[test]

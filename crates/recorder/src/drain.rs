@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use kymo_lane::{Losses, Recorder, Seen, Thread};
 use serde::{Deserialize, Serialize};
 
+use crate::clock::step_max;
 use crate::program::{Control, Drained, Known, Patience};
 use crate::run::{End, Run, Sink};
 
@@ -280,14 +281,14 @@ impl Lanes {
             if !memory.copy(seen, from, &mut self.bytes)? {
                 return Ok(Step::Skipped);
             }
-            let run = run(seen, state, from, missing, &self.bytes);
+            let run = run(seen, state, from, missing, &self.bytes, step_max(known.identity.clock));
             sink.take(known, &run);
             let known_losses = self.losses.get(&seen.lane).map_or(0, |losses| losses.discarded);
             drained.lost += lost_since(known_losses.max(state.position.discarded), seen.discarded);
             state.is_open = true;
             drained.runs += u64::from(length > 0);
             drained.bytes += u64::from(length);
-            state.position.last = seen.last;
+            state.position.last = run.last;
             state.position.discarded = state.position.discarded.max(seen.discarded);
         }
         (state.position.sequence, state.position.bytes, state.thread) = (seen.sequence, seen.bytes, seen.thread);
@@ -326,12 +327,13 @@ impl Lanes {
                     continue;
                 }
                 let missing = (seen.sequence - state.position.sequence).min(MISSING_MAX);
-                sink.take(known, &run(seen, &state, 0, missing, &self.bytes));
+                let run = run(seen, &state, 0, missing, &self.bytes, step_max(known.identity.clock));
+                sink.take(known, &run);
                 drained.runs += 1;
                 drained.bytes += self.bytes.len() as u64;
                 let discarded = seen.discarded.max(state.position.discarded);
                 state.position =
-                    Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, last: seen.last, discarded };
+                    Position { sequence: seen.sequence.wrapping_add(1), bytes: 0, last: run.last, discarded };
                 (state.thread, state.is_open) = (seen.thread, true);
             }
             if state.is_open {
@@ -496,10 +498,12 @@ pub(crate) fn lost_since(before: u64, now: u64) -> u64 {
     if lost > LOST_MAX { 0 } else { lost }
 }
 
-fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8]) -> Run<'a> {
+fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [u8], step: u32) -> Run<'a> {
     // Behind what came before; a program whose times step back is found out by whoever walks.
     // Who goes on behind another recorder does not know when its last event was.
-    let begin = if from == 0 { seen.begin } else { state.position.last.max(seen.begin) };
+    let before = state.position.last;
+    let is_step = |ticks: u64, before: u64| before.checked_sub(ticks).is_some_and(|back| back <= step.into());
+    let begin = if from == 0 && !is_step(seen.begin, before) { seen.begin } else { before.max(seen.begin) };
     Run {
         lane: seen.lane,
         thread: seen.thread,
@@ -507,7 +511,7 @@ fn run<'a>(seen: &Seen, state: &LaneState, from: u32, missing: u64, bytes: &'a [
         from,
         contexts: seen.contexts,
         begin,
-        last: seen.last,
+        last: if is_step(seen.last, begin) { begin } else { seen.last },
         bytes,
         discarded: lost_since(state.position.discarded, seen.discarded),
         discarded_ever: seen.discarded,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::choose::{Choice, Choose, Everything, To};
 use crate::chunk::{Chunk, Origin, Span, StreamNumber, file_error, raw_clock};
-use crate::clock::{Clock, Facts};
+use crate::clock::{Clock, Facts, step_max};
 use crate::drain::{Position, Progress, lost_since};
 use crate::journal::{Beginning, Journal, beginning};
 use crate::live;
@@ -74,6 +74,8 @@ pub struct Tally {
     pub outside: u64,
     /// Bytes of programs that are no events.
     pub unreadable: u64,
+    /// Events whose times were a little before those of the events before them, which they have in the trace.
+    pub stepped: u64,
     /// Files of lanes.
     pub files: u64,
     /// Chunks that were begun, and that were deleted.
@@ -248,6 +250,7 @@ impl Output {
         let broken = run.bytes.len() - walk.read;
         let (events, kept) = (walk.events, walk.kept);
         self.tally.outside += walk.outside;
+        add(&mut self.tally.stepped, walk.stepped);
         add(&mut self.tally.discarded, walk.lost);
         add(&mut self.tally.unwritten, walk.lost);
         if broken > 0 {
@@ -300,7 +303,8 @@ impl Output {
 
     /// Walks over the run, which is behind the packet's head, and names what is new. `None`: nothing can be named at all.
     fn walk(&mut self, program: &Known, run: &Run<'_>, choose: &mut dyn Choose) -> Option<(u32, Walk)> {
-        let times = Times::of(run, self.wanted.0.max(self.facts.base), self.wanted.1);
+        let back = step_max(program.identity.clock);
+        let times = Times::of(run, self.wanted.0.max(self.facts.base), self.wanted.1, back);
         let (mut walk, mut may_roll) = (Walk::begin(), true);
         loop {
             let state = state(&mut self.programs, &mut self.resumed, program);

@@ -609,6 +609,7 @@ impl Session {
             summary.lost.no_lane += tally.no_lane;
             summary.lost.full += tally.discarded.saturating_sub(tally.unwritten + tally.no_lane);
             summary.damaged_bytes += tally.unreadable;
+            summary.stepped += tally.stepped;
             summary.overwritten += tally.missing;
         }
         for Lost { full, no_lane, unwritten } in &self.unbegun {

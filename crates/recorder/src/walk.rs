@@ -4,7 +4,8 @@
 //! id u16 │ ticks u32, the low half │ contexts │ fields         packed, one event behind the other
 //! ```
 //!
-//! What walks can be read: each id is known, each event ends within the bytes, and times step neither back nor beyond the last one.
+//! What walks can be read: each id is known, each event ends within the bytes, and times step neither back nor beyond the last one. Where a
+//! thread has gone to a processor whose counter is a little behind, its next event is when the one before was, and is counted.
 //! Where that does not hold the walk ends, and nothing behind it is believed. On the way ids become those of the trace, and events that
 //! nobody wants are closed up.
 //!
@@ -74,6 +75,8 @@ pub struct Walk {
     pub lost: u64,
     /// Events that are outside of the window.
     pub outside: u64,
+    /// Events whose times were a little before the one before them, or behind the last one: they have its time.
+    pub stepped: u64,
     /// Ticks from the begin to the last event.
     offset: u32,
 }
@@ -89,18 +92,29 @@ pub struct Times {
     pub first: u32,
     /// Ticks from there to the last one that is; before the first one, none is.
     pub last: u32,
+    /// How many ticks a time may be before the one before it.
+    pub back: u32,
 }
 
 impl Times {
     /// Those of a run, of which the ones from `first` to `last` are wanted.
-    pub(crate) fn of(run: &Run<'_>, first: u64, last: u64) -> Self {
+    pub(crate) fn of(run: &Run<'_>, first: u64, last: u64, back: u32) -> Self {
         let low = |ticks: u64| ticks.saturating_sub(run.begin).min(u32::MAX.into()) as u32;
-        let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last) };
+        let mut times = Self { begin: run.begin as u32, span: low(run.last), first: low(first), last: low(last), back };
         if first > run.last || last < run.begin {
             // No event is there.
             (times.first, times.last) = (1, 0);
         }
         times
+    }
+
+    /// The time of an event that is not between the one before and the last one; `None`: it is none. Only what is far off has wrapped.
+    #[cold]
+    fn stepped(&self, offset: u32, before: u32) -> Option<u32> {
+        if offset > self.span && offset - self.span <= self.back {
+            return Some(self.span);
+        }
+        (before.wrapping_sub(offset) <= self.back).then_some(before)
     }
 }
 
@@ -119,7 +133,7 @@ impl Walk {
     /// Before the first event.
     #[must_use]
     pub fn begin() -> Self {
-        Self { read: 0, kept: 0, events: 0, lost: 0, outside: 0, offset: 0 }
+        Self { read: 0, kept: 0, events: 0, lost: 0, outside: 0, stepped: 0, offset: 0 }
     }
 }
 
@@ -179,7 +193,7 @@ impl Table {
             let at = walk.read;
             let Some(head) = bytes.get(at..at + EVENT_HEAD_BYTES) else { return Stop::Broken };
             let id = u16::from_le_bytes([head[0], head[1]]);
-            let offset = u32::from_le_bytes([head[2], head[3], head[4], head[5]]).wrapping_sub(times.begin);
+            let mut offset = u32::from_le_bytes([head[2], head[3], head[4], head[5]]).wrapping_sub(times.begin);
             let entry = self.entries.get(usize::from(id)).copied().unwrap_or(0);
             if entry == 0 {
                 return Stop::Unknown(id);
@@ -191,7 +205,9 @@ impl Table {
             let end = size.map(|size| at + EVENT_HEAD_BYTES + size).filter(|end| *end <= bytes.len());
             let Some(end) = end else { return Stop::Broken };
             if offset < walk.offset || offset > times.span {
-                return Stop::Broken;
+                let Some(time) = times.stepped(offset, walk.offset) else { return Stop::Broken };
+                bytes[at + 2..at + EVENT_HEAD_BYTES].copy_from_slice(&times.begin.wrapping_add(time).to_le_bytes());
+                (offset, walk.stepped) = (time, walk.stepped + 1);
             }
             (walk.offset, walk.read) = (offset, end);
             if u64::from(offset).wrapping_sub(times.first.into()) >= wanted {
@@ -302,7 +318,7 @@ mod tests {
         [&id.to_le_bytes(), &ticks.to_le_bytes()[..], fields].concat()
     }
 
-    const ALL: Times = Times { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX };
+    const ALL: Times = Times { begin: 0xffff_fff0, span: 100, first: 0, last: u32::MAX, back: 0 };
 
     fn walked(table: &Table, bytes: &[u8], times: &Times) -> (Vec<u8>, Walk, Stop) {
         let mut bytes = bytes.to_vec();
@@ -337,7 +353,7 @@ mod tests {
         assert_eq!((before.events, before.outside, behind.events, behind.outside), (2, 2, 1, 3));
         // In none there is nothing, whatever the time.
         let last = event(0, 0xffff_ffff, &[0, 0, 1, 2, 3, 4]);
-        let (_, none, _) = walked(&table, &last, &Times { begin: 0, span: u32::MAX, first: 1, last: 0 });
+        let (_, none, _) = walked(&table, &last, &Times { begin: 0, span: u32::MAX, first: 1, last: 0, back: 0 });
         assert_eq!((none.events, none.outside), (0, 1));
     }
 
@@ -362,6 +378,31 @@ mod tests {
     }
 
     #[test]
+    fn small_steps_back_are_put_right_and_large_ones_are_not() {
+        let mut table = Table::new(&[]);
+        table.say(0, &[], What::Keep(0));
+        table.say(1, &[], What::Drop);
+        let times = Times { back: 10, ..ALL };
+        let all = |ids_and_ticks: &[(u16, u32)]| -> Vec<u8> {
+            ids_and_ticks.iter().flat_map(|(id, ticks)| event(*id, *ticks, &[])).collect()
+        };
+        // Ticks are 16 more behind the begin. Before the begin, over the edge where the low half wraps, and behind the last one.
+        let bytes = [(0, 0xffff_ffec), (0, 0xffff_fff8), (1, 2), (0, 0xffff_fff9), (0, 5), (0, 90), (0, 84)];
+        let (kept, walk, stop) = walked(&table, &all(&bytes), &times);
+        let right = [(0, 0xffff_fff0), (0, 0xffff_fff8), (0, 2), (0, 5), (0, 84), (0, 84)];
+        assert_eq!((kept, walk.events, walk.stepped, stop), (all(&right), 6, 3, Stop::End));
+        for far in [0xffff_ffe5, 95, 0x7fff_ffff] {
+            let (kept, walk, stop) = walked(&table, &all(&[(0, 0xffff_fff0), (0, far)]), &times);
+            assert_eq!((kept.len(), walk.stepped, stop), (6, 0, Stop::Broken), "{far:x}");
+        }
+        // Nearly 2^32 ticks after the begin is no step back if there was that much time.
+        let long = Times { span: u32::MAX - 2, ..times };
+        let late = [(0, 0xffff_fff0), (0, 0xffff_ffec)];
+        let (kept, walk, stop) = walked(&table, &all(&late), &long);
+        assert_eq!((kept, walk.stepped, stop), (all(&late), 0, Stop::End));
+    }
+
+    #[test]
     fn no_bytes_make_it_panic_and_what_is_kept_walks_again() {
         let mut table = Table::new(&context_fields(contexts::STACK));
         table.say(0, &[number("a", 1)], What::Keep(0));
@@ -371,10 +412,10 @@ mod tests {
         let bytes = proptest::collection::vec(0_u8..4, 0..200);
         proptest::test_runner::TestRunner::new(config)
             .run(&bytes, |bytes| {
-                let times = Times { begin: 0, span: u32::MAX, first: 0, last: u32::MAX };
+                let times = Times { begin: 0, span: 1 << 24, first: 0, last: u32::MAX, back: 1 << 16 };
                 let (kept, walk, _) = walked(&table, &bytes, &times);
                 let (again, same, stop) = walked(&table, &kept, &times);
-                proptest::prop_assert_eq!((again, same.events, stop), (kept, walk.events, Stop::End));
+                proptest::prop_assert_eq!((again, same.events, same.stepped, stop), (kept, walk.events, 0, Stop::End));
                 Ok(())
             })
             .expect("nothing breaks it");

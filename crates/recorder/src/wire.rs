@@ -265,6 +265,8 @@ pub struct Summary {
     pub cut: u64,
     /// Bytes of programs that are no events: their memory was damaged.
     pub damaged_bytes: u64,
+    /// Events whose times were a little before those of the events before them, which they have in the trace.
+    pub stepped: u64,
     /// Sub-buffers that programs have overwritten before they were read, as they do for snapshots.
     pub overwritten: u64,
     /// How long it took.

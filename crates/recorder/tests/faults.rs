@@ -243,6 +243,63 @@ fn whatever_a_program_says_what_is_written_can_be_read() {
     );
 }
 
+/// Bytes of an event of a number that carries its CPU and its thread's name.
+const NUMBER_BYTES: u64 = 32;
+/// Where descriptions of sub-buffers are, and of each what is published, and its begin.
+const DESCRIPTORS: u64 = 331_776;
+const PUBLISHED: u64 = 8;
+const BEGIN: u64 = 24;
+
+#[test]
+fn a_clock_that_steps_back_a_little_costs_no_event() {
+    let stage = Stage::new();
+    let (control, user) = left_behind(&stage);
+    let file = File::options().read(true).write(true).open(&control).expect("it is there");
+    let change = |at: u64, by: i32| {
+        let mut ticks = [0; 4];
+        file.read_exact_at(&mut ticks, at).expect("it is there");
+        let ticks = u32::from_le_bytes(ticks).wrapping_add_signed(by);
+        file.write_all_at(&ticks.to_le_bytes(), at).expect("there is room");
+    };
+    let mut before = vec![0; 8 << 20];
+    file.read_exact_at(&mut before, 0).expect("it is there");
+    let layout = kymo_lane::Layout::default();
+    // All of these are full of numbers.
+    for number in 0..6_u32 {
+        let (begin, events) = (layout.sub_buffer(number), u64::from(layout.sub_buffer_bytes) / NUMBER_BYTES);
+        // Before the begin, back and still back, forth again.
+        [0, 100, 101, 500].into_iter().for_each(|event| change(begin + NUMBER_BYTES * event + 2, -300_000));
+        let described = DESCRIPTORS + 128 * u64::from(number);
+        match number {
+            // The last one of all, too; or the begin itself, which is before the end of the sub-buffer before it.
+            0 | 1 => {
+                [described + PUBLISHED, begin + NUMBER_BYTES * (events - 1) + 2]
+                    .into_iter()
+                    .for_each(|at| change(at, -5));
+            }
+            2 | 3 => change(described + BEGIN, -300_000),
+            _ => {}
+        }
+    }
+    let path = stage.path("trace");
+    let tally = record_what_is_left(&control, user, &path).expect("it is a program's");
+    assert_eq!((tally.events, tally.unreadable, tally.discarded, tally.missing), (9_000, 0, 0, 0));
+    assert!(tally.stepped >= 20, "{tally:?}");
+    let (lines, report) = read(&path);
+    assert!(report.is_complete() && lines.len() as u64 == tally.events + tally.own, "{report:?}");
+    for numbers in numbers(&lines).values() {
+        assert_eq!((numbers.len(), numbers.is_sorted_by(|one, next| one < next)), (4_000, true));
+    }
+    check(&path);
+
+    // Far back is no such step: what is behind it cannot be told.
+    file.write_all_at(&before, 0).expect("there is room");
+    change(layout.sub_buffer(0) + NUMBER_BYTES * 100 + 2, -300_000_000);
+    let path = stage.path("far");
+    let tally = record_what_is_left(&control, user, &path).expect("it is a program's");
+    assert!(tally.events < 9_000 && tally.unreadable > 0, "{tally:?}");
+}
+
 #[test]
 fn files_go_from_lane_to_lane() {
     let stage = Stage::new();

@@ -126,6 +126,12 @@ pub(crate) fn losses(summary: &Summary) -> Option<String> {
     if summary.damaged_bytes > 0 {
         said.push(format!("{} of damaged memory", bytes(summary.damaged_bytes)));
     }
+    if summary.stepped > 0 {
+        let events = counted(summary.stepped, "event");
+        said.push(format!(
+            "{events} that the clock put a little before the one before: the trace has them, with the time of that one"
+        ));
+    }
     if summary.cut > 0 {
         said.push(format!("{} cut", counted(summary.cut, "text")));
     }
