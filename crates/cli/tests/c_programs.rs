@@ -316,6 +316,70 @@ fn packets_say_in_which_namespaces_threads_are() {
     assert!(!text.contains("_ns = ") && text.contains("cpu_id"), "{text}");
 }
 
+const REQUESTS: &str = r#"
+#include <kymo/kymo.h>
+
+static uint32_t request;
+
+static uint32_t current_request(void)
+{
+    return request;
+}
+
+static const char *current_tenant(void)
+{
+    return request % 2 ? "odd" : "even";
+}
+
+KYMO_EVENT(c, before, KYMO_U64(value));
+KYMO_CONTEXT(request, u32, current_request);
+KYMO_CONTEXT_TEXT(tenant, current_tenant);
+KYMO_EVENT(c, work, KYMO_U64(value));
+
+int main(void)
+{
+    for (request = 0; request < 20; ++request)
+        kymo_c_work(100 + request);
+    return 0;
+}
+"#;
+
+/// Nobody knows what a program defines when it begins, and it has ended before a recorder has seen it.
+#[test]
+fn what_a_program_says_that_its_events_carry_is_there_from_the_first_one_on() {
+    let Some(built) = library() else { return };
+    let place = Place::new();
+    let source = program(&place.path(""), &built, "requests", REQUESTS).display().to_string();
+    let printed = |output: &str, options: &[&str]| {
+        place.says(&[&["record", "--output", output][..], options, &["--", &source]].concat(), 0);
+        place.says(&["check", output], 0);
+        place.says(&["print", "--event", "c:work", output], 0)
+    };
+    let text = printed("both", &["--context", "app.request,app.tenant"]);
+    let is_right = |(number, line): (usize, &str)| {
+        let tenant = ["even", "odd"][number % 2];
+        line.contains(&format!("request = {number}, ")) && line.contains(&format!("tenant = \"{tenant}\" }}"))
+    };
+    assert!(text.lines().count() == 20 && text.lines().enumerate().all(is_right), "{text}");
+    for (filter, numbers) in [
+        ("$app.request == 7", vec![7]),
+        ("request < 3", vec![0, 1, 2]),
+        ("$app.tenant == \"odd\" && value < 104", vec![1, 3]),
+        ("cpu_id < 60000 && value == 100", vec![0]),
+        ("procname == \"requests\" && vtid > 0 && value == 119", vec![19]),
+    ] {
+        let (output, expected) = (numbers.len().to_string() + &filter.len().to_string(), numbers);
+        let text = printed(&output, &["--context", "none", "--filter", filter]);
+        let found: Vec<u32> =
+            text.lines().filter_map(|line| line.split_once("value = ")?.1.get(..3)?.parse().ok()).collect();
+        assert_eq!(found, expected.iter().map(|number| 100 + number).collect::<Vec<_>>(), "{filter}: {text}");
+    }
+    // What there is not stays nothing.
+    let told = place.says(&["record", "--output", "none", "--context", "app.other", "--", &source], 0);
+    assert!(told.contains("has a context `other`"), "{told}");
+    place.says(&["check", "none"], 0);
+}
+
 const SAMPLES: &str = r#"
 #include <kymo/kymo.h>
 #include <stdio.h>

@@ -135,6 +135,26 @@ fn without_a_session_nothing_is_stopped_or_changed() {
     assert_eq!(place.json(&["sessions", "--json"]), serde_json::json!([]));
 }
 
+/// A recorder that ends just now is none: whoever asks meanwhile hears that there is no session, and nothing else.
+#[test]
+fn a_recorder_that_ends_just_now_is_nobody() {
+    let place = Place::new();
+    place.says(&["record", "--output", "trace", "--", "true"], 0);
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(900) {
+        place.says(&["enable", "a:*"], 2);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // It stays for half a second behind the last one.
+    for wait in 480..520 {
+        if wait % 8 == 0 {
+            std::thread::sleep(Duration::from_millis(wait));
+        }
+        let said = place.says(&["status"], 0);
+        assert!(said.contains("recorder  process") || said.contains("no session is recorded now"), "{said}");
+    }
+}
+
 #[test]
 fn a_recorder_that_cannot_listen_says_where_and_what_helps() {
     let place = Place::new();

@@ -16,3 +16,5 @@ pub const STACK: u64 = 1 << 5;
 pub const FIRST_OWN: u64 = 1 << 16;
 /// How many of those there may be.
 pub const OWN_MAX: u32 = 16;
+/// All of those.
+pub const ALL_OWN: u64 = ((1 << OWN_MAX) - 1) * FIRST_OWN;

@@ -505,7 +505,9 @@ impl Known {
         match what {
             Ok(Definition::Event(class)) if !found.is_context => put(&mut self.events, found.id.into(), class),
             Ok(Definition::Context(class)) if found.is_context && u32::from(found.id) < contexts::OWN_MAX => {
-                put(&mut self.contexts, found.id.into(), class);
+                // Which one it is, the registry says.
+                let class = ContextClass { id: found.id as u8, ..class.clone() };
+                put(&mut self.contexts, found.id.into(), &class);
             }
             _ => {}
         }

@@ -102,6 +102,15 @@ pub(crate) fn define_all(program: &Program<'_, Mapped>) {
     }
 }
 
+/// Of what is wanted, what there is: a session that starts a program does not know which contexts that will define.
+pub(crate) fn there_are(wanted: u64) -> u64 {
+    let is_there = |number: &usize| !CONTEXTS[*number].load(Ordering::Relaxed).is_null();
+    let numbers = if wanted < contexts::FIRST_OWN { 0..0 } else { 0..OWN_MAX };
+    numbers
+        .filter(is_there)
+        .fold(wanted % contexts::FIRST_OWN, |all, number| all | wanted & contexts::FIRST_OWN << number)
+}
+
 /// What one event carries.
 pub(crate) struct Carried {
     wanted: u64,

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicU64, Ordering, compiler_fence};
 use kymo_lane::{Slot, Thread, contexts};
 
 use crate::clock::{counter, ticks};
-use crate::context::Carried;
+use crate::context::{Carried, there_are};
 use crate::event::Event;
 use crate::pages::{Errno, Quiet};
 use crate::process::Process;
@@ -132,7 +132,8 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
     let program = process.program();
     let this = NonNull::from(&mut *level);
     let lane = level.lane_mut(process, number)?;
-    let wanted = program.contexts();
+    let asked = program.contexts();
+    let wanted = there_are(asked);
     let carried = Carried::gather(wanted, site, frame);
     let total = HEAD_BYTES + carried.bytes() + bytes;
     let slot = match program.room_here(lane, total, ticks()).filter(|_| lane.contexts() == wanted) {
@@ -148,7 +149,7 @@ fn begin(level: &mut Level, number: u8, event: &Event, bytes: u64, [site, frame]
         }
     };
     let Thread { tid, name, .. } = lane.thread();
-    level.fast = if is_fast(wanted) { wanted } else { u64::MAX };
+    level.fast = if is_fast(asked) { asked } else { u64::MAX };
     let Slot { at, ticks, end } = slot;
     // Safety: the room is there.
     let mut write = Write { level: this, end, ticks, to: unsafe { level.memory.add(at as usize) } };

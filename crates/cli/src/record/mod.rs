@@ -90,6 +90,23 @@ fn warn(why: &str) {
 
 /// Asks a recorder that is there already, or the next one, where one was killed that had sessions to go on with.
 fn ask(question: &Question) -> Result<Answer, ClientProblem> {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    for _ in 0..50 {
+        match ask_who_is_there(question) {
+            // It was about to end, as it had no session any more: a moment later nobody is there.
+            Err(ClientProblem::Broken(error))
+                if matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+                    && !kymo_recorder::client::has_sessions() =>
+            {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            answer => return answer,
+        }
+    }
+    ask_who_is_there(question)
+}
+
+fn ask_who_is_there(question: &Question) -> Result<Answer, ClientProblem> {
     let mut client = match Client::connect() {
         Err(ClientProblem::Nobody | ClientProblem::Broken(_)) if kymo_recorder::client::has_sessions() => {
             Client::connect_or_start(&this_program())?

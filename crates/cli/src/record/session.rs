@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let tag = (!arguments.command.is_empty()).then(|| format!("{name}-{}", std::process::id()));
     let lines = arguments.capture_output.then(|| format!("{name}-{}.out", std::process::id()));
     let options = options(arguments, &name, tag.as_deref(), lines.as_deref())?;
-    let contexts = options.contexts;
+    let contexts = early_contexts(&options, arguments.filter.as_deref());
     let signals = Signals::catch()?;
     arguments.rule.process.iter().filter_map(|wanted| nobody(wanted)).for_each(|why| warn(&why));
     if let Some(Finding { found, .. }) = doctor::lacks_room(arguments.pool_size) {
@@ -306,6 +306,19 @@ fn contexts(names: &[String]) -> Result<(u64, Kinds, Vec<String>), Stop> {
         }
     }
     Ok((known, namespaces, own))
+}
+
+/// What events carry that a program records before the recorder has found it: also what may be asked of them then. Nobody knows yet which
+/// contexts it defines.
+fn early_contexts(options: &SessionOptions, filter: Option<&str>) -> u64 {
+    use kymo_recorder::contexts::{ALL_OWN, CPU, IP};
+    let words =
+        || filter.into_iter().flat_map(|text| text.split(|letter: char| !letter.is_alphanumeric() && letter != '_'));
+    let when = |is_so: bool, what: u64| if is_so { what } else { 0 };
+    options.contexts
+        | when(filter.is_some() || !options.own_contexts.is_empty(), ALL_OWN)
+        | when(words().any(|word| word == "cpu_id"), CPU)
+        | when(words().any(|word| word == "ip"), IP)
 }
 
 fn no_context(name: &str) -> String {

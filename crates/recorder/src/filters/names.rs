@@ -160,13 +160,8 @@ impl<'a> ClassNames<'a> {
 
     /// Something that events carry.
     fn context(&self, wanted: &str, name: &str) -> Option<Found> {
-        let own = self.facts.contexts.iter().flatten().find(|own| is_named(&own.field.name, wanted));
-        if let Some(own) = own {
-            let source = Source::Carried(Carried::Own(own.id));
-            return Some(match &own.field.kind {
-                Kind::Scalar(scalar) => self.scalar(source, name, scalar, true),
-                _ => self.text(source, name, true),
-            });
+        if let Some(own) = self.own(wanted, name) {
+            return Some(own);
         }
         let carried = CARRIED.iter().find(|(known, _)| *known == wanted)?.1;
         let integer = |bytes| Scalar::Integer(Integer::unsigned(bytes));
@@ -180,12 +175,24 @@ impl<'a> ClassNames<'a> {
         })
     }
 
+    /// Something that the program says that they carry.
+    fn own(&self, wanted: &str, name: &str) -> Option<Found> {
+        let own = self.facts.contexts.iter().flatten().find(|own| is_named(&own.field.name, wanted))?;
+        let source = Source::Carried(Carried::Own(own.id));
+        Some(match &own.field.kind {
+            Kind::Scalar(scalar) => self.scalar(source, name, scalar, true),
+            _ => self.text(source, name, true),
+        })
+    }
+
     /// One of the language's own words.
     fn word(&self, word: &str, rest: &[Step], name: &str) -> Option<Found> {
         match (word, rest) {
             ("payload", [_, ..]) => self.field(rest, name),
             ("ctx", [Step::Name(context)]) => self.context(context, name),
-            ("app", [Step::Name(context)]) => self.context(&format!("app.{context}"), name),
+            ("app", [Step::Name(context)]) => {
+                self.own(&format!("app.{context}"), name).or_else(|| self.own(context, name))
+            }
             ("event", [Step::Name(what)]) => match what.as_str() {
                 "name" => Some(Found::Constant(Constant::Text(self.class.full_name()))),
                 "log_level" | "loglevel" => Some(Found::Constant(Constant::Integer(self.class.level.into()))),
