@@ -212,6 +212,26 @@ fn a_signal_that_comes_twice_at_once_is_one() {
     assert!(status == Some(0) && told.contains("recorded 0 events"), "{status:?}: {told}");
 }
 
+/// As Ctrl-C on a terminal does it: what has ended the program does not take away what it had written.
+#[test]
+fn a_signal_that_ends_a_command_leaves_its_last_words() {
+    use std::os::unix::process::CommandExt;
+    let place = Place::new();
+    for number in 0..8 {
+        let output = format!("trace-{number}");
+        let mut command = place.kymo(&["record", "--capture-output", "--output", &output, "--", "sh", "-c"]);
+        command.args(["echo words; : > ready; exec sleep 60"]).process_group(0);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let child = command.spawn().expect("it starts");
+        until(|| place.path("ready").exists());
+        std::fs::remove_file(place.path("ready")).expect("it is there");
+        rustix::process::kill_process_group(Pid::from_child(&child), Signal::INT).expect("it runs");
+        let (status, told) = ends(child);
+        assert!(status == Some(128 + 2) && told.contains("output    1 line"), "{status:?}: {told}");
+        assert!(!told.contains("problem"), "{told}");
+    }
+}
+
 /// Whoever asks again a while later does not wait for anything.
 #[test]
 fn a_second_signal_ends_what_waits() {

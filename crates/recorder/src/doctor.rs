@@ -137,7 +137,19 @@ fn examine_missing(folder: &Path) -> Finding {
 fn examine_room(folder: &Path) -> Option<Finding> {
     let there = folder.ancestors().find(|path| path.is_dir())?;
     let system = rustix::fs::statvfs(there).ok()?;
-    Some(judge_room(there, system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize))
+    let files = judge_inodes(there, system.f_favail, system.f_files);
+    Some(
+        files
+            .unwrap_or_else(|| judge_room(there, system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize)),
+    )
+}
+
+/// Where there may be no more files there is no room either, however many bytes are free.
+fn judge_inodes(path: &Path, free: u64, all: u64) -> Option<Finding> {
+    let found = format!("none of {all} files is left that there may be in {}", path.display());
+    let help =
+        format!("mount -o remount,nr_inodes=0 {}, or files that nobody needs are deleted", mount_point(path).display());
+    (free == 0 && all > 0).then(|| Finding::new("room for events", Grade::Wrong, found).help(help))
 }
 
 fn judge_room(path: &Path, free: u64, all: u64) -> Finding {
@@ -171,7 +183,8 @@ pub fn lacks_room(pool_bytes: Option<u64>) -> Option<Finding> {
     let there = there.ancestors().find(|path| path.is_dir())?;
     let system = rustix::fs::statvfs(there).ok()?;
     let (free, all) = (system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize);
-    (free < pool_bytes.unwrap_or(POOL_BYTES).min(POOL_BYTES)).then(|| judge_room(there, free, all))
+    let lacks_bytes = free < pool_bytes.unwrap_or(POOL_BYTES).min(POOL_BYTES);
+    judge_inodes(there, system.f_favail, system.f_files).or_else(|| lacks_bytes.then(|| judge_room(there, free, all)))
 }
 
 /// The limit of this process' group, and how much of it is used.
@@ -328,6 +341,11 @@ mod tests {
             (Grade::Wrong, Grade::Note, Grade::Good)
         );
         assert!(room(1 << 20).help.is_some_and(|help| help.contains("--shm-size")) && room(64 << 20).help.is_none());
+        let files = |free, all| judge_inodes(Path::new("/dev/shm"), free, all);
+        assert!(files(0, 0).is_none() && files(1, 5).is_none(), "there are some, or nobody counts them");
+        assert!(
+            files(0, 5).is_some_and(|files| files.grade == Grade::Wrong && files.found.contains("none of 5 files"))
+        );
         let steady = judge_counter("model\t: x\nflags\t\t: fpu constant_tsc nonstop_tsc sse\n", "x86_64");
         assert_eq!(steady.grade, Grade::Good);
         let unsteady = judge_counter("flags\t\t: fpu constant_tsc\n", "x86_64");

@@ -18,9 +18,10 @@ Examples:
   kymo record --rotate-size 100MiB --keep 1GiB --detach
   kymo record --capture-output -- make      the lines that a program writes, with the time of each
 
-COMMAND's standard streams and terminal are its own, and kymo ends with its exit status, or
-128 and the number of the signal that it died of. Without COMMAND everything of this user is
-recorded, and of all users when root asks. Several sessions may run side by side.
+COMMAND's standard streams, terminal and signals are its own, and kymo ends with its exit
+status, or 128 and the number of the signal that it died of; 127 when it is not there, 126 when
+it cannot be executed. Without COMMAND everything of this user is recorded, and of all users when
+root asks, until Ctrl-C; a second one does not wait. Several sessions may run side by side.
 
 Exit status: 0 the trace is whole, 1 something could not be recorded, 2 wrong usage; with
 COMMAND, its own.";
@@ -163,7 +164,8 @@ pub(crate) struct SwitchArguments {
 
 #[derive(Args)]
 #[command(after_help = "Examples:\n  kymo snapshot\n  kymo snapshot flight --output crash\n\n\
-                        Everything that programs still have in memory is written, and stays there: snapshots may overlap.")]
+                        Everything that programs still have in memory is written, and stays there: snapshots may overlap.\n\n\
+                        Exit status: 0 it is written, 1 something could not be, 2 wrong usage, or no such session.")]
 pub(crate) struct SnapshotArguments {
     /// The session; needed where there are several
     #[arg(value_name = "SESSION")]
@@ -177,7 +179,8 @@ pub(crate) struct SnapshotArguments {
 }
 
 #[derive(Args)]
-#[command(after_help = "Examples:\n  kymo stop\n  kymo stop flight\n  kymo stop --all")]
+#[command(after_help = "Examples:\n  kymo stop\n  kymo stop flight\n  kymo stop --all\n\n\
+                        Exit status: 0 what was recorded is whole, 1 something could not be, 2 wrong usage, or no such session.")]
 pub(crate) struct StopArguments {
     /// The session; needed where there are several
     #[arg(value_name = "SESSION")]

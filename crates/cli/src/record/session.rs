@@ -83,6 +83,8 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     };
     let is_command = child.is_some();
     signals.are_of_command(false);
+    // What ended the command is no reason not to wait for what it has written last.
+    let _ = signals.take();
     let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
     // What a flight recorder is for is what was before the end.
     let last = match &ended {
