@@ -429,7 +429,8 @@ impl Daemon {
                 }
                 let drained = drain(program, sessions, clocks, program.rest.patience(patience)).ok();
                 is_busy |= drained.is_some_and(|drained| drained.runs > 0);
-                program.rest.took(drained.as_ref(), began);
+                let sub_buffer_bytes = program.program.lane().layout().sub_buffer_bytes;
+                program.rest.took(drained.as_ref(), sub_buffer_bytes, began);
             }
             taken = taken.min(program.rest.taken(began));
         }

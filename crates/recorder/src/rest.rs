@@ -1,10 +1,13 @@
 //! Programs that rest: not much comes from them, so that they are looked at seldom. They ring the [bell](crate::bell) when that changes.
 //!
 //! ```text
-//!   awake ── quiet for a while, and rings this bell: it is told ──> dozing ── the next look finds nothing ──> resting: seldom a look
-//!     ^                                                               │                                          │
-//!     └── it has rung, or has turned to another sub-buffer ───────────┴──────────────────────────────────────────┘
+//!   awake ── quiet for a while, and rings this bell: it is told ──> dozing ── the next look finds little ──> resting: seldom a look
+//!     ^                                                               │  ^                                       │
+//!     │                                                  it has rung  v  │ there is little                       │
+//!     └── there is a sub-buffer, or something is lost ────────────── rung <──────────────────────────────────────┘
 //! ```
+//!
+//! Who has an event now and then rings too, as sub-buffers are closed when they are old: that wakes nobody for long.
 //!
 //! What rings and why nothing is slept through is [told](kymo_lane#the-bell) where the memory is. What a program records that rests stays in
 //! the sub-buffer that it has; a look takes all of it. Who has no bell, or another one, is always awake: an older program, one in a container
@@ -27,7 +30,7 @@ const WAIT: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Rest {
     phase: Phase,
-    /// It has turned to another sub-buffer, lost or defined something since the last round.
+    /// It has filled much of a sub-buffer, lost or defined something since the last round.
     has_turned: bool,
     /// When the last look began that took what there was.
     looked: Option<SystemTime>,
@@ -39,6 +42,8 @@ pub(crate) struct Rest {
 enum Phase {
     /// Since when it is quiet.
     Awake { quiet: Option<Instant> },
+    /// It has rung, and nobody has looked since.
+    Rung,
     /// It was told, and nobody has looked since.
     Dozing,
     /// Until when.
@@ -84,7 +89,7 @@ impl Rest {
     /// The bell has rung; perhaps it was this one.
     pub(crate) fn hear(&mut self, program: &Program) {
         if self.is_resting() && program.lane().has_rung().unwrap_or(false) {
-            self.wake();
+            self.phase = Phase::Rung;
         }
     }
 
@@ -95,10 +100,12 @@ impl Rest {
     }
 
     /// It was drained by a look that began at that time; `None`: it is gone.
-    pub(crate) fn took(&mut self, drained: Option<&Drained>, began: SystemTime) {
+    pub(crate) fn took(&mut self, drained: Option<&Drained>, sub_buffer_bytes: u32, began: SystemTime) {
         self.looked = Some(began);
         let Some(drained) = drained else { return };
-        self.has_turned |= drained.given_back > 0 || drained.lost > 0 || drained.discarded > 0;
+        let is_much = drained.given_back > 0 && drained.bytes >= u64::from(sub_buffer_bytes / 2);
+        self.has_turned |= is_much || drained.is_left && drained.given_back > 0;
+        self.has_turned |= drained.lost > 0 || drained.discarded > 0;
     }
 
     /// Everything is taken that happened before that, but for what waits in programs that are awake. Who was looked at just now: `began`.
@@ -119,29 +126,33 @@ impl Rest {
     /// A round is over that has looked at it. `bell` is what the recorder hears, and `rings` what it wants to be told of.
     pub(crate) fn end_round(&mut self, program: &Program, bell: Option<Bell>, rings: Rings, now: Instant) {
         self.looks += 1;
-        let has_turned = std::mem::take(&mut self.has_turned);
+        let has_rung = || program.lane().has_rung().unwrap_or(false);
         self.phase = match self.phase {
-            Phase::Awake { .. } if has_turned => Phase::Awake { quiet: None },
-            Phase::Awake { quiet } => {
-                let since = quiet.unwrap_or(now);
-                // It is asked what it says itself: a bell that it could not ring is none any more.
-                let may_rest = now.duration_since(since) >= QUIET
-                    && bell.is_some()
-                    && program.lane().bell().is_ok_and(|its| its == bell)
-                    && program.lane().sleep(rings).is_ok();
-                if may_rest { Phase::Dozing } else { Phase::Awake { quiet: Some(since) } }
-            }
-            Phase::Dozing | Phase::Resting { .. } => {
-                let has_rung = program.lane().has_rung().unwrap_or(false);
-                if has_turned && !has_rung {
+            phase if std::mem::take(&mut self.has_turned) => {
+                if !matches!(phase, Phase::Awake { .. }) {
                     let _ = program.lane().wake();
                 }
-                if has_turned || has_rung {
-                    Phase::Awake { quiet: None }
+                Phase::Awake { quiet: None }
+            }
+            Phase::Awake { quiet } => {
+                let since = quiet.unwrap_or(now);
+                let is_quiet = now.duration_since(since) >= QUIET;
+                if is_quiet && sleep(program, bell, rings) {
+                    Phase::Dozing
                 } else {
-                    Phase::Resting { next: now + SELDOM }
+                    Phase::Awake { quiet: Some(since) }
                 }
             }
+            Phase::Rung if sleep(program, bell, rings) => Phase::Dozing,
+            Phase::Rung => Phase::Awake { quiet: Some(now) },
+            Phase::Dozing | Phase::Resting { .. } if has_rung() => Phase::Rung,
+            Phase::Dozing | Phase::Resting { .. } => Phase::Resting { next: now + SELDOM },
         };
     }
+}
+
+/// Tells a program that it is not looked at from now on, if it rings this bell. It is asked what it says itself: a bell that it could not
+/// ring is none any more.
+fn sleep(program: &Program, bell: Option<Bell>, rings: Rings) -> bool {
+    bell.is_some() && program.lane().bell().is_ok_and(|its| its == bell) && program.lane().sleep(rings).is_ok()
 }
