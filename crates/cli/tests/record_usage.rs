@@ -135,6 +135,42 @@ fn without_a_session_nothing_is_stopped_or_changed() {
     assert_eq!(place.json(&["sessions", "--json"]), serde_json::json!([]));
 }
 
+/// Somebody ends the recorder, as a machine that is shut down does: the trace is whole, and the command is waited for.
+#[test]
+fn a_command_whose_recorder_is_ended_goes_on() {
+    let place = Place::new();
+    let words = words();
+    let end = |trace: &str| {
+        until(|| place.json(&["sessions", "--json"])[0]["summary"]["events"] == 5);
+        let recorder = place.json(&["status", "--json"])["pid"].as_i64().expect("it runs");
+        kill_process(Pid::from_raw(recorder as i32).expect("a number"), Signal::TERM).expect("it runs");
+        until(|| place.json(&["sessions", "--json"]) == serde_json::json!([]));
+        assert_eq!(place.values(&place.path(trace), "test:count"), (0..5).collect::<Vec<_>>());
+        place.says(&["check", trace], 0);
+    };
+    let mut command = place.kymo(&["record", "--output", "one", "--"]);
+    let mut program = Program::of(command.args(&words).stderr(Stdio::piped()));
+    program.tell("count 5");
+    end("one");
+    std::thread::sleep(Duration::from_millis(400));
+    program.tell("is 0");
+    program.say("exit 9");
+    let ended = program.end();
+    let told = text(&ended.stderr);
+    assert!(told.contains("error: the recorder was ended, and session `") && told.contains("/one"), "{told}");
+    assert_eq!(ended.status.code(), Some(9), "{told}");
+
+    let mut program = place.program();
+    let pid = program.pid.to_string();
+    let mut command = place.kymo(&["record", "--output", "two", "--process", &pid]);
+    let child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    program.tell("on");
+    program.tell("count 5");
+    end("two");
+    let (status, told) = ends(child);
+    assert!(status == Some(1) && told.contains("what was recorded until then is in "), "{status:?}: {told}");
+}
+
 /// A recorder that ends just now is none: whoever asks meanwhile hears that there is no session, and nothing else.
 #[test]
 fn a_recorder_that_ends_just_now_is_nobody() {
@@ -322,6 +358,14 @@ fn a_program_that_goes_on_behind_its_command_is_told() {
     assert!(told.contains("recorded 5 events of 1 program"), "{told}");
     assert!(told.contains("1 program that `sh` has started goes on, and is not recorded any more"), "{told}");
     assert_eq!(status, Some(3), "{told}");
+    // A session that somebody has ended before knows nothing of its end.
+    let mut command = place.kymo(&["record", "--name", "s", "--output", "stopped", "--"]);
+    let mut program = Program::of(command.args(self::words()).stderr(Stdio::piped()));
+    program.tell("count 5");
+    place.says(&["stop", "s"], 0);
+    program.say("exit 0");
+    let told = text(&program.end().stderr);
+    assert!(told.contains("recorded 5 events") && !told.contains("goes on"), "{told}");
     assert_eq!(place.values(&place.path("trace"), "test:count"), (0..5).collect::<Vec<_>>());
 }
 

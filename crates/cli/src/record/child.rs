@@ -42,14 +42,6 @@ impl Child {
         self.pumps.map(|pumps| pumps.end(is_over))
     }
 
-    /// Nobody records any more: a program whose output goes through us is waited for all the same.
-    pub(crate) fn pass_all(self) {
-        if let Some(pumps) = self.pumps {
-            let _ = self.ended.recv();
-            pumps.end(|| false);
-        }
-    }
-
     /// The terminal has another size.
     pub(crate) fn resize(&self) {
         if self.pumps.as_ref().is_some_and(Pumps::resize) {

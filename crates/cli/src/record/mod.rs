@@ -65,6 +65,16 @@ pub(crate) enum Problem {
     Client(ClientProblem),
 }
 
+impl Problem {
+    /// Says so, where that decides nothing.
+    fn tell(&self) {
+        match self {
+            Self::Stop(stop) => say(&format!("error: {}", stop.text())),
+            Self::Client(problem) => say(&format!("error: {}", problem.to_string().trim_end())),
+        }
+    }
+}
+
 impl From<Stop> for Problem {
     fn from(stop: Stop) -> Self {
         Self::Stop(stop)

@@ -77,42 +77,79 @@ pub(crate) fn run(arguments: &RecordArguments) -> Result<Outcome, Problem> {
     let ended = match watched.until_over(&mut client, child.as_ref(), &signals, &mut status) {
         Ok(ended) => ended,
         Err(problem) => {
-            child.into_iter().for_each(Child::pass_all);
-            return Err(problem.into());
+            say(&format!("error: {problem}\nnote: what was recorded until then is in {}", output.display()));
+            return Ok(child.map_or(Outcome::Incomplete, |child| Outcome::Status(alone(child, &signals))));
         }
     };
-    let is_command = child.is_some();
     signals.are_of_command(false);
-    // What ended the command is no reason not to wait for what it has written last.
-    let _ = signals.take();
-    let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
-    // What a flight recorder is for is what was before the end.
-    let last = match &ended {
-        None if is_command && arguments.mode == Mode::Overwrite => Some(snapshot(&mut client, &session, output)?),
-        _ => None,
-    };
-    let summary = match ended {
-        Some(summary) => summary,
-        None => stop(&mut client, &session)?,
-    };
-    let mut summary = last.unwrap_or(summary);
-    let captured = passed.map(|Passed { count, problems }| {
-        summary.problems.extend(problems);
-        count
-    });
-    let told = tell(&summary, captured, arguments);
-    let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
-    Ok(match (status, told) {
-        (Some(status), Ok(())) => Outcome::Status(status),
-        // It has ended as it has, whoever hears of it.
-        (Some(status), Err(error)) => {
-            say(&format!("error: standard output: {error}"));
-            Outcome::Status(status)
+    let whole = Ending { session: &session, output, ended, arguments }.take(&mut client, child, &signals);
+    // It has ended as it has, whoever hears of it.
+    match (status, whole) {
+        (None, whole) => whole,
+        (Some(status), Ok(_)) => Ok(Outcome::Status(status)),
+        (Some(status), Err(problem)) => {
+            problem.tell();
+            Ok(Outcome::Status(status))
         }
-        (None, Err(error)) => return Err(error.into()),
-        (None, Ok(())) if is_whole => Outcome::Complete,
-        (None, Ok(())) => Outcome::Incomplete,
-    })
+    }
+}
+
+/// A session whose end has come.
+struct Ending<'a> {
+    session: &'a str,
+    output: PathBuf,
+    /// What it recorded, if it has ended by itself.
+    ended: Option<Summary>,
+    arguments: &'a RecordArguments,
+}
+
+impl Ending<'_> {
+    /// Takes what is left, and says what it was.
+    fn take(self, client: &mut Client, child: Option<Child>, signals: &Signals) -> Result<Outcome, Problem> {
+        let Self { session, output, ended, arguments } = self;
+        let is_command = child.is_some();
+        // What ended the command is no reason not to wait for what it has written last.
+        let _ = signals.take();
+        let passed = child.and_then(|child| child.pass_last(|| signals.take().is_some()));
+        // What a flight recorder is for is what was before the end.
+        let last = match &ended {
+            None if is_command && arguments.mode == Mode::Overwrite => Some(snapshot(client, session, output)?),
+            _ => None,
+        };
+        // Somebody else may have ended it.
+        let progress = client.ask(&Question::Progress { session: session.to_owned() });
+        let was_over = matches!(progress, Ok(Answer::Progress { summary }) if summary.has_ended);
+        let summary = match ended {
+            Some(summary) => summary,
+            None => stop(client, session)?,
+        };
+        let mut summary = last.unwrap_or(summary);
+        let captured = passed.map(|Passed { count, problems }| {
+            summary.problems.extend(problems);
+            count
+        });
+        summary.running = if was_over { 0 } else { summary.running };
+        tell(&summary, captured, arguments)?;
+        let is_whole = summary.problems.is_empty() && summary.lost.unwritten == 0;
+        Ok(if is_whole { Outcome::Complete } else { Outcome::Incomplete })
+    }
+}
+
+/// Waits for a command that nobody records any more: what it ends with.
+fn alone(child: Child, signals: &Signals) -> u8 {
+    loop {
+        if let Some(status) = child.status() {
+            child.pass_last(|| false);
+            return status;
+        }
+        if let Some(signal) = signals.take() {
+            forward(signal, &child);
+        }
+        if signals.resized.swap(false, Ordering::Relaxed) {
+            child.resize();
+        }
+        std::thread::sleep(LOOK);
+    }
 }
 
 /// Whoever names a program by a number means one that is there and that can be recorded; why it is not.
@@ -172,7 +209,14 @@ fn ask(client: &mut Client, session: &str, question: &Question) -> Result<Answer
     match client.ask(question) {
         Err(ClientProblem::Broken(_)) => {
             *client = Client::connect_or_start(&this_program())?.telling(warn);
-            client.ask(&Question::Own { session: session.to_owned() })?;
+            match client.ask(&Question::Own { session: session.to_owned() }) {
+                // Who is asked to end, and not killed, ends what it has.
+                Err(ClientProblem::Refused(_)) => {
+                    let what = format!("the recorder was ended, and session `{session}` with it");
+                    return Err(ClientProblem::Refused(what));
+                }
+                answer => _ = answer?,
+            }
             warn(&format!("the recorder was gone; process {} goes on", client.pid));
             client.ask(question)
         }
@@ -204,7 +248,7 @@ fn tell(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments)
         if let Some(Count { lines, cut }) = captured {
             object["captured"] = serde_json::json!({"lines": lines, "cut": cut});
         }
-        writeln!(io::stdout(), "{object}")
+        writeln!(io::stdout(), "{object}").map_err(|error| at_output(&error))
     } else {
         let command = arguments.command.first().map(|word| word.to_string_lossy());
         let (command, chooses_programs) = (command.as_deref(), !arguments.rule.process.is_empty());
@@ -212,6 +256,11 @@ fn tell(summary: &Summary, captured: Option<Count>, arguments: &RecordArguments)
         say(show::ended(summary, &Told { captured, command, chooses_programs }).trim_end());
         Ok(())
     }
+}
+
+/// Which of the streams that errors are about.
+fn at_output(error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("standard output: {error}"))
 }
 
 /// What it is called: as somebody says, or as the program is.
