@@ -72,7 +72,8 @@ int main(void)
     overwrite();
     sigaction(SIGALRM, &action, NULL);
     again();
-    for (uint64_t number = 0; children < CHILDREN; ++number) {
+    /* The first one may be a child's too, which was about to begin when it was interrupted. */
+    for (uint64_t number = 1; children < CHILDREN; ++number) {
         kymo_returns_live(0, number, text);
         if (child) {
             for (uint64_t more = 1; more < 4; ++more)
