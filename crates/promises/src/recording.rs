@@ -235,7 +235,7 @@ impl Recorder<'_> {
                 }
             }
             6 => drop(program.snapshot(&mut To(output))),
-            7 => drop(program.skip()),
+            7 => drop(program.past().and_then(|past| program.skip(&past))),
             8 => drop(program.reap(&mut To(output))),
             9 => drop(program.end(self.clock.now(), &mut To(output))),
             10 => drop(program.end_one(self.earliest + random.any(), &mut To(output))),

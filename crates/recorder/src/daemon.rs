@@ -348,7 +348,10 @@ impl Daemon {
     fn meet(&mut self, mut served: Served) {
         let is_wanted = self.sessions.iter().any(|session| session.takes_program(&served.who));
         let Served { who, program, .. } = &mut served;
-        let past: Vec<&Session> = self.sessions.iter().filter(|session| session.takes_past(who, program)).collect();
+        // One look for all: what it records meanwhile is no past that anybody might leave.
+        let held = program.past().unwrap_or_default();
+        let takes_past = |session: &&Session| session.takes_past(who, program, &held);
+        let past: Vec<&Session> = self.sessions.iter().filter(takes_past).collect();
         if !is_wanted || (served.is_dead && past.is_empty()) {
             // What the dead have left that nobody wants is whose who comes back for it.
             if served.is_dead && !served.has_events() {
@@ -361,7 +364,7 @@ impl Daemon {
         }
         if past.is_empty() {
             // It was recorded for others.
-            let _ = served.program.skip();
+            let _ = served.program.skip(&held);
         }
         // Everybody gets what is new to any of them; each knows what it has.
         let all = past.iter().filter_map(|session| session.progress(served.key()));

@@ -355,16 +355,16 @@ impl Lanes {
         Ok(drained)
     }
 
-    /// Everything that is there is somebody else's: it is given back, and losses so far are not told.
-    pub(crate) fn skip(&mut self, memory: &Memory) -> io::Result<()> {
-        for seen in self.look(memory)? {
+    /// All that was seen is somebody else's: it is given back, and losses so far are not told.
+    pub(crate) fn skip(&mut self, memory: &Memory, all: &[Seen]) -> io::Result<()> {
+        for seen in all {
             let (sequence, bytes) =
                 if seen.is_full { (seen.sequence.wrapping_add(1), 0) } else { (seen.sequence, seen.bytes) };
             let discarded = memory.losses(seen.lane)?.discarded;
             let position = Position { sequence, bytes, last: seen.last, discarded };
             self.lanes.insert(seen.lane, LaneState::new(position, seen.thread));
             if seen.is_full {
-                memory.free(&seen)?;
+                memory.free(seen)?;
             }
         }
         memory.freed(kymo_tracer::counter())?;
@@ -382,9 +382,8 @@ impl Lanes {
         Ok(())
     }
 
-    /// Whether everything that was ever recorded there is still there, and not older than these ticks.
-    pub(crate) fn is_since(&mut self, memory: &Memory, ticks: u64) -> io::Result<bool> {
-        let all = self.look(memory)?;
+    /// Whether what was seen is everything that was ever recorded there, and not older than these ticks.
+    pub(crate) fn is_since(memory: &Memory, all: &[Seen], ticks: u64) -> io::Result<bool> {
         let mut firsts = all.chunk_by(|one, next| one.lane == next.lane).map(|lane| &lane[0]);
         let is_new = firsts.all(|first| first.sequence == 0 && first.begin >= ticks);
         Ok(if all.is_empty() { memory.ready()? == 0 } else { is_new })

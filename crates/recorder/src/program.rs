@@ -386,13 +386,22 @@ impl Program {
         Ok((all.iter().map(|seen| (seen.lane, seen.sequence)).collect(), bytes))
     }
 
-    /// What its lanes hold and what they have lost so far is none of this recorder's business: it is given back.
+    /// What its lanes hold now. What comes later is nobody's past, whatever becomes of this.
     ///
     /// # Errors
     ///
     /// The program is gone.
-    pub fn skip(&mut self) -> io::Result<()> {
-        self.lanes.skip(&self.lane)
+    pub fn past(&mut self) -> io::Result<Past> {
+        self.lanes.look(&self.lane).map(Past)
+    }
+
+    /// That, and what its lanes have lost so far, is none of this recorder's business: it is given back.
+    ///
+    /// # Errors
+    ///
+    /// The program is gone.
+    pub fn skip(&mut self, past: &Past) -> io::Result<()> {
+        self.lanes.skip(&self.lane, &past.0)
     }
 
     /// Whether it holds what no recorder has taken, as far as this one knows.
@@ -412,14 +421,14 @@ impl Program {
         Ok(control.iter().any(|to| *to != 0))
     }
 
-    /// Whether everything that it ever recorded is still there, and not older than these ticks: so it is with children of a program that
+    /// Whether everything that it ever recorded was still there, and not older than these ticks: so it is with children of a program that
     /// is recorded, which begin as their parent is switched.
     ///
     /// # Errors
     ///
     /// The program is gone.
-    pub fn is_since(&mut self, ticks: u64) -> io::Result<bool> {
-        self.lanes.is_since(&self.lane, ticks)
+    pub fn is_since(&self, past: &Past, ticks: u64) -> io::Result<bool> {
+        Lanes::is_since(&self.lane, &past.0, ticks)
     }
 
     /// How far this recorder is.
@@ -477,6 +486,10 @@ impl Program {
         kymo_tracer::nobody_has(self.lane.view().0.as_raw_fd())
     }
 }
+
+/// What the lanes of a program held once.
+#[derive(Debug, Default)]
+pub struct Past(Vec<kymo_lane::Seen>);
 
 /// What was read of a registry, which may be full of anything.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use crate::flight::Flight;
 use crate::journal::Journal;
 use crate::objects::Object;
 use crate::output::{Choice, Choose, Format, Output, OutputOptions, Tally};
-use crate::program::{Drained, Identity, Known, Process, Program};
+use crate::program::{Drained, Identity, Known, Past, Process, Program};
 use crate::resume::Resumed;
 use crate::run::{End, Run};
 use crate::select::{Chosen, Selection, Step};
@@ -308,11 +308,11 @@ impl Session {
 
     /// Whether what a program has recorded before it was met is this session's: it was started for it, or an earlier recorder had it, or it
     /// has begun since, as the child of a program that is recorded.
-    pub(crate) fn takes_past(&self, who: &Who, program: &mut Program) -> bool {
+    pub(crate) fn takes_past(&self, who: &Who, program: &Program, past: &Past) -> bool {
         let is_started = |step: &Step| step.rule.tag.is_some() && step.rule.tag == who.tag;
         let is_ours = self.recorders > 0 || self.choosing.selection.steps().iter().any(is_started);
         let earliest = self.earliest[who.identity.clock as usize];
-        self.takes_program(who) && (is_ours || program.is_since(earliest).unwrap_or(false))
+        self.takes_program(who) && (is_ours || program.is_since(past, earliest).unwrap_or(false))
     }
 
     /// By which words programs are known that were started for it.

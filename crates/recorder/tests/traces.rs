@@ -109,3 +109,30 @@ fn ctf_2_says_the_same() {
     assert_eq!((tally.events, lines.len() as u64), (10, 10 + tally.own));
     check(&path);
 }
+
+/// A child may be met when it has memory already, but nothing that can be seen: what it records from then on is nobody's past.
+#[test]
+fn what_comes_after_the_past_was_seen_is_not_skipped_with_it() {
+    let stage = Stage::new();
+    let mut running = stage.program(2);
+    let path = stage.path("trace");
+    let mut recording = Recording::begin(running.open(), &path, OutputOptions::default(), &WANTS);
+    let mut record = |count: u64| {
+        running.tell(&format!("numbers {count}"));
+        running.wait_for("done");
+    };
+    let past = recording.program.past().expect("it is there");
+    record(100);
+    recording.program.skip(&past).expect("it is there");
+    recording.step(Patience::Now).expect("it is there");
+    assert_eq!(recording.output.tally().events, 200);
+    // What was there is left, and what comes behind it is not.
+    record(50);
+    let past = recording.program.past().expect("it is there");
+    record(10);
+    recording.program.skip(&past).expect("it is there");
+    let tally = recording.finish(Patience::Now);
+    assert_eq!((tally.events, tally.discarded, tally.missing, tally.unreadable), (220, 0, 0, 0));
+    let found = numbers(&read(&path).0);
+    assert!((1..=2).all(|thread| found[&thread] == (0..100).chain(0..10).collect::<Vec<_>>()), "{found:?}");
+}
