@@ -249,38 +249,35 @@ fn what_an_analysis_would_not_look_at_is_refused() {
     check(
         "analyse rates --by cpu,priority demo",
         &expect![[r#"
-        stderr: error: `rates` does not tell `priority` apart; it knows class, name, cpu, stream
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: `rates` does not tell `priority` apart; it knows class, name, cpu, stream
+            stderr: 
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "gaps --by cpu demo",
         &expect![[r#"
-        stderr: error: `gaps` tells nothing apart: --by has no words for it
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: `gaps` tells nothing apart: --by has no words for it
+            stderr: 
+            stderr: Usage: kymo gaps [OPTIONS] <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "rates --tid 3 demo",
         &expect![[r#"
-        stderr: error: `rates` has nothing that --tid could choose
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: `rates` has nothing that --tid could choose
+            stderr: 
+            stderr: Usage: kymo rates [OPTIONS] <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "lami block --procname x demo",
@@ -305,38 +302,35 @@ fn wrong_periods() {
     check(
         "analyse count --period 1s --period :a demo",
         &expect![[r#"
-        stderr: error: --period with a length of time stands alone
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: --period with a length of time stands alone
+            stderr: 
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "analyse count --period 1s --period-captures :a=b demo",
         &expect![[r#"
-        stderr: error: --period-captures tells of periods that begin and end with events
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: --period-captures tells of periods that begin and end with events
+            stderr: 
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "analyse count --period :nothing demo",
         &expect![[r#"
-        stderr: error: no event begins or ends a period
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: no event begins or ends a period
+            stderr: 
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
 }
 
@@ -347,8 +341,7 @@ fn wrong_usage() {
         &expect![[r#"
             stderr: error: there is no table `per-cpu`; there are: per-class, per-stream, total
             stderr: 
-            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-            stderr:        kymo <COMMAND>
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
             stderr: 
             stderr: For more information, try '--help'.
             exit status 2
@@ -357,14 +350,13 @@ fn wrong_usage() {
     check(
         "analyse count --min 3 --max 2us demo",
         &expect![[r#"
-        stderr: error: --min is longer than --max
-        stderr: 
-        stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-        stderr:        kymo <COMMAND>
-        stderr: 
-        stderr: For more information, try '--help'.
-        exit status 2
-    "#]],
+            stderr: error: --min is longer than --max
+            stderr: 
+            stderr: Usage: kymo analyse [OPTIONS] <FILE> <TRACE>...
+            stderr: 
+            stderr: For more information, try '--help'.
+            exit status 2
+        "#]],
     );
     check(
         "analyse count --bins 0 --cpu 3-1 demo",

@@ -221,8 +221,7 @@ fn fields_that_nobody_has() {
         &expect![[r#"
             stderr: error: no period has begun and ended; 400 never ended; no event that `jobs:end` fits has `number`
             stderr: 
-            stderr: Usage: kymo [OPTIONS] <TRACE>...    the same as `kymo info`
-            stderr:        kymo <COMMAND>
+            stderr: Usage: kymo gaps [OPTIONS] <TRACE>...
             stderr: 
             stderr: For more information, try '--help'.
             exit status 2
