@@ -1,6 +1,7 @@
 //! Programs are recorded: commands, programs that run already, sessions side by side, what is changed meanwhile.
 #![cfg(target_os = "linux")]
 
+#[allow(dead_code, reason = "other tests need the rest of it")]
 mod recorded;
 
 use std::process::Stdio;

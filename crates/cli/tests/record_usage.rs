@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use recorded::{Place, Program, until, words};
+use recorded::{Disk, Place, Program, until, words};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -399,30 +399,13 @@ fn a_flight_recorder_that_ends_says_what_it_has_written() {
     assert_eq!((&stopped[0]["snapshots"], &stopped[0]["running"]), (&1.into(), &1.into()), "{stopped}");
 }
 
-/// A small memory, gone with its test.
-struct Memory<'p>(&'p Path);
-
-impl Drop for Memory<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
-    }
-}
-
 #[test]
 fn a_program_without_room_for_its_memory_is_not_called_one_without_events() {
     let place = Place::new();
-    let folder = place.path("memory");
-    std::fs::create_dir(&folder).expect("there is room");
-    let mut mount = Command::new("mount");
-    mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"]).arg(&folder);
-    if !mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success()) {
-        eprintln!("NOT TESTED: memory that is full, as none can be mounted here");
-        return;
-    }
-    let _memory = Memory(&folder);
-    let _ = std::fs::write(folder.join("fill"), vec![0; 2 << 20]);
+    let Some(memory) = Disk::mount(place.path("memory")) else { return };
+    memory.fill();
     let mut command = place.kymo(&["record", "--output", "trace", "--", "sh", "-c", "exit 4"]);
-    let ended = command.env("XDG_RUNTIME_DIR", &folder).output().expect("it starts");
+    let ended = command.env("XDG_RUNTIME_DIR", &memory.0).output().expect("it starts");
     let told = text(&ended.stderr);
     assert!(!told.contains("nor what it started has events"), "{told}");
     let before = told.split("recorded 0 events").next().expect("it begins");
@@ -434,7 +417,7 @@ fn a_program_without_room_for_its_memory_is_not_called_one_without_events() {
         told.contains("note: programs may have had no room") && told.contains("mount -o remount,size=1G"),
         "{told}"
     );
-    assert!(told.contains(&format!("remount,size=1G {},", folder.display())), "where it is mounted: {told}");
+    assert!(told.contains(&format!("remount,size=1G {},", memory.0.display())), "where it is mounted: {told}");
     assert_eq!(ended.status.code(), Some(4), "{told}");
 }
 

@@ -262,3 +262,31 @@ impl Drop for Place {
         let _ = self.kymo(&["stop", "--all"]).output();
     }
 }
+
+/// A disk of 1 MiB in memory, gone with its test.
+pub struct Disk(pub PathBuf);
+
+impl Disk {
+    /// `None`: none can be mounted here, which is said.
+    pub fn mount(folder: PathBuf) -> Option<Self> {
+        std::fs::create_dir(&folder).expect("there is room");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs"]).arg(&folder).stderr(Stdio::null());
+        if mount.status().is_ok_and(|status| status.success()) {
+            return Some(Self(folder));
+        }
+        eprintln!("NOT TESTED: what is full, as no small disk can be mounted here");
+        None
+    }
+
+    /// No room is left.
+    pub fn fill(&self) {
+        let _ = std::fs::write(self.0.join("fill"), vec![0; 2 << 20]);
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
