@@ -105,10 +105,21 @@ pub(crate) fn define_all(program: &Program<'_, Mapped>) {
 /// Of what is wanted, what there is: a session that starts a program does not know which contexts that will define.
 pub(crate) fn there_are(wanted: u64) -> u64 {
     let is_there = |number: &usize| !CONTEXTS[*number].load(Ordering::Relaxed).is_null();
-    let numbers = if wanted < contexts::FIRST_OWN { 0..0 } else { 0..OWN_MAX };
-    numbers
+    numbers(wanted)
         .filter(is_there)
-        .fold(wanted % contexts::FIRST_OWN, |all, number| all | wanted & contexts::FIRST_OWN << number)
+        .fold(wanted % contexts::FIRST_OWN, |all, number| all | contexts::FIRST_OWN << number)
+}
+
+/// The numbers of the program's own contexts among those that are wanted; each event that has any asks.
+fn numbers(wanted: u64) -> impl Iterator<Item = usize> {
+    let mut rest = (wanted & contexts::ALL_OWN) / contexts::FIRST_OWN;
+    core::iter::from_fn(move || {
+        let number = rest.trailing_zeros() as usize;
+        (rest != 0).then(|| {
+            rest &= rest - 1;
+            number
+        })
+    })
 }
 
 /// What one event carries.
@@ -141,12 +152,9 @@ impl Carried {
 
     /// Contexts of the program's that are wanted. Of those that it does not have there is nothing.
     fn wanted_own(&self) -> impl Iterator<Item = (usize, &'static Context)> + use<> {
-        let wanted = self.wanted / contexts::FIRST_OWN;
-        let numbers = if wanted == 0 { 0..0 } else { 0..OWN_MAX };
-        let is_wanted = move |number: &usize| wanted >> number & 1 == 1;
         // Safety: what is there stays.
         let context = |number: usize| Some((number, unsafe { CONTEXTS[number].load(Ordering::Acquire).as_ref() }?));
-        numbers.filter(is_wanted).filter_map(context)
+        numbers(self.wanted).filter_map(context)
     }
 
     pub(crate) fn bytes(&self) -> u64 {
