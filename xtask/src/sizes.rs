@@ -9,6 +9,8 @@ use crate::functions::functions;
 const FILE_LINES_MAX: usize = 800;
 /// Lines of a function; the arms of a `match` beyond count half, as a table may be longer.
 const FUNCTION_LINES_MAX: usize = 70;
+/// Folders of what is built, and of what others wrote.
+const NOT_OURS: [&str; 3] = ["target", "node_modules", "dist"];
 
 /// What is out of hand.
 pub(crate) fn check(root: &Path) -> Vec<String> {
@@ -67,7 +69,7 @@ fn files(root: &Path, ending: &str) -> Vec<PathBuf> {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
-            if path.is_dir() && !name.starts_with('.') && name != "target" {
+            if path.is_dir() && !name.starts_with('.') && !NOT_OURS.contains(&name.as_str()) {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == ending) {
                 found.push(path);

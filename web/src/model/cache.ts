@@ -1,0 +1,157 @@
+// Tiles that were fetched, and what may be drawn of them.
+//
+// Memory is bounded in bytes; the tiles that were not drawn for longest go first. A tile that is exact throughout is sealed and never
+// asked for again; others are asked for again when the server says that something has changed since, and are drawn until then.
+
+import { TILE_BUCKETS, level, tileIndex, type Level, type TileIndex, type TrackNumber } from "../units/tiles.ts";
+import { bytesOf, isSealed, type Tile } from "./tile.ts";
+import type { TileRange } from "./wanted.ts";
+
+interface Entry {
+  readonly tile: Tile;
+  readonly bytes: number;
+  readonly sealed: boolean;
+  readonly etag: string | null;
+  /** The server's version that the tile was last known to be current in. */
+  version: number;
+}
+
+/** A tile, and which of its buckets are to be drawn: those that no better tile covers. */
+export interface Piece {
+  readonly tile: Tile;
+  readonly begin: number;
+  readonly end: number;
+  /** It stands in for a tile of the level that was asked for. */
+  readonly standIn: boolean;
+}
+
+/** How many levels finer a tile may be that stands in: four tiles of two levels below take the place of one. */
+const FINER_MAX = 2;
+
+/** Tiles by level, index and track. */
+export class TileCache {
+  private readonly bytesMax: number;
+  private readonly entries = new Map<string, Entry>();
+  private bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Bytes of all tiles, about. */
+  get size(): number {
+    return this.bytes;
+  }
+
+  /** Keeps a tile instead of the one that was there. */
+  put(tile: Tile, version: number, etag: string | null): void {
+    const name = nameOf(tile.level, tile.index, tile.track);
+    this.drop(name);
+    const entry = { tile, bytes: bytesOf(tile), sealed: isSealed(tile.spans), etag, version };
+    this.entries.set(name, entry);
+    this.bytes += entry.bytes;
+    for (const oldest of this.entries.keys()) {
+      if (this.bytes <= this.bytesMax || oldest === name) {
+        break;
+      }
+      this.drop(oldest);
+    }
+  }
+
+  /** The server says that a tile is still what it was. */
+  confirm(of: Level, index: TileIndex, track: TrackNumber, version: number): void {
+    const entry = this.entries.get(nameOf(of, index, track));
+    if (entry !== undefined) {
+      entry.version = Math.max(entry.version, version);
+    }
+  }
+
+  /** What must be asked for: nothing is there, or it is not sealed and older than `version`. */
+  isWanted(of: Level, index: TileIndex, track: TrackNumber, version: number): boolean {
+    const entry = this.entries.get(nameOf(of, index, track));
+    return entry === undefined || (!entry.sealed && entry.version < version);
+  }
+
+  /** The tag with which the server knows whether a tile has changed. */
+  etagOf(of: Level, index: TileIndex, track: TrackNumber): string | null {
+    return this.entries.get(nameOf(of, index, track))?.etag ?? null;
+  }
+
+  /** What can be drawn of a track instead of waiting: wanted tiles, else finer ones, else the next coarser one. */
+  pieces(range: TileRange, track: TrackNumber): Piece[] {
+    const found: Piece[] = [];
+    for (let number = 0; number < range.count; number++) {
+      const index = tileIndex(range.first + number);
+      const tile = this.touch(range.level, index, track);
+      if (tile !== null) {
+        found.push({ tile, begin: 0, end: TILE_BUCKETS, standIn: false });
+        continue;
+      }
+      const finer = this.finer(range.level, index, track, FINER_MAX);
+      const coarser = finer.complete ? null : this.coarser(range.level, index, track);
+      found.push(...(coarser === null ? finer.pieces : [coarser]));
+    }
+    return found;
+  }
+
+  /** Forgets everything: what the traces are has changed. */
+  clear(): void {
+    this.entries.clear();
+    this.bytes = 0;
+  }
+
+  private finer(of: Level, index: TileIndex, track: TrackNumber, depth: number): { pieces: Piece[]; complete: boolean } {
+    if (depth === 0 || of === 0) {
+      return { pieces: [], complete: false };
+    }
+    const pieces: Piece[] = [];
+    let complete = true;
+    for (const half of [2 * index, 2 * index + 1]) {
+      const tile = this.touch(level(of - 1), tileIndex(half), track);
+      if (tile !== null) {
+        pieces.push({ tile, begin: 0, end: TILE_BUCKETS, standIn: true });
+        continue;
+      }
+      const below = this.finer(level(of - 1), tileIndex(half), track, depth - 1);
+      pieces.push(...below.pieces);
+      complete &&= below.complete;
+    }
+    return { pieces, complete };
+  }
+
+  /** The part of the nearest tile above; a bucket of it may be longer than the whole tile that it stands in for. */
+  private coarser(of: Level, index: TileIndex, track: TrackNumber): Piece | null {
+    for (let up = 1; of + up <= 62; up++) {
+      const tile = this.touch(level(of + up), tileIndex(Math.floor(index / 2 ** up)), track);
+      if (tile !== null) {
+        const begin = ((index / 2 ** up) % 1) * TILE_BUCKETS;
+        return { tile, begin, end: begin + TILE_BUCKETS / 2 ** up, standIn: true };
+      }
+    }
+    return null;
+  }
+
+  /** The tile, which is now the one that was used last. */
+  private touch(of: Level, index: TileIndex, track: TrackNumber): Tile | null {
+    const name = nameOf(of, index, track);
+    const entry = this.entries.get(name);
+    if (entry === undefined) {
+      return null;
+    }
+    this.entries.delete(name);
+    this.entries.set(name, entry);
+    return entry.tile;
+  }
+
+  private drop(name: string): void {
+    const entry = this.entries.get(name);
+    if (entry !== undefined) {
+      this.entries.delete(name);
+      this.bytes -= entry.bytes;
+    }
+  }
+}
+
+function nameOf(of: Level, index: TileIndex, track: TrackNumber): string {
+  return `${of}/${index}/${track}`;
+}

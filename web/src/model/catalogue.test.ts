@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import { nanos } from "../units/time.ts";
+import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
+import { Shape, ShapeFault, parseJson } from "./json.ts";
+import { heightOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
+import { decodeUrl, encode, type Seen } from "./url.ts";
+
+const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"unix":true,"level_min":0,"level_max":27,"version":3,
+  "done_bytes":10,"total_bytes":20,"eta_ms":null,"state":"building","failure":null,"events":2400,"tracks":2,"values":0}`;
+
+test("times are exact, although a double cannot hold them", () => {
+  const status = readStatus(new Shape(parseJson(STATUS), "timeline"));
+  expect(status.extent).toEqual({ begin: 1_795_219_372_253_260_578n, end: 1_795_219_372_324_470_096n });
+  expect([status.state, status.events, status.etaMs, status.levels]).toEqual(["building", 2_400n, null, { min: 0, max: 27 }]);
+});
+
+test("only whole numbers outside of texts become texts", () => {
+  const text = '{"a":12345678901234567,"b":"x\\"1234567890123456789","c":-1795219372253260578,"d":1.2345678901234567,"e":12}';
+  expect(parseJson(text)).toEqual({
+    a: "12345678901234567",
+    b: 'x"1234567890123456789',
+    c: "-1795219372253260578",
+    d: 1.2345678901234567,
+    e: 12,
+  });
+});
+
+test.each([
+  ['{"begin_ns":1}', "timeline.end_ns: found nothing, expected a whole number"],
+  ['{"begin_ns":1.5}', "timeline.begin_ns: found 1.5, expected a whole number"],
+  [STATUS.replace("true", "1"), "timeline.unix: found 1, expected true or false"],
+  [STATUS.replace('"building"', "7"), "timeline.state: found 7, expected a text"],
+  ["[]", "timeline.begin_ns: found nothing, expected a whole number"],
+  ["3", "timeline: found 3, expected an object"],
+])("%s is refused", (text, message) => {
+  const read = (): unknown => readStatus(new Shape(parseJson(text), "timeline"));
+  expect(read).toThrow(ShapeFault);
+  expect(read).toThrow(message);
+});
+
+function trackOf(number: number, id: string, group: string, more: object = {}): object {
+  return { number, id, kind: "states", name: id, group, ...more };
+}
+
+function catalogueOf(tracks: object[], before: Catalogue = EMPTY_CATALOGUE): Catalogue {
+  return readCatalogue(new Shape({ version: 1, tracks, values: [] }, "catalogue"), before);
+}
+
+test("the catalogue grows, and what is told twice is there once", () => {
+  const one = catalogueOf([trackOf(0, "a", "CPUs"), trackOf(1, "b", "CPUs")]);
+  const two = catalogueOf([trackOf(1, "b", "CPUs"), trackOf(2, "c", "CPUs")], one);
+  expect(two.tracks.map((track) => track.id)).toEqual(["a", "b", "c"]);
+  expect(catalogueOf([], two).tracks).toBe(two.tracks);
+});
+
+test("pinned tracks stand on top and stay where they are; groups follow, slices below their thread", () => {
+  const catalogue = catalogueOf([
+    trackOf(0, "cpu", "CPUs"),
+    trackOf(1, "thread", "Threads"),
+    trackOf(2, "other", "Threads"),
+    trackOf(3, "deep", "Threads", { parent: 1, depth: 2 }),
+    trackOf(4, "slice", "Threads", { parent: 1, depth: 1 }),
+  ]);
+  const rows = rowsOf(catalogue, { pinned: ["other", "gone"], hidden: [], folded: [] });
+  expect(rows.map((row) => row.key)).toEqual([
+    "group Pinned",
+    "pinned other",
+    "group CPUs",
+    "track cpu",
+    "group Threads",
+    "track thread",
+    "track slice",
+    "track deep",
+    "track other",
+  ]);
+  expect(rows.map((row) => row.top)).toEqual([0, 24, 44, 68, 88, 112, 132, 148, 164]);
+  expect(heightOf(rows)).toBe(184);
+});
+
+test("folded groups are a head, hidden tracks are nowhere", () => {
+  const catalogue = catalogueOf([trackOf(0, "a", "CPUs"), trackOf(1, "b", "CPUs"), trackOf(2, "c", "Other")]);
+  const rows = rowsOf(catalogue, { pinned: [], hidden: ["c"], folded: ["CPUs"] });
+  expect(rows.map((row) => [row.key, row.count, row.folded])).toEqual([["group CPUs", 2, true]]);
+});
+
+test("tracks that say they are part of each other are shown all the same", () => {
+  const rows = rowsOf(catalogueOf([trackOf(0, "a", "G", { parent: 1 }), trackOf(1, "b", "G", { parent: 0 })]), { pinned: [], hidden: [], folded: [] });
+  expect(rows.map((row) => row.key)).toEqual(["group G", "track a", "track b"]);
+});
+
+test("only rows that are on the screen are drawn", () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => trackOf(index, `t${index}`, "Threads"));
+  const rows = rowsOf(catalogueOf(many), { pinned: [], hidden: [], folded: [] });
+  const seen = rowsBetween(rows, 1_000, 1_100);
+  expect(seen.map((row) => row.key)).toEqual(["track t48", "track t49", "track t50", "track t51", "track t52", "track t53"]);
+  expect(rowsBetween(rows, 0, 0)).toEqual([]);
+  expect(rowsBetween([], 0, 100)).toEqual([]);
+});
+
+test("a list without what it had, and with what it had not", () => {
+  expect(toggled(["a", "b"], "a")).toEqual(["b"]);
+  expect(toggled(["b"], "a")).toEqual(["b", "a"]);
+});
+
+test("a URL holds all that is seen", () => {
+  const seen: Seen = {
+    view: { begin: nanos(-5), span: nanos(71_210_000) },
+    selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
+    layout: { pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
+    timeStyle: "absolute",
+    scroll: 120,
+  };
+  const text = encode(seen);
+  expect(decodeUrl(`#${text}`)).toEqual(seen);
+  expect(text.startsWith("at=-5~71210000&selected=")).toBe(true);
+  expect(text).toContain("pin=cpu/0/3/thread");
+});
+
+test("a URL that is empty or strange shows what is plain", () => {
+  const plain: Seen = { view: null, selection: null, layout: { pinned: [], hidden: [], folded: [] }, timeStyle: "relative", scroll: 0 };
+  expect(decodeUrl("")).toEqual(plain);
+  expect(encode(plain)).toBe("");
+  expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);
+  expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
+  expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);
+});

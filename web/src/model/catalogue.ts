@@ -1,0 +1,129 @@
+// What the server says there is: how far it is, which tracks the traces have, what their values are called.
+
+import { level, trackNumber, valueNumber, type TrackNumber, type ValueNumber } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import type { Shape } from "./json.ts";
+import type { Extent } from "./viewport.ts";
+import type { Levels } from "./wanted.ts";
+
+/** How far the server is. `version` goes up whenever tiles, tracks or values change. */
+export interface Status {
+  readonly extent: Extent;
+  /** Times count from the Unix epoch. */
+  readonly unix: boolean;
+  readonly levels: Levels;
+  readonly version: number;
+  readonly doneBytes: number;
+  readonly totalBytes: number;
+  readonly etaMs: number | null;
+  readonly state: "building" | "complete" | "failed";
+  readonly failure: string | null;
+  readonly events: bigint | null;
+}
+
+/** What a row of the timeline can be. */
+export type TrackKind = "states" | "instants" | "counter" | "arrows" | "heat";
+
+/** A row that the traces have. */
+export interface Track {
+  readonly number: TrackNumber;
+  /** Stable from one day to the next, as opposed to the number. */
+  readonly id: string;
+  readonly kind: TrackKind;
+  readonly name: string;
+  readonly group: string;
+  readonly host: string | null;
+  readonly process: string | null;
+  readonly depth: number | null;
+  readonly parent: TrackNumber | null;
+}
+
+/** What a track can show. */
+export interface TrackValue {
+  readonly number: ValueNumber;
+  readonly label: string;
+  readonly kind: string;
+  /** A stable hash of what it is. */
+  readonly colour: number;
+}
+
+/** Both lists in the order of numbers, which only ever grow. */
+export interface Catalogue {
+  readonly tracks: readonly Track[];
+  readonly values: readonly TrackValue[];
+}
+
+export const EMPTY_CATALOGUE: Catalogue = { tracks: [], values: [] };
+
+/** What the server says of its timeline. Throws a `ShapeFault`. */
+export function readStatus(shape: Shape): Status {
+  const begin = nanos(shape.get("begin_ns").whole());
+  const end = nanos(shape.get("end_ns").whole());
+  return {
+    extent: { begin, end: end < begin ? begin : end },
+    unix: shape.get("unix").flag(),
+    levels: { min: level(shape.get("level_min").number()), max: level(shape.get("level_max").number()) },
+    version: shape.get("version").number(),
+    doneBytes: shape.get("done_bytes").number(),
+    totalBytes: shape.get("total_bytes").number(),
+    etaMs: optional(shape.get("eta_ms"), (found) => found.number()),
+    state: readState(shape.get("state")),
+    failure: optional(shape.get("failure"), (found) => found.text()),
+    events: optional(shape.get("events"), (found) => found.whole()),
+  };
+}
+
+function readState(shape: Shape): Status["state"] {
+  const found = shape.text();
+  // A server that is newer than the page may know more states; none of them is complete.
+  return found === "complete" || found === "failed" ? found : "building";
+}
+
+/** The catalogue with what the server added to it. Throws a `ShapeFault`. */
+export function readCatalogue(shape: Shape, before: Catalogue): Catalogue {
+  return {
+    tracks: appended(before.tracks, shape.get("tracks").list().map(readTrack)),
+    values: appended(before.values, shape.get("values").list().map(readValue)),
+  };
+}
+
+/** Old ones, then those that are new: whoever asks twice from the same number gets some of them twice. */
+function appended<T extends { readonly number: number }>(before: readonly T[], more: readonly T[]): readonly T[] {
+  const end = (before.at(-1)?.number ?? -1) + 1;
+  const fresh = more.filter((one) => one.number >= end);
+  return fresh.length === 0 ? before : [...before, ...fresh];
+}
+
+function readTrack(shape: Shape): Track {
+  return {
+    number: trackNumber(shape.get("number").number()),
+    id: shape.get("id").text(),
+    kind: readKind(shape.get("kind")),
+    name: shape.get("name").text(),
+    group: shape.get("group").text(),
+    host: optional(shape.get("host"), (found) => found.text()),
+    process: optional(shape.get("process"), (found) => found.text()),
+    depth: optional(shape.get("depth"), (found) => found.number()),
+    parent: optional(shape.get("parent"), (found) => trackNumber(found.number())),
+  };
+}
+
+const KINDS: ReadonlySet<string> = new Set(["states", "instants", "counter", "arrows", "heat"]);
+
+function readKind(shape: Shape): TrackKind {
+  const found = shape.text();
+  return KINDS.has(found) ? (found as TrackKind) : "instants";
+}
+
+function readValue(shape: Shape): TrackValue {
+  return {
+    number: valueNumber(shape.get("number").number()),
+    label: shape.get("label").text(),
+    kind: shape.get("kind").text(),
+    colour: shape.get("colour").number(),
+  };
+}
+
+function optional<T>(shape: Shape, read: (shape: Shape) => T): T | null {
+  return shape.given ? read(shape) : null;
+}

@@ -1,0 +1,141 @@
+// How times and durations are written.
+//
+// Absolute times need clocks that know the Unix epoch, and a zone; relative ones count from the begin of the traces. Digits behind
+// the comma come in groups of three, as many as a pixel can tell apart, so that neighbouring times do not look the same.
+
+import { MICROSECOND, MILLISECOND, SECOND, nanos, type Nanos } from "../units/time.ts";
+
+/** In which way times are shown. */
+export type TimeStyle = "relative" | "absolute";
+
+/** What it takes to write a time. */
+export interface Clock {
+  /** Relative times count from here. */
+  readonly origin: Nanos;
+  /** Times count from the Unix epoch. */
+  readonly unix: boolean;
+  /** A name that `Intl` knows, or "UTC". */
+  readonly zone: string;
+  readonly style: TimeStyle;
+}
+
+const NARROW = "\u202f";
+
+/** Something over time: "12.345 µs". Negative ones have a minus sign. At least as exact as `digits` significant ones. */
+export function duration(span: Nanos, digits = 4): string {
+  if (span < 0n) {
+    return `−${duration(nanos(-span), digits)}`;
+  }
+  if (span < MICROSECOND) {
+    return `${span} ns`;
+  }
+  if (span < MILLISECOND) {
+    return `${significant(span, MICROSECOND, digits)} µs`;
+  }
+  if (span < SECOND) {
+    return `${significant(span, MILLISECOND, digits)} ms`;
+  }
+  if (span < 60n * SECOND) {
+    return `${significant(span, SECOND, digits)} s`;
+  }
+  return long(span);
+}
+
+/** The number of units, cut (not rounded) to so many digits, but never less than whole units. */
+function significant(span: Nanos, unit: Nanos, digits: number): string {
+  const whole = span / unit;
+  const places = Math.max(0, digits - whole.toString().length);
+  const size = unit.toString().length - 1;
+  const fraction = (span % unit).toString().padStart(size, "0").slice(0, places);
+  return fraction === "" ? `${whole}` : `${whole}.${fraction}`;
+}
+
+function long(span: Nanos): string {
+  const seconds = span / SECOND;
+  const [days, hours, minutes] = [seconds / 86_400n, (seconds / 3_600n) % 24n, (seconds / 60n) % 60n];
+  const parts = [`${days} d`, `${hours} h`, `${minutes} min`, `${seconds % 60n} s`];
+  const first = parts.findIndex((part) => !part.startsWith("0 "));
+  return parts.slice(first, first + 2).join(" ");
+}
+
+/** How many digits behind the seconds tell times apart that are `step` apart. */
+export function digitsFor(step: Nanos): number {
+  let digits = 0;
+  for (let unit = SECOND as bigint; unit > 1n && step < unit; unit /= 10n) {
+    digits++;
+  }
+  return digits;
+}
+
+/** A time, with so many digits behind the seconds. */
+export function timeText(clock: Clock, time: Nanos, digits = 9): string {
+  return clock.style === "absolute" && clock.unix ? absolute(clock, time, digits) : relative(clock, time, digits);
+}
+
+/** The day of a time, where clocks have days. */
+export function dayText(clock: Clock, time: Nanos): string {
+  return clock.unix ? partsOf(clock, time).day : "";
+}
+
+/** How the zone is called at that time: "UTC", "CET"; where clocks have none, what they count from. */
+export function zoneText(clock: Clock, time: Nanos): string {
+  return clock.style === "absolute" && clock.unix ? partsOf(clock, time).zone : "since begin";
+}
+
+function relative(clock: Clock, time: Nanos, digits: number): string {
+  const since = time - clock.origin;
+  const [sign, size] = since < 0n ? ["−", -since] : ["", since];
+  return `${sign}${size / SECOND}${fractionText(size % SECOND, digits)} s`;
+}
+
+function absolute(clock: Clock, time: Nanos, digits: number): string {
+  const fraction = ((time % SECOND) + SECOND) % SECOND;
+  return `${partsOf(clock, time).time}${fractionText(fraction, digits)}`;
+}
+
+function fractionText(fraction: bigint, digits: number): string {
+  if (digits === 0) {
+    return "";
+  }
+  const text = fraction.toString().padStart(9, "0").slice(0, digits);
+  return `.${text.replace(/(\d{3})(?=\d)/g, `$1${NARROW}`)}`;
+}
+
+interface Parts {
+  readonly day: string;
+  readonly time: string;
+  readonly zone: string;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/** What the calendar says of the second that a time lies in. */
+function partsOf(clock: Clock, time: Nanos): Parts {
+  const milliseconds = Number(time / MILLISECOND) - (time % MILLISECOND < 0n ? 1 : 0);
+  const parts = new Map(formatOf(clock.zone).formatToParts(new Date(milliseconds)).map((part) => [part.type, part.value]));
+  const part = (name: Intl.DateTimeFormatPartTypes): string => parts.get(name) ?? "";
+  return {
+    day: `${part("year")}-${part("month")}-${part("day")}`,
+    time: `${part("hour")}:${part("minute")}:${part("second")}`,
+    zone: part("timeZoneName"),
+  };
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  let format = formats.get(zone);
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat("en-GB", {
+      timeZone: zone,
+      hourCycle: "h23",
+      year: "numeric",
+      month: "2-digit",
+      day: "2-digit",
+      hour: "2-digit",
+      minute: "2-digit",
+      second: "2-digit",
+      timeZoneName: "short",
+    });
+    formats.set(zone, format);
+  }
+  return format;
+}

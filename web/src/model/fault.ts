@@ -1,0 +1,34 @@
+// What went wrong between the page and the server, in one sentence, and what to do about it, in another one.
+
+/** Of what kind it is. */
+export type FaultKind = "unreachable" | "token" | "refused" | "absent" | "busy" | "server" | "nonsense" | "aborted";
+
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly message: string;
+}
+
+/** It may go better when it is tried again. */
+export function passes(kind: FaultKind): boolean {
+  return kind === "unreachable" || kind === "busy" || kind === "server";
+}
+
+/** What somebody who reads of it can do. */
+export function advice(kind: FaultKind): string {
+  switch (kind) {
+    case "unreachable":
+      return "Is `kymo view` still running? It is asked again until it answers.";
+    case "token":
+      return "Open the URL that `kymo view` has printed.";
+    case "busy":
+      return "It is asked again in a moment.";
+    case "server":
+      return "It is asked again; what `kymo view` wrote to the terminal may say more.";
+    case "refused":
+    case "absent":
+    case "nonsense":
+      return "Are this page and `kymo view` of the same version? Reload the page.";
+    case "aborted":
+      return "";
+  }
+}

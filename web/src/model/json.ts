@@ -1,0 +1,77 @@
+// JSON whose whole numbers may be larger than a double can say: times of this century in nanoseconds are.
+
+/** What a text says, with whole numbers of more than 15 digits as texts. Throws a `SyntaxError`. */
+export function parseJson(text: string): unknown {
+  // A text in quotes is taken as a whole, so that digits inside of it stay as they are.
+  const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d+[\d.eE+-]*/g, (found) => (/^-?\d{16,}$/.test(found) ? `"${found}"` : found));
+  return JSON.parse(exact);
+}
+
+/** What a server sent does not say what it has to. */
+export class ShapeFault extends Error {}
+
+/** An object from outside, whose members are asked for one by one, with what is wrong said by path. */
+export class Shape {
+  private readonly value: unknown;
+  private readonly path: string;
+
+  constructor(value: unknown, path: string) {
+    this.value = value;
+    this.path = path;
+  }
+
+  get(name: string): Shape {
+    if (typeof this.value !== "object" || this.value === null) {
+      throw this.fault("an object");
+    }
+    return new Shape((this.value as Record<string, unknown>)[name], `${this.path}.${name}`);
+  }
+
+  /** Whether there is anything: neither absent nor null. */
+  get given(): boolean {
+    return this.value !== undefined && this.value !== null;
+  }
+
+  list(): Shape[] {
+    if (!Array.isArray(this.value)) {
+      throw this.fault("a list");
+    }
+    return this.value.map((item: unknown, index) => new Shape(item, `${this.path}[${index}]`));
+  }
+
+  text(): string {
+    if (typeof this.value !== "string") {
+      throw this.fault("a text");
+    }
+    return this.value;
+  }
+
+  flag(): boolean {
+    if (typeof this.value !== "boolean") {
+      throw this.fault("true or false");
+    }
+    return this.value;
+  }
+
+  number(): number {
+    const found = typeof this.value === "string" ? Number(this.value) : this.value;
+    if (typeof found !== "number" || !Number.isFinite(found)) {
+      throw this.fault("a number");
+    }
+    return found;
+  }
+
+  /** A whole number of any size. */
+  whole(): bigint {
+    const isWhole = typeof this.value === "string" ? /^-?\d+$/.test(this.value) : Number.isSafeInteger(this.value);
+    if (!isWhole) {
+      throw this.fault("a whole number");
+    }
+    return BigInt(this.value as string | number);
+  }
+
+  private fault(expected: string): ShapeFault {
+    const found = this.value === undefined ? "nothing" : JSON.stringify(this.value).slice(0, 60);
+    return new ShapeFault(`${this.path}: found ${found}, expected ${expected}`);
+  }
+}

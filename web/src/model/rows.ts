@@ -1,0 +1,154 @@
+// Which rows the timeline has, from top to bottom, and where: pinned tracks, then each group with its tracks below its head.
+
+import { cssPx, type CssPx } from "../units/screen.ts";
+import type { Catalogue, Track } from "./catalogue.ts";
+
+/** What the user wants of the tracks. All of it stands in the URL. */
+export interface Layout {
+  /** Ids of tracks that stand on top, in this order. */
+  readonly pinned: readonly string[];
+  /** Ids of tracks that are not shown. */
+  readonly hidden: readonly string[];
+  /** Groups of which only the head is shown. */
+  readonly folded: readonly string[];
+}
+
+export const PLAIN_LAYOUT: Layout = { pinned: [], hidden: [], folded: [] };
+
+/** A row: of a track, or the head of a group. */
+export interface Row {
+  /** Unique among rows, and the same as long as the row is there. */
+  readonly key: string;
+  readonly top: CssPx;
+  readonly height: CssPx;
+  readonly group: string;
+  readonly track: Track | null;
+  readonly pinned: boolean;
+  /** Of a head: how many tracks it stands for, and whether they are folded. */
+  readonly count: number;
+  readonly folded: boolean;
+}
+
+export const PINNED_GROUP = "Pinned";
+export const HEAD_HEIGHT = cssPx(24);
+
+const HEIGHTS: Readonly<Record<Track["kind"], CssPx>> = {
+  states: cssPx(20),
+  instants: cssPx(20),
+  counter: cssPx(44),
+  arrows: cssPx(20),
+  heat: cssPx(60),
+};
+/** Slices within slices are lower, so that a deep stack fits. */
+const NESTED_HEIGHT = cssPx(16);
+
+/** All rows. Groups stand in the order in which the catalogue has them, slices below the track that they are part of. */
+export function rowsOf(catalogue: Catalogue, layout: Layout): Row[] {
+  const hidden = new Set(layout.hidden);
+  const folded = new Set(layout.folded);
+  const shown = catalogue.tracks.filter((track) => !hidden.has(track.id));
+  const rows = new Rows();
+  const byId = new Map(shown.map((track) => [track.id, track]));
+  const pinned = layout.pinned.flatMap((id) => byId.get(id) ?? []);
+  if (pinned.length > 0) {
+    rows.group(PINNED_GROUP, pinned, folded.has(PINNED_GROUP), true);
+  }
+  for (const [group, tracks] of grouped(shown)) {
+    rows.group(group, nestedOrder(tracks), folded.has(group), false);
+  }
+  return rows.all;
+}
+
+function grouped(tracks: readonly Track[]): Map<string, Track[]> {
+  const groups = new Map<string, Track[]>();
+  for (const track of tracks) {
+    const group = groups.get(track.group);
+    if (group === undefined) {
+      groups.set(track.group, [track]);
+    } else {
+      group.push(track);
+    }
+  }
+  return groups;
+}
+
+/** Tracks with those that are part of them right below, in the order of depth. */
+function nestedOrder(tracks: readonly Track[]): Track[] {
+  const inside = new Set(tracks.map((track) => track.number));
+  const parts = new Map<number, Track[]>();
+  const tops: Track[] = [];
+  for (const track of tracks) {
+    if (track.parent !== null && inside.has(track.parent) && track.parent !== track.number) {
+      parts.set(track.parent, [...(parts.get(track.parent) ?? []), track]);
+    } else {
+      tops.push(track);
+    }
+  }
+  const ordered: Track[] = [];
+  const seen = new Set<number>();
+  const add = (track: Track): void => {
+    if (seen.has(track.number)) {
+      return;
+    }
+    seen.add(track.number);
+    ordered.push(track);
+    const below = [...(parts.get(track.number) ?? [])].sort((one, other) => (one.depth ?? 0) - (other.depth ?? 0));
+    below.forEach(add);
+  };
+  tops.forEach(add);
+  // Tracks that are part of each other would hide one another.
+  tracks.forEach(add);
+  return ordered;
+}
+
+class Rows {
+  readonly all: Row[] = [];
+  private bottom = 0;
+
+  group(group: string, tracks: readonly Track[], folded: boolean, pinned: boolean): void {
+    this.add({ key: `group ${group}`, group, track: null, pinned, count: tracks.length, folded }, HEAD_HEIGHT);
+    if (folded) {
+      return;
+    }
+    for (const track of tracks) {
+      const key = `${pinned ? "pinned" : "track"} ${track.id}`;
+      const nested = track.depth !== null && track.depth > 0;
+      this.add({ key, group, track, pinned, count: 0, folded: false }, nested ? NESTED_HEIGHT : HEIGHTS[track.kind]);
+    }
+  }
+
+  private add(row: Omit<Row, "top" | "height">, height: CssPx): void {
+    this.all.push({ ...row, top: cssPx(this.bottom), height });
+    this.bottom += height;
+  }
+}
+
+/** How high all rows are together. */
+export function heightOf(rows: readonly Row[]): CssPx {
+  const last = rows.at(-1);
+  return cssPx(last === undefined ? 0 : last.top + last.height);
+}
+
+/** Those rows of which something lies between two heights. */
+export function rowsBetween(rows: readonly Row[], top: number, bottom: number): readonly Row[] {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const row = rows[middle];
+    if (row !== undefined && row.top + row.height <= top) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  let end = low;
+  while (end < rows.length && (rows[end]?.top ?? bottom) < bottom) {
+    end++;
+  }
+  return rows.slice(low, end);
+}
+
+/** The list with `item` in it, or without it if it was there. */
+export function toggled(list: readonly string[], item: string): readonly string[] {
+  return list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
+}

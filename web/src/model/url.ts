@@ -1,0 +1,70 @@
+// What is seen, as the part of the URL behind `#`: whoever opens it sees the same.
+//
+// Times are whole nanoseconds on the axis of the traces, tracks are called by their stable ids. What is not understood is left out, as
+// a URL may come from an older or newer page. The token is never part of it.
+
+import { nanos } from "../units/time.ts";
+import type { TimeStyle } from "./clock.ts";
+import type { Layout } from "./rows.ts";
+import type { Viewport } from "./viewport.ts";
+
+/** Everything about a page that a URL holds. */
+export interface Seen {
+  readonly view: Viewport | null;
+  readonly selection: Viewport | null;
+  readonly layout: Layout;
+  readonly timeStyle: TimeStyle;
+  /** How far down the rows are scrolled, in CSS pixels. */
+  readonly scroll: number;
+}
+
+/** The text behind `#`, without it. */
+export function encode(seen: Seen): string {
+  const parts = new URLSearchParams();
+  if (seen.view !== null) {
+    parts.set("at", windowText(seen.view));
+  }
+  if (seen.selection !== null) {
+    parts.set("selected", windowText(seen.selection));
+  }
+  for (const [name, list] of Object.entries({ pin: seen.layout.pinned, hide: seen.layout.hidden, fold: seen.layout.folded })) {
+    for (const item of list) {
+      parts.append(name, item);
+    }
+  }
+  if (seen.timeStyle !== "relative") {
+    parts.set("time", seen.timeStyle);
+  }
+  if (seen.scroll > 0) {
+    parts.set("down", String(Math.round(seen.scroll)));
+  }
+  // These are plain characters behind `#`, and easier to read than their codes.
+  return parts.toString().replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%7E", "~");
+}
+
+/** What a text behind `#` says. */
+export function decodeUrl(text: string): Seen {
+  const parts = new URLSearchParams(text.replace(/^#/, ""));
+  const scroll = Number(parts.get("down") ?? 0);
+  return {
+    view: readWindow(parts.get("at")),
+    selection: readWindow(parts.get("selected")),
+    layout: { pinned: unique(parts.getAll("pin")), hidden: unique(parts.getAll("hide")), folded: unique(parts.getAll("fold")) },
+    timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
+    scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
+  };
+}
+
+function windowText(view: Viewport): string {
+  return `${view.begin}~${view.span}`;
+}
+
+function readWindow(text: string | null): Viewport | null {
+  const found = /^(-?\d{1,19})~(\d{1,19})$/.exec(text ?? "");
+  const [, begin, span] = found ?? [];
+  return begin === undefined || span === undefined ? null : { begin: nanos(BigInt(begin)), span: nanos(BigInt(span)) };
+}
+
+function unique(list: readonly string[]): readonly string[] {
+  return [...new Set(list)];
+}

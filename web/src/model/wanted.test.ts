@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { px } from "../units/screen.ts";
+import { LEVEL_MAX, level, tileIndex } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import { around, bucketSpan, levelFor, tileBegin, tileSpan, tilesIn, type Levels } from "./wanted.ts";
+
+const levels: Levels = { min: level(0), max: LEVEL_MAX };
+const extent = { begin: nanos(1_000), end: nanos(1_000 + 1_000_000) };
+
+test("a bucket is one to two pixels wide", () => {
+  for (const span of [1_920n, 1_921n, 4_000n, 71_210_000n, 86_400_000_000_000n, 1n << 60n]) {
+    for (const width of [320, 1_000, 1_920, 3_840]) {
+      const pixels = (Number(bucketSpan(levelFor(nanos(span), px(width), levels))) * width) / Number(span);
+      if (span >= width) {
+        expect(pixels).toBeGreaterThanOrEqual(1);
+        expect(pixels).toBeLessThan(2.001);
+      }
+    }
+  }
+});
+
+test("levels that the server does not have are not asked for", () => {
+  const few: Levels = { min: level(8), max: level(20) };
+  expect(levelFor(nanos(100), px(1_000), few)).toBe(8);
+  expect(levelFor(nanos(1n << 60n), px(1_000), few)).toBe(20);
+});
+
+test("a window is covered by its tiles, and by no more", () => {
+  const view = { begin: nanos(1_000 + 512), span: nanos(512) };
+  expect(tilesIn(view, extent, level(0))).toEqual({ level: 0, first: 2, count: 2 });
+  expect(tilesIn({ begin: nanos(1_000 + 511), span: nanos(514) }, extent, level(0))).toEqual({ level: 0, first: 1, count: 4 });
+  expect(tileBegin(level(0), tileIndex(2), extent.begin)).toBe(1_512n);
+  expect(tileSpan(level(3))).toBe(2_048n);
+});
+
+test("windows beyond the traces want tiles on them alone", () => {
+  const view = { begin: nanos(-50_000), span: nanos(10_000_000) };
+  expect(tilesIn(view, extent, level(10))).toEqual({ level: 10, first: 0, count: 4 });
+  const empty = { begin: nanos(5), end: nanos(5) };
+  expect(tilesIn({ begin: nanos(5), span: nanos(20) }, empty, level(0))).toEqual({ level: 0, first: 0, count: 1 });
+});
+
+test("a margin ends where the traces end", () => {
+  expect(around({ level: level(10), first: tileIndex(1), count: 1 }, extent, 2)).toEqual({ level: 10, first: 0, count: 4 });
+});
+
+test("a window of sixty tracks on a wide screen wants a few tiles, at any zoom", () => {
+  const long = { begin: nanos(0), end: nanos(86_400_000_000_000n) };
+  for (let span = 86_400_000_000_000n; span > 4_000n; span /= 3n) {
+    const view = { begin: nanos((long.end - span) / 2n), span: nanos(span) };
+    const count = tilesIn(view, long, levelFor(view.span, px(3_840), levels)).count;
+    expect(count).toBeGreaterThanOrEqual(7);
+    expect(count).toBeLessThanOrEqual(16);
+  }
+});
