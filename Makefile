@@ -3,10 +3,11 @@
 export CARGO_TARGET_DIR ?= $(if $(SUDO_USER),$(shell getent passwd $(SUDO_USER) | cut -d: -f6),$(HOME))/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
+.PHONY: demo test web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
 
 demo:
 	@scripts/setup.sh build
+	@scripts/setup.sh web && scripts/web.sh build || echo "kymo view has no pages: it will say how to build them" >&2
 	@cargo build --quiet --profile ci --package kymo-cli
 	@cargo build --quiet --profile libkymo --package kymo-libkymo
 	@scripts/demo.sh $(KYMO) $(CARGO_TARGET_DIR)/libkymo
@@ -14,6 +15,8 @@ demo:
 test:
 	@scripts/setup.sh build
 	@scripts/setup.sh peers
+	@scripts/setup.sh web
+	scripts/web.sh test
 	# All at once, with one set of features and one profile; the tests of the command build the command.
 	cargo test --profile ci --workspace --features kymo-format/testing,kymo-cli/sql
 	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)
@@ -27,6 +30,11 @@ test:
 	python3 scripts/analyses.py $(KYMO)
 	python3 scripts/mutants.py $(KYMO) --count 400
 	@$(MAKE) --no-print-directory python
+
+# The pages of `kymo view`, in web/dist: whatever is built afterwards has them in it.
+web:
+	@scripts/setup.sh web
+	scripts/web.sh build
 
 # libkymo.so and libkymo.a, for programs in C and C++: $(CARGO_TARGET_DIR)/libkymo
 libkymo:

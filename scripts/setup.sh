@@ -3,6 +3,7 @@
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
+#   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 
@@ -55,6 +56,29 @@ oracles() {
         fi
     done
     install python3-bt2 >/dev/null 2>&1 || echo "PEER ABSENT: python3-bt2 is not installed and cannot be" >&2
+}
+
+# Node is new enough, and npm is there.
+has_node() {
+    command -v npm >/dev/null && node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)' 2>/dev/null
+}
+
+# Where the system's Node is too old, as Debian 12's is, npm gets a newer one, which scripts/web.sh finds.
+web() {
+    local target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
+    PATH="$target/node/bin:$PATH"
+    has_node && return
+    command -v npm >/dev/null || install nodejs npm >/dev/null 2>&1 || true
+    has_node && return
+    local machine; machine="$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
+    if npm install --prefix "$target/node" --ignore-scripts --no-audit --no-fund --silent "node-$machine@22" >/dev/null 2>&1; then
+        ln -sfn "node_modules/node-$machine/bin" "$target/node/bin"
+        hash -r
+    fi
+    if ! has_node; then
+        echo "Please install Node 20.19 or newer with npm (https://nodejs.org); found $(node --version 2>/dev/null || echo none)" >&2
+        exit 2
+    fi
 }
 
 # What tests of recording run beside: Babeltrace, and what builds programs in C and C++. Those without it say so.

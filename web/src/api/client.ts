@@ -1,0 +1,112 @@
+// Asks the server. Everything that can go wrong becomes an `ApiFault`, which says of what kind it is, so that the page can say what to do.
+
+import type { Fault, FaultKind } from "../model/fault.ts";
+import { Shape, ShapeFault, parseJson } from "../model/json.ts";
+
+/** Why there is no answer. */
+export class ApiFault extends Error implements Fault {
+  readonly kind: FaultKind;
+
+  constructor(kind: FaultKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+/** Bytes with the tag of their version, or that those with the given tag are still right. */
+export type Bytes = { readonly bytes: ArrayBuffer; readonly etag: string | null } | "unchanged";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export class Client {
+  private readonly base: string;
+  private readonly token: string | null;
+  private readonly fetch: Fetch;
+
+  /** `base` is where the API begins, without a slash at its end. */
+  constructor(base: string, token: string | null, fetch: Fetch) {
+    this.base = base;
+    this.token = token;
+    this.fetch = fetch;
+  }
+
+  /** What the server says, as JSON. */
+  async json(path: string, signal?: AbortSignal): Promise<Shape> {
+    const response = await this.ask(path, {}, signal);
+    return guarded(async () => new Shape(parseJson(await response.text()), path.split("?")[0] ?? path), signal);
+  }
+
+  /** What the server says, as bytes, unless it is what `etag` says. */
+  async bytes(path: string, etag: string | null, signal?: AbortSignal): Promise<Bytes> {
+    const response = await this.ask(path, etag === null ? {} : { "If-None-Match": etag }, signal);
+    if (response.status === 304) {
+      return "unchanged";
+    }
+    return guarded(async () => ({ bytes: await response.arrayBuffer(), etag: response.headers.get("ETag") }), signal);
+  }
+
+  /** An answer that goes on; its body is read by whoever asks. */
+  async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+    const response = await this.ask(path, { Accept: "text/event-stream" }, signal);
+    if (response.body === null) {
+      throw new ApiFault("nonsense", `${path} has no body`);
+    }
+    return response.body;
+  }
+
+  private async ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+    const all = this.token === null ? headers : { ...headers, Authorization: `Bearer ${this.token}` };
+    // The page keeps its tiles itself, with their tags; the browser would keep them a second time.
+    const init: RequestInit = { headers: all, cache: "no-store", ...(signal === undefined ? {} : { signal }) };
+    const response = await guarded(() => this.fetch(`${this.base}/${path}`, init), signal);
+    if (!response.ok && response.status !== 304) {
+      throw await faultOf(response);
+    }
+    return response;
+  }
+}
+
+/** Runs what may fail because of the network, or of what came over it. */
+async function guarded<T>(work: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (signal?.aborted === true) {
+      throw new ApiFault("aborted", "it is not needed any more");
+    }
+    if (error instanceof SyntaxError) {
+      throw new ApiFault("nonsense", `the answer is no JSON: ${error.message}`);
+    }
+    throw new ApiFault("unreachable", "the server does not answer");
+  }
+}
+
+async function faultOf(response: Response): Promise<ApiFault> {
+  const text = await response.text().catch(() => "");
+  return new ApiFault(kindOf(response.status), messageOf(text) ?? `the server answered with status ${response.status}`);
+}
+
+function kindOf(status: number): FaultKind {
+  if (status === 401) {
+    return "token";
+  }
+  if (status === 404) {
+    return "absent";
+  }
+  if (status === 429 || status === 503) {
+    return "busy";
+  }
+  return status >= 500 ? "server" : "refused";
+}
+
+/** What the server says went wrong: `{"error": {"message": ...}}`. */
+function messageOf(text: string): string | null {
+  try {
+    return new Shape(parseJson(text), "answer").get("error").get("message").text();
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ShapeFault) {
+      return null;
+    }
+    throw error;
+  }
+}

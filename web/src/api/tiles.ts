@@ -1,0 +1,198 @@
+// Fetches tiles: those of the window first, then their neighbours, never more than two questions at once, and none that nobody wants
+// any more.
+
+import { decode, TileFault } from "../model/decode.ts";
+import type { TileCache } from "../model/cache.ts";
+import { passes } from "../model/fault.ts";
+import { questions, type Question } from "../model/questions.ts";
+import { split } from "../model/split.ts";
+import type { Answer } from "../model/tile.ts";
+import type { TileRange } from "../model/wanted.ts";
+import { TILE_BUCKETS, tileIndex, type Level, type TileIndex, type TrackNumber } from "../units/tiles.ts";
+import { pauseMs } from "./changes.ts";
+import { ApiFault, type Client } from "./client.ts";
+
+/** What is on the screen, and what may be there soon. */
+export interface Wish {
+  readonly range: TileRange;
+  /** Contains `range`. */
+  readonly around: TileRange;
+  readonly tracks: readonly TrackNumber[];
+  /** The server's version that the page knows of. */
+  readonly version: number;
+}
+
+/** Who hears of what comes. */
+export interface Audience {
+  /** There are tiles that were not there before. */
+  arrived(): void;
+  /** A question was not answered; it is asked again if that may help. */
+  failed(fault: ApiFault): void;
+}
+
+interface Flight {
+  readonly question: Question;
+  readonly version: number;
+  readonly controller: AbortController;
+}
+
+const FLIGHTS_MAX = 2;
+/** A wish is asked for in at most as many questions, so that no answer, however strange, makes the page ask for ever. */
+const QUESTIONS_MAX = 64;
+
+export class TileFetcher {
+  private readonly client: Client;
+  private readonly cache: TileCache;
+  private readonly audience: Audience;
+  private flights: Flight[] = [];
+  private wish: Wish | null = null;
+  private questionsLeft = 0;
+  private failures = 0;
+  private waiting: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(client: Client, cache: TileCache, audience: Audience) {
+    this.client = client;
+    this.cache = cache;
+    this.audience = audience;
+  }
+
+  /** Asks for what is missing of a wish, which takes the place of the one before. */
+  want(wish: Wish): void {
+    this.wish = wish;
+    this.questionsLeft = QUESTIONS_MAX;
+    for (const flight of this.flights) {
+      if (!serves(flight.question, wish)) {
+        flight.controller.abort();
+      }
+    }
+    this.flights = this.flights.filter((flight) => !flight.controller.signal.aborted);
+    this.pump();
+  }
+
+  /** Asks nothing any more. */
+  stop(): void {
+    this.wish = null;
+    this.flights.forEach((flight) => flight.controller.abort());
+    this.flights = [];
+    if (this.waiting !== null) {
+      clearTimeout(this.waiting);
+      this.waiting = null;
+    }
+  }
+
+  /** Whether all that is on the screen is there. */
+  get complete(): boolean {
+    return this.wish !== null && this.missing(this.wish, this.wish.range).length === 0 && this.flights.every((flight) => !this.isSeen(flight));
+  }
+
+  private isSeen(flight: Flight): boolean {
+    return this.wish !== null && serves(flight.question, { ...this.wish, around: this.wish.range });
+  }
+
+  private pump(): void {
+    while (this.wish !== null && this.waiting === null && this.flights.length < FLIGHTS_MAX && this.questionsLeft > 0) {
+      const [next] = [...this.missing(this.wish, this.wish.range), ...this.missing(this.wish, this.wish.around)];
+      if (next === undefined) {
+        return;
+      }
+      this.questionsLeft--;
+      void this.fly(next, this.wish.version);
+    }
+  }
+
+  private missing(wish: Wish, range: TileRange): Question[] {
+    const isMissing = (of: Level, index: TileIndex, track: TrackNumber): boolean =>
+      this.cache.isWanted(of, index, track, wish.version) && !this.flights.some((flight) => covers(flight.question, of, index, track));
+    return questions(this.cache, range, wish.tracks, isMissing);
+  }
+
+  private async fly(question: Question, version: number): Promise<void> {
+    const flight = { question, version, controller: new AbortController() };
+    this.flights.push(flight);
+    try {
+      const tags = await this.fetch(flight);
+      this.failures = 0;
+      if (tags > 0) {
+        this.audience.arrived();
+      }
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.flights = this.flights.filter((other) => other !== flight);
+    }
+    this.pump();
+  }
+
+  /** Puts what a question is answered with into the cache; how many tiles that is. */
+  private async fetch({ question, version, controller }: Flight): Promise<number> {
+    const answer = await this.client.bytes(pathOf(question), question.etag, controller.signal);
+    if (answer === "unchanged") {
+      eachTile(question, (index, track) => this.cache.confirm(question.level, index, track, version));
+      return 1;
+    }
+    const tiles = split(matching(decode(answer.bytes), question));
+    tiles.forEach((tile) => this.cache.put(tile, version, answer.etag));
+    return tiles.length;
+  }
+
+  private fail(error: unknown): void {
+    const fault = error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof TileFault ? error.message : String(error));
+    if (fault.kind === "aborted" || this.wish === null) {
+      return;
+    }
+    this.failures++;
+    this.audience.failed(fault);
+    // What will not go better is asked again all the same, but only when the window has moved or the server has something new.
+    if (passes(fault.kind)) {
+      this.waiting = setTimeout(() => {
+        this.waiting = null;
+        this.pump();
+      }, pauseMs(this.failures));
+    } else {
+      this.wish = null;
+    }
+  }
+}
+
+/** Where to ask. */
+export function pathOf(question: Question): string {
+  const first = BigInt(question.first) * BigInt(TILE_BUCKETS);
+  return `tiles?level=${question.level}&first=${first}&count=${question.count * TILE_BUCKETS}&tracks=${question.tracks.join(",")}`;
+}
+
+function eachTile(question: Question, act: (index: TileIndex, track: TrackNumber) => void): void {
+  for (let number = 0; number < question.count; number++) {
+    for (const track of question.tracks) {
+      act(tileIndex(question.first + number), track);
+    }
+  }
+}
+
+function covers(question: Question, of: Level, index: TileIndex, track: TrackNumber): boolean {
+  return question.level === of && question.first <= index && index < question.first + question.count && question.tracks.includes(track);
+}
+
+/** Whether something that a question asks for is part of a wish. */
+function serves(question: Question, wish: Wish): boolean {
+  const { around } = wish;
+  const overlaps = question.first < around.first + around.count && around.first < question.first + question.count;
+  return question.level === around.level && overlaps && question.tracks.some((track) => wish.tracks.includes(track));
+}
+
+/** An answer, if it is one to the question. */
+function matching(answer: Answer, question: Question): Answer {
+  const first = BigInt(question.first) * BigInt(TILE_BUCKETS);
+  if (answer.level !== question.level || answer.first !== first || answer.count !== question.count * TILE_BUCKETS) {
+    throw new ApiFault(
+      "nonsense",
+      `asked for ${question.count * TILE_BUCKETS} buckets of level ${question.level} from ${first} on, ` +
+        `got ${answer.count} of level ${answer.level} from ${answer.first} on`,
+    );
+  }
+  const told = new Set(answer.tracks.map((track) => track.track));
+  const untold = question.tracks.find((track) => !told.has(track));
+  if (untold !== undefined) {
+    throw new ApiFault("nonsense", `asked for track ${untold}, got nothing of it`);
+  }
+  return answer;
+}

@@ -1,0 +1,196 @@
+// All that a page knows and shows, and how it changes. Every function takes a state and returns another one.
+
+import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue.ts";
+import type { Clock, TimeStyle } from "../model/clock.ts";
+import type { Fault } from "../model/fault.ts";
+import type { Theme } from "../model/palette.ts";
+import { PLAIN_LAYOUT, heightOf, rowsOf, toggled, type Layout, type Row } from "../model/rows.ts";
+import type { TraceNote } from "../model/traces.ts";
+import type { Seen } from "../model/url.ts";
+import { clamp, everything, type Viewport } from "../model/viewport.ts";
+import { cssPx, devicePixels, type CssPx, type Px } from "../units/screen.ts";
+import { nanos, type Nanos } from "../units/time.ts";
+
+/** Where the pointer is. */
+export interface Cursor {
+  readonly time: Nanos;
+  /** The key of the row below it, if there is one. */
+  readonly row: string | null;
+}
+
+/** How large the timeline is. */
+export interface Size {
+  readonly width: CssPx;
+  readonly height: CssPx;
+  /** Device pixels of a CSS pixel. */
+  readonly ratio: number;
+}
+
+export interface State {
+  /** Whether the server is heard. */
+  readonly connection: "asking" | "heard" | "lost";
+  readonly fault: Fault | null;
+  readonly traces: readonly TraceNote[];
+  readonly status: Status | null;
+  readonly catalogue: Catalogue;
+  /** Rows of the catalogue in the layout. */
+  readonly rows: readonly Row[];
+  /** `null` until the server says from when to when the traces go. */
+  readonly view: Viewport | null;
+  /** Windows that were seen before, the latest last, and those that were gone back from. */
+  readonly past: readonly Viewport[];
+  readonly future: readonly Viewport[];
+  readonly selection: Viewport | null;
+  readonly cursor: Cursor | null;
+  readonly layout: Layout;
+  readonly scroll: number;
+  readonly size: Size;
+  readonly timeStyle: TimeStyle;
+  readonly zone: string;
+  readonly theme: Theme;
+  readonly help: boolean;
+  /** Goes up whenever there are tiles that were not there before. */
+  readonly arrivals: number;
+  /** Whether all tiles of the window are there. */
+  readonly complete: boolean;
+}
+
+/** As many windows one can go back. */
+const PAST_MAX = 100;
+
+export const FIRST_STATE: State = {
+  connection: "asking",
+  fault: null,
+  traces: [],
+  status: null,
+  catalogue: EMPTY_CATALOGUE,
+  rows: [],
+  view: null,
+  past: [],
+  future: [],
+  selection: null,
+  cursor: null,
+  layout: PLAIN_LAYOUT,
+  scroll: 0,
+  size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
+  timeStyle: "relative",
+  zone: "UTC",
+  theme: "light",
+  help: false,
+  arrivals: 0,
+  complete: false,
+};
+
+/** The state of a page that a URL leads to. */
+export function opened(seen: Seen, zone: string, theme: Theme): State {
+  const { view, selection, layout, scroll, timeStyle } = seen;
+  return { ...FIRST_STATE, view, selection, layout, scroll, timeStyle, zone, theme };
+}
+
+/** What stands in the URL. */
+export function seenIn(state: State): Seen {
+  const { status, view, selection, layout, scroll, timeStyle } = state;
+  const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
+  return { view: all ? null : view, selection, layout, scroll, timeStyle };
+}
+
+/** The server has said how far it is. */
+export function withStatus(state: State, status: Status): State {
+  const heard: State = { ...state, status, connection: "heard", fault: null };
+  if (state.view === null) {
+    return { ...heard, view: everything(status.extent) };
+  }
+  // Whoever sees everything goes on seeing everything while the traces grow.
+  const before = state.status;
+  const follows = before !== null && sameWindow(state.view, everything(before.extent));
+  return { ...heard, view: follows ? everything(status.extent) : clamp(state.view, status.extent) };
+}
+
+export function withCatalogue(state: State, catalogue: Catalogue): State {
+  if (catalogue.tracks === state.catalogue.tracks && catalogue.values === state.catalogue.values) {
+    return state;
+  }
+  const rows = catalogue.tracks === state.catalogue.tracks ? state.rows : rowsOf(catalogue, state.layout);
+  return { ...state, catalogue, rows };
+}
+
+export function withLayout(state: State, layout: Layout): State {
+  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout) }, state.scroll);
+}
+
+export function togglePin(state: State, id: string): State {
+  return withLayout(state, { ...state.layout, pinned: toggled(state.layout.pinned, id) });
+}
+
+export function toggleHide(state: State, id: string): State {
+  return withLayout(state, { ...state.layout, hidden: toggled(state.layout.hidden, id) });
+}
+
+export function toggleFold(state: State, group: string): State {
+  return withLayout(state, { ...state.layout, folded: toggled(state.layout.folded, group) });
+}
+
+/** Something went wrong; what is on the screen stays there. */
+export function withFault(state: State, fault: Fault): State {
+  return { ...state, fault, connection: fault.kind === "unreachable" ? "lost" : state.connection };
+}
+
+/** The window moves a little, as part of a longer move. */
+export function moved(state: State, view: Viewport): State {
+  if (state.status === null) {
+    return state;
+  }
+  const next = clamp(view, state.status.extent);
+  return state.view !== null && sameWindow(next, state.view) ? state : { ...state, view: next };
+}
+
+/** The window becomes another one, from which one can go back. */
+export function wentTo(state: State, view: Viewport): State {
+  const next = moved(state, view);
+  if (next === state || state.view === null) {
+    return next;
+  }
+  return { ...next, past: [...state.past, state.view].slice(-PAST_MAX), future: [] };
+}
+
+export function wentBack(state: State): State {
+  const back = state.past.at(-1);
+  if (back === undefined || state.view === null) {
+    return state;
+  }
+  return { ...moved(state, back), past: state.past.slice(0, -1), future: [...state.future, state.view] };
+}
+
+export function wentForward(state: State): State {
+  const next = state.future.at(-1);
+  if (next === undefined || state.view === null) {
+    return state;
+  }
+  return { ...moved(state, next), past: [...state.past, state.view], future: state.future.slice(0, -1) };
+}
+
+export function scrolledTo(state: State, scroll: number): State {
+  const most = Math.max(0, heightOf(state.rows) - state.size.height);
+  // Rows that the URL speaks of may not be there yet.
+  const next = state.rows.length === 0 ? scroll : Math.min(Math.max(0, scroll), most);
+  return next === state.scroll ? state : { ...state, scroll: next };
+}
+
+export function resized(state: State, size: Size): State {
+  return scrolledTo({ ...state, size }, state.scroll);
+}
+
+/** How wide the timeline is. */
+export function widthOf(state: State): Px {
+  return devicePixels(state.size.width, state.size.ratio);
+}
+
+/** What it takes to write times. */
+export function clockOf(state: State): Clock {
+  const { status, timeStyle, zone } = state;
+  return { origin: status?.extent.begin ?? nanos(0), unix: status?.unix ?? false, zone, style: timeStyle };
+}
+
+function sameWindow(one: Viewport, other: Viewport): boolean {
+  return one.begin === other.begin && one.span === other.span;
+}

@@ -1,0 +1,71 @@
+// What is shown, and how well it is known: the traces by name, and a badge that says how far the server is.
+
+import type { JSX } from "preact";
+import type { Status } from "../model/catalogue.ts";
+import { duration } from "../model/clock.ts";
+import { advice } from "../model/fault.ts";
+import type { Store } from "../state/store.ts";
+import type { State } from "../state/viewer.ts";
+import { minus, nanos } from "../units/time.ts";
+import { usePick } from "./hooks.ts";
+
+export function Header({ store }: { readonly store: Store<State> }): JSX.Element {
+  const [traces, status, connection] = usePick(store, (state) => [state.traces, state.status, state.connection] as const);
+  return (
+    <header class="header">
+      <span class="mark">Kymograph</span>
+      <ul class="chips" aria-label="Traces">
+        {traces.map((trace) => (
+          <li class="chip" key={trace.path ?? trace.name} title={trace.path ?? trace.name}>
+            {trace.name}
+          </li>
+        ))}
+      </ul>
+      <Badge status={status} connection={connection} />
+    </header>
+  );
+}
+
+function Badge({ status, connection }: { readonly status: Status | null; readonly connection: State["connection"] }): JSX.Element {
+  if (connection === "lost") {
+    return (
+      <span class="badge bad" role="status" title={advice("unreachable")}>
+        no answer
+      </span>
+    );
+  }
+  if (status === null) {
+    return (
+      <span class="badge" role="status">
+        opening
+      </span>
+    );
+  }
+  const span = duration(minus(status.extent.end, status.extent.begin));
+  const events = status.events === null ? "" : ` · ${status.events.toLocaleString("en")} events`;
+  return (
+    <>
+      <span class="facts">
+        {span}
+        {events}
+      </span>
+      <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
+        {status.state === "building" ? progress(status) : status.state}
+      </span>
+    </>
+  );
+}
+
+const TONES: Readonly<Record<Status["state"], string>> = { building: "busy", complete: "good", failed: "bad" };
+const WORDS: Readonly<Record<Status["state"], string>> = {
+  building: "What is hatched is not read yet; you can look around meanwhile.",
+  complete: "All of the traces has been read: what is shown is exact.",
+  failed: "Reading ended early.",
+};
+
+/** How much is read, and how long the rest takes. */
+export function progress(status: Status): string {
+  const percent = status.totalBytes === 0 ? 0 : Math.floor((100 * status.doneBytes) / status.totalBytes);
+  const rest = status.etaMs === null ? "" : `, ${duration(nanos(Math.round(status.etaMs) * 1_000_000), 2)} left`;
+  return `${percent} % read${rest}`;
+}

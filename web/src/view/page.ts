@@ -1,0 +1,197 @@
+// A page at work: the state, who asks the server, and what connects them. There is one; tests of rooms below need none of it.
+
+import { listen } from "../api/changes.ts";
+import { ApiFault, Client } from "../api/client.ts";
+import { TileFetcher } from "../api/tiles.ts";
+import { takeToken } from "../api/token.ts";
+import { TileCache } from "../model/cache.ts";
+import { readCatalogue, readStatus } from "../model/catalogue.ts";
+import { ShapeFault, Shape, parseJson } from "../model/json.ts";
+import { readTraces } from "../model/traces.ts";
+import { decodeUrl, encode } from "../model/url.ts";
+import { around, levelFor, tilesIn } from "../model/wanted.ts";
+import { rowsBetween } from "../model/rows.ts";
+import { Store } from "../state/store.ts";
+import { opened, seenIn, widthOf, withCatalogue, withFault, withStatus, type State } from "../state/viewer.ts";
+
+/** Memory for tiles. */
+const TILE_BYTES_MAX = 128 << 20;
+/** Tiles on each side of the window that are fetched when nothing else is to do. */
+const MARGIN_TILES = 2;
+/** The URL follows the window once it rests. */
+const URL_PAUSE_MS = 200;
+
+export interface Page {
+  readonly store: Store<State>;
+  readonly tiles: TileCache;
+}
+
+/** Begins to ask the server. */
+export function openPage(): Page {
+  const token = takeToken({ location, history, storage: sessionStorage });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
+  const page = { store, tiles: new TileCache(TILE_BYTES_MAX) };
+  dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
+  new Conductor(page, new Client("api/v1", token, (url, init) => fetch(url, init))).begin();
+  keepUrl(store);
+  return page;
+}
+
+/** Has the server asked for what the state needs, and the state told what the server says. */
+class Conductor {
+  private readonly page: Page;
+  private readonly client: Client;
+  private readonly fetcher: TileFetcher;
+  private readonly ending = new AbortController();
+  private asking = false;
+  private again = false;
+  private scheduled = false;
+
+  constructor(page: Page, client: Client) {
+    this.page = page;
+    this.client = client;
+    const { store } = page;
+    this.fetcher = new TileFetcher(client, page.tiles, {
+      arrived: () => {
+        store.update((state) => ({ ...state, arrivals: state.arrivals + 1, complete: this.fetcher.complete }));
+      },
+      failed: (fault) => this.fail(fault),
+    });
+  }
+
+  begin(): void {
+    const { store } = this.page;
+    let before = store.state;
+    store.subscribe(() => {
+      const now = store.state;
+      if (wantsOther(before, now)) {
+        this.schedule();
+      }
+      before = now;
+    });
+    void this.refresh();
+    void listen(
+      this.client,
+      {
+        change: (change) => this.hear(change.name, change.data),
+        connected: () => void this.refresh(),
+        lost: (fault) => this.fail(fault),
+      },
+      this.ending.signal,
+    );
+  }
+
+  /** The server tells that something has changed; what that is, is asked for. */
+  private hear(name: string, data: string): void {
+    if (name !== "timeline") {
+      return;
+    }
+    try {
+      const status = readStatus(new Shape(parseJson(data), "changes"));
+      const known = this.page.store.state.status?.version;
+      this.page.store.update((state) => withStatus(state, status));
+      if (status.version !== known) {
+        void this.refreshCatalogue();
+      }
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private async refresh(): Promise<void> {
+    const { store } = this.page;
+    try {
+      const status = readStatus(await this.client.json("timeline"));
+      store.update((state) => withStatus(state, status));
+      const traces = readTraces(await this.client.json("traces"));
+      store.update((state) => ({ ...state, traces }));
+    } catch (error) {
+      this.fail(error);
+      return;
+    }
+    await this.refreshCatalogue();
+  }
+
+  /** Asks for tracks and values that are new; once more if something changes meanwhile. */
+  private async refreshCatalogue(): Promise<void> {
+    if (this.asking) {
+      this.again = true;
+      return;
+    }
+    this.asking = true;
+    try {
+      do {
+        this.again = false;
+        const { tracks, values } = this.page.store.state.catalogue;
+        const from = (list: ReadonlyArray<{ readonly number: number }>): number => (list.at(-1)?.number ?? -1) + 1;
+        const shape = await this.client.json(`catalogue?tracks_from=${from(tracks)}&values_from=${from(values)}`);
+        this.page.store.update((state) => withCatalogue(state, readCatalogue(shape, state.catalogue)));
+      } while (this.again);
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  /** Tiles are asked for once for each picture, however often the window moves between two. */
+  private schedule(): void {
+    if (!this.scheduled) {
+      this.scheduled = true;
+      requestAnimationFrame(() => {
+        this.scheduled = false;
+        this.want();
+      });
+    }
+  }
+
+  private want(): void {
+    const { state } = this.page.store;
+    const { status, view } = state;
+    const width = widthOf(state);
+    if (status === null || view === null || width <= 0) {
+      return;
+    }
+    const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
+    const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
+    const tracks = [...new Set(rows.flatMap((row) => row.track?.number ?? []))];
+    this.fetcher.want({ range, around: around(range, status.extent, MARGIN_TILES), tracks, version: status.version });
+    const { complete } = this.fetcher;
+    this.page.store.update((now) => (now.complete === complete ? now : { ...now, complete }));
+  }
+
+  private fail(error: unknown): void {
+    const fault =
+      error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof ShapeFault || error instanceof Error ? error.message : String(error));
+    if (fault.kind !== "aborted") {
+      this.page.store.update((state) => withFault(state, { kind: fault.kind, message: fault.message }));
+    }
+  }
+}
+
+/** Whether other tiles are on the screen than before. */
+function wantsOther(before: State, now: State): boolean {
+  return (
+    before.view !== now.view ||
+    before.rows !== now.rows ||
+    before.scroll !== now.scroll ||
+    before.size !== now.size ||
+    before.status?.version !== now.status?.version
+  );
+}
+
+/** Keeps what is seen in the address bar, and follows it when somebody goes back there. */
+function keepUrl(store: Store<State>): void {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  store.subscribe(() => {
+    timer ??= setTimeout(() => {
+      timer = null;
+      const hash = encode(seenIn(store.state));
+      if (hash !== location.hash.replace(/^#/, "")) {
+        history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
+      }
+    }, URL_PAUSE_MS);
+  });
+}
