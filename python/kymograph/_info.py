@@ -30,6 +30,8 @@ class TraceInfo:
     #: Classes of events that are declared.
     classes: int
     clocks: tuple[Clock, ...]
+    #: How far its clocks are taken to be ahead of what it says of them: ``clock_shift`` and ``trace_offsets``.
+    clock_shift_ns: int
     streams: int
     size_bytes: int
     #: Times count from 1970.

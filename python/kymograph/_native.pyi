@@ -15,7 +15,12 @@ def run_command(words: Sequence[str]) -> NoReturn: ...
 
 class Session:
     def __init__(
-        self, paths: Sequence[str], threads: int, clock_shift_ns: int, cache: str | os.PathLike[str] | None
+        self,
+        paths: Sequence[str],
+        threads: int,
+        clock_shift_ns: int,
+        trace_offsets: Sequence[tuple[str, int]],
+        cache: str | os.PathLike[str] | None,
     ) -> None: ...
     @property
     def times_are_unix(self) -> bool: ...

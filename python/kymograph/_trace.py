@@ -33,6 +33,7 @@ def open(  # noqa: A001  (people write kymograph.open)
     *,
     threads: int = 0,
     clock_shift: int | timedelta = 0,
+    trace_offsets: Mapping[StrPath, int | timedelta] | None = None,
     cache: StrPath | bool = True,
 ) -> Trace:
     """Opens one or more traces, to be read as one.
@@ -42,6 +43,8 @@ def open(  # noqa: A001  (people write kymograph.open)
             or a ``file:`` URL; or several of these.
         threads: How many may read; 0: as ``KYMO_THREADS`` says, or one for each core.
         clock_shift: Time that every clock is ahead, in nanoseconds or as a ``timedelta``.
+        trace_offsets: Times that the clocks of single traces are ahead besides, by the path of a trace, or of a folder or archive
+            with traces below; of several, the one nearest to a trace counts.
         cache: Where to remember what was found; ``True``: as the command (`cache_folder`), ``False``: nowhere.
 
     Raises:
@@ -50,7 +53,7 @@ def open(  # noqa: A001  (people write kymograph.open)
     >>> kymograph.open("examples/traces/demo", threads=1, cache=False).info().packets
     17
     """
-    return Trace(path, threads=threads, clock_shift=clock_shift, cache=cache)
+    return Trace(path, threads=threads, clock_shift=clock_shift, trace_offsets=trace_offsets, cache=cache)
 
 
 class Trace:
@@ -65,6 +68,7 @@ class Trace:
         *,
         threads: int = 0,
         clock_shift: int | timedelta = 0,
+        trace_offsets: Mapping[StrPath, int | timedelta] | None = None,
         cache: StrPath | bool = True,
     ) -> None:
         given: Any = path
@@ -76,7 +80,9 @@ class Trace:
         if threads < 0:
             raise ValueError(f"so many threads cannot read: {threads}")
         self._threads = threads
-        self._clock_shift_ns = clock_shift if isinstance(clock_shift, int) else _shift_ns(clock_shift)
+        self._clock_shift_ns = _shift_ns(clock_shift)
+        offsets: Mapping[StrPath, int | timedelta] = trace_offsets or {}
+        self._trace_offsets = tuple((local_path(path), _shift_ns(offset)) for path, offset in offsets.items())
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()
         #: Of each process its own: one that was begun by a parent cannot be asked.
@@ -85,7 +91,8 @@ class Trace:
     def _open(self) -> tuple[int, _native.Session]:
         cache = _native.cache_folder() if self._cache is True else self._cache or None
         threads = self._threads or int(os.environ.get("KYMO_THREADS") or 0)
-        return os.getpid(), _native.Session(self._paths, threads, self._clock_shift_ns, cache)
+        session = _native.Session(self._paths, threads, self._clock_shift_ns, self._trace_offsets, cache)
+        return os.getpid(), session
 
     @property
     def _session(self) -> _native.Session:
@@ -96,7 +103,7 @@ class Trace:
         return session
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened_again, (self._paths, self._threads, self._clock_shift_ns, self._cache)
+        return _opened_again, (self._paths, self._threads, self._clock_shift_ns, self._cache, self._trace_offsets)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -614,7 +621,9 @@ def local_path(path: StrPath) -> str:
     return url2pathname(parts.path)
 
 
-def _shift_ns(length: timedelta) -> int:
+def _shift_ns(length: int | timedelta) -> int:
+    if isinstance(length, int):
+        return length
     from kymograph._words import timedelta_ns
 
     if not hasattr(length, "microseconds"):
@@ -628,8 +637,10 @@ def _warn_at_end(report: str) -> None:
     Report._of(report)._warn(losses=True)
 
 
-def _opened_again(paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool) -> Trace:
-    return Trace(paths, threads=threads, clock_shift=clock_shift_ns, cache=cache)
+def _opened_again(
+    paths: list[str], threads: int, clock_shift_ns: int, cache: str | bool, trace_offsets: tuple[tuple[str, int], ...]
+) -> Trace:
+    return Trace(paths, threads=threads, clock_shift=clock_shift_ns, trace_offsets=dict(trace_offsets), cache=cache)
 
 
 def _warn(lines: str) -> None:

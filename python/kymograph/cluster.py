@@ -59,6 +59,7 @@ class Question:
     #: Where the traces are, and how they are opened.
     paths: tuple[str, ...]
     clock_shift_ns: int
+    trace_offsets: tuple[tuple[str, int], ...]
     cache: str | bool
     #: The words of a command, or those that say which events an analysis of somebody's own gets.
     line: tuple[str, ...]
@@ -233,7 +234,8 @@ def plan(
         finish = _own_finisher(analysis)
         split = events.shares(readers)
     at = tuple(os.path.abspath(path) for path in map(_path, where))
-    question = Question(at, trace._clock_shift_ns, trace._cache, line, own, columns)
+    offsets = _offsets_at(trace, at)
+    question = Question(at, trace._clock_shift_ns, offsets, trace._cache, line, own, columns)
     return Plan(question, split, finish)
 
 
@@ -241,6 +243,25 @@ def _path(path: StrPath) -> str:
     from kymograph._trace import local_path
 
     return local_path(path)
+
+
+def _offsets_at(trace: Trace, at: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """The offsets of single traces, by the paths that readers find these at."""
+    opened = tuple(map(os.path.abspath, trace.paths))
+    offsets = sorted((os.path.abspath(path), offset) for path, offset in trace._trace_offsets)
+    if at == opened or not offsets:
+        return tuple(offsets)
+    if len(at) != len(opened):
+        raise ValueError(f"there are offsets of single traces: {len(opened)} paths were opened, readers get {len(at)}")
+    moved = {}
+    # Those of folders come before those of what is below, which count more.
+    for path, offset in offsets:
+        for before, now in zip(opened, at):
+            if os.path.commonpath([path, before]) == before:
+                moved[os.path.normpath(os.path.join(now, os.path.relpath(path, before)))] = offset
+            elif os.path.commonpath([path, before]) == path:
+                moved[now] = offset
+    return tuple(moved.items())
 
 
 def _settled(session: _native.Session, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -321,7 +342,8 @@ def _trace(question: Question) -> Trace:
     from kymograph._trace import Trace
 
     # Who shares questions out has a reader for each core.
-    return Trace(question.paths, threads=1, clock_shift=question.clock_shift_ns, cache=question.cache)
+    shift_ns, offsets = question.clock_shift_ns, dict(question.trace_offsets)
+    return Trace(question.paths, threads=1, clock_shift=shift_ns, trace_offsets=offsets, cache=question.cache)
 
 
 _lock = threading.Lock()

@@ -7,6 +7,7 @@ import os
 import pathlib
 import pickle
 import random
+import shutil
 import signal
 import threading
 import time
@@ -164,6 +165,22 @@ def test_another_trace_is_refused(long: kymograph.Trace, tmp_path: pathlib.Path)
         nowhere = cluster.plan(long, what, readers=4, paths=tmp_path / "nowhere")
         with pytest.raises(kymograph.OpenError, match="nowhere"):
             cluster.read(nowhere.parts[0])
+
+
+def test_readers_shift_clocks_as_far(long: kymograph.Trace, tmp_path: pathlib.Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    for folder in (here, there):
+        for name in ("one", "two"):
+            shutil.copytree(long.paths[0], folder / name)
+    offsets = {here: 5_000, here / "two": 3_000_000}
+    both = kymograph.open([here / "one", here / "two"], threads=2, trace_offsets=offsets)
+    for what in ("rates", "gaps"):
+        # By the paths that readers have, which may be others.
+        for paths in (None, [there / "one", there / "two"]):
+            plan = cluster.plan(both, what, readers=2, paths=paths)
+            assert equal(plan.finish(map(cluster.read, plan.parts)), both.analyze(what))
+    with pytest.raises(ValueError, match="2 paths were opened, readers get 1"):
+        cluster.plan(both, "rates", readers=2, paths=there)
 
 
 def test_what_cannot_be_cut_is_read_here() -> None:

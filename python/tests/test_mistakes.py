@@ -34,6 +34,7 @@ class OneName(Jobs):
         ("kymograph.open([DEMO, None])", TypeError, "not NoneType"),
         ("kymograph.open(DEMO, threads=-1)", ValueError, "so many threads cannot read: -1"),
         ("kymograph.open(DEMO, clock_shift='1s')", TypeError, "nanoseconds or a timedelta, not '1s'"),
+        ("kymograph.open(DEMO, trace_offsets={DEMO: '1s'})", TypeError, "nanoseconds or a timedelta, not '1s'"),
         ("trace.events(columns='time')", TypeError, r"columns are a list of names: \['time'\]"),
         ("trace.events(begin=1.5)", TypeError, "a time is text, nanoseconds, a datetime or a numpy.datetime64, not 1.5"),
         ("trace.events(begin=datetime.date(2026, 11, 21))", TypeError, "not datetime.date"),

@@ -3,6 +3,7 @@
 import copy
 import pathlib
 import pickle
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -41,6 +42,23 @@ def test_clocks_can_be_shifted(trace: kymograph.Trace) -> None:
     assert begin is not None
     assert kymograph.open(DEMO, clock_shift=5).info().begin_ns == begin + 5
     assert kymograph.open(DEMO, clock_shift=timedelta(seconds=-1)).info().begin_ns == begin - 1_000_000_000
+
+
+def test_clocks_of_single_traces_can_be_shifted(trace: kymograph.Trace, tmp_path: pathlib.Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "hosts" / "two"
+    shutil.copytree(DEMO, one)
+    shutil.copytree(DEMO, two)
+    later = timedelta(milliseconds=40)
+    both = kymograph.open([one, two], clock_shift=2, trace_offsets={tmp_path / "hosts": 7, str(two): later})
+    for opened in (both, pickle.loads(pickle.dumps(both))):
+        first, second = opened.info().traces
+        assert (first.clock_shift_ns, second.clock_shift_ns) == (2, 40_000_002)
+        assert first.begin_ns is not None and second.begin_ns == first.begin_ns + 40_000_000
+    # What one has in a period, the other has two periods later.
+    alone, together = ([row[-1] for row in each.rates(period="20ms")["course"].rows()] for each in (trace, both))
+    assert sum(together) == 2 * sum(alone) and max(together) > max(alone)
+    with pytest.raises(kymograph.OpenError, match="none of the traces, nor has it one below; there is: .*one"):
+        kymograph.open(one, trace_offsets={two: 1})
 
 
 def test_copies_open_the_same(trace: kymograph.Trace) -> None:

@@ -9,14 +9,15 @@ use kymo_session::{CountOptions, Follow, OpenFailure, PrintFormat, Progress, Rep
 use crate::arguments::{CountArguments, PrintArguments};
 use crate::select::selection;
 use crate::stop::Stop;
-use crate::{Outcome, count, print, show};
+use crate::{Clocks, Outcome, count, print, show};
 
 /// Counts are shown so often.
 const COUNTS_EVERY: Duration = Duration::from_secs(1);
 
 /// Prints events as they come.
 pub(crate) fn print(arguments: &PrintArguments) -> Result<Outcome, Stop> {
-    let options = crate::options(arguments.common.threads, arguments.shift_ns(), kymo_session::cache_folder());
+    let clocks = Clocks { shift_ns: arguments.shift_ns(), of_traces: arguments.common.trace_offset.clone() };
+    let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
@@ -65,7 +66,8 @@ fn join(all: &mut Report, part: Report, window: &Window) {
 
 /// Counts, again and again. On a terminal a table replaces the one before.
 pub(crate) fn count(arguments: &CountArguments) -> Result<Outcome, Stop> {
-    let options = crate::options(arguments.common.threads, 0, kymo_session::cache_folder());
+    let clocks = Clocks::of_traces(&arguments.common.trace_offset);
+    let options = crate::options(arguments.common.threads, clocks, kymo_session::cache_folder());
     let mut follow = Follow::new(arguments.common.traces.clone(), options);
     let progress = Progress::default();
     let mut out = io::stdout().lock();

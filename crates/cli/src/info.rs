@@ -110,7 +110,11 @@ fn describe(trace: &TraceInfo, out: &mut impl Write) -> io::Result<()> {
     }
     for clock in &trace.clocks {
         let origin = if clock.is_unix { "since 1970" } else { "since its own origin" };
-        writeln!(out, "  clock     {}, {} Hz, {origin}", clock.name, grouped(clock.frequency_hz))?;
+        let shift = match trace.clock_shift_ns {
+            0 => String::new(),
+            shift => format!(", shifted by {}{}", if shift > 0 { "+" } else { "" }, seconds(shift)),
+        };
+        writeln!(out, "  clock     {}, {} Hz, {origin}{shift}", clock.name, grouped(clock.frequency_hz))?;
     }
     writeln!(out, "  declares  {}", counted(trace.classes as u64, "event class"))
 }
@@ -221,7 +225,7 @@ pub(crate) fn as_json(info: &Info) -> serde_json::Value {
             .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
             .collect();
         json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks,
-            "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
+            "clock_shift_ns": trace.clock_shift_ns, "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
             "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
     };
     json!({

@@ -16,14 +16,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
-use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, Zone};
+use kymo_session::{AnalysisOptions, Filter, Progress, Selection, Session, Table, TraceOffset, Zone};
 use serde_json::Value;
 
-use crate::Outcome;
 use crate::analyses::{self, Analysis, Refusal};
 use crate::answer::lami::{Description, VERSION, error, metadata, write};
 use crate::arguments::WantedArguments;
+use crate::quantity::trace_offset;
 use crate::show::bytes;
+use crate::{Clocks, Outcome};
 
 const HELP: &str = "\
 Examples:
@@ -64,6 +65,9 @@ pub(crate) struct LamiArguments {
     output_progress: bool,
     #[command(flatten)]
     wanted: WantedArguments,
+    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated
+    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
+    trace_offset: Vec<TraceOffset>,
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     threads: usize,
@@ -127,7 +131,7 @@ fn opened(analysis: &Analysis, arguments: &LamiArguments) -> Result<(Session, An
     if let Some(misunderstanding) = arguments.wanted.misunderstanding(analysis.name, &analysis.kind.understood()) {
         return Err(Refusal::Question(misunderstanding));
     }
-    let session = crate::session(&arguments.traces, arguments.threads, 0);
+    let session = crate::session(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset));
     let session = session.map_err(|failure| Refusal::Traces(failure.render()))?;
     let selection = selection(&session, arguments).map_err(Refusal::Question)?;
     let options = arguments.wanted.options(selection, (arguments.begin, arguments.end), None);

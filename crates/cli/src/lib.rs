@@ -37,7 +37,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
-use kymo_session::{Compile, OpenFailure, OpenOptions, Session};
+use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 
 use arguments::{AnalysisArguments, Arguments, Command, Common};
 use stop::Stop;
@@ -159,11 +159,13 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         #[cfg(not(feature = "sql"))]
         Command::Sql(_) => Err(Stop::Expression(WITHOUT_SQL.to_owned())),
         Command::Filter(arguments) if arguments.traces.is_empty() => filter::check(arguments),
-        Command::Filter(arguments) => match open_paths(&arguments.traces, 0, 0) {
-            Some(session) => filter::run(&session, arguments),
-            None => Ok(Outcome::Incomplete),
-        },
-        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, 0) {
+        Command::Filter(arguments) => {
+            match open_paths(&arguments.traces, 0, Clocks::of_traces(&arguments.trace_offset)) {
+                Some(session) => filter::run(&session, arguments),
+                None => Ok(Outcome::Incomplete),
+            }
+        }
+        Command::Roles(arguments) => match open_paths(&arguments.traces, 0, Clocks::default()) {
             Some(session) => Ok(roles::run(&session, arguments)?),
             None => Ok(Outcome::Incomplete),
         },
@@ -251,11 +253,12 @@ fn man(page: Option<&str>) -> io::Result<Outcome> {
 
 /// Opens the traces, or says why not.
 fn open(common: &Common, clock_shift_ns: i64) -> Option<Session> {
-    open_paths(&common.traces, common.threads, clock_shift_ns)
+    let clocks = Clocks { shift_ns: clock_shift_ns, of_traces: common.trace_offset.clone() };
+    open_paths(&common.traces, common.threads, clocks)
 }
 
-fn open_paths(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Option<Session> {
-    match session(paths, threads, clock_shift_ns) {
+fn open_paths(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Option<Session> {
+    match session(paths, threads, clocks) {
         Ok(session) => Some(session),
         Err(failure) => {
             eprint!("{}", failure.render());
@@ -265,30 +268,46 @@ fn open_paths(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Option<
 }
 
 /// Opens traces as the environment says.
-pub(crate) fn session(paths: &[PathBuf], threads: usize, clock_shift_ns: i64) -> Result<Session, OpenFailure> {
-    open_with(paths, threads, clock_shift_ns, kymo_session::cache_folder())
+pub(crate) fn session(paths: &[PathBuf], threads: usize, clocks: Clocks) -> Result<Session, OpenFailure> {
+    open_with(paths, threads, clocks, kymo_session::cache_folder())
+}
+
+/// How far clocks are ahead.
+#[derive(Clone, Debug, Default)]
+pub struct Clocks {
+    /// All of them, in nanoseconds.
+    pub shift_ns: i64,
+    /// Those of single traces, besides.
+    pub of_traces: Vec<TraceOffset>,
+}
+
+impl Clocks {
+    /// Only those of single traces.
+    pub(crate) fn of_traces(offsets: &[TraceOffset]) -> Self {
+        Self { shift_ns: 0, of_traces: offsets.to_vec() }
+    }
 }
 
 /// Opens traces as the environment says, to remember what is found in this folder, if any.
 ///
 /// # Errors
 ///
-/// Nothing can be opened.
+/// Nothing can be opened, or an offset is of no trace.
 pub fn open_with(
     paths: &[PathBuf],
     threads: usize,
-    clock_shift_ns: i64,
+    clocks: Clocks,
     cache: Option<PathBuf>,
 ) -> Result<Session, OpenFailure> {
-    Session::open(paths, &options(threads, clock_shift_ns, cache))
+    Session::open(paths, &options(threads, clocks, cache))
 }
 
 /// How traces are opened, as the environment says.
-pub(crate) fn options(threads: usize, clock_shift_ns: i64, cache: Option<PathBuf>) -> OpenOptions {
+pub(crate) fn options(threads: usize, clocks: Clocks, cache: Option<PathBuf>) -> OpenOptions {
     let compile = match std::env::var("KYMO_JIT").as_deref() {
         Ok("off") => Compile::Never,
         Ok("always") => Compile::AtOnce,
         _ => Compile::WhenWorthIt,
     };
-    OpenOptions { clock_shift_ns, threads, compile, cache }
+    OpenOptions { clock_shift_ns: clocks.shift_ns, trace_offsets: clocks.of_traces, threads, compile, cache }
 }

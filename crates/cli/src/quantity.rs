@@ -1,9 +1,13 @@
 //! Durations and sizes among the arguments: `3ms`, `1.5s`, `4KiB`, with the units of filters. Exact: nothing goes
 //! through a floating-point number.
 
-use kymo_session::{Dimension, unit};
+use std::path::PathBuf;
+
+use kymo_session::{Dimension, TraceOffset, unit};
 
 const NOT_A_DURATION: &str = "a duration is a number and one of ns, us, ms, s, min, h, d: `1.5ms`";
+const NOT_AN_OFFSET: &str =
+    "an offset is the path of a trace, `=`, and a duration with or without a sign: `host2/=+1.5ms`, `host2/=-3us`";
 const NOT_A_SIZE: &str = "a size is a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB: `4KiB`";
 
 /// Nanoseconds; a bare number counts microseconds, as `lttng-analyses` takes it.
@@ -14,6 +18,20 @@ pub(crate) fn micros(text: &str) -> Result<u64, &'static str> {
 /// Nanoseconds, at least one; a bare number counts seconds.
 pub(crate) fn seconds(text: &str) -> Result<u64, &'static str> {
     quantity(text, Dimension::Time, 1_000_000_000).filter(|nanos| *nanos > 0).ok_or(NOT_A_DURATION)
+}
+
+/// A path and nanoseconds that its clocks are ahead, which may be negative; a bare number counts seconds, as those of
+/// `--clock-offset` do. What a path is called may have `=` in it.
+pub(crate) fn trace_offset(text: &str) -> Result<TraceOffset, &'static str> {
+    let (path, offset) = text.rsplit_once('=').filter(|(path, _)| !path.is_empty()).ok_or(NOT_AN_OFFSET)?;
+    let offset = offset.trim_start();
+    let (is_back, length) = match offset.strip_prefix('-') {
+        Some(length) => (true, length),
+        None => (false, offset.strip_prefix('+').unwrap_or(offset)),
+    };
+    let length = quantity(length, Dimension::Time, 1_000_000_000).and_then(|nanos| i64::try_from(nanos).ok());
+    let length = length.ok_or(NOT_AN_OFFSET)?;
+    Ok(TraceOffset { path: PathBuf::from(path), offset_ns: if is_back { -length } else { length } })
 }
 
 /// Bytes; a bare number counts bytes.
@@ -58,6 +76,17 @@ mod tests {
         );
         // Exact where a double is not.
         assert_eq!(micros("9007199254.740993s"), Ok(9_007_199_254_740_993_000));
+    }
+
+    #[test]
+    fn offsets_of_traces() {
+        let offset = |text: &str| trace_offset(text).map(|it| (it.path.display().to_string(), it.offset_ns));
+        assert_eq!(offset("host2/=+1.5ms"), Ok(("host2/".to_owned(), 1_500_000)));
+        assert_eq!(offset("a=b=-3us"), Ok(("a=b".to_owned(), -3_000)));
+        assert_eq!(offset("host2= 2"), Ok(("host2".to_owned(), 2_000_000_000)));
+        for text in ["host2", "=1ms", "host2=", "host2=+-1ms", "host2=1KiB", "host2=soon", "host2=300000000000s"] {
+            assert_eq!(offset(text), Err(NOT_AN_OFFSET), "{text}");
+        }
     }
 
     #[test]

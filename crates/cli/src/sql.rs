@@ -12,13 +12,14 @@ use kymo_session::{AnswerFormat, Database, Progress, SqlFailure, WriteFailure, s
 
 use crate::arguments::{SqlArguments, SqlFormat};
 use crate::stop::Stop;
-use crate::{Outcome, open_paths, show};
+use crate::{Clocks, Outcome, open_paths, show};
 
 /// Answers the query, or those that somebody types.
 pub(crate) fn run(arguments: &SqlArguments) -> Result<Outcome, Stop> {
     let (traces, query) = arguments.traces_and_query();
     let format = answer_format(arguments.chosen_format()?);
-    let Some(session) = open_paths(&traces, arguments.threads, 0) else { return Ok(Outcome::Incomplete) };
+    let clocks = Clocks::of_traces(&arguments.trace_offset);
+    let Some(session) = open_paths(&traces, arguments.threads, clocks) else { return Ok(Outcome::Incomplete) };
     let database = Arc::new(session).database(&arguments.options()).map_err(io::Error::other)?;
     let mut asking = Asking { database: &database, arguments, interrupted: None };
     let text = match query {

@@ -96,6 +96,20 @@ pub struct ClockClass {
     pub attributes: Option<Attributes>,
 }
 
+impl ClockClass {
+    /// Whole seconds and further cycles, fewer than a second has, from the origin to cycle 0, where the clock is taken to be
+    /// `shift_ns` ahead of what it says of itself. Rounded down to a cycle.
+    #[must_use]
+    pub fn offset_ahead(&self, shift_ns: i64) -> (i64, u64) {
+        let frequency = i128::from(self.frequency_hz.max(1));
+        let shift = i128::from(shift_ns).saturating_mul(frequency).div_euclid(1_000_000_000);
+        let cycles = self.offset_cycles.saturating_add(shift);
+        let seconds = i128::from(self.offset_s).saturating_add(cycles.div_euclid(frequency));
+        let seconds = seconds.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        (seconds, cycles.rem_euclid(frequency) as u64)
+    }
+}
+
 /// What time 0 of a clock means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClockOrigin {

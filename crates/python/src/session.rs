@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use kymo_cli::words;
-use kymo_session::{EventsQuestion, Progress, answer_columns};
+use kymo_cli::{Clocks, words};
+use kymo_session::{EventsQuestion, Progress, TraceOffset, answer_columns};
 use pyo3::prelude::*;
 
 use crate::columns::{Batch, batch};
@@ -44,9 +44,13 @@ impl Session {
         paths: Vec<PathBuf>,
         threads: usize,
         clock_shift_ns: i64,
+        trace_offsets: Vec<(PathBuf, i64)>,
         cache: Option<PathBuf>,
     ) -> PyResult<Self> {
-        let opened = detached(py, || kymo_cli::open_with(&paths, threads, clock_shift_ns, cache));
+        let offset = |(path, offset_ns)| TraceOffset { path, offset_ns };
+        let of_traces = trace_offsets.into_iter().map(offset).collect();
+        let clocks = Clocks { shift_ns: clock_shift_ns, of_traces };
+        let opened = detached(py, || kymo_cli::open_with(&paths, threads, clocks, cache));
         match opened {
             Ok(session) => Ok(Self { inner: Arc::new(session), paths }),
             Err(failure) => Err(error(py, Kind::Open, &failure.render())),

@@ -54,6 +54,8 @@ pub struct Trace {
     pub streams: Vec<DataStream>,
     /// Files whose packets were found only up to a fault.
     pub broken_files: Vec<BrokenFile>,
+    /// Nanoseconds that its clocks are taken to be ahead of what it says of them; those of its streams are so already.
+    pub clock_shift_ns: i64,
 }
 
 /// One data stream.
@@ -184,7 +186,8 @@ impl Trace {
             let packets = Arc::unwrap_or_clone(std::mem::take(&mut stream.packets));
             stream.packets = Arc::new(quirks::mend(&class, packets));
         }
-        Ok(Self { folder, class, metadata, decoder, streams, broken_files })
+        let clock_shift_ns = options.clock_shift_ns;
+        Ok(Self { folder, class, metadata, decoder, streams, broken_files, clock_shift_ns })
     }
 }
 

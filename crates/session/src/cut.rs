@@ -4,7 +4,7 @@
 //! packet ──decode::tree──> values of its events ── in the span? of the classes? ──writer──> packet
 //! ```
 //!
-//! The metadata stays as it is, or says the same in another dialect. Packets stay packets, with the events that are wanted and times of their own;
+//! The metadata stays as it is, or says the same in another dialect; where clocks are shifted, it says so of them. Packets stay packets, with the events that are wanted and times of their own;
 //! those without any are left out. What was lost in the span stays told.
 
 use std::collections::{BTreeSet, HashSet};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use kymo_decode::filter::StreamFilter;
 use kymo_decode::tree::stream::{Event as Record, Fault, Packet, read_packet_at};
-use kymo_format::Dialect;
+use kymo_format::{Dialect, TraceClass};
 use kymo_ir::run::SLACK;
 use kymo_ir::{Records, ScanStop, Window};
 use kymo_scan::{DataStream, PacketRow, Trace};
@@ -117,13 +117,7 @@ fn cut_trace(
     cut: &mut Cut,
     progress: &Progress,
 ) -> Result<(), CutProblem> {
-    let in_this_dialect = |error| CutProblem::Dialect(Box::new(error));
-    let text = match options.form {
-        MetadataForm::AsIs => as_it_is(trace),
-        MetadataForm::Ctf2 => kymo_format::write::to_json(&trace.class).map_err(in_this_dialect)?,
-        MetadataForm::Tsdl => kymo_format::write::to_tsdl(&trace.class).map_err(in_this_dialect)?,
-    };
-    let metadata = Metadata::Text(text);
+    let metadata = Metadata::Text(metadata_text(trace, options.form)?);
     let writing = Options { metadata, packet_bytes: u64::MAX, index: true };
     let writer = TraceWriter::create(path, &trace.class, writing)?;
     let mut names = Names::default();
@@ -135,6 +129,29 @@ fn cut_trace(
         StreamCut { trace, stream, options, filter, into, clock: 0, last: 0, owed: false }.run(cut, progress)?;
     }
     Ok(())
+}
+
+/// The metadata of the part. Its events have the times that they have here, also where clocks are shifted, but for less than a cycle.
+fn metadata_text(trace: &Trace, form: MetadataForm) -> Result<String, CutProblem> {
+    let form = match (form, trace.class.dialect) {
+        (MetadataForm::AsIs, _) if trace.clock_shift_ns == 0 => return Ok(as_it_is(trace)),
+        (MetadataForm::AsIs, Dialect::Ctf1) => MetadataForm::Tsdl,
+        (MetadataForm::AsIs, Dialect::Ctf2 | Dialect::Ctf2Candidate) => MetadataForm::Ctf2,
+        (form, _) => form,
+    };
+    let mut class = TraceClass::clone(&trace.class);
+    if trace.clock_shift_ns != 0 {
+        for clock in &mut class.clock_classes {
+            let (seconds, cycles) = clock.offset_ahead(trace.clock_shift_ns);
+            (clock.offset_s, clock.offset_cycles) = (seconds, cycles.into());
+        }
+    }
+    let text = if form == MetadataForm::Tsdl {
+        kymo_format::write::to_tsdl(&class)
+    } else {
+        kymo_format::write::to_json(&class)
+    };
+    text.map_err(|error| CutProblem::Dialect(Box::new(error)))
 }
 
 /// The text of the metadata. Metadata packets do without the signature, by which text on its own is known.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use kymo_source::{ErrorKind, Finder, Live};
 
+use crate::offsets::Offsets;
 use crate::open::{OpenFailure, OpenOptions, Session};
 use crate::progress::Progress;
 
@@ -86,6 +87,7 @@ impl Follow {
     /// Whether it is worth while to open the traces again.
     fn has_more(&mut self) -> Result<bool, OpenFailure> {
         let mut finder = Finder::default();
+        let offsets = Offsets::new(&self.options.trace_offsets)?;
         let (mut bytes, mut may_have_more, mut is_silent) = (0, false, false);
         self.lives.clear();
         for path in &self.paths {
@@ -96,7 +98,10 @@ impl Follow {
             };
             for folder in folders {
                 bytes += folder.streams().iter().map(|stream| stream.size).sum::<u64>();
-                let live = Live::of(folder.path());
+                // What a recorder says is in the trace's own time.
+                let shift_ns = self.options.clock_shift_ns.saturating_add(offsets.of(folder.path()));
+                let shifted = |live: Live| Live { watermark_ns: live.watermark_ns.saturating_add(shift_ns), ..live };
+                let live = Live::of(folder.path()).map(shifted);
                 self.lives.extend(live.map(|live| (folder.path().to_owned(), live)));
                 let is_behind = |live: Live| self.behind_ns.is_none_or(|behind| behind < live.watermark_ns);
                 may_have_more |= live.is_some_and(|live| is_behind(live) || is_over(live));
@@ -192,6 +197,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::TraceOffset;
     use crate::made_traces::{METADATA, Random, packet};
     use crate::print::{PrintFormat, PrintOptions};
 
@@ -228,7 +234,14 @@ mod tests {
         }
 
         fn follow(&self) -> Follow {
-            Follow::new(vec![self.folder.path().to_owned()], OpenOptions::default())
+            self.follow_ahead(0)
+        }
+
+        /// Its clock is taken to be ahead.
+        fn follow_ahead(&self, offset_ns: i64) -> Follow {
+            let path = self.folder.path().to_owned();
+            let trace_offsets = vec![TraceOffset { path: path.clone(), offset_ns }];
+            Follow::new(vec![path], OpenOptions { trace_offsets, ..OpenOptions::default() })
         }
     }
 
@@ -236,13 +249,14 @@ mod tests {
         session.print(options, out, &Progress::default()).unwrap()
     }
 
-    /// Events of all streams in turn; files get them late, but never later than the recorder says.
+    /// Events of all streams in turn; files get them late, but never later than the recorder says, whose times are the trace's own.
     #[test]
     fn each_event_is_in_one_window() {
         for seed in 0..5 {
             let mut random = Random(seed);
             let mut growing = Growing::new();
-            let mut follow = growing.follow();
+            let offset_ns = [0, 1000, -7][seed as usize % 3];
+            let mut follow = growing.follow_ahead(offset_ns);
             let (mut out, mut continued, mut now) = (Vec::new(), None, 100);
             for _ in 0..6 {
                 for _ in 0..random.below(60) {
@@ -259,11 +273,11 @@ mod tests {
                 growing.say("recording", watermark);
                 // What comes now has the watermark's time, or is later.
                 let behind = follow.behind_ns;
-                if behind.is_some_and(|behind| behind >= watermark as i64) {
+                if behind.is_some_and(|behind| behind >= watermark as i64 + offset_ns) {
                     continue;
                 }
                 let window = follow.next(&Progress::default()).unwrap().unwrap();
-                assert_eq!((window.begin_ns, window.end_ns), (behind, Some(watermark as i64 - 1)));
+                assert_eq!((window.begin_ns, window.end_ns), (behind, Some(watermark as i64 + offset_ns - 1)));
                 let options = PrintOptions {
                     format: PrintFormat::Csv,
                     begin_ns: window.begin_ns,

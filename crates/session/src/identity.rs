@@ -12,7 +12,7 @@ use crate::open::Session;
 /// Which traces a session has open.
 ///
 /// Two sessions with equal identities read the same packets: the same metadata, in the same order of traces and streams, and
-/// as many packets with the same times and sizes of the first and last one of each stream.
+/// as many packets with the same times and sizes of the first and last one of each stream, whose clocks are shifted as far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceIdentity {
     traces: Vec<OneTrace>,
@@ -38,7 +38,8 @@ impl Session {
 
 impl OneTrace {
     fn new(trace: &Trace) -> Self {
-        let (mut bytes, mut packets, mut facts) = (0, 0, vec![hash(trace.metadata.text.as_bytes())]);
+        let mut facts = vec![hash(trace.metadata.text.as_bytes()), trace.clock_shift_ns.cast_unsigned()];
+        let (mut bytes, mut packets) = (0, 0);
         for DataStream { packets: of_stream, .. } in &trace.streams {
             bytes += of_stream.packet_bytes(0..of_stream.len());
             packets += of_stream.len() as u64;

@@ -53,6 +53,8 @@ pub struct TraceInfo {
     pub recorded_by: Vec<(String, String)>,
     /// Event record classes that are declared.
     pub classes: usize,
+    /// Nanoseconds that its clocks are taken to be ahead of what it says of them; its times are so.
+    pub clock_shift_ns: i64,
     /// Its clocks: name, cycles per second, what time 0 means.
     pub clocks: Vec<ClockInfo>,
     /// Data streams.
@@ -197,6 +199,7 @@ fn trace_info(trace: &Trace) -> TraceInfo {
         path: trace.folder.path().display().to_string(),
         recorded_by: class.environment.iter().map(environment).collect(),
         classes: class.stream_classes.iter().map(|stream| stream.event_classes.len()).sum(),
+        clock_shift_ns: trace.clock_shift_ns,
         clocks: class.clock_classes.iter().map(clock).collect(),
         ..TraceInfo::default()
     }

@@ -25,6 +25,7 @@ mod info;
 mod made_traces;
 pub mod messages;
 mod metadata;
+mod offsets;
 mod open;
 mod print;
 mod progress;
@@ -72,6 +73,7 @@ pub use kymo_table::FileError;
 #[cfg(feature = "export")]
 pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
+pub use offsets::{OffsetFailure, TraceOffset};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};
 pub use progress::{Cancelled, Progress};

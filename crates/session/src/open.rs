@@ -8,11 +8,12 @@ use kymo_decode::filter::StreamFilter;
 use kymo_format::model::EnvironmentValue;
 use kymo_format::{Assumption, ClockClass, ClockOrigin, Severity, line_column};
 use kymo_scan::{Cursor, CursorSetup, DataStream, KeyMaker, NothingKnown, OpenError, StreamFault, Trace, TraceOptions};
-use kymo_source::{BufferPool, Finder};
+use kymo_source::{BufferPool, Finder, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{PacketCache, Recalled};
+use crate::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::progress::Progress;
 use crate::report::{Problem, Report};
 use kymo_analysis::glob;
@@ -22,6 +23,8 @@ use kymo_analysis::glob;
 pub struct OpenOptions {
     /// Nanoseconds that every clock is ahead.
     pub clock_shift_ns: i64,
+    /// How far those of single traces are ahead besides; of several, the one whose path is nearest to the trace counts.
+    pub trace_offsets: Vec<TraceOffset>,
     /// Threads to use; 0: as many as the machine has cores.
     pub threads: usize,
     /// When read programs become machine code.
@@ -36,8 +39,6 @@ pub struct Session {
     /// In the order in which ties in time are resolved.
     pub(crate) traces: Vec<Arc<Trace>>,
     pub(crate) threads: usize,
-    /// How far all clocks are shifted.
-    pub(crate) clock_shift_ns: i64,
     /// Length of slices of time, for tests that cut short traces.
     pub(crate) slice_bytes: Option<u64>,
     /// Where analyses' parts are cut besides, for tests: in the order of time.
@@ -61,6 +62,9 @@ pub enum OpenFailure {
         /// What is wrong with it.
         error: OpenError,
     },
+    /// An offset of a trace's clocks is of no trace, or given twice.
+    #[error(transparent)]
+    Offset(#[from] OffsetFailure),
 }
 
 impl OpenFailure {
@@ -81,6 +85,7 @@ impl OpenFailure {
     fn problem(&self) -> Problem {
         let (place, message) = match self {
             Self::Source(error) => (error.path.display().to_string(), error.kind.to_string()),
+            Self::Offset(failure) => (failure.path().display().to_string(), failure.to_string()),
             Self::Trace { path, error: OpenError::Metadata(metadata) } => {
                 let file = path.join("metadata").display().to_string();
                 match metadata.diagnostics.iter().find(|found| found.severity == Severity::Error) {
@@ -102,31 +107,27 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The first path without a trace, or metadata that cannot be understood, if there is nothing else.
+    /// The first path without a trace, or metadata that cannot be understood, if there is nothing else. Offsets of traces
+    /// that are not there.
     pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
+        let offsets = Offsets::new(&options.trace_offsets)?;
         let mut traces = Vec::new();
         let mut finder = Finder::default();
         let cache = options.cache.clone().map(PacketCache::new);
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = if options.threads == 0 { cores() } else { options.threads };
         let mut failures = Vec::new();
-        let trace_options = TraceOptions { clock_shift_ns: options.clock_shift_ns, compile: options.compile };
-        for path in paths {
-            let found = finder.find(path).map_err(|error| failures.push(OpenFailure::Source(error)));
-            for folder in found.into_iter().flatten() {
+        let found = find_all(&mut finder, paths, &offsets)?;
+        for folder in found {
+            let opened = folder.map_err(OpenFailure::Source).and_then(|folder| {
                 let path = folder.path().to_owned();
-                let opened = match &cache {
-                    Some(cache) if threads > 1 => std::thread::scope(|scope| {
-                        let recalled = Recalled::new(cache, folder.clone(), |look| drop(scope.spawn(look)));
-                        Trace::open(folder, trace_options, &recalled)
-                    }),
-                    Some(cache) => Trace::open(folder, trace_options, cache),
-                    None => Trace::open(folder, trace_options, &NothingKnown),
-                };
-                match opened {
-                    Ok(trace) => traces.push(Arc::new(trace)),
-                    Err(error) => failures.push(OpenFailure::Trace { path, error }),
-                }
+                let clock_shift_ns = options.clock_shift_ns.saturating_add(offsets.of(&path));
+                let options = TraceOptions { clock_shift_ns, compile: options.compile };
+                open_one(folder, options, threads, cache.as_ref()).map_err(|error| OpenFailure::Trace { path, error })
+            });
+            match opened {
+                Ok(trace) => traces.push(Arc::new(trace)),
+                Err(failure) => failures.push(failure),
             }
         }
         if traces.is_empty() && !failures.is_empty() {
@@ -141,15 +142,7 @@ impl Session {
                 message: skipped.kind.to_string(),
             }),
         );
-        Ok(Self {
-            traces,
-            threads,
-            opened,
-            clock_shift_ns: options.clock_shift_ns,
-            slice_bytes: None,
-            cache: options.cache.clone(),
-            cuts_ns: Vec::new(),
-        })
+        Ok(Self { traces, threads, opened, slice_bytes: None, cache: options.cache.clone(), cuts_ns: Vec::new() })
     }
 
     /// Bytes of all files with packets.
@@ -164,7 +157,6 @@ impl Session {
             traces: vec![trace],
             threads: 1,
             opened: Report::default(),
-            clock_shift_ns: 0,
             slice_bytes: None,
             cache: None,
             cuts_ns: Vec::new(),
@@ -313,6 +305,46 @@ impl Session {
         let place = trace.folder.stream(fault.file as usize).path().display().to_string();
         let message = format!("packet {} at byte {}: {}", fault.packet, fault.offset_bytes, fault.kind);
         Problem { place, message }
+    }
+}
+
+/// All traces at or below the paths, in the order of the paths. Each offset is of one of them, or of something that cannot be
+/// looked at: that is told of it anyway.
+fn find_all(
+    finder: &mut Finder,
+    paths: &[PathBuf],
+    offsets: &Offsets<'_>,
+) -> Result<Vec<Result<TraceFolder, kymo_source::Error>>, OffsetFailure> {
+    let mut found = Vec::new();
+    for path in paths {
+        match finder.find(path) {
+            Ok(folders) => found.extend(folders.into_iter().map(Ok)),
+            Err(error) => found.push(Err(error)),
+        }
+    }
+    let place = |found: &'_ Result<TraceFolder, kymo_source::Error>| match found {
+        Ok(folder) => folder.path().to_owned(),
+        Err(error) => error.path.clone(),
+    };
+    let skipped = finder.skipped().iter().map(|error| error.path.clone());
+    offsets.check(&found.iter().map(place).chain(skipped).collect::<Vec<PathBuf>>())?;
+    Ok(found)
+}
+
+/// Opens a trace, with what is remembered of its packets; on several threads they are looked at side by side.
+fn open_one(
+    folder: TraceFolder,
+    options: TraceOptions,
+    threads: usize,
+    cache: Option<&PacketCache>,
+) -> Result<Trace, OpenError> {
+    match cache {
+        Some(cache) if threads > 1 => std::thread::scope(|scope| {
+            let recalled = Recalled::new(cache, folder.clone(), |look| drop(scope.spawn(look)));
+            Trace::open(folder, options, &recalled)
+        }),
+        Some(cache) => Trace::open(folder, options, cache),
+        None => Trace::open(folder, options, &NothingKnown),
     }
 }
 

@@ -196,7 +196,7 @@ impl Session {
         let mut streams = Vec::new();
         for (number, (trace, &span)) in self.traces.iter().zip(spans).enumerate() {
             let details = match options.format {
-                PrintFormat::Details => StreamDetails::of_trace(number, trace, options, self.clock_shift_ns),
+                PrintFormat::Details => StreamDetails::of_trace(number, trace, options),
                 _ => Vec::new(),
             };
             let mut details = details.into_iter();

@@ -11,8 +11,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use kymo_session::TraceOffset;
 
 use crate::lami::LamiArguments;
+use crate::quantity::trace_offset;
 use crate::when::Between;
 
 pub(crate) use analyses::{
@@ -178,6 +180,10 @@ pub(crate) struct Common {
     /// tar.gz, tar.zst, zip) of them
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
+    /// several, the nearest to a trace counts
+    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
+    pub(crate) trace_offset: Vec<TraceOffset>,
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
@@ -376,6 +382,10 @@ pub(crate) struct FilterArguments {
     /// Traces to ask for their classes of events; without any, only the expression is looked at
     #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
+    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
+    /// several, the nearest to a trace counts
+    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset, requires = "traces")]
+    pub(crate) trace_offset: Vec<TraceOffset>,
     /// Makes it the filter of events that this session records, instead of what they had; `kymo enable` takes it away
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["traces", "explain"])]
     pub(crate) session: Option<String>,

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use kymo_session::SqlOptions;
+use kymo_session::{SqlOptions, TraceOffset};
 
-use crate::quantity::size;
+use crate::quantity::{size, trace_offset};
 use crate::stop::Stop;
 
 const HELP: &str = "\
@@ -58,6 +58,10 @@ pub(crate) struct SqlArguments {
     /// Does not rely on events being in the order of time: for clocks that step back
     #[arg(long)]
     pub(crate) unordered: bool,
+    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
+    /// several, the nearest to a trace counts
+    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
+    pub(crate) trace_offset: Vec<TraceOffset>,
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,

@@ -82,11 +82,9 @@ fn clock<'py>(py: Python<'py>, dialect: Dialect, clock: &ClockClass, is_unix: bo
     made.set_item("description", &clock.description)?;
     made.set_item("frequency", clock.frequency_hz)?;
     made.set_item("precision", clock.precision_cycles.unwrap_or(0))?;
-    let frequency = i128::from(clock.frequency_hz.max(1));
-    let shift = i128::from(shift_ns).saturating_mul(frequency).div_euclid(1_000_000_000);
-    let cycles = clock.offset_cycles.saturating_add(shift);
-    made.set_item("offset_s", i128::from(clock.offset_s).saturating_add(cycles.div_euclid(frequency)))?;
-    made.set_item("offset_cycles", cycles.rem_euclid(frequency))?;
+    let (seconds, cycles) = clock.offset_ahead(shift_ns);
+    made.set_item("offset_s", seconds)?;
+    made.set_item("offset_cycles", cycles)?;
     made.set_item("unix", is_unix)?;
     made.set_item("uuid", clock.uuid.map(|uuid| uuid.to_string()))?;
     made.set_item("attributes", attributes(py, clock.attributes.as_ref())?)?;

@@ -189,14 +189,14 @@ impl Session {
     fn fingerprint(&self, options: &AnalysisOptions, text: &[u8]) -> Option<u64> {
         let mut facts = Vec::new();
         for trace in &self.traces {
-            facts.push(hash(&trace.folder.metadata().ok()?));
+            facts.extend([hash(&trace.folder.metadata().ok()?), trace.clock_shift_ns.cast_unsigned()]);
             for stream in 0..trace.folder.streams().len() {
                 let identity = trace.folder.identity(stream).ok()?;
                 facts.extend([identity.device, identity.inode, identity.size, identity.modified_ns as u64]);
             }
         }
         let roles = options.roles.as_ref().map(fs::read).transpose().ok()?;
-        facts.extend([hash(&roles.unwrap_or_default()), self.clock_shift_ns.cast_unsigned()]);
+        facts.push(hash(&roles.unwrap_or_default()));
         facts.extend([hash(env!("CARGO_PKG_VERSION").as_bytes()), hash(text)]);
         Some(hash(facts.iter().flat_map(|fact| fact.to_le_bytes()).collect::<Vec<u8>>().as_slice()))
     }

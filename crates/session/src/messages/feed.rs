@@ -51,7 +51,7 @@ pub struct MessageTrace {
     pub class: Arc<TraceClass>,
     /// For each clock class, whether its times count from the Unix epoch.
     pub unix_clocks: Vec<bool>,
-    /// How far all clocks are shifted, in nanoseconds.
+    /// How far its clocks are shifted, in nanoseconds.
     pub clock_shift_ns: i64,
 }
 
@@ -111,7 +111,7 @@ impl MessagesFacts {
                 name: trace_name(trace.folder.path()),
                 class: Arc::clone(&trace.class),
                 unix_clocks: trace.class.clock_classes.iter().map(|clock| is_unix_clock(trace, clock)).collect(),
-                clock_shift_ns: session.clock_shift_ns,
+                clock_shift_ns: trace.clock_shift_ns,
             });
         }
         Self { traces, streams }

@@ -62,8 +62,8 @@ pub(crate) struct StreamDetails {
 
 impl StreamDetails {
     /// Those of all streams of a trace.
-    pub(crate) fn of_trace(number: usize, trace: &Trace, options: &PrintOptions, shift_ns: i64) -> Vec<Self> {
-        let paint = options.pretty.paint;
+    pub(crate) fn of_trace(number: usize, trace: &Trace, options: &PrintOptions) -> Vec<Self> {
+        let (paint, shift_ns) = (options.pretty.paint, trace.clock_shift_ns);
         let facts = |clock| ClockFacts { is_unix: options.force_correlate || is_unix_clock(trace, clock), shift_ns };
         let clocks: Vec<ClockFacts> = trace.class.clock_classes.iter().map(facts).collect();
         let introduction: Arc<str> = trace_class(&trace.class, &clocks, paint).into();

@@ -172,7 +172,7 @@ class TraceCollectionMessageIterator(_native.MessageIterator):
         self._src_comp_specs = sources
         maker = _Maker(wanted.trace_name, wanted.force_unix)
         try:
-            self._begin(_session(wanted.paths, wanted.shift_ns), maker, begin_ns, end_ns, stream_intersection_mode)
+            self._begin(_session(wanted.paths, wanted.offsets), maker, begin_ns, end_ns, stream_intersection_mode)
         except KymographError as error:
             raise _Error(str(error)) from error
 
@@ -182,18 +182,19 @@ class _Wanted:
 
     def __init__(self):
         self.paths = []
-        self.shift_ns = None
+        self.offsets = {}
         self.force_unix = False
         self.trace_name = None
 
     def add(self, spec):
         is_auto = type(spec) is AutoSourceComponentSpec
         params = {} if spec.params is None else spec.params
-        self.paths += [str(spec.input)] if is_auto else [str(path) for path in params["inputs"]]
+        paths = [str(spec.input)] if is_auto else [str(path) for path in params["inputs"]]
+        self.paths += paths
         shift_ns = int(params.get("clock-class-offset-s", 0)) * 10**9 + int(params.get("clock-class-offset-ns", 0))
-        if self.shift_ns not in (None, shift_ns):
-            raise NotImplementedError("sources whose clocks are shifted differently cannot be read together")
-        self.shift_ns = shift_ns
+        for path in map(os.path.abspath, paths):
+            if self.offsets.setdefault(path, shift_ns) != shift_ns:
+                raise NotImplementedError(f"{path}: sources that shift its clocks differently cannot be read together")
         self.force_unix |= bool(params.get("force-clock-class-origin-unix-epoch", False))
         if "trace-name" in params:
             self.trace_name = str(params["trace-name"])
@@ -252,14 +253,14 @@ def _trimmed(params, name):
     return int(match[1]) * 10**9 + int((match[2] or "").ljust(9, "0"))
 
 
-def _session(paths, shift_ns):
+def _session(paths, offsets):
     threads = int(os.environ.get("KYMO_THREADS") or 0)
     try:
-        return _kymograph.Session(paths, threads, shift_ns, _kymograph.cache_folder())
+        return _kymograph.Session(paths, threads, 0, list(offsets.items()), _kymograph.cache_folder())
     except KymographError as error:
         raise _Error(f"cannot add component to graph: {error}") from error
 
 
 def _described(paths):
     """What traces say of themselves."""
-    return _native.describe(_session(paths, 0))
+    return _native.describe(_session(paths, {}))

@@ -179,7 +179,7 @@ impl<'a> Description<'a> {
         }
         self.property("Frequency (Hz)", &grouped_unsigned(clock.frequency_hz));
         self.property("Precision (cycles)", &grouped_unsigned(clock.precision_cycles.unwrap_or(0)));
-        let (seconds, cycles) = offset(clock, facts.shift_ns);
+        let (seconds, cycles) = clock.offset_ahead(facts.shift_ns);
         self.property("Offset (s)", &grouped(seconds));
         self.property("Offset (cycles)", &grouped_unsigned(cycles));
         self.truth("Origin is Unix epoch", facts.is_unix);
@@ -553,16 +553,6 @@ fn merged(mappings: &[Mapping]) -> Vec<Mapping> {
         }
     }
     merged
-}
-
-/// Seconds and cycles from the origin, the cycles less than a second.
-fn offset(clock: &ClockClass, shift_ns: i64) -> (i64, u64) {
-    let frequency = i128::from(clock.frequency_hz.max(1));
-    let shift = i128::from(shift_ns);
-    let shifted = clock.offset_cycles.saturating_add(shift.saturating_mul(frequency).div_euclid(1_000_000_000));
-    let seconds = i128::from(clock.offset_s).saturating_add(shifted.div_euclid(frequency));
-    let seconds = seconds.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
-    (seconds, shifted.rem_euclid(frequency) as u64)
 }
 
 fn log_level(level: i64) -> Option<&'static str> {
