@@ -6,26 +6,30 @@ import type { TileCache } from "../model/cache.ts";
 import { passes } from "../model/fault.ts";
 import { questions, type Question } from "../model/questions.ts";
 import { split } from "../model/split.ts";
-import type { Answer } from "../model/tile.ts";
+import type { Answer, Tile } from "../model/tile.ts";
 import type { TileRange } from "../model/wanted.ts";
 import { TILE_BUCKETS, tileIndex, type Level, type TileIndex, type TrackNumber } from "../units/tiles.ts";
 import { pauseMs } from "./changes.ts";
 import { ApiFault, type Client } from "./client.ts";
 
-/** What is on the screen, and what may be there soon. */
-export interface Wish {
+/** Tiles of some tracks. */
+export interface Part {
   readonly range: TileRange;
-  /** Contains `range`. */
-  readonly around: TileRange;
   readonly tracks: readonly TrackNumber[];
+}
+
+/** What is on the screen, most important first, and what may be there soon. */
+export interface Wish {
+  readonly seen: readonly Part[];
+  readonly soon: readonly Part[];
   /** The server's version that the page knows of. */
   readonly version: number;
 }
 
 /** Who hears of what comes. */
 export interface Audience {
-  /** There are tiles that were not there before. */
-  arrived(): void;
+  /** There are tiles that were not there before; none if those that were there are still right. */
+  arrived(tiles: readonly Tile[]): void;
   /** A question was not answered; it is asked again if that may help. */
   failed(fault: ApiFault): void;
 }
@@ -61,7 +65,7 @@ export class TileFetcher {
     this.wish = wish;
     this.questionsLeft = QUESTIONS_MAX;
     for (const flight of this.flights) {
-      if (!serves(flight.question, wish)) {
+      if (![...wish.seen, ...wish.soon].some((part) => serves(flight.question, part))) {
         flight.controller.abort();
       }
     }
@@ -82,16 +86,17 @@ export class TileFetcher {
 
   /** Whether all that is on the screen is there. */
   get complete(): boolean {
-    return this.wish !== null && this.missing(this.wish, this.wish.range).length === 0 && this.flights.every((flight) => !this.isSeen(flight));
-  }
-
-  private isSeen(flight: Flight): boolean {
-    return this.wish !== null && serves(flight.question, { ...this.wish, around: this.wish.range });
+    const { wish } = this;
+    return (
+      wish !== null &&
+      wish.seen.every((part) => this.missing(part, wish.version).length === 0) &&
+      !this.flights.some((flight) => wish.seen.some((part) => serves(flight.question, part)))
+    );
   }
 
   private pump(): void {
     while (this.wish !== null && this.waiting === null && this.flights.length < FLIGHTS_MAX && this.questionsLeft > 0) {
-      const [next] = [...this.missing(this.wish, this.wish.range), ...this.missing(this.wish, this.wish.around)];
+      const next = this.next(this.wish);
       if (next === undefined) {
         return;
       }
@@ -100,39 +105,48 @@ export class TileFetcher {
     }
   }
 
-  private missing(wish: Wish, range: TileRange): Question[] {
+  private next(wish: Wish): Question | undefined {
+    for (const part of [...wish.seen, ...wish.soon]) {
+      const [first] = this.missing(part, wish.version);
+      if (first !== undefined) {
+        return first;
+      }
+    }
+    return undefined;
+  }
+
+  private missing(part: Part, version: number): Question[] {
     const isMissing = (of: Level, index: TileIndex, track: TrackNumber): boolean =>
-      this.cache.isWanted(of, index, track, wish.version) && !this.flights.some((flight) => covers(flight.question, of, index, track));
-    return questions(this.cache, range, wish.tracks, isMissing);
+      this.cache.isWanted(of, index, track, version) && !this.flights.some((flight) => covers(flight.question, of, index, track));
+    return questions(this.cache, part.range, part.tracks, isMissing);
   }
 
   private async fly(question: Question, version: number): Promise<void> {
     const flight = { question, version, controller: new AbortController() };
     this.flights.push(flight);
     try {
-      const tags = await this.fetch(flight);
+      const tiles = await this.fetch(flight);
       this.failures = 0;
-      if (tags > 0) {
-        this.audience.arrived();
-      }
-    } catch (error) {
-      this.fail(error);
-    } finally {
+      // The flight has landed: whoever hears of its tiles may ask what is still missing.
       this.flights = this.flights.filter((other) => other !== flight);
+      this.audience.arrived(tiles);
+    } catch (error) {
+      this.flights = this.flights.filter((other) => other !== flight);
+      this.fail(error);
     }
     this.pump();
   }
 
-  /** Puts what a question is answered with into the cache; how many tiles that is. */
-  private async fetch({ question, version, controller }: Flight): Promise<number> {
+  /** Puts what a question is answered with into the cache. */
+  private async fetch({ question, version, controller }: Flight): Promise<readonly Tile[]> {
     const answer = await this.client.bytes(pathOf(question), question.etag, controller.signal);
     if (answer === "unchanged") {
       eachTile(question, (index, track) => this.cache.confirm(question.level, index, track, version));
-      return 1;
+      return [];
     }
     const tiles = split(matching(decode(answer.bytes), question));
     tiles.forEach((tile) => this.cache.put(tile, version, answer.etag));
-    return tiles.length;
+    return tiles;
   }
 
   private fail(error: unknown): void {
@@ -172,11 +186,10 @@ function covers(question: Question, of: Level, index: TileIndex, track: TrackNum
   return question.level === of && question.first <= index && index < question.first + question.count && question.tracks.includes(track);
 }
 
-/** Whether something that a question asks for is part of a wish. */
-function serves(question: Question, wish: Wish): boolean {
-  const { around } = wish;
-  const overlaps = question.first < around.first + around.count && around.first < question.first + question.count;
-  return question.level === around.level && overlaps && question.tracks.some((track) => wish.tracks.includes(track));
+/** Whether something that a question asks for is in a part. */
+function serves(question: Question, { range, tracks }: Part): boolean {
+  const overlaps = question.first < range.first + range.count && range.first < question.first + question.count;
+  return question.level === range.level && overlaps && question.tracks.some((track) => tracks.includes(track));
 }
 
 /** An answer, if it is one to the question. */

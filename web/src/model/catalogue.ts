@@ -94,6 +94,11 @@ function appended<T extends { readonly number: number }>(before: readonly T[], m
   return fresh.length === 0 ? before : [...before, ...fresh];
 }
 
+/** All values with lower numbers are described. */
+export function valuesKnown(catalogue: Catalogue): number {
+  return (catalogue.values.at(-1)?.number ?? -1) + 1;
+}
+
 function readTrack(shape: Shape): Track {
   return {
     number: trackNumber(shape.get("number").number()),
@@ -102,7 +107,7 @@ function readTrack(shape: Shape): Track {
     name: shape.get("name").text(),
     group: shape.get("group").text(),
     host: optional(shape.get("host"), (found) => found.text()),
-    process: optional(shape.get("process"), (found) => found.text()),
+    process: optional(shape.get("process"), (found) => found.label()),
     depth: optional(shape.get("depth"), (found) => found.number()),
     parent: optional(shape.get("parent"), (found) => trackNumber(found.number())),
   };

@@ -46,6 +46,11 @@ export class Shape {
     return this.value;
   }
 
+  /** A text, or a number as one. */
+  label(): string {
+    return typeof this.value === "number" ? String(this.value) : this.text();
+  }
+
   flag(): boolean {
     if (typeof this.value !== "boolean") {
       throw this.fault("true or false");

@@ -38,18 +38,24 @@ export const SURFACES: Readonly<Record<Theme, Surface>> = {
   dark: { background: [22, 25, 30], lane: [30, 34, 41], line: [56, 62, 72], ink: [230, 234, 240], faint: [152, 161, 174], accent: [110, 190, 240] },
 };
 
-/** Things that have the same colour in every trace, by the begin of what they are called. */
-const NAMED: ReadonlyArray<readonly [string, Rgb]> = [
-  ["running", [0, 158, 115]],
-  ["runnable", [240, 200, 40]],
-  ["ready", [240, 200, 40]],
-  ["preempted", [230, 159, 0]],
-  ["blocked", [110, 60, 135]],
-  ["sleeping", [110, 60, 135]],
-  ["waiting", [110, 60, 135]],
-  ["idle", [168, 176, 186]],
-  ["unknown", [128, 128, 128]],
-  ["lost", [200, 40, 40]],
+/** Things that look the same in every trace, by the begin of what they are called: their colour, and how high their bar is, so that
+ * what runs stands out of what waits also where colours are not seen. */
+const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
+  ["running", [0, 158, 115], 1],
+  ["preempted", [230, 159, 0], 0.65],
+  ["waiting for a cpu", [240, 200, 40], 0.65],
+  ["runnable", [240, 200, 40], 0.65],
+  ["ready", [240, 200, 40], 0.65],
+  ["new", [240, 200, 40], 0.65],
+  ["uninterruptible", [213, 94, 0], 0.3],
+  ["blocked", [110, 60, 135], 0.3],
+  ["sleeping", [110, 60, 135], 0.3],
+  ["waiting", [110, 60, 135], 0.3],
+  ["off the cpu", [110, 60, 135], 0.3],
+  ["stopped", [128, 128, 128], 0.3],
+  ["idle", [168, 176, 186], 0.15],
+  ["unknown", [128, 128, 128], 0.3],
+  ["lost", [200, 40, 40], 1],
 ];
 
 /** Kinds of values whose names mean the same in every trace. */
@@ -57,16 +63,29 @@ const NAMED_KINDS: ReadonlySet<string> = new Set(["doing", "state"]);
 
 /** The colour of a value: `hash` is what the server says that stays the same. */
 export function colourOf(theme: Theme, kind: string, label: string, hash: number): Rgb {
-  if (NAMED_KINDS.has(kind) || label === "idle") {
-    const lower = label.toLowerCase();
-    const named = NAMED.find(([begin]) => lower.startsWith(begin));
-    if (named !== undefined) {
-      return named[0] === "idle" ? SURFACES[theme].line : shade(theme, named[1], 0);
-    }
+  const named = namedAs(kind, label);
+  if (named !== undefined) {
+    return shade(theme, named[1], 0);
+  }
+  if (kind === "estimate") {
+    return SURFACES[theme].faint;
   }
   const spread = scramble(hash);
   const hue = HUES[spread % HUES.length] ?? BLACK;
   return shade(theme, hue, Math.floor(spread / HUES.length) % 3);
+}
+
+/** How high a value's bar is, of 1. */
+export function heightOf(kind: string, label: string): number {
+  return namedAs(kind, label)?.[2] ?? 1;
+}
+
+function namedAs(kind: string, label: string): readonly [string, Rgb, number] | undefined {
+  if (!NAMED_KINDS.has(kind) && label !== "idle") {
+    return undefined;
+  }
+  const lower = label.toLowerCase();
+  return NAMED.find(([begin]) => lower.startsWith(begin));
 }
 
 /** One of three lightnesses of a hue: itself, nearer to white, nearer to black. */

@@ -148,6 +148,18 @@ export function lengthOf(items: Items): number {
   return items.form === "instants" ? items.time.length : items.form === "runs" || items.form === "arrows" ? items.begin.length : items.bucket.length;
 }
 
+/** The highest number of a value that a tile shows, or -1. */
+export function valueMax({ items, carry }: TrackItems): number {
+  const columns = items.form === "states" ? [items.value, items.second, items.last] : "value" in items ? [items.value] : [];
+  let most = carry === NONE ? -1 : carry;
+  for (const column of columns) {
+    for (const value of column) {
+      most = value !== NONE && value > most ? value : most;
+    }
+  }
+  return most;
+}
+
 /** The memory that a tile takes, about. */
 export function bytesOf(tile: Tile): number {
   let bytes = 200 + 60 * tile.spans.length;

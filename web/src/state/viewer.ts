@@ -103,7 +103,8 @@ export function withStatus(state: State, status: Status): State {
   // Whoever sees everything goes on seeing everything while the traces grow.
   const before = state.status;
   const follows = before !== null && sameWindow(state.view, everything(before.extent));
-  return { ...heard, view: follows ? everything(status.extent) : clamp(state.view, status.extent) };
+  const view = follows ? everything(status.extent) : clamp(state.view, status.extent);
+  return { ...heard, view: sameWindow(view, state.view) ? state.view : view };
 }
 
 export function withCatalogue(state: State, catalogue: Catalogue): State {
@@ -128,6 +129,11 @@ export function toggleHide(state: State, id: string): State {
 
 export function toggleFold(state: State, group: string): State {
   return withLayout(state, { ...state.layout, folded: toggled(state.layout.folded, group) });
+}
+
+/** Tiles have come, so the server answers again. */
+export function withTiles(state: State, complete: boolean): State {
+  return { ...state, arrivals: state.arrivals + 1, complete, fault: state.connection === "heard" ? null : state.fault };
 }
 
 /** Something went wrong; what is on the screen stays there. */

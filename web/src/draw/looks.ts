@@ -1,0 +1,69 @@
+// How values look: their colours, as canvases have them in memory, and how high their bars are. Looked up once for each value.
+
+import type { TrackValue } from "../model/catalogue.ts";
+import { SURFACES, colourOf, css, heightOf, inkOn, mix, packed, paler, type Rgb, type Theme } from "../model/palette.ts";
+import { STRIP_ROWS } from "./strip.ts";
+
+/** How one value looks. */
+export interface Look {
+  readonly label: string;
+  readonly kind: string;
+  readonly colour: Rgb;
+  readonly packed: number;
+  /** Where it is only estimated. */
+  readonly pale: number;
+  /** At its left edge, where there is room. */
+  readonly edge: number;
+  /** Rows of a strip that its bar has. */
+  readonly rows: number;
+  /** What can be read on it. */
+  readonly ink: string;
+}
+
+export class Looks {
+  readonly theme: Theme;
+  private readonly values: readonly TrackValue[];
+  private readonly found: Look[] = [];
+  private readonly unknown: Look;
+
+  constructor(theme: Theme, values: readonly TrackValue[]) {
+    this.theme = theme;
+    this.values = values;
+    this.unknown = this.make("…", "unknown", SURFACES[theme].faint);
+  }
+
+  /** How a value looks; one that the server has not described yet is grey. */
+  of(value: number): Look {
+    const known = this.found[value];
+    if (known !== undefined) {
+      return known;
+    }
+    const described = this.describe(value);
+    if (described === undefined) {
+      return this.unknown;
+    }
+    const { label, kind, colour } = described;
+    const look = this.make(label, kind, colourOf(this.theme, kind, label, colour));
+    this.found[value] = look;
+    return look;
+  }
+
+  /** Numbers count from 0 without a gap; where they do not, the value is looked for. */
+  private describe(value: number): TrackValue | undefined {
+    const likely = this.values[value];
+    return likely?.number === value ? likely : this.values.find((one) => one.number === value);
+  }
+
+  private make(label: string, kind: string, colour: Rgb): Look {
+    return {
+      label,
+      kind,
+      colour,
+      packed: packed(colour),
+      pale: packed(paler(colour, this.theme)),
+      edge: packed(mix(colour, this.theme === "dark" ? [255, 255, 255] : [0, 0, 0], 0.35)),
+      rows: Math.max(1, Math.round(heightOf(kind, label) * STRIP_ROWS)),
+      ink: css(inkOn(colour)),
+    };
+  }
+}

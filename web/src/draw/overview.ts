@@ -1,0 +1,98 @@
+// The strip that shows all of the traces: how many events there are where, what of it is known how well, and the window as a frame.
+
+import type { Density } from "../model/density.ts";
+import { SURFACES, css, mix, type Theme } from "../model/palette.ts";
+import { endOf, pixelOf, type Viewport } from "../model/viewport.ts";
+import type { Frame } from "../model/geometry.ts";
+import type { Quality } from "../model/tile.ts";
+import type { Pen, Tools } from "./pen.ts";
+
+/** All that the strip shows. */
+export interface OverviewPicture {
+  /** Its window is all of the traces. */
+  readonly frame: Frame;
+  readonly height: number;
+  readonly ratio: number;
+  readonly theme: Theme;
+  readonly density: Density;
+  /** What the timeline shows. */
+  readonly view: Viewport;
+  readonly selection: Viewport | null;
+}
+
+export function drawOverview(pen: Pen, tools: Tools, picture: OverviewPicture): void {
+  const { frame, height, theme } = picture;
+  const surface = SURFACES[theme];
+  pen.fillStyle = css(surface.lane);
+  pen.fillRect(0, 0, frame.width, height);
+  drawDensity(pen, picture);
+  drawQuality(pen, tools, picture);
+  drawWindow(pen, picture);
+}
+
+/** Bars whose height is the logarithm of the number of events: a single one can be seen beside millions. */
+function drawDensity(pen: Pen, { frame, height, theme, density }: OverviewPicture): void {
+  const { accent, lane } = SURFACES[theme];
+  const most = density.count.reduce((high, count) => Math.max(high, count), 0);
+  if (most === 0) {
+    return;
+  }
+  const styles: Readonly<Record<Quality, string>> = {
+    exact: css(mix(lane, accent, 0.8)),
+    building: css(mix(lane, accent, 0.6)),
+    estimated: css(mix(lane, accent, 0.35)),
+    unknown: css(mix(lane, accent, 0.35)),
+  };
+  const scale = (height - 2) / Math.log1p(most);
+  for (let x = 0; x < frame.width; x++) {
+    const count = density.count[x] ?? 0;
+    if (count > 0) {
+      const high = Math.max(1, Math.round(Math.log1p(count) * scale));
+      pen.fillStyle = styles[density.quality[x] ?? "unknown"];
+      pen.fillRect(x, height - high, 1, high);
+    }
+  }
+}
+
+function drawQuality(pen: Pen, tools: Tools, { frame, height, density }: OverviewPicture): void {
+  let begin = 0;
+  for (let x = 1; x <= frame.width; x++) {
+    const quality = density.quality[begin];
+    if (x < frame.width && density.quality[x] === quality) {
+      continue;
+    }
+    if (quality === "building" || quality === "estimated" || quality === "unknown") {
+      pen.fillStyle = quality === "unknown" ? tools.hatch.unknown : tools.hatch.building;
+      pen.fillRect(begin, 0, x - begin, height);
+    }
+    begin = x;
+  }
+}
+
+function drawWindow(pen: Pen, { frame, height, theme, view, selection, ratio }: OverviewPicture): void {
+  const { background, ink, accent } = SURFACES[theme];
+  const wide = Math.max(1, Math.round(ratio));
+  const at = (shown: Viewport): [number, number] => {
+    const from = Math.round(pixelOf(frame.view, shown.begin, frame.width));
+    // However short the window is, it can be seen.
+    return [from, Math.max(from + 2 * wide, Math.round(pixelOf(frame.view, endOf(shown), frame.width)))];
+  };
+  if (selection !== null) {
+    const [from, to] = at(selection);
+    pen.fillStyle = css(accent);
+    pen.globalAlpha = 0.3;
+    pen.fillRect(from, 0, to - from, height);
+    pen.globalAlpha = 1;
+  }
+  const [from, to] = at(view);
+  pen.fillStyle = css(background);
+  pen.globalAlpha = 0.6;
+  pen.fillRect(0, 0, from, height);
+  pen.fillRect(to, 0, frame.width - to, height);
+  pen.globalAlpha = 1;
+  pen.fillStyle = css(ink);
+  pen.fillRect(from, 0, wide, height);
+  pen.fillRect(to - wide, 0, wide, height);
+  pen.fillRect(from, 0, to - from, wide);
+  pen.fillRect(from, height - wide, to - from, wide);
+}

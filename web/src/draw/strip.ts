@@ -1,0 +1,71 @@
+// A strip of pixels: as wide as the canvas, and a few rows high, which become as high as the track when it is put on the canvas. What
+// a track shows is written here pixel by pixel, because a thousand rectangles for each of sixty tracks are slower by far.
+
+/** Rows of the strip of a track with bars. */
+export const STRIP_ROWS = 8;
+
+/** A part of memory that is shared by all strips of a picture. */
+export class Strip {
+  readonly pixels: Uint32Array;
+  readonly width: number;
+  readonly rows: number;
+
+  constructor(pixels: Uint32Array, width: number, rows: number) {
+    this.pixels = pixels;
+    this.width = width;
+    this.rows = rows;
+  }
+
+  /** Paints columns from `from` to before `to`, rows from `top` to before `bottom`; what lies outside of the strip is left out. */
+  fill(from: number, to: number, top: number, bottom: number, colour: number): void {
+    const [left, right] = [Math.max(0, from), Math.min(this.width, to)];
+    if (left >= right) {
+      return;
+    }
+    for (let row = Math.max(0, top); row < Math.min(this.rows, bottom); row++) {
+      const begin = row * this.width;
+      if (right - left === 1) {
+        this.pixels[begin + left] = colour;
+      } else {
+        this.pixels.fill(colour, begin + left, begin + right);
+      }
+    }
+  }
+
+  /** The colour of a pixel; 0 is transparent. */
+  at(x: number, row: number): number {
+    return this.pixels[row * this.width + x] ?? 0;
+  }
+}
+
+/** Memory for the strips of one picture, one below the other. It is used again for the next picture. */
+export class StripSheet {
+  width = 0;
+  pixels: Uint32Array<ArrayBuffer> = new Uint32Array(0);
+  private used = 0;
+
+  /** Begins a picture whose strips have so many rows together. */
+  begin(width: number, rows: number): void {
+    const size = width * rows;
+    if (this.pixels.length < size) {
+      this.pixels = new Uint32Array(size);
+    } else {
+      this.pixels.fill(0, 0, this.used * this.width);
+    }
+    this.width = width;
+    this.used = 0;
+  }
+
+  /** The next strip, which is empty, and in which row of the sheet it begins. */
+  next(rows: number): { readonly strip: Strip; readonly top: number } {
+    const top = this.used;
+    this.used += rows;
+    const pixels = this.pixels.subarray(top * this.width, this.used * this.width);
+    return { strip: new Strip(pixels, this.width, rows), top };
+  }
+
+  /** Rows that strips were taken of. */
+  get rows(): number {
+    return this.used;
+  }
+}

@@ -1,0 +1,181 @@
+import { expect, test } from "vitest";
+import type { Piece } from "../model/cache.ts";
+import { EMPTY_CATALOGUE, type Track, type TrackKind, type TrackValue } from "../model/catalogue.ts";
+import { densityOf } from "../model/density.ts";
+import { SURFACES, css } from "../model/palette.ts";
+import { rowsOf, PLAIN_LAYOUT } from "../model/rows.ts";
+import { ticks } from "../model/ruler.ts";
+import { NONE, type Items, type Span } from "../model/tile.ts";
+import { RecordingPen, recordingTools } from "../testing/pen.ts";
+import { counter, counts, runs, states } from "../testing/tiles.ts";
+import { px } from "../units/screen.ts";
+import { level, tileIndex, trackNumber, valueNumber } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import { Looks } from "./looks.ts";
+import { drawOverview } from "./overview.ts";
+import { fitted } from "./pen.ts";
+import { drawRuler } from "./ruler.ts";
+import { StripSheet } from "./strip.ts";
+import { drawTimeline, joined, type Picture } from "./timeline.ts";
+
+const VALUES: TrackValue[] = ["running on CPU 1", "blocked"].map((label, number) => ({ number: valueNumber(number), label, kind: "doing", colour: number }));
+const frame = { view: { begin: nanos(1_000), span: nanos(256) }, width: px(256), origin: nanos(1_000) };
+const EXACT: readonly Span[] = [{ begin: 0, end: 256, quality: "exact" }];
+
+function trackOf(kind: TrackKind): Track {
+  return { number: trackNumber(0), id: "a", kind, name: "a", group: "G", host: null, process: null, depth: null, parent: null };
+}
+
+function pieceOf(items: Items, spans = EXACT): Piece {
+  const tile = { level: level(0), index: tileIndex(0), track: trackNumber(0), carry: NONE, items, spans };
+  return { tile, begin: 0, end: 256, standIn: false };
+}
+
+function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture> = {}): RecordingPen {
+  const pen = new RecordingPen();
+  const rows = rowsOf({ ...EMPTY_CATALOGUE, tracks: [trackOf(kind)] }, PLAIN_LAYOUT);
+  const picture: Picture = {
+    frame,
+    rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : pieces })),
+    scroll: 0,
+    height: 100,
+    ratio: 1,
+    looks: new Looks("light", VALUES),
+    ticks: [],
+    selection: null,
+    ...more,
+  };
+  drawTimeline(pen, recordingTools(pen), new StripSheet(), picture);
+  return pen;
+}
+
+test("a track is a lane with its strip on it, below the head of its group", () => {
+  const { calls } = drawn("states", [pieceOf(runs([0, 20, 0, 0]))]);
+  const { background, lane } = SURFACES.light;
+  expect(calls).toEqual(["seal", `rect 0 0 256 100 ${css(background)}`, `rect 0 24 256 18 ${css(lane)}`, "blit 0 8 to 0 24 256 18"]);
+});
+
+test("bars with room have their name, cut where there is less", () => {
+  expect(drawn("states", [pieceOf(runs([0, 200, 0, 0]))]).of("text")).toEqual(["text running on CPU 1 4 34 rgb(0,0,0)"]);
+  expect(drawn("states", [pieceOf(runs([10, 70, 0, 0]))]).of("text")).toEqual(["text running… 14 34 rgb(0,0,0)"]);
+  // On the low bar of somebody who waits there is no room for a name.
+  expect(drawn("states", [pieceOf(runs([0, 200, 1, 0]))]).of("text")).toEqual([]);
+});
+
+test("a name stands once on a bar that reaches over tiles", () => {
+  const halves = [
+    { ...pieceOf(states()), end: 128 },
+    { ...pieceOf(states()), begin: 128 },
+  ].map((piece) => ({ ...piece, tile: { ...piece.tile, carry: 0 } }));
+  expect(drawn("states", halves).of("text")).toEqual(["text running on CPU 1 4 34 rgb(0,0,0)"]);
+  expect(joined([{ from: 0, to: 4, value: 1 }, { from: 4, to: 9, value: 1 }, { from: 9, to: 12, value: 2 }])).toEqual([
+    { from: 0, to: 9, value: 1 },
+    { from: 9, to: 12, value: 2 },
+  ]);
+});
+
+test("what is not known is hatched, as far as that goes", () => {
+  const spans: Span[] = [
+    { begin: 0, end: 100, quality: "exact" },
+    { begin: 100, end: 150, quality: "building" },
+    { begin: 150, end: 156, quality: "estimated" },
+    { begin: 156, end: 256, quality: "unknown" },
+  ];
+  const hatched = drawn("states", [pieceOf(runs(), spans)]).calls.filter((call) => /building|unknown/.test(call));
+  expect(hatched).toEqual(["rect 100 24 50 18 building", "rect 150 24 6 18 building", "rect 156 24 100 18 unknown"]);
+});
+
+test("a counter is a line with steps, and an envelope where it changes within a bucket", () => {
+  const pen = drawn("counter", [pieceOf(counter([0, 1, 0, 0, 0, 0], [10, 5, 0, 10, 10, 4], [200, 1, 5, 5, 5, 5]))]);
+  const path = pen.calls.slice(pen.calls.indexOf("path"));
+  expect(path).toEqual([
+    "path",
+    "move 1 65",
+    "line 11 65",
+    "line 11 25",
+    "line 201 25",
+    "line 201 45",
+    "line 256 45",
+    `stroke ${css(SURFACES.light.accent)}`,
+  ]);
+  expect(pen.of("rect").filter((call) => call.startsWith("rect 10 "))).toEqual(["rect 10 25 1 40 rgb(146,184,211)"]);
+});
+
+test("a counter that never changes has a line in the middle", () => {
+  const pen = drawn("counter", [pieceOf(counter([0, 1, 7, 7, 7, 7]))]);
+  expect(pen.of("line")).toEqual(["line 256 45"]);
+});
+
+test("the selection lies over everything", () => {
+  const pen = drawn("states", [], { selection: { begin: nanos(1_010), span: nanos(20) } });
+  const accent = css(SURFACES.light.accent);
+  expect(pen.calls.slice(-3)).toEqual([`rect 10 0 20 100 ${accent} 0.15`, `rect 10 0 1 100 ${accent}`, `rect 29 0 1 100 ${accent}`]);
+});
+
+test("rows move up when they are scrolled, and are sharp on every screen", () => {
+  const pen = drawn("states", [], { scroll: 10, ratio: 2 });
+  expect(pen.of("blit")).toEqual(["blit 0 8 to 0 28 256 36"]);
+});
+
+test("sixty rows of a wide screen are few calls", () => {
+  const pen = new RecordingPen();
+  const tracks = Array.from({ length: 60 }, (_, number) => ({ ...trackOf("states"), number: trackNumber(number), id: `t${number}` }));
+  const rows = rowsOf({ ...EMPTY_CATALOGUE, tracks }, PLAIN_LAYOUT);
+  const busy = pieceOf(states(...Array.from({ length: 256 }, (_, bucket) => [bucket, bucket % 2, NONE, bucket % 2, 9, 65_535, 0])));
+  drawTimeline(pen, recordingTools(pen), new StripSheet(), {
+    frame,
+    rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : [busy] })),
+    scroll: 0,
+    height: 1_200,
+    ratio: 1,
+    looks: new Looks("light", VALUES),
+    ticks: [],
+    selection: null,
+  });
+  expect(pen.calls.length).toBeLessThan(4 * 60);
+});
+
+test("texts are cut to what fits, or left out", () => {
+  const pen = new RecordingPen();
+  expect(fitted(pen, "abcdefgh", 48)).toBe("abcdefgh");
+  expect(fitted(pen, "abcdefgh", 47)).toBe("abcdef…");
+  expect(fitted(pen, "abcdefgh", 24)).toBe("abc…");
+  expect(fitted(pen, "abcdefgh", 23)).toBe("");
+});
+
+test("the ruler has lines for all marks, and names where they fit", () => {
+  const pen = new RecordingPen();
+  const clock = { origin: nanos(1_000), unix: false, zone: "UTC", style: "relative" } as const;
+  drawRuler(pen, { ticks: ticks(frame.view, frame.width, px(100), clock), width: 256, height: 26, ratio: 1, theme: "light" });
+  expect(pen.of("text").map((call) => call.replaceAll("\u202f", "").split(" ").slice(1, 3).join(" "))).toEqual(["0.0000000 s", "0.0000001 s"]);
+  expect(pen.of("rect").length).toBe(1 + 13);
+});
+
+test("the overview sums up events, says what is estimated, and frames the window", () => {
+  const pen = new RecordingPen();
+  const spans: Span[] = [
+    { begin: 0, end: 128, quality: "exact" },
+    { begin: 128, end: 256, quality: "estimated" },
+  ];
+  const all = { ...frame, width: px(8) };
+  const density = densityOf(all, [[pieceOf(counts([0, 0, 5, 5], [200, 0, 1, 1]), spans)], [pieceOf(counts([1, 0, 4, 4]), spans)], []]);
+  expect([...density.count]).toEqual([9, 0, 0, 0, 0, 0, 1, 0]);
+  expect(density.quality).toEqual(["exact", "exact", "exact", "exact", "estimated", "estimated", "estimated", "estimated"]);
+  drawOverview(pen, recordingTools(pen), {
+    frame: all,
+    height: 22,
+    ratio: 1,
+    theme: "light",
+    density,
+    view: { begin: nanos(1_064), span: nanos(64) },
+    selection: null,
+  });
+  const bars = pen.of("rect").slice(1, 3).map((call) => call.split(" ").slice(1, 5).join(" "));
+  expect(bars).toEqual(["0 2 1 20", "6 16 1 6"]);
+  expect(pen.calls).toContain("rect 4 0 4 22 building");
+  expect(pen.of("rect").slice(-4).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1"]);
+});
+
+test("where nobody knows how many events there are, the overview says so", () => {
+  expect(densityOf({ ...frame, width: px(3) }, [[]]).quality).toEqual(["unknown", "unknown", "unknown"]);
+});

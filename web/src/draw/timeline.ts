@@ -1,0 +1,278 @@
+// The rows of the timeline, from values to pixels.
+//
+//     lanes      a background for each track
+//     strips     what tracks show, painted pixel by pixel and put on the lanes
+//     over them  names on bars that have room, lines of counters, hatching where something is not known
+//     on top     the selection
+
+import type { Piece } from "../model/cache.ts";
+import { placeOf, type Frame, type Place } from "../model/geometry.ts";
+import { SURFACES, css, mix, packed } from "../model/palette.ts";
+import type { Row } from "../model/rows.ts";
+import type { Tick } from "../model/ruler.ts";
+import type { Counter, Heat, Quality } from "../model/tile.ts";
+import { pixelOf, endOf, type Viewport } from "../model/viewport.ts";
+import type { Looks } from "./looks.ts";
+import { binsOf, paintArrowCounts, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
+import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
+import { STRIP_ROWS, type StripSheet } from "./strip.ts";
+
+/** A row and what there is to draw of it. */
+export interface RowContent {
+  readonly row: Row;
+  readonly pieces: readonly Piece[];
+}
+
+/** All that the timeline shows at one time. */
+export interface Picture {
+  readonly frame: Frame;
+  readonly rows: readonly RowContent[];
+  /** CSS pixels that are scrolled away at the top. */
+  readonly scroll: number;
+  readonly height: number;
+  /** Device pixels of a CSS pixel. */
+  readonly ratio: number;
+  readonly looks: Looks;
+  readonly ticks: readonly Tick[];
+  readonly selection: Viewport | null;
+}
+
+/** Rows of the strip of a heat map. */
+const HEAT_ROWS = 40;
+/** Bars that are narrower are not even tried to be joined to one that has a name. */
+const BAR_MIN_PX = 8;
+/** A name needs as many CSS pixels. */
+const NAME_MIN_CSS_PX = 28;
+
+/** Draws a picture. */
+export function drawTimeline(pen: Pen, tools: Tools, sheet: StripSheet, picture: Picture): void {
+  const { frame, looks } = picture;
+  const surface = SURFACES[looks.theme];
+  const tracks = picture.rows.filter((content) => content.row.track !== null);
+  sheet.begin(frame.width, tracks.reduce((sum, content) => sum + stripRows(content), 0));
+  const painted = tracks.map((content) => ({ content, box: boxOf(picture, content.row), ...paintRow(sheet, picture, content) }));
+  tools.seal();
+  pen.fillStyle = css(surface.background);
+  pen.fillRect(0, 0, frame.width, picture.height);
+  pen.fillStyle = css(surface.lane);
+  for (const { box } of painted) {
+    pen.fillRect(box.x, box.y, box.width, box.height);
+  }
+  drawGrid(pen, picture);
+  for (const { content, box, top, rows } of painted) {
+    tools.blit(top, rows, box);
+    drawCounters(pen, picture, content, box);
+  }
+  for (const { content, box } of painted) {
+    drawDoubt(pen, tools, picture, content, box);
+  }
+  for (const { box, bars } of painted) {
+    drawNames(pen, picture, bars, box);
+  }
+  drawOver(pen, picture);
+}
+
+function stripRows({ row }: RowContent): number {
+  return row.track?.kind === "heat" ? HEAT_ROWS : STRIP_ROWS;
+}
+
+/** Where a row lies on the canvas, without the line below it. */
+function boxOf(picture: Picture, row: Row): Box {
+  const y = Math.round((row.top - picture.scroll) * picture.ratio);
+  const bottom = Math.round((row.top + row.height - picture.scroll) * picture.ratio);
+  const gap = Math.max(1, Math.round(picture.ratio * 2));
+  return { x: 0, y, width: picture.frame.width, height: bottom - y - gap };
+}
+
+function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { top: number; rows: number; bars: Bar[] } {
+  const { strip, top } = sheet.next(stripRows(content));
+  const { looks, ratio } = picture;
+  const surface = SURFACES[looks.theme];
+  const mark = packed(mix(surface.lane, surface.ink, 0.5));
+  const bars: Bar[] = [];
+  const heat = content.row.track?.kind === "heat" ? heatOf(content) : null;
+  for (const { tile, begin, end } of content.pieces) {
+    const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
+    const { items } = tile;
+    switch (items.form) {
+      case "states":
+        bars.push(...paintStates(strip, place, items, tile.carry, looks, mark, BAR_MIN_PX));
+        break;
+      case "runs":
+        bars.push(...paintRuns(strip, place, items, looks, mark, BAR_MIN_PX));
+        break;
+      case "counts":
+        paintCounts(strip, place, items, looks, (bucket) => isEstimated(tile.spans, bucket));
+        break;
+      case "instants":
+        paintInstants(strip, place, items, looks, Math.max(1, Math.round(1.5 * ratio)));
+        break;
+      case "heat":
+        paintHeat(strip, place, items, heat ?? { low: 0, high: 0 }, heatShades(looks));
+        break;
+      case "arrow counts":
+        paintArrowCounts(strip, place, items, packed(surface.accent));
+        break;
+      case "counter":
+      case "arrows":
+        break;
+    }
+  }
+  return { top, rows: strip.rows, bars };
+}
+
+function isEstimated(spans: ReadonlyArray<{ readonly begin: number; readonly end: number; readonly quality: Quality }>, bucket: number): boolean {
+  return spans.some((span) => span.quality === "estimated" && span.begin <= bucket && bucket < span.end);
+}
+
+function heatOf(content: RowContent): Bins {
+  return binsOf(content.pieces.map((piece) => piece.tile.items).filter((items): items is Heat => items.form === "heat"));
+}
+
+/** From hardly visible to strong, each for twice as often. */
+function heatShades(looks: Looks): number[] {
+  const { lane, accent } = SURFACES[looks.theme];
+  return Array.from({ length: 10 }, (_, step) => packed(mix(lane, accent, 0.25 + (0.75 * step) / 9)));
+}
+
+function drawGrid(pen: Pen, picture: Picture): void {
+  pen.fillStyle = css(SURFACES[picture.looks.theme].line);
+  const wide = Math.max(1, Math.round(picture.ratio / 2));
+  for (const tick of picture.ticks) {
+    if (tick.label !== "") {
+      pen.fillRect(Math.round(tick.x), 0, wide, picture.height);
+    }
+  }
+}
+
+function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box): void {
+  const pieces = content.pieces.flatMap(({ tile, begin, end }) =>
+    tile.items.form === "counter" ? [{ items: tile.items, place: placeOf(picture.frame, tile.level, tile.index, begin, end) }] : [],
+  );
+  if (pieces.length === 0) {
+    return;
+  }
+  const scale = scaleOf(pieces.map((piece) => piece.items));
+  const { accent, lane } = SURFACES[picture.looks.theme];
+  const y = (value: number): number => box.y + box.height - 1 - ((value - scale.low) / (scale.high - scale.low)) * (box.height - 2);
+  pen.fillStyle = css(mix(lane, accent, 0.4));
+  for (const { items, place } of pieces) {
+    drawEnvelope(pen, items, place, y);
+  }
+  pen.strokeStyle = css(accent);
+  pen.lineWidth = Math.max(1, picture.ratio);
+  pen.beginPath();
+  for (const { items, place } of pieces) {
+    drawSteps(pen, items, place, y);
+  }
+  pen.stroke();
+}
+
+/** From the least to the most that a counter is; something more if that is the same. */
+function scaleOf(all: readonly Counter[]): { low: number; high: number } {
+  let [low, high] = [Infinity, -Infinity];
+  for (const { min, max } of all) {
+    min.forEach((value) => (low = Math.min(low, value)));
+    max.forEach((value) => (high = Math.max(high, value)));
+  }
+  return low < high ? { low, high } : { low: (low === Infinity ? 0 : low) - 1, high: (high === -Infinity ? 0 : high) + 1 };
+}
+
+function drawEnvelope(pen: Pen, items: Counter, place: Place, y: (value: number) => number): void {
+  for (let index = 0; index < items.bucket.length; index++) {
+    const x = place.left + (items.bucket[index] ?? 0) * place.step;
+    const [from, to] = [Math.max(x, place.from), Math.min(x + place.step, place.to)];
+    const [top, bottom] = [y(items.max[index] ?? 0), y(items.min[index] ?? 0)];
+    if (from < to && bottom - top >= 1) {
+      pen.fillRect(from, top, Math.max(1, to - from), bottom - top);
+    }
+  }
+}
+
+/** A counter is what it was until it is something else: its line has steps. */
+function drawSteps(pen: Pen, items: Counter, place: Place, y: (value: number) => number): void {
+  let held: number | null = null;
+  for (let index = 0; index < items.bucket.length; index++) {
+    const x = Math.min(Math.max(place.left + ((items.bucket[index] ?? 0) + 1) * place.step, place.from), place.to);
+    const last = items.last[index] ?? 0;
+    if (held === null) {
+      pen.moveTo(x, y(last));
+    } else {
+      pen.lineTo(x, y(held));
+      pen.lineTo(x, y(last));
+    }
+    held = last;
+  }
+  if (held !== null) {
+    pen.lineTo(place.to, y(held));
+  }
+}
+
+/** Hatching where not everything is read yet, or nothing is known. */
+function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent, box: Box): void {
+  for (const { tile, begin, end } of content.pieces) {
+    const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
+    for (const span of tile.spans) {
+      if (span.quality === "exact") {
+        continue;
+      }
+      const from = Math.max(place.from, Math.round(place.left + span.begin * place.step));
+      const to = Math.min(place.to, Math.round(place.left + span.end * place.step));
+      if (from < to) {
+        pen.fillStyle = span.quality === "unknown" ? tools.hatch.unknown : tools.hatch.building;
+        pen.fillRect(from, box.y, to - from, box.height);
+      }
+    }
+  }
+}
+
+function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): void {
+  const { ratio, looks } = picture;
+  const size = Math.min(12 * ratio, box.height * 0.72);
+  const wanted = `${Math.round(size)}px system-ui, sans-serif`;
+  pen.font = wanted;
+  pen.textBaseline = "middle";
+  pen.textAlign = "left";
+  for (const bar of joined(bars)) {
+    const look = looks.of(bar.value);
+    // A name stands on its bar; on a bar that is low it would stand beside it.
+    if (bar.to - bar.from < NAME_MIN_CSS_PX * ratio || look.rows < STRIP_ROWS * 0.6) {
+      continue;
+    }
+    const text = fitted(pen, look.label, bar.to - bar.from - 8 * ratio);
+    if (text !== "") {
+      pen.fillStyle = look.ink;
+      pen.fillText(text, bar.from + 4 * ratio, box.y + box.height / 2 + ratio);
+    }
+  }
+}
+
+/** Bars that were cut where tiles end, as one. */
+export function joined(bars: readonly Bar[]): Bar[] {
+  const found: Bar[] = [];
+  for (const bar of bars) {
+    const before = found.at(-1);
+    if (before !== undefined && before.value === bar.value && before.to === bar.from) {
+      found[found.length - 1] = { ...before, to: bar.to };
+    } else {
+      found.push(bar);
+    }
+  }
+  return found;
+}
+
+function drawOver(pen: Pen, picture: Picture): void {
+  const { frame, selection, ratio } = picture;
+  const { accent } = SURFACES[picture.looks.theme];
+  const wide = Math.max(1, Math.round(ratio));
+  if (selection !== null) {
+    const from = Math.round(pixelOf(frame.view, selection.begin, frame.width));
+    const to = Math.round(pixelOf(frame.view, endOf(selection), frame.width));
+    pen.fillStyle = css(accent);
+    pen.globalAlpha = 0.15;
+    pen.fillRect(from, 0, to - from, picture.height);
+    pen.globalAlpha = 1;
+    pen.fillRect(from, 0, wide, picture.height);
+    pen.fillRect(to - wide, 0, wide, picture.height);
+  }
+}

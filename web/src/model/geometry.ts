@@ -1,0 +1,42 @@
+// Where the buckets of a tile lie on the screen.
+
+import { TILE_BUCKETS, type Level, type TileIndex } from "../units/tiles.ts";
+import type { Px } from "../units/screen.ts";
+import type { Nanos } from "../units/time.ts";
+import { pixelOf, type Viewport } from "./viewport.ts";
+import { tileBegin } from "./wanted.ts";
+
+/** What turns times into pixels. */
+export interface Frame {
+  readonly view: Viewport;
+  readonly width: Px;
+  /** When the traces begin: buckets count from there. */
+  readonly origin: Nanos;
+}
+
+/** A tile on the screen: its bucket `b` begins at pixel `left + b * step`. */
+export interface Place {
+  readonly left: number;
+  /** Pixels of a bucket. */
+  readonly step: number;
+  /** Pixels of a nanosecond. */
+  readonly perNs: number;
+  /** Whole pixels to draw: from `from` to before `to`. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Where a tile lies, and which pixels its buckets from `begin` to before `end` have. */
+export function placeOf(frame: Frame, level: Level, index: TileIndex, begin = 0, end: number = TILE_BUCKETS): Place {
+  const perNs = frame.width / Number(frame.view.span);
+  const left = pixelOf(frame.view, tileBegin(level, index, frame.origin), frame.width);
+  const step = 2 ** level * perNs;
+  const from = Math.max(0, firstPixel(left + begin * step));
+  const to = Math.min(frame.width, firstPixel(left + end * step));
+  return { left, step, perNs, from, to };
+}
+
+/** The first pixel whose middle is not left of `x`: what lies between two places has the pixels between their first ones. */
+export function firstPixel(x: number): number {
+  return Math.ceil(x - 0.5);
+}

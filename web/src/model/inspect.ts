@@ -1,0 +1,90 @@
+// What is at one time in one track, for the line that says it in words.
+
+import type { Piece } from "./cache.ts";
+import { lowerBound } from "./split.ts";
+import { NONE, type Counter, type Counts, type Items, type Quality, type Runs, type States, type Tile } from "./tile.ts";
+import { bucketSpan, tileBegin } from "./wanted.ts";
+import type { Nanos } from "../units/time.ts";
+
+/** What a track shows at a time. */
+export type Found =
+  /** `share` of the bucket is this value, of 1; with a value that covers less, if there is one. */
+  | { readonly kind: "value"; readonly value: number; readonly share: number; readonly second: number; readonly begins: number }
+  /** As many instants, most of which are `value`. */
+  | { readonly kind: "count"; readonly value: number; readonly count: number; readonly ofValue: number }
+  | { readonly kind: "number"; readonly low: number; readonly high: number };
+
+/** What was found, and how well it is known. */
+export interface Inspected {
+  readonly found: Found | null;
+  readonly quality: Quality;
+}
+
+/** What `pieces` show at a time; `null` where there is none of them. */
+export function inspect(pieces: readonly Piece[], origin: Nanos, time: Nanos): Inspected | null {
+  for (const { tile, begin, end } of pieces) {
+    const since = Number(time - tileBegin(tile.level, tile.index, origin));
+    const bucket = Math.floor(since / Number(bucketSpan(tile.level)));
+    if (bucket >= Math.floor(begin) && bucket < end) {
+      return { found: findIn(tile.items, tile, bucket, since), quality: qualityAt(tile, bucket) };
+    }
+  }
+  return null;
+}
+
+function qualityAt(tile: Tile, bucket: number): Quality {
+  return tile.spans.find((span) => span.begin <= bucket && bucket < span.end)?.quality ?? "unknown";
+}
+
+function findIn(items: Items, tile: Tile, bucket: number, since: number): Found | null {
+  switch (items.form) {
+    case "states":
+      return stateAt(items, tile.carry, bucket);
+    case "runs":
+      return runAt(items, since);
+    case "counts":
+      return countAt(items, bucket);
+    case "counter":
+      return numberAt(items, bucket);
+    default:
+      return null;
+  }
+}
+
+function stateAt(items: States, carry: number, bucket: number): Found | null {
+  const at = lowerBound(items.bucket, bucket);
+  if (items.bucket[at] !== bucket) {
+    const held = at === 0 ? carry : (items.last[at - 1] ?? NONE);
+    return held === NONE ? null : { kind: "value", value: held, share: 1, second: NONE, begins: 0 };
+  }
+  const value = items.value[at] ?? NONE;
+  const share = (items.share[at] ?? 0) / 65_535;
+  return value === NONE ? null : { kind: "value", value, share, second: items.second[at] ?? NONE, begins: items.begins[at] ?? 0 };
+}
+
+function runAt(items: Runs, since: number): Found | null {
+  for (let at = lowerBound(items.begin, since + 1) - 1; at >= 0; at--) {
+    if ((items.end[at] ?? 0) > since) {
+      return { kind: "value", value: items.value[at] ?? NONE, share: 1, second: NONE, begins: 1 };
+    }
+  }
+  return null;
+}
+
+function countAt(items: Counts, bucket: number): Found | null {
+  const at = lowerBound(items.bucket, bucket);
+  if (items.bucket[at] !== bucket) {
+    return null;
+  }
+  return { kind: "count", value: items.value[at] ?? NONE, count: items.count[at] ?? 0, ofValue: items.countOfValue[at] ?? 0 };
+}
+
+/** What a counter is holds until it changes. */
+function numberAt(items: Counter, bucket: number): Found | null {
+  const at = lowerBound(items.bucket, bucket);
+  if (items.bucket[at] === bucket) {
+    return { kind: "number", low: items.min[at] ?? 0, high: items.max[at] ?? 0 };
+  }
+  const held = items.last[at - 1];
+  return held === undefined ? null : { kind: "number", low: held, high: held };
+}

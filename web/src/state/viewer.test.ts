@@ -1,0 +1,136 @@
+import { expect, test } from "vitest";
+import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { decodeUrl, encode } from "../model/url.ts";
+import { cssPx } from "../units/screen.ts";
+import { level, trackNumber } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import { Store } from "./store.ts";
+import {
+  FIRST_STATE,
+  clockOf,
+  moved,
+  opened,
+  resized,
+  scrolledTo,
+  seenIn,
+  toggleFold,
+  toggleHide,
+  togglePin,
+  wentBack,
+  wentForward,
+  wentTo,
+  widthOf,
+  withCatalogue,
+  withFault,
+  withStatus,
+  withTiles,
+  type State,
+} from "./viewer.ts";
+
+function statusOf(begin: number, end: number, version = 1): Status {
+  const extent = { begin: nanos(begin), end: nanos(end) };
+  const levels = { min: level(0), max: level(62) };
+  return { extent, unix: true, levels, version, doneBytes: 0, totalBytes: 1, etaMs: null, state: "building", failure: null, events: null };
+}
+
+function trackOf(number: number): Track {
+  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, process: null, depth: null, parent: null };
+}
+
+const ready: State = withStatus(FIRST_STATE, statusOf(0, 10_000));
+const window = (begin: number, span: number): { begin: ReturnType<typeof nanos>; span: ReturnType<typeof nanos> } => ({ begin: nanos(begin), span: nanos(span) });
+
+test("whoever listens hears of changes, and only of those", () => {
+  const store = new Store(1);
+  let heard = 0;
+  const end = store.subscribe(() => heard++);
+  store.update((count) => count + 1);
+  store.update((count) => count);
+  end();
+  store.update((count) => count + 1);
+  expect([store.state, heard]).toEqual([3, 1]);
+});
+
+test("the first window shows everything, and goes on doing so while the traces grow", () => {
+  expect(ready.view).toEqual(window(0, 10_000));
+  expect(withStatus(ready, statusOf(0, 20_000)).view).toEqual(window(0, 20_000));
+  const near = moved(ready, window(5_000, 100));
+  expect(near.view).toEqual(window(5_000, 100));
+  // The same value, so that nothing is drawn again.
+  expect(withStatus(near, statusOf(0, 20_000)).view).toBe(near.view);
+});
+
+test("a window of the URL is kept, as far as there are traces", () => {
+  const state = opened(decodeUrl("#at=9990~100&pin=a&down=50"), "UTC", "dark");
+  expect(withStatus(state, statusOf(0, 10_000)).view).toEqual(window(9_900, 100));
+  expect([state.layout.pinned, state.scroll, state.theme]).toEqual([["a"], 50, "dark"]);
+});
+
+test("the URL is empty when there is nothing special to see", () => {
+  expect(encode(seenIn(ready))).toBe("");
+  expect(encode(seenIn(moved(ready, window(5, 100))))).toBe("at=5~100");
+});
+
+test("windows stay on the traces, and the same window is the same state", () => {
+  expect(moved(ready, window(-500, 100)).view).toEqual(window(0, 100));
+  expect(moved(ready, window(0, 99_999))).toBe(ready);
+  expect(moved(FIRST_STATE, window(0, 1))).toBe(FIRST_STATE);
+});
+
+test("one can go back to windows, and forward again, until one goes elsewhere", () => {
+  const one = wentTo(ready, window(100, 1_000));
+  const two = wentTo(one, window(200, 500));
+  const back = wentBack(two);
+  expect(back.view).toEqual(one.view);
+  expect(wentForward(back).view).toEqual(two.view);
+  expect(wentBack(wentBack(back))).toEqual(wentBack(back));
+  const elsewhere = wentTo(back, window(7_000, 500));
+  expect(wentForward(elsewhere)).toBe(elsewhere);
+  expect(wentTo(one, window(100, 1_000))).toBe(one);
+});
+
+test("the list of windows to go back to does not grow for ever", () => {
+  let state = ready;
+  for (let step = 0; step < 300; step++) {
+    state = wentTo(state, window(step, 100));
+  }
+  expect(state.past.length).toBe(100);
+});
+
+test("rows follow the catalogue and the layout", () => {
+  const tracks = [trackOf(0), trackOf(1)];
+  const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks });
+  expect(state.rows.map((row) => row.key)).toEqual(["group G", "track t0", "track t1"]);
+  expect(withCatalogue(state, state.catalogue)).toBe(state);
+  expect(togglePin(state, "t1").rows.map((row) => row.key)).toEqual(["group Pinned", "pinned t1", ...state.rows.map((row) => row.key)]);
+  expect(togglePin(togglePin(state, "t1"), "t1").rows).toEqual(state.rows);
+  expect(toggleHide(state, "t0").rows.map((row) => row.key)).toEqual(["group G", "track t1"]);
+  expect(toggleFold(state, "G").rows.length).toBe(1);
+});
+
+test("scrolling ends where the rows end; the URL's place waits for them", () => {
+  const tracks = Array.from({ length: 10 }, (_, number) => trackOf(number));
+  const early = resized({ ...ready, scroll: 120 }, { width: cssPx(100), height: cssPx(100), ratio: 2 });
+  expect(early.scroll).toBe(120);
+  const state = withCatalogue(early, { ...EMPTY_CATALOGUE, tracks });
+  expect(scrolledTo(state, 1_000).scroll).toBe(24 + 200 - 100);
+  expect(scrolledTo(state, -5).scroll).toBe(0);
+  expect(scrolledTo(state, 120)).toBe(state);
+  expect(widthOf(state)).toBe(200);
+});
+
+test("a fault stays until the server answers", () => {
+  const lost = withFault(ready, { kind: "unreachable", message: "the server does not answer" });
+  expect(lost.connection).toBe("lost");
+  expect(withTiles(lost, true)).toMatchObject({ arrivals: 1, complete: true, fault: lost.fault });
+  const again = withStatus(lost, statusOf(0, 10_000, 2));
+  expect([again.connection, again.fault]).toEqual(["heard", null]);
+  const failed = withFault(ready, { kind: "server", message: "the disk is full" });
+  expect(failed.connection).toBe("heard");
+  expect(withTiles(failed, false).fault).toBeNull();
+});
+
+test("times count from the begin of the traces", () => {
+  expect(clockOf(ready)).toEqual({ origin: 0n, unix: true, zone: "UTC", style: "relative" });
+  expect(clockOf(FIRST_STATE).unix).toBe(false);
+});
