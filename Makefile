@@ -16,7 +16,9 @@ test:
 	@scripts/setup.sh build
 	@scripts/setup.sh peers
 	@scripts/setup.sh web
+	@scripts/setup.sh browser
 	scripts/web.sh test
+	scripts/web.sh browser
 	# All at once, with one set of features and one profile; the tests of the command build the command.
 	cargo test --profile ci --workspace --features kymo-format/testing,kymo-cli/sql
 	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)

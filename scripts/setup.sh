@@ -4,6 +4,7 @@
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
+#   setup.sh browser      Chromium, in which those pages are tested; without it they are not
 #   setup.sh peers        both babeltraces, LTTng, and what builds C and C++, which tests of recording run beside; without it they say so
 set -euo pipefail
 
@@ -79,6 +80,13 @@ web() {
         echo "Please install Node 20.19 or newer with npm (https://nodejs.org); found $(node --version 2>/dev/null || echo none)" >&2
         exit 2
     fi
+}
+
+browser() {
+    for name in chromium chromium-browser google-chrome; do
+        command -v "$name" >/dev/null && return
+    done
+    install chromium >/dev/null 2>&1 || echo "BROWSER ABSENT: chromium is not installed and cannot be" >&2
 }
 
 # What tests of recording run beside: Babeltrace, and what builds programs in C and C++. Those without it say so.

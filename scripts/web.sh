@@ -2,6 +2,7 @@
 # Builds the pages of `kymo view`, and tests them. What npm installs lies beside the target folder, so that clones share it.
 #   web.sh build          web/dist; quick where nothing has changed
 #   web.sh test           types, and tests that need no browser
+#   web.sh browser        tests with a browser; without one they say so
 #   web.sh modules        only what npm installs
 set -euo pipefail
 cd "$(dirname "$0")/../web"
@@ -52,8 +53,13 @@ test)
     npm run --silent check
     npm run --silent test
     ;;
+browser)
+    modules
+    build
+    npm run --silent browser
+    ;;
 *)
-    sed -n '2,5s/^# *//p' "../scripts/$(basename "$0")" >&2
+    sed -n '2,6s/^# *//p' "../scripts/$(basename "$0")" >&2
     exit 2
     ;;
 esac

@@ -11,7 +11,7 @@ export default defineConfig({
     reportCompressedSize: false,
   },
   test: {
-    include: ["src/**/*.test.ts", "browser/**/*.test.ts"],
+    include: ["src/**/*.test.ts"],
     environment: "node",
   },
 });

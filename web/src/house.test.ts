@@ -15,7 +15,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   draw: ["units", "model"],
   view: ["units", "model", "api", "state", "draw", "preact"],
   main: ["view", "preact"],
-  testing: ["units", "model"],
+  testing: ["units", "model", "draw"],
 };
 /** Words that mean a page: rooms that must work without one do not have them. */
 const PAGE_WORDS = /\b(document|window|navigator|localStorage|sessionStorage|location)\s*[.[]/;

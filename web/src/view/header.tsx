@@ -4,12 +4,13 @@ import type { JSX } from "preact";
 import type { Status } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
 import { advice } from "../model/fault.ts";
-import type { Store } from "../state/store.ts";
 import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
 import { usePick } from "./hooks.ts";
+import type { Page } from "./page.ts";
 
-export function Header({ store }: { readonly store: Store<State> }): JSX.Element {
+export function Header({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
   const [traces, status, connection] = usePick(store, (state) => [state.traces, state.status, state.connection] as const);
   return (
     <header class="header">
@@ -22,6 +23,9 @@ export function Header({ store }: { readonly store: Store<State> }): JSX.Element
         ))}
       </ul>
       <Badge status={status} connection={connection} />
+      <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
+        ?
+      </button>
     </header>
   );
 }

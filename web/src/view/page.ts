@@ -5,14 +5,19 @@ import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher } from "../api/tiles.ts";
 import { takeToken } from "../api/token.ts";
 import { TileCache } from "../model/cache.ts";
-import { readCatalogue, readStatus } from "../model/catalogue.ts";
-import { ShapeFault, Shape, parseJson } from "../model/json.ts";
+import { readCatalogue, readStatus, valuesKnown } from "../model/catalogue.ts";
+import { passes } from "../model/fault.ts";
+import { Shape, parseJson } from "../model/json.ts";
 import { readTraces } from "../model/traces.ts";
 import { decodeUrl, encode } from "../model/url.ts";
+import { valueMax } from "../model/tile.ts";
+import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
+import type { Viewport } from "../model/viewport.ts";
+import type { Nanos } from "../units/time.ts";
 import { Store } from "../state/store.ts";
-import { opened, seenIn, widthOf, withCatalogue, withFault, withStatus, type State } from "../state/viewer.ts";
+import { opened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -20,10 +25,26 @@ const TILE_BYTES_MAX = 128 << 20;
 const MARGIN_TILES = 2;
 /** The URL follows the window once it rests. */
 const URL_PAUSE_MS = 200;
+/** What the server could not say is asked for again after that. */
+const RETRY_MS = 2_000;
 
 export interface Page {
   readonly store: Store<State>;
   readonly tiles: TileCache;
+  /** What the pointer holds on the timeline. */
+  drag: Drag | null;
+}
+
+/** A drag that has begun. */
+export interface Drag {
+  readonly begin: Nanos;
+  readonly x: number;
+  /** The window as it was then. */
+  readonly window: Viewport;
+  /** It moves the window, instead of selecting. */
+  readonly moves: boolean;
+  /** It is more than a click. */
+  moved: boolean;
 }
 
 /** Begins to ask the server. */
@@ -32,7 +53,7 @@ export function openPage(): Page {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
-  const page = { store, tiles: new TileCache(TILE_BYTES_MAX) };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, new Client("api/v1", token, (url, init) => fetch(url, init))).begin();
   keepUrl(store);
@@ -48,16 +69,21 @@ class Conductor {
   private asking = false;
   private again = false;
   private scheduled = false;
+  private retrying: ReturnType<typeof setTimeout> | null = null;
 
   constructor(page: Page, client: Client) {
     this.page = page;
     this.client = client;
     const { store } = page;
     this.fetcher = new TileFetcher(client, page.tiles, {
-      arrived: () => {
-        store.update((state) => ({ ...state, arrivals: state.arrivals + 1, complete: this.fetcher.complete }));
+      arrived: (tiles) => {
+        store.update((state) => withTiles(state, this.fetcher.complete));
+        if (tiles.some((tile) => valueMax(tile) >= valuesKnown(store.state.catalogue))) {
+          void this.refreshCatalogue();
+        }
       },
-      failed: (fault) => this.fail(fault),
+      // Tiles are asked for again by whoever fetches them.
+      failed: (fault) => this.tell(fault),
     });
   }
 
@@ -77,7 +103,7 @@ class Conductor {
       {
         change: (change) => this.hear(change.name, change.data),
         connected: () => void this.refresh(),
-        lost: (fault) => this.fail(fault),
+        lost: (fault) => this.tell(fault),
       },
       this.ending.signal,
     );
@@ -112,6 +138,16 @@ class Conductor {
       return;
     }
     await this.refreshCatalogue();
+  }
+
+  /** Asks again in a moment, if that may help. */
+  private retry(fault: ApiFault): void {
+    if (passes(fault.kind) && this.retrying === null) {
+      this.retrying = setTimeout(() => {
+        this.retrying = null;
+        void this.refresh();
+      }, RETRY_MS);
+    }
   }
 
   /** Asks for tracks and values that are new; once more if something changes meanwhile. */
@@ -157,16 +193,26 @@ class Conductor {
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
     const tracks = [...new Set(rows.flatMap((row) => row.track?.number ?? []))];
-    this.fetcher.want({ range, around: around(range, status.extent, MARGIN_TILES), tracks, version: status.version });
+    const overview = { range: overviewRange(status, width), tracks: overviewTracks(state.catalogue).map((track) => track.number) };
+    this.fetcher.want({
+      seen: [{ range, tracks }, overview],
+      soon: [{ range: around(range, status.extent, MARGIN_TILES), tracks }],
+      version: status.version,
+    });
     const { complete } = this.fetcher;
     this.page.store.update((now) => (now.complete === complete ? now : { ...now, complete }));
   }
 
   private fail(error: unknown): void {
-    const fault =
-      error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof ShapeFault || error instanceof Error ? error.message : String(error));
-    if (fault.kind !== "aborted") {
-      this.page.store.update((state) => withFault(state, { kind: fault.kind, message: fault.message }));
+    const isOwn = error instanceof ApiFault;
+    const fault = isOwn ? error : new ApiFault("nonsense", error instanceof Error ? error.message : String(error));
+    this.tell(fault);
+    this.retry(fault);
+  }
+
+  private tell({ kind, message }: ApiFault): void {
+    if (kind !== "aborted") {
+      this.page.store.update((state) => withFault(state, { kind, message }));
     }
   }
 }

@@ -1,0 +1,23 @@
+// The system's browser, if there is one.
+
+import { accessSync, constants } from "node:fs";
+import { delimiter, join } from "node:path";
+
+const NAMES = ["chromium", "chromium-browser", "google-chrome"];
+
+/** Where a browser is that tests can drive; `KYMO_CHROMIUM` names another one. */
+export function findBrowser(): string | null {
+  const named = process.env["KYMO_CHROMIUM"];
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  const places = named === undefined ? folders.flatMap((folder) => NAMES.map((name) => join(folder, name))) : [named];
+  return places.find(isProgram) ?? null;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,183 @@
+// A trace that was never recorded: runs and instants of a few tracks, and their tiles by the plainest reduction there is. For tests
+// of pages that need a server that always says the same.
+
+import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "../src/model/tile.ts";
+import { counter, counts, instants, states } from "../src/testing/tiles.ts";
+import { level, trackNumber } from "../src/units/tiles.ts";
+
+/** 2026-11-21T00:02:52.253260578Z, beyond what a double holds. */
+export const BEGIN = 1_795_219_372_253_260_578n;
+export const SPAN = 2_000_000_000;
+
+interface Run {
+  readonly begin: number;
+  readonly end: number;
+  readonly value: number;
+}
+
+interface Invented {
+  readonly track: object;
+  readonly runs?: readonly Run[];
+  readonly times?: readonly { readonly at: number; readonly value: number }[];
+  readonly numbers?: readonly { readonly at: number; readonly number: number }[];
+}
+
+const THREADS = ["idle", "nginx (4711)", "postgres (4712)", "kworker/0:1 (77)", "chrome (900)", "make (1234)", "cc1 (1240)", "bash (801)"];
+const DOINGS = ["running on CPU 0", "waiting for a CPU", "blocked", "uninterruptible"];
+const EVENTS = ["sched_switch", "sched_wakeup", "irq_handler_entry", "syscall_entry_read"];
+
+/** Values in the order of their numbers. */
+export const VALUES: readonly object[] = [
+  ...THREADS.map((label, index) => ({ label, kind: "thread", colour: index * 2_654_435 })),
+  ...DOINGS.map((label, index) => ({ label, kind: "doing", colour: index })),
+  ...EVENTS.map((label, index) => ({ label, kind: "event", colour: 77 + index * 40_503 })),
+].map((value, number) => ({ number, ...value, track: null }));
+
+const FIRST_DOING = THREADS.length;
+const FIRST_EVENT = FIRST_DOING + DOINGS.length;
+
+/** The same numbers each time: a multiplicative generator. */
+function numbersFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+function runsFrom(seed: number, meanNs: number, pick: (random: number) => number): Run[] {
+  const random = numbersFrom(seed);
+  const found: Run[] = [];
+  for (let at = Math.floor(random() * meanNs); at < SPAN; ) {
+    const burst = Math.sin((at / SPAN) * 9 + seed) > 0.6 ? 0.05 : 1;
+    const end = Math.min(SPAN, at + 1 + Math.floor(-Math.log(random()) * meanNs * burst));
+    found.push({ begin: at, end, value: pick(random()) });
+    at = end;
+  }
+  return found;
+}
+
+function timesFrom(seed: number, meanNs: number): { at: number; value: number }[] {
+  return runsFrom(seed, meanNs, (random) => FIRST_EVENT + Math.floor(random * random * EVENTS.length)).map((run) => ({ at: run.begin, value: run.value }));
+}
+
+function invent(): Invented[] {
+  const all: Invented[] = [];
+  const track = (id: string, kind: string, name: string, group: string, more: object = {}): object => {
+    const plain = { host: null, cpu: null, tid: null, process: null, parent: null };
+    return { number: all.length, id, kind, name, group, ...plain, ...more };
+  };
+  for (let cpu = 0; cpu < 4; cpu++) {
+    const pick = (random: number): number => (random < 0.35 ? 0 : 1 + Math.floor(random * (THREADS.length - 1)));
+    all.push({ track: track(`cpu/0/${cpu}/thread`, "states", `CPU ${cpu}`, "CPUs", { cpu }), runs: runsFrom(11 + cpu, 3e6, pick) });
+  }
+  for (const [index, name] of THREADS.slice(1).entries()) {
+    const number = all.length;
+    const pick = (random: number): number => FIRST_DOING + Math.floor(random * DOINGS.length);
+    all.push({ track: track(`thread/0/${index}/state`, "states", name, "Threads"), runs: runsFrom(101 + index, 9e6, pick) });
+    if (index === 0) {
+      all.push({ track: track(`thread/0/${index}/events`, "instants", "events", "Threads", { parent: number }), times: timesFrom(7, 5e6) });
+    }
+  }
+  for (let cpu = 0; cpu < 4; cpu++) {
+    all.push({ track: track(`events/0/${cpu}`, "instants", `events of CPU ${cpu}`, "Events", { cpu }), times: timesFrom(31 + cpu, 2e5) });
+  }
+  const numbers = runsFrom(5, 1e7, (random) => Math.floor(random * 100)).map((run) => ({ at: run.begin, number: run.value }));
+  all.push({ track: track("counter/queue", "counter", "queue", "Counters"), numbers });
+  return all;
+}
+
+export const INVENTED: readonly Invented[] = invent();
+
+/** What is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
+export interface Progress {
+  readonly readNs: number;
+}
+
+/** The answer to a question. */
+export function answer(of: number, first: bigint, count: number, tracks: readonly number[], { readNs }: Progress): Answer {
+  const width = 2 ** of;
+  const begin = Number(first) * width;
+  const spans = spansOf(begin, width, count, readNs);
+  return { level: level(of), first, count, spans, tracks: tracks.map((number) => reduced(number, begin, width, count, readNs)) };
+}
+
+function spansOf(begin: number, width: number, count: number, readNs: number): Span[] {
+  const at = (time: number): number => Math.min(count, Math.max(0, Math.ceil((time - begin) / width)));
+  const [exact, all] = [readNs >= SPAN ? at(SPAN) : at(readNs), at(SPAN)];
+  const found: [number, number, Quality][] = [
+    [0, exact, "exact"],
+    [exact, all, "building"],
+    [all, count, "unknown"],
+  ];
+  return found.filter(([from, to]) => from < to).map(([from, to, quality]) => ({ begin: from, end: to, quality }));
+}
+
+function reduced(number: number, begin: number, width: number, count: number, readNs: number): TrackItems {
+  const { runs, times, numbers } = INVENTED[number] ?? {};
+  const end = Math.min(begin + width * count, readNs);
+  const track = trackNumber(number);
+  if (runs !== undefined) {
+    return { track, ...reducedRuns(runs, begin, end, width) };
+  }
+  if (numbers !== undefined) {
+    const inside = numbers.filter(({ at }) => at >= begin && at < end);
+    const rows = grouped(inside, begin, width).map(([bucket, group]) => {
+      const values = group.map((one) => one.number);
+      const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+      return [bucket, values.length, Math.min(...values), Math.max(...values), values.at(-1) ?? 0, mean];
+    });
+    return { track, carry: NONE, items: counter(...rows) };
+  }
+  const inside = (times ?? []).filter(({ at }) => at >= begin && at < end);
+  if (inside.length < 50 && width < 65_536) {
+    return { track, carry: NONE, items: instants(...inside.map(({ at, value }) => [at - begin, value, 0])) };
+  }
+  return { track, carry: NONE, items: reducedTimes(inside, begin, width) };
+}
+
+function reducedTimes(inside: ReadonlyArray<{ readonly at: number; readonly value: number }>, begin: number, width: number): Items {
+  const rows = grouped(inside, begin, width).map(([bucket, group]) => {
+    const sums = new Map<number, number>();
+    group.forEach(({ value }) => sums.set(value, (sums.get(value) ?? 0) + 1));
+    const [value, most] = [...sums].sort((one, other) => other[1] - one[1])[0] ?? [0, 0];
+    return [bucket, value, group.length, most];
+  });
+  return counts(...rows);
+}
+
+function grouped<T extends { readonly at: number }>(items: readonly T[], begin: number, width: number): [number, T[]][] {
+  const groups = new Map<number, T[]>();
+  for (const item of items) {
+    const bucket = Math.floor((item.at - begin) / width);
+    groups.set(bucket, [...(groups.get(bucket) ?? []), item]);
+  }
+  return [...groups];
+}
+
+function reducedRuns(runs: readonly Run[], begin: number, end: number, width: number): { carry: number; items: Items } {
+  const carry = runs.find((run) => run.begin < begin && run.end > begin)?.value ?? NONE;
+  const buckets = new Map<number, { covered: Map<number, number>; begins: number; last: number }>();
+  const changed = new Set(runs.filter((run) => run.begin >= begin && run.begin < end).map((run) => Math.floor((run.begin - begin) / width)));
+  for (const run of runs) {
+    if (run.end <= begin || run.begin >= end) {
+      continue;
+    }
+    const [low, high] = [Math.max(0, Math.floor((run.begin - begin) / width)), Math.floor((Math.min(run.end, end) - 1 - begin) / width)];
+    // Only buckets in which something changes are told.
+    for (const number of [...changed].filter((one) => low <= one && one <= high)) {
+      const bucket = buckets.get(number) ?? { covered: new Map<number, number>(), begins: 0, last: NONE };
+      const covers = Math.min(run.end, begin + (number + 1) * width) - Math.max(run.begin, begin + number * width);
+      bucket.covered.set(run.value, (bucket.covered.get(run.value) ?? 0) + covers);
+      bucket.begins += run.begin >= begin + number * width ? 1 : 0;
+      bucket.last = run.value;
+      buckets.set(number, bucket);
+    }
+  }
+  const rows = [...buckets].sort(([one], [other]) => one - other).map(([number, { covered, begins, last }]) => {
+    const [first, second] = [...covered].sort((one, other) => other[1] - one[1]);
+    const share = (part: number | undefined): number => Math.round((65_535 * (part ?? 0)) / width);
+    return [number, first?.[0] ?? NONE, second?.[0] ?? NONE, last, begins, share(first?.[1]), share(second?.[1])];
+  });
+  return { carry, items: states(...rows) };
+}

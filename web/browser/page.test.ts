@@ -1,0 +1,247 @@
+// The pages in a browser, as a person uses them, with a server that always says the same. Where there is no browser, that is said.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findBrowser } from "./browser.ts";
+import { BEGIN, SPAN } from "./invented.ts";
+import { TOKEN, serve, type StandIn } from "./server.ts";
+
+const executablePath = findBrowser();
+/** Where pictures of the pages go, for whoever wants to look at them. */
+const pictures = process.env["KYMO_PICTURES"];
+
+if (executablePath === null) {
+  console.error("BROWSER ABSENT: no chromium found; pages are not tested in one");
+}
+
+describe.runIf(executablePath !== null)("a page", () => {
+  let browser: Browser;
+  let server: StandIn;
+  let faults: string[];
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    server = await serve(join(import.meta.dirname, "../dist"));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.end();
+  });
+  beforeEach(() => {
+    faults = [];
+    server.read = 1;
+    server.refusal = null;
+  });
+
+  async function open(hash = "", options: { colorScheme?: "light" | "dark"; width?: number; height?: number; ratio?: number } = {}): Promise<Page> {
+    const { colorScheme = "light", width = 1280, height = 720, ratio = 1 } = options;
+    const page = await browser.newPage({ colorScheme, viewport: { width, height }, deviceScaleFactor: ratio, timezoneId: "Europe/Berlin" });
+    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+    page.on("pageerror", (error) => faults.push(String(error)));
+    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
+    return page;
+  }
+
+  async function complete(page: Page): Promise<void> {
+    await page.waitForSelector('main[data-complete="true"]');
+    // One more picture, so that what has come is drawn.
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+
+  async function picture(page: Page, name: string): Promise<void> {
+    if (pictures !== undefined) {
+      mkdirSync(pictures, { recursive: true });
+      await page.screenshot({ path: join(pictures, `${name}.png`) });
+    }
+  }
+
+  /** How many different colours a canvas shows: one that was not drawn has one. */
+  function coloursOf(page: Page, selector: string): Promise<number> {
+    return page.$eval(selector, (canvas) => {
+      const { width, height } = canvas as HTMLCanvasElement;
+      const data = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 0, width, height).data ?? new Uint8ClampedArray();
+      return new Set(new Uint32Array(data.buffer)).size;
+    });
+  }
+
+  function windowOf(page: Page): Promise<{ begin: bigint; span: bigint }> {
+    return page.waitForTimeout(250).then(() => {
+      const found = /at=(\d+)~(\d+)/.exec(new URL(page.url()).hash);
+      return found === null ? { begin: BEGIN, span: BigInt(SPAN) } : { begin: BigInt(found[1] ?? 0), span: BigInt(found[2] ?? 0) };
+    });
+  }
+
+  test("shows all tracks, and takes the token out of the address", async () => {
+    const page = await open();
+    await complete(page);
+    expect(page.url()).toBe(`${server.url}/`);
+    expect(await page.locator(".chip").allTextContents()).toEqual(["invented"]);
+    expect(await page.locator(".badge").textContent()).toBe("complete");
+    expect(await page.locator(".label .name").allTextContents()).toContain("CPU 2");
+    expect(await coloursOf(page, ".area canvas")).toBeGreaterThan(12);
+    expect(await coloursOf(page, ".overview canvas")).toBeGreaterThan(2);
+    await picture(page, "wide-light");
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("is driven by keys alone, and can be opened again where it was", async () => {
+    const page = await open();
+    await complete(page);
+    for (const key of ["w", "w", "w", "w", "w", "w", "d", "d", "a", "+"]) {
+      await page.keyboard.press(key);
+    }
+    await complete(page);
+    const near = await windowOf(page);
+    expect(Number(near.span)).toBeCloseTo(SPAN * 0.75 ** 7, -3);
+    await page.keyboard.press("s");
+    expect((await windowOf(page)).span).toBeGreaterThan(near.span);
+    const hash = new URL(page.url()).hash;
+    const again = await open(hash);
+    await complete(again);
+    expect(await windowOf(again)).toEqual(await windowOf(page));
+    await page.keyboard.press("Home");
+    expect((await windowOf(page)).span).toBe(BigInt(SPAN));
+    await page.keyboard.press("?");
+    expect(await page.locator("dialog.help").isVisible()).toBe(true);
+    await picture(page, "help");
+    await page.keyboard.press("Escape");
+    expect(await page.locator("dialog.help").isVisible()).toBe(false);
+    expect(faults).toEqual([]);
+    await page.close();
+    await again.close();
+  });
+
+  test("is driven by the mouse: wheel, drag, overview", async () => {
+    const page = await open();
+    await complete(page);
+    const area = (await page.locator(".area").boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.mouse.move(area.x + area.width / 4, area.y + 40);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -400);
+    await page.mouse.wheel(0, -400);
+    await page.keyboard.up("Control");
+    await complete(page);
+    const near = await windowOf(page);
+    expect(near.span).toBeLessThan(BigInt(SPAN) / 4n);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width / 2, area.y + 60, { steps: 4 });
+    await page.mouse.up();
+    expect(await page.locator(".selected").textContent()).toMatch(/^Δ .* ms/);
+    await picture(page, "selection");
+    await page.keyboard.press("z");
+    expect(Number((await windowOf(page)).span)).toBeCloseTo(Number(near.span) / 4, -7);
+    const strip = (await page.locator(".overview").boundingBox()) ?? area;
+    await page.mouse.dblclick(strip.x + strip.width / 2, strip.y + 20);
+    expect((await windowOf(page)).span).toBe(BigInt(SPAN));
+    await page.mouse.move(strip.x + strip.width * 0.25, strip.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(strip.x + strip.width * 0.5, strip.y + 20, { steps: 3 });
+    await page.mouse.up();
+    const { begin, span } = await windowOf(page);
+    expect(Number(begin - BEGIN) / SPAN).toBeCloseTo(0.25, 2);
+    expect(Number(span) / SPAN).toBeCloseTo(0.25, 2);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("says what is below the pointer, and pins, hides and folds", async () => {
+    const page = await open();
+    await complete(page);
+    const label = page.locator(".label", { hasText: "CPU 1" }).first();
+    const box = (await label.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.mouse.move(700, box.y + box.height / 2);
+    expect(await page.locator(".status .below").textContent()).toMatch(/s  CPU 1: \S/);
+    await page.keyboard.press("p");
+    expect(await page.locator(".label").first().textContent()).toContain("Pinned");
+    await page.keyboard.press("t");
+    expect(await page.locator(".status .window").textContent()).toMatch(/^2026-11-21 01:02:52.* CET \+ 2\.0000 s$/);
+    await page.locator(".label.head button", { hasText: "Threads" }).click();
+    expect(await page.locator(".label", { hasText: "nginx" }).count()).toBe(0);
+    await page.waitForTimeout(250);
+    expect(new URL(page.url()).hash).toBe("#pin=cpu/0/1/thread&fold=Threads&time=absolute");
+    await complete(page);
+    await picture(page, "pinned");
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("hatches what is not read yet, and follows the server", async () => {
+    server.read = 0.4;
+    const page = await open("", { colorScheme: "dark" });
+    await complete(page);
+    expect(await page.locator(".badge").textContent()).toMatch(/^40 % read, 6.* s left$/);
+    await picture(page, "wide-dark-building");
+    const before = server.asked.length;
+    server.read = 1;
+    server.tell();
+    await page.waitForSelector(".badge.good");
+    await complete(page);
+    expect(server.asked.length).toBeGreaterThan(before);
+    // All of it is exact now: nothing is asked for again, whatever the server tells.
+    const after = server.asked.length;
+    await page.keyboard.press("Home");
+    server.tell();
+    await page.waitForTimeout(300);
+    expect(server.asked.length).toBe(after);
+    await picture(page, "wide-dark");
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("fits narrow screens, and sharp ones", async () => {
+    const page = await open("", { width: 400, height: 720, ratio: 2, colorScheme: "dark" });
+    await complete(page);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect(wide).toBe(400);
+    expect(await page.$eval(".area canvas", (canvas) => (canvas as HTMLCanvasElement).width / canvas.clientWidth)).toBe(2);
+    await picture(page, "narrow-dark");
+    await page.close();
+    const light = await open("", { width: 400, height: 720, ratio: 2 });
+    await complete(light);
+    await picture(light, "narrow-light");
+    expect(faults).toEqual([]);
+    await light.close();
+  });
+
+  test("says what is wrong and what to do: no token, tiles refused, server gone", async () => {
+    const stranger = await browser.newPage();
+    await stranger.goto(`${server.url}/`);
+    expect(await stranger.locator(".notice").textContent()).toBe("The token is missing.Open the URL that `kymo view` has printed.");
+    await picture(stranger, "no-token");
+    await stranger.close();
+    server.refusal = 500;
+    const page = await open();
+    await page.waitForSelector(".notice.bad");
+    expect(await page.locator(".notice").textContent()).toMatch(/^The disk is full\.It is asked again/);
+    server.refusal = null;
+    await complete(page);
+    await page.waitForSelector(".notice", { state: "detached" });
+    await page.close();
+  });
+
+  test("never has more than two questions for tiles on the way", async () => {
+    const page = await open();
+    await complete(page);
+    let [now, most] = [0, 0];
+    page.on("request", (request) => {
+      now += request.url().includes("/tiles") ? 1 : 0;
+      most = Math.max(most, now);
+    });
+    const landed = (request: { url(): string }): void => {
+      now -= request.url().includes("/tiles") ? 1 : 0;
+    };
+    page.on("requestfinished", landed);
+    page.on("requestfailed", landed);
+    for (let step = 0; step < 30; step++) {
+      await page.keyboard.press(step % 7 === 6 ? "s" : "w");
+      await page.keyboard.press(step % 2 === 0 ? "d" : "a");
+    }
+    await complete(page);
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(3);
+    await page.close();
+  });
+});

@@ -1,0 +1,127 @@
+// A stand-in of `kymo view`: it serves the built pages and an invented trace, with the headers that the true one sends.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { extname, join, normalize } from "node:path";
+import { encodeAnswer } from "../src/testing/tiles.ts";
+import { BEGIN, INVENTED, SPAN, VALUES, answer } from "./invented.ts";
+
+const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
+const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
+export const TOKEN = "0123456789abcdef0123456789abcdef";
+
+/** A server that runs, and what tests change about it. */
+export interface StandIn {
+  readonly url: string;
+  /** How much of the trace is read, from 0 to 1. */
+  read: number;
+  /** It answers questions for tiles with this status instead. */
+  refusal: number | null;
+  /** Questions for tiles that were answered. */
+  readonly asked: string[];
+  tell(): void;
+  end(): Promise<void>;
+}
+
+/** Serves `folder` on a free port of this machine. */
+export async function serve(folder: string): Promise<StandIn> {
+  const listeners = new Set<ServerResponse>();
+  const server = createServer((request, response) => handle(standIn, folder, listeners, request, response));
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const standIn: StandIn = {
+    url: `http://127.0.0.1:${portOf(server)}`,
+    read: 1,
+    refusal: null,
+    asked: [],
+    tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n`)),
+    end: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+  return standIn;
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+function handle(standIn: StandIn, folder: string, listeners: Set<ServerResponse>, request: IncomingMessage, response: ServerResponse): void {
+  const url = new URL(request.url ?? "/", standIn.url);
+  response.setHeader("Content-Security-Policy", POLICY);
+  if (!url.pathname.startsWith("/api/v1/")) {
+    page(folder, url.pathname, response);
+  } else if (request.headers.authorization !== `Bearer ${TOKEN}`) {
+    json(response, 401, JSON.stringify({ error: { code: "token", message: "the token is missing" } }));
+  } else {
+    api(standIn, listeners, url, request, response);
+  }
+}
+
+function page(folder: string, path: string, response: ServerResponse): void {
+  const file = join(folder, normalize(path === "/" ? "/index.html" : path));
+  if (!file.startsWith(folder) || !existsSync(file) || !statSync(file).isFile()) {
+    json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is no page of this name" } }));
+    return;
+  }
+  response.setHeader("Content-Type", KINDS[extname(file)] ?? "application/octet-stream");
+  response.end(readFileSync(file));
+}
+
+function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request: IncomingMessage, response: ServerResponse): void {
+  const number = (name: string): number => Number(url.searchParams.get(name) ?? 0);
+  switch (url.pathname.replace("/api/v1/", "")) {
+    case "timeline":
+      return json(response, 200, status(standIn));
+    case "traces":
+      return json(response, 200, JSON.stringify({ traces: [{ name: "invented", path: "/traces/invented" }] }));
+    case "catalogue": {
+      const tracks = INVENTED.map((one) => one.track).slice(number("tracks_from"));
+      return json(response, 200, JSON.stringify({ version: 1, tracks, values: VALUES.slice(number("values_from")) }));
+    }
+    case "changes":
+      response.setHeader("Content-Type", "text/event-stream");
+      response.write(`event: timeline\ndata: ${status(standIn)}\n\n`);
+      listeners.add(response);
+      request.on("close", () => listeners.delete(response));
+      return undefined;
+    case "tiles":
+      return tiles(standIn, url, request, response);
+    default:
+      return json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
+  }
+}
+
+function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: ServerResponse): void {
+  if (standIn.refusal !== null) {
+    json(response, standIn.refusal, JSON.stringify({ error: { code: "fault", message: "the disk is full" } }));
+    return;
+  }
+  const etag = standIn.read >= 1 ? '"all"' : `"${standIn.read}"`;
+  response.setHeader("ETag", etag);
+  if (request.headers["if-none-match"] === etag) {
+    response.writeHead(304).end();
+    return;
+  }
+  standIn.asked.push(url.search);
+  const get = (name: string): string => url.searchParams.get(name) ?? "";
+  const tracks = get("tracks").split(",").map(Number);
+  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * standIn.read });
+  response.setHeader("Content-Type", "application/octet-stream");
+  response.end(Buffer.from(encodeAnswer(found)));
+}
+
+function status({ read }: StandIn): string {
+  const state = read >= 1 ? "complete" : "building";
+  const eta = read >= 1 ? "null" : Math.round((1 - read) * 10_000);
+  return (
+    `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100)},` +
+    `"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"events":${read >= 1 ? 41_234 : "null"}}`
+  );
+}
+
+function json(response: ServerResponse, code: number, text: string): void {
+  response.writeHead(code, { "Content-Type": "application/json" }).end(text);
+}

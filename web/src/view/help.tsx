@@ -1,0 +1,49 @@
+// The list of all keys.
+
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { usePick } from "./hooks.ts";
+import { COMMANDS, GESTURES } from "./keys.ts";
+import type { Page } from "./page.ts";
+
+export function Help({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [open] = usePick(store, (state) => [state.help] as const);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    if (open && dialog.current?.open === false) {
+      dialog.current.showModal();
+    } else if (!open) {
+      dialog.current?.close();
+    }
+  }, [open]);
+  const close = (): void => store.update((state) => ({ ...state, help: false }));
+  return (
+    <dialog class="help" ref={dialog} onClose={close} aria-labelledby="help-title">
+      <h2 id="help-title">Keys</h2>
+      <List entries={COMMANDS.map(({ keys, what }) => [keys, what] as const)} />
+      <h2>Mouse</h2>
+      <List entries={GESTURES} />
+      <button type="button" class="button" onClick={close}>
+        Close
+      </button>
+    </dialog>
+  );
+}
+
+function List({ entries }: { readonly entries: ReadonlyArray<readonly [string, string]> }): JSX.Element {
+  return (
+    <dl>
+      {entries.map(([keys, what]) => (
+        <div key={keys}>
+          <dt>
+            {keys.split("  ").map((key) => (
+              <kbd key={key}>{key}</kbd>
+            ))}
+          </dt>
+          <dd>{what}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,118 @@
+// The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
+
+import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
+import { moved, scrolledTo, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, type State } from "../state/viewer.ts";
+import { nanos, type Nanos } from "../units/time.ts";
+
+/** Something that keys do. */
+export interface Command {
+  /** As the help writes them. */
+  readonly keys: string;
+  readonly what: string;
+  /** Matches what the browser says of the key that was pressed. */
+  readonly on: (key: Key) => boolean;
+  readonly act: (state: State, key: Key) => State;
+}
+
+/** A key that was pressed. Letters are known by their place on the keyboard, so that W, A, S, D lie together on every one. */
+export interface Key {
+  readonly key: string;
+  readonly code: string;
+  readonly shift: boolean;
+  /** Ctrl, or the command key. */
+  readonly control: boolean;
+}
+
+const ZOOM_STEP = 0.75;
+const PAN_PART = 0.15;
+const PAN_PART_FAST = 0.75;
+const SCROLL_CSS_PX = 60;
+
+function plain(...names: string[]): (key: Key) => boolean {
+  return (key) => !key.control && (names.includes(key.code) || names.includes(key.key));
+}
+
+function inView(change: (view: Viewport, state: State, key: Key) => Viewport): Command["act"] {
+  return (state, key) => (state.view === null ? state : moved(state, change(state.view, state, key)));
+}
+
+/** What zooming keeps in its place: what is below the pointer, else the middle. */
+function centre(view: Viewport, state: State): Nanos {
+  return state.cursor?.time ?? nanos(view.begin + view.span / 2n);
+}
+
+/** The track below the pointer. */
+function below(state: State): { readonly id: string | null; readonly group: string | null } {
+  const row = state.rows.find((one) => one.key === state.cursor?.row);
+  return { id: row?.track?.id ?? null, group: row?.group ?? null };
+}
+
+export const COMMANDS: readonly Command[] = [
+  { keys: "W  +", what: "zoom in at the pointer", on: plain("KeyW", "+", "="), act: inView((view, state) => zoom(view, centre(view, state), ZOOM_STEP)) },
+  { keys: "S  −", what: "zoom out", on: plain("KeyS", "-", "_"), act: inView((view, state) => zoom(view, centre(view, state), 1 / ZOOM_STEP)) },
+  {
+    keys: "A  ←",
+    what: "earlier; with Shift by most of the window",
+    on: plain("KeyA", "ArrowLeft"),
+    act: inView((view, _, key) => pan(view, partOf(view, key.shift ? -PAN_PART_FAST : -PAN_PART))),
+  },
+  {
+    keys: "D  →",
+    what: "later; with Shift by most of the window",
+    on: plain("KeyD", "ArrowRight"),
+    act: inView((view, _, key) => pan(view, partOf(view, key.shift ? PAN_PART_FAST : PAN_PART))),
+  },
+  { keys: "↑", what: "rows above", on: plain("ArrowUp"), act: (state) => scrolledTo(state, state.scroll - SCROLL_CSS_PX) },
+  { keys: "↓", what: "rows below", on: plain("ArrowDown"), act: (state) => scrolledTo(state, state.scroll + SCROLL_CSS_PX) },
+  { keys: "PageUp", what: "a screen of rows up", on: plain("PageUp"), act: (state) => scrolledTo(state, state.scroll - state.size.height) },
+  { keys: "PageDown", what: "a screen of rows down", on: plain("PageDown"), act: (state) => scrolledTo(state, state.scroll + state.size.height) },
+  {
+    keys: "Home",
+    what: "all of the traces",
+    on: plain("Home"),
+    act: (state) => (state.status === null ? state : wentTo(state, everything(state.status.extent))),
+  },
+  { keys: "Z", what: "the selection", on: plain("KeyZ"), act: (state) => (state.selection === null ? state : wentTo(state, state.selection)) },
+  { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
+  { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
+  { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },
+  { keys: "U", what: "show all that is hidden", on: plain("KeyU"), act: (state) => withLayout(state, { ...state.layout, hidden: [] }) },
+  {
+    keys: "E",
+    what: "fold or unfold its group",
+    on: plain("KeyE"),
+    act: (state) => {
+      const { group } = below(state);
+      return group === null ? state : toggleFold(state, group);
+    },
+  },
+  {
+    keys: "T",
+    what: "times of the day, or since the begin",
+    on: plain("KeyT"),
+    act: (state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }),
+  },
+  { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : { ...state, selection: null }) },
+  { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
+];
+
+/** What the mouse does, for the same list. */
+export const GESTURES: ReadonlyArray<readonly [string, string]> = [
+  ["wheel", "rows up and down"],
+  ["Ctrl + wheel, pinch", "zoom at the pointer"],
+  ["Shift + wheel", "earlier, later"],
+  ["drag", "select; Z shows the selection"],
+  ["Shift + drag, middle button", "move the window"],
+  ["double click", "zoom in there"],
+  ["drag in the overview", "another window, or move the frame; a double click shows all"],
+];
+
+function withTrack(state: State, change: (state: State, id: string) => State): State {
+  const { id } = below(state);
+  return id === null ? state : change(state, id);
+}
+
+/** What a key does; `null` if it does nothing here. */
+export function commandFor(key: Key): Command | null {
+  return COMMANDS.find((command) => command.on(key)) ?? null;
+}

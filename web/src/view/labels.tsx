@@ -1,0 +1,62 @@
+// The names of the rows that are on the screen. They are elements, so that they can be reached by keyboard and read aloud.
+
+import type { JSX } from "preact";
+import { rowsBetween, type Row } from "../model/rows.ts";
+import { toggleFold, togglePin, type State } from "../state/viewer.ts";
+import { usePick } from "./hooks.ts";
+import type { Page } from "./page.ts";
+
+export function Labels({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [rows, scroll, size, cursor] = usePick(store, (state) => [state.rows, state.scroll, state.size, state.cursor?.row] as const);
+  const seen = rowsBetween(rows, scroll, scroll + size.height);
+  return (
+    <div class="labels" role="list" aria-label="Tracks">
+      {seen.map((row) => (
+        <Label key={row.key} page={page} row={row} scroll={scroll} isBelow={row.key === cursor} />
+      ))}
+    </div>
+  );
+}
+
+interface LabelOptions {
+  readonly page: Page;
+  readonly row: Row;
+  readonly scroll: State["scroll"];
+  /** The pointer is on the row. */
+  readonly isBelow: boolean;
+}
+
+function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
+  const { store } = page;
+  const place = { top: `${row.top - scroll}px`, height: `${row.height}px` };
+  const { track } = row;
+  if (track === null) {
+    return (
+      <div class="label head" role="listitem" style={place}>
+        <button type="button" class="plain" aria-expanded={!row.folded} onClick={() => store.update((state) => toggleFold(state, row.group))}>
+          <span class="arrow" aria-hidden="true">
+            {row.folded ? "▸" : "▾"}
+          </span>
+          {row.group} <span class="faint">{row.count}</span>
+        </button>
+      </div>
+    );
+  }
+  const name = track.host === null ? track.name : `${track.name} · ${track.host}`;
+  return (
+    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
+      <span class="name">{name}</span>
+      <button
+        type="button"
+        class="plain pin"
+        aria-pressed={row.pinned}
+        aria-label={row.pinned ? `Unpin ${name}` : `Pin ${name} on top`}
+        title={row.pinned ? "Unpin" : "Pin on top (P)"}
+        onClick={() => store.update((state) => togglePin(state, track.id))}
+      >
+        {row.pinned ? "★" : "☆"}
+      </button>
+    </div>
+  );
+}

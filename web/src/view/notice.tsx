@@ -1,0 +1,54 @@
+// What stands in the place of rows when there is nothing to show, or something went wrong: one sentence why, one what to do.
+
+import type { JSX } from "preact";
+import { advice } from "../model/fault.ts";
+import type { State } from "../state/viewer.ts";
+import { usePick } from "./hooks.ts";
+import type { Page } from "./page.ts";
+
+interface Words {
+  readonly why: string;
+  readonly todo: string;
+  readonly isBad: boolean;
+}
+
+export function Notice({ page }: { readonly page: Page }): JSX.Element | null {
+  const [fault, status, rows, catalogue] = usePick(page.store, (state) => [state.fault, state.status, state.rows, state.catalogue] as const);
+  const words = wordsFor({ fault, status, rows, catalogue });
+  if (words === null) {
+    return null;
+  }
+  return (
+    <div class={`notice${words.isBad ? " bad" : ""}${rows.length > 0 ? " small" : ""}`} role={words.isBad ? "alert" : "status"}>
+      <strong>{words.why}</strong>
+      <span>{words.todo}</span>
+    </div>
+  );
+}
+
+/** What to say; `null` where the rows speak for themselves. */
+export function wordsFor({ fault, status, rows, catalogue }: Pick<State, "fault" | "status" | "rows" | "catalogue">): Words | null {
+  if (fault !== null) {
+    return { why: sentence(fault.message), todo: advice(fault.kind), isBad: true };
+  }
+  if (status?.state === "failed") {
+    return { why: sentence(status.failure ?? "Reading the traces ended early"), todo: "What was read before that is shown.", isBad: true };
+  }
+  if (status === null) {
+    return { why: "The traces are being opened.", todo: "This takes a moment.", isBad: false };
+  }
+  if (rows.length > 0) {
+    return null;
+  }
+  if (catalogue.tracks.length > 0) {
+    return { why: "All tracks are hidden.", todo: "Press U to show them again.", isBad: false };
+  }
+  return status.state === "building"
+    ? { why: "Nothing is read yet.", todo: "Tracks appear as soon as they are found.", isBad: false }
+    : { why: "There is nothing in these traces that could be drawn.", todo: "`kymo TRACE` says what is in them.", isBad: false };
+}
+
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}

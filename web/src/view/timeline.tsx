@@ -1,0 +1,269 @@
+// The rows of tracks: names on the left, what they show on the right, a ruler above.
+
+import type { CanvasHTMLAttributes, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { drawRuler } from "../draw/ruler.ts";
+import { drawTimeline } from "../draw/timeline.ts";
+import { Looks } from "../draw/looks.ts";
+import { heightOf, rowsBetween } from "../model/rows.ts";
+import { ticks, type Tick } from "../model/ruler.ts";
+import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
+import { levelFor, tilesIn } from "../model/wanted.ts";
+import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
+import { cssPx, px } from "../units/screen.ts";
+import { nanos, type Nanos } from "../units/time.ts";
+import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
+import { usePick } from "./hooks.ts";
+import { Labels } from "./labels.tsx";
+import { Notice } from "./notice.tsx";
+import type { Page } from "./page.ts";
+import { wheelFactor, wheelPixels } from "./wheel.ts";
+
+const RULER_HEIGHT = cssPx(26);
+const TICKS_APART = 130;
+/** A drag that is shorter is a click. */
+const DRAG_MIN_PX = 4;
+
+export function Timeline({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [rows] = usePick(store, (state) => [state.rows] as const);
+  const scroller = useRef<HTMLDivElement>(null);
+  const area = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const ruler = useRef<HTMLCanvasElement>(null);
+  const painter = useRef<Painter | null>(null);
+  painter.current ??= new Painter(page);
+  useSize(area, (size) => store.update((state) => resized(state, size)));
+  useDrawing(store, drawnParts, (state) => painter.current?.draw(state, canvas.current, ruler.current));
+  useScroll(page, scroller);
+
+  return (
+    <div class="timeline">
+      <div class="corner">
+        <Corner page={page} />
+      </div>
+      <canvas class="ruler" ref={ruler} aria-hidden="true" {...gestures(page)} />
+      <div class="scroller" ref={scroller}>
+        <div class="stage">
+          <div class="sticky">
+            <Labels page={page} />
+            <div class="area" ref={area}>
+              <canvas ref={canvas} role="img" aria-label="Timeline: what each track shows in the window" {...gestures(page)} />
+              <CursorLine page={page} />
+              <Notice page={page} />
+            </div>
+          </div>
+          <div class="spacer" ref={(element) => element?.style.setProperty("height", `${heightOf(rows)}px`)} />
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** What the canvases show: when none of it changes, they are not drawn again. */
+function drawnParts(state: State): readonly unknown[] {
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, timeStyle } = state;
+  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, timeStyle];
+}
+
+/** A line below the pointer: an element, so that moving it draws nothing again. */
+function CursorLine({ page }: { readonly page: Page }): JSX.Element | null {
+  const [cursor, view, size] = usePick(page.store, (state) => [state.cursor, state.view, state.size] as const);
+  if (cursor === null || view === null) {
+    return null;
+  }
+  const x = pixelOf(view, cursor.time, widthOf(page.store.state)) / size.ratio;
+  return <div class="cursor" style={{ transform: `translateX(${x}px)` }} />;
+}
+
+/** How times are written, above the names. */
+function Corner({ page }: { readonly page: Page }): JSX.Element {
+  const [status, style] = usePick(page.store, (state) => [state.status, state.timeStyle] as const);
+  const unix = status?.unix ?? false;
+  return (
+    <button
+      type="button"
+      class="plain"
+      title={unix ? "Times since the begin, or of the day (T)" : "The clock of these traces knows no time of day"}
+      disabled={!unix}
+      onClick={() => page.store.update((state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }))}
+    >
+      {unix && style === "absolute" ? "time of day" : "since begin"}
+    </button>
+  );
+}
+
+/** The browser scrolls the rows; the state follows it, and the other way round. */
+function useScroll(page: Page, scroller: { readonly current: HTMLDivElement | null }): void {
+  useEffect(() => {
+    const { current } = scroller;
+    if (current === null) {
+      return undefined;
+    }
+    const { store } = page;
+    const told = (): void => store.update((state) => scrolledTo(state, current.scrollTop));
+    const follow = (): void => {
+      if (Math.abs(current.scrollTop - store.state.scroll) >= 1 && store.state.rows.length > 0) {
+        current.scrollTop = store.state.scroll;
+      }
+    };
+    current.addEventListener("scroll", told, { passive: true });
+    const end = store.subscribe(follow);
+    return () => {
+      current.removeEventListener("scroll", told);
+      end();
+    };
+  }, [page]);
+}
+
+type Handlers = Pick<
+  CanvasHTMLAttributes<HTMLCanvasElement>,
+  "onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerLeave" | "onDblClick" | "onWheel"
+>;
+
+/** What the pointer does on the timeline. */
+function gestures(page: Page): Handlers {
+  const { store } = page;
+  const at = (event: MouseEvent): Nanos | null => timeOf(store.state, event);
+  return {
+    onPointerDown: (event) => {
+      const [time, { view }] = [at(event), store.state];
+      if (time === null || view === null || event.button > 1) {
+        return;
+      }
+      event.preventDefault();
+      (event.currentTarget as HTMLCanvasElement).setPointerCapture(event.pointerId);
+      const moves = event.button === 1 || event.shiftKey || event.pointerType === "touch";
+      page.drag = { begin: time, x: event.clientX, window: view, moves, moved: false };
+    },
+    onPointerMove: (event) => {
+      const { drag } = page;
+      if (drag !== null && (drag.moved || Math.abs(event.clientX - drag.x) >= DRAG_MIN_PX)) {
+        drag.moved = true;
+        dragged(page, event, drag);
+      }
+      const time = at(event);
+      const row = rowOf(store.state, event);
+      store.update((state) => ({ ...state, cursor: time === null ? null : { time, row } }));
+    },
+    onPointerUp: (event) => {
+      const { drag } = page;
+      page.drag = null;
+      if (drag !== null && !drag.moved && !event.shiftKey) {
+        store.update((state) => ({ ...state, selection: null }));
+      }
+    },
+    onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
+    onDblClick: (event) => {
+      const time = at(event);
+      store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, 0.25))));
+    },
+    onWheel: (event) => {
+      const { x, y } = wheelPixels(event);
+      const time = at(event);
+      if (event.ctrlKey || event.metaKey) {
+        event.preventDefault();
+        store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
+      } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {
+        event.preventDefault();
+        const turn = Math.abs(x) > Math.abs(y) ? x : y;
+        store.update((state) => (state.view === null ? state : moved(state, pan(state.view, timeOfPixels(state, turn)))));
+      }
+    },
+  };
+}
+
+/** What a drag does from one place to the next. */
+function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page["drag"]>): void {
+  const { store } = page;
+  if (drag.moves) {
+    store.update((state) => moved(state, pan(drag.window, timeOfPixels(state, drag.x - event.clientX))));
+    return;
+  }
+  const time = timeOf(store.state, event);
+  const selection: Viewport | null = time === null ? null : windowBetween(drag.begin, time);
+  if (selection !== null && selection.span > 0n) {
+    store.update((state) => ({ ...state, selection }));
+  }
+}
+
+/** How long so many CSS pixels are. */
+function timeOfPixels(state: State, pixels: number): Nanos {
+  if (state.view === null || state.size.width <= 0) {
+    return nanos(0);
+  }
+  return nanos((state.view.span * BigInt(Math.round(pixels * 64))) / BigInt(Math.max(1, Math.round(state.size.width * 64))));
+}
+
+function timeOf(state: State, event: MouseEvent): Nanos | null {
+  if (state.view === null) {
+    return null;
+  }
+  const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
+  return timeAt(state.view, px((event.clientX - box.left) * state.size.ratio), widthOf(state));
+}
+
+/** The row below the pointer; the ruler is above all of them. */
+function rowOf(state: State, event: MouseEvent): string | null {
+  const element = event.currentTarget as HTMLElement;
+  if (element.classList.contains("ruler")) {
+    return null;
+  }
+  const y = event.clientY - element.getBoundingClientRect().top + state.scroll;
+  return rowsBetween(state.rows, y, y + 0.1)[0]?.key ?? null;
+}
+
+/** Draws the canvases of the timeline. */
+class Painter {
+  private readonly page: Page;
+  private readonly board = new BoardMaker();
+  private readonly rulerBoard = new BoardMaker();
+  private looks: Looks | null = null;
+  private described: unknown = null;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  draw(state: State, canvas: HTMLCanvasElement | null, ruler: HTMLCanvasElement | null): void {
+    const { status, view, size } = state;
+    const width = widthOf(state);
+    const board = this.board.prepare(canvas, size, state.theme);
+    if (status === null || view === null || board === null) {
+      return;
+    }
+    const marks = ticks(view, width, px(TICKS_APART * size.ratio), clockOf(state));
+    this.drawRuler(state, ruler, marks);
+    const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
+    const rows = rowsBetween(state.rows, state.scroll, state.scroll + size.height);
+    drawTimeline(board.pen, board.tools, board.sheet, {
+      frame: { view, width, origin: status.extent.begin },
+      rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : this.page.tiles.pieces(range, row.track.number) })),
+      scroll: state.scroll,
+      height: board.height,
+      ratio: size.ratio,
+      looks: this.looksFor(state),
+      ticks: marks,
+      selection: state.selection,
+    });
+  }
+
+  private drawRuler(state: State, ruler: HTMLCanvasElement | null, marks: readonly Tick[]): void {
+    const size: CanvasSize = { ...state.size, height: RULER_HEIGHT };
+    const board = this.rulerBoard.prepare(ruler, size, state.theme);
+    if (board !== null) {
+      // The rows may have a scroll bar at their side, which the ruler has not.
+      ruler?.style.setProperty("width", `${state.size.width}px`);
+      const { width, height } = board;
+      drawRuler(board.pen, { ticks: marks, width, height, ratio: size.ratio, theme: state.theme });
+    }
+  }
+
+  private looksFor(state: State): Looks {
+    if (this.looks === null || this.looks.theme !== state.theme || this.described !== state.catalogue.values) {
+      this.looks = new Looks(state.theme, state.catalogue.values);
+      this.described = state.catalogue.values;
+    }
+    return this.looks;
+  }
+}
