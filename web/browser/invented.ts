@@ -107,7 +107,7 @@ function spansOf(begin: number, width: number, count: number, readNs: number): S
   const [exact, all] = [readNs >= SPAN ? at(SPAN) : at(readNs), at(SPAN)];
   const found: [number, number, Quality][] = [
     [0, exact, "exact"],
-    [exact, all, "building"],
+    [exact, all, "estimated"],
     [all, count, "unknown"],
   ];
   return found.filter(([from, to]) => from < to).map(([from, to, quality]) => ({ begin: from, end: to, quality }));

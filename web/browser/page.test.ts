@@ -222,6 +222,17 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.close();
   });
 
+  test("goes on when the server comes back", async () => {
+    const page = await open();
+    await complete(page);
+    const before = server.asked.length;
+    server.hangUp();
+    await expect.poll(() => server.asked.length, { timeout: 10_000 }).toBeGreaterThan(before);
+    await complete(page);
+    expect(await page.locator(".notice").count()).toBe(0);
+    await page.close();
+  });
+
   test("never has more than two questions for tiles on the way", async () => {
     const page = await open();
     await complete(page);
@@ -241,6 +252,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     }
     await complete(page);
     expect(most).toBeGreaterThan(0);
+    // The browser tells later that one was let go of than the page asks the next one.
     expect(most).toBeLessThanOrEqual(3);
     await page.close();
   });

@@ -20,6 +20,8 @@ export interface StandIn {
   /** Questions for tiles that were answered. */
   readonly asked: string[];
   tell(): void;
+  /** It ends what it tells; who listens asks again. */
+  hangUp(): void;
   end(): Promise<void>;
 }
 
@@ -34,6 +36,7 @@ export async function serve(folder: string): Promise<StandIn> {
     refusal: null,
     asked: [],
     tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n`)),
+    hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
       new Promise((done) => {
         server.close(() => done());
@@ -118,7 +121,7 @@ function status({ read }: StandIn): string {
   const eta = read >= 1 ? "null" : Math.round((1 - read) * 10_000);
   return (
     `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100)},` +
-    `"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"events":${read >= 1 ? 41_234 : "null"}}`
+    `"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":0,"events":${read >= 1 ? 41_234 : "null"}}`
   );
 }
 

@@ -106,6 +106,23 @@ test("a counter that never changes has a line in the middle", () => {
   expect(pen.of("line")).toEqual(["line 256 45"]);
 });
 
+test("a counter holds from tile to tile", () => {
+  const halves = [
+    { ...pieceOf(counter([0, 1, 7, 7, 7, 7])), end: 128 },
+    { ...pieceOf(counter()), begin: 128 },
+  ];
+  expect(drawn("counter", halves).of("line")).toEqual(["line 128 45", "line 256 45"]);
+});
+
+test("a state is not drawn on where nobody has read what comes next", () => {
+  const spans: Span[] = [
+    { begin: 0, end: 100, quality: "exact" },
+    { begin: 100, end: 256, quality: "estimated" },
+  ];
+  const piece = pieceOf(states(), spans);
+  expect(drawn("states", [{ ...piece, tile: { ...piece.tile, carry: 0 } }]).of("text")).toEqual(["text running on CPU… 4 34 rgb(0,0,0)"]);
+});
+
 test("the selection lies over everything", () => {
   const pen = drawn("states", [], { selection: { begin: nanos(1_010), span: nanos(20) } });
   const accent = css(SURFACES.light.accent);

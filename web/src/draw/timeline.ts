@@ -6,11 +6,11 @@
 //     on top     the selection
 
 import type { Piece } from "../model/cache.ts";
-import { placeOf, type Frame, type Place } from "../model/geometry.ts";
+import { firstPixel, placeOf, type Frame, type Place } from "../model/geometry.ts";
 import { SURFACES, css, mix, packed } from "../model/palette.ts";
 import type { Row } from "../model/rows.ts";
 import type { Tick } from "../model/ruler.ts";
-import type { Counter, Heat, Quality } from "../model/tile.ts";
+import type { Counter, Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Viewport } from "../model/viewport.ts";
 import type { Looks } from "./looks.ts";
 import { binsOf, paintArrowCounts, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
@@ -96,7 +96,9 @@ function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { t
     const { items } = tile;
     switch (items.form) {
       case "states":
-        bars.push(...paintStates(strip, place, items, tile.carry, looks, mark, BAR_MIN_PX));
+        for (const read of readParts(place, tile.spans)) {
+          bars.push(...paintStates(strip, read, items, tile.carry, looks, mark, BAR_MIN_PX));
+        }
         break;
       case "runs":
         bars.push(...paintRuns(strip, place, items, looks, mark, BAR_MIN_PX));
@@ -121,7 +123,17 @@ function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { t
   return { top, rows: strip.rows, bars };
 }
 
-function isEstimated(spans: ReadonlyArray<{ readonly begin: number; readonly end: number; readonly quality: Quality }>, bucket: number): boolean {
+/** The parts of a place in which something was read: elsewhere nobody knows how long the state before them lasts. */
+function readParts(place: Place, spans: readonly Span[]): Place[] {
+  const read = spans.filter((span) => span.quality === "exact" || span.quality === "building");
+  return read.map((span) => ({
+    ...place,
+    from: Math.max(place.from, firstPixel(place.left + span.begin * place.step)),
+    to: Math.min(place.to, firstPixel(place.left + span.end * place.step)),
+  }));
+}
+
+function isEstimated(spans: readonly Span[], bucket: number): boolean {
   return spans.some((span) => span.quality === "estimated" && span.begin <= bucket && bucket < span.end);
 }
 
@@ -162,8 +174,9 @@ function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box)
   pen.strokeStyle = css(accent);
   pen.lineWidth = Math.max(1, picture.ratio);
   pen.beginPath();
+  let held: number | null = null;
   for (const { items, place } of pieces) {
-    drawSteps(pen, items, place, y);
+    held = drawSteps(pen, items, place, y, held);
   }
   pen.stroke();
 }
@@ -189,23 +202,28 @@ function drawEnvelope(pen: Pen, items: Counter, place: Place, y: (value: number)
   }
 }
 
-/** A counter is what it was until it is something else: its line has steps. */
-function drawSteps(pen: Pen, items: Counter, place: Place, y: (value: number) => number): void {
-  let held: number | null = null;
+/** A counter is what it was until it is something else: its line has steps. `held` is what it was before; returned is what it is then. */
+function drawSteps(pen: Pen, items: Counter, place: Place, y: (value: number) => number, held: number | null): number | null {
+  let value = held;
+  if (value !== null) {
+    pen.moveTo(place.from, y(value));
+  }
   for (let index = 0; index < items.bucket.length; index++) {
-    const x = Math.min(Math.max(place.left + ((items.bucket[index] ?? 0) + 1) * place.step, place.from), place.to);
-    const last = items.last[index] ?? 0;
-    if (held === null) {
-      pen.moveTo(x, y(last));
+    const end = place.left + ((items.bucket[index] ?? 0) + 1) * place.step;
+    const x = Math.min(Math.max(end, place.from), place.to);
+    const next = items.last[index] ?? 0;
+    if (value === null) {
+      pen.moveTo(x, y(next));
     } else {
-      pen.lineTo(x, y(held));
-      pen.lineTo(x, y(last));
+      pen.lineTo(x, y(value));
+      pen.lineTo(x, y(next));
     }
-    held = last;
+    value = next;
   }
-  if (held !== null) {
-    pen.lineTo(place.to, y(held));
+  if (value !== null) {
+    pen.lineTo(place.to, y(value));
   }
+  return value;
 }
 
 /** Hatching where not everything is read yet, or nothing is known. */
@@ -242,7 +260,8 @@ function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): 
     const text = fitted(pen, look.label, bar.to - bar.from - 8 * ratio);
     if (text !== "") {
       pen.fillStyle = look.ink;
-      pen.fillText(text, bar.from + 4 * ratio, box.y + box.height / 2 + ratio);
+      const middle = box.height * (1 - look.rows / STRIP_ROWS / 2);
+      pen.fillText(text, bar.from + 4 * ratio, Math.round(box.y + middle + ratio / 2));
     }
   }
 }

@@ -6,12 +6,12 @@ import { heightOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
 
 const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"unix":true,"level_min":0,"level_max":27,"version":3,
-  "done_bytes":10,"total_bytes":20,"eta_ms":null,"state":"building","failure":null,"events":2400,"tracks":2,"values":0}`;
+  "done_bytes":10,"total_bytes":20,"eta_ms":null,"state":"building","failure":null,"events":2400,"lost_events":7,"tracks":2,"values":0}`;
 
 test("times are exact, although a double cannot hold them", () => {
   const status = readStatus(new Shape(parseJson(STATUS), "timeline"));
   expect(status.extent).toEqual({ begin: 1_795_219_372_253_260_578n, end: 1_795_219_372_324_470_096n });
-  expect([status.state, status.events, status.etaMs, status.levels]).toEqual(["building", 2_400n, null, { min: 0, max: 27 }]);
+  expect([status.state, status.events, status.lost, status.etaMs, status.levels]).toEqual(["building", 2_400n, 7n, null, { min: 0, max: 27 }]);
 });
 
 test("only whole numbers outside of texts become texts", () => {
@@ -58,8 +58,8 @@ test("pinned tracks stand on top and stay where they are; groups follow, slices 
     trackOf(0, "cpu", "CPUs"),
     trackOf(1, "thread", "Threads"),
     trackOf(2, "other", "Threads"),
-    trackOf(3, "deep", "Threads", { parent: 1, depth: 2 }),
-    trackOf(4, "slice", "Threads", { parent: 1, depth: 1 }),
+    trackOf(3, "thread/deep", "Threads", { parent: 1, depth: 2 }),
+    trackOf(4, "thread/slice", "Threads", { parent: 1, depth: 1 }),
   ]);
   const rows = rowsOf(catalogue, { pinned: ["other", "gone"], hidden: [], folded: [] });
   expect(rows.map((row) => row.key)).toEqual([
@@ -68,13 +68,29 @@ test("pinned tracks stand on top and stay where they are; groups follow, slices 
     "group CPUs",
     "track cpu",
     "group Threads",
-    "track thread",
-    "track slice",
-    "track deep",
     "track other",
+    "track thread",
+    "track thread/slice",
+    "track thread/deep",
   ]);
-  expect(rows.map((row) => row.top)).toEqual([0, 24, 44, 68, 88, 112, 132, 148, 164]);
+  expect(rows.map((row) => row.top)).toEqual([0, 24, 44, 68, 88, 112, 132, 152, 168]);
   expect(heightOf(rows)).toBe(184);
+});
+
+test("rows have the same order whenever the traces are opened: groups by what they are, tracks by their ids", () => {
+  const tracks = [
+    trackOf(0, "events/0/0", "Events"),
+    trackOf(1, "thread/0/100", "Threads"),
+    trackOf(2, "cpu/0/10", "CPUs"),
+    trackOf(3, "user", "Requests"),
+    trackOf(4, "cpu/0/9", "CPUs"),
+    trackOf(5, "thread/0/20", "Threads"),
+  ];
+  const keys = ["cpu/0/9", "cpu/0/10", "thread/0/20", "thread/0/100", "user", "events/0/0"].map((id) => `track ${id}`);
+  for (const some of [tracks, tracks.toReversed().map((track, number) => ({ ...track, number }))]) {
+    const rows = rowsOf(catalogueOf(some), { pinned: [], hidden: [], folded: [] });
+    expect(rows.map((row) => row.key).filter((key) => key.startsWith("track"))).toEqual(keys);
+  }
 });
 
 test("folded groups are a head, hidden tracks are nowhere", () => {

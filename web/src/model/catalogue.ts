@@ -19,6 +19,8 @@ export interface Status {
   readonly state: "building" | "complete" | "failed";
   readonly failure: string | null;
   readonly events: bigint | null;
+  /** Events that are known to be lost; `null` if some were and nobody knows how many. */
+  readonly lost: bigint | null;
 }
 
 /** What a row of the timeline can be. */
@@ -62,7 +64,8 @@ export function readStatus(shape: Shape): Status {
   return {
     extent: { begin, end: end < begin ? begin : end },
     unix: shape.get("unix").flag(),
-    levels: { min: level(shape.get("level_min").number()), max: level(shape.get("level_max").number()) },
+    // Servers whose buckets may be as short as a nanosecond do not say so.
+    levels: { min: level(optional(shape.get("level_min"), (found) => found.number()) ?? 0), max: level(shape.get("level_max").number()) },
     version: shape.get("version").number(),
     doneBytes: shape.get("done_bytes").number(),
     totalBytes: shape.get("total_bytes").number(),
@@ -70,6 +73,7 @@ export function readStatus(shape: Shape): Status {
     state: readState(shape.get("state")),
     failure: optional(shape.get("failure"), (found) => found.text()),
     events: optional(shape.get("events"), (found) => found.whole()),
+    lost: optional(shape.get("lost_events"), (found) => found.whole()),
   };
 }
 
@@ -92,6 +96,11 @@ function appended<T extends { readonly number: number }>(before: readonly T[], m
   const end = (before.at(-1)?.number ?? -1) + 1;
   const fresh = more.filter((one) => one.number >= end);
   return fresh.length === 0 ? before : [...before, ...fresh];
+}
+
+/** All tracks with lower numbers are described. */
+export function tracksKnown(catalogue: Catalogue): number {
+  return (catalogue.tracks.at(-1)?.number ?? -1) + 1;
 }
 
 /** All values with lower numbers are described. */

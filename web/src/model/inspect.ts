@@ -2,9 +2,9 @@
 
 import type { Piece } from "./cache.ts";
 import { lowerBound } from "./split.ts";
-import { NONE, type Counter, type Counts, type Items, type Quality, type Runs, type States, type Tile } from "./tile.ts";
+import { NONE, type Counter, type Counts, type Heat, type Items, type Quality, type Runs, type States, type Tile } from "./tile.ts";
 import { bucketSpan, tileBegin } from "./wanted.ts";
-import type { Nanos } from "../units/time.ts";
+import { nanos, type Nanos } from "../units/time.ts";
 
 /** What a track shows at a time. */
 export type Found =
@@ -12,6 +12,8 @@ export type Found =
   | { readonly kind: "value"; readonly value: number; readonly share: number; readonly second: number; readonly begins: number }
   /** As many instants, most of which are `value`. */
   | { readonly kind: "count"; readonly value: number; readonly count: number; readonly ofValue: number }
+  /** As many durations, most of which are in a bin. */
+  | { readonly kind: "durations"; readonly count: number; readonly bin: number }
   | { readonly kind: "number"; readonly low: number; readonly high: number };
 
 /** What was found, and how well it is known. */
@@ -26,7 +28,10 @@ export function inspect(pieces: readonly Piece[], origin: Nanos, time: Nanos): I
     const since = Number(time - tileBegin(tile.level, tile.index, origin));
     const bucket = Math.floor(since / Number(bucketSpan(tile.level)));
     if (bucket >= Math.floor(begin) && bucket < end) {
-      return { found: findIn(tile.items, tile, bucket, since), quality: qualityAt(tile, bucket) };
+      const quality = qualityAt(tile, bucket);
+      // Where nobody has read on, a state may be long over.
+      const isRead = quality === "exact" || quality === "building" || tile.items.form === "counts";
+      return { found: isRead ? findIn(tile.items, tile, bucket, since) : null, quality };
     }
   }
   return null;
@@ -46,6 +51,8 @@ function findIn(items: Items, tile: Tile, bucket: number, since: number): Found 
       return countAt(items, bucket);
     case "counter":
       return numberAt(items, bucket);
+    case "heat":
+      return durationsAt(items, bucket);
     default:
       return null;
   }
@@ -87,4 +94,19 @@ function numberAt(items: Counter, bucket: number): Found | null {
   }
   const held = items.last[at - 1];
   return held === undefined ? null : { kind: "number", low: held, high: held };
+}
+
+function durationsAt(items: Heat, bucket: number): Found | null {
+  let [count, most, bin] = [0, 0, 0];
+  for (let at = lowerBound(items.bucket, bucket); items.bucket[at] === bucket; at++) {
+    const here = items.count[at] ?? 0;
+    count += here;
+    [most, bin] = here > most ? [here, items.bin[at] ?? 0] : [most, bin];
+  }
+  return count === 0 ? null : { kind: "durations", count, bin };
+}
+
+/** Where a bin of durations begins: each is an eighth of an octave wide. */
+export function binBegin(bin: number): Nanos {
+  return nanos(bin < 8 ? bin : (8n + BigInt(bin % 8)) << BigInt(Math.min(60, Math.floor(bin / 8) - 1)));
 }

@@ -39,10 +39,17 @@ const HEIGHTS: Readonly<Record<Track["kind"], CssPx>> = {
   arrows: cssPx(20),
   heat: cssPx(60),
 };
-/** Slices within slices are lower, so that a deep stack fits. */
+/** Parts of tracks are lower, so that a deep stack of them fits. */
 const NESTED_HEIGHT = cssPx(16);
 
-/** All rows. Groups stand in the order in which the catalogue has them, slices below the track that they are part of. */
+/** Where groups stand; all others lie between the first and the last ones, in the order in which they were met. */
+const GROUPS_FIRST = ["CPUs", "Threads"];
+const GROUPS_LAST = ["Latencies", "Arrows", "Events"];
+
+/** Numbers within ids are compared as numbers. */
+const order = new Intl.Collator("en", { numeric: true });
+
+/** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. */
 export function rowsOf(catalogue: Catalogue, layout: Layout): Row[] {
   const hidden = new Set(layout.hidden);
   const folded = new Set(layout.folded);
@@ -53,10 +60,15 @@ export function rowsOf(catalogue: Catalogue, layout: Layout): Row[] {
   if (pinned.length > 0) {
     rows.group(PINNED_GROUP, pinned, folded.has(PINNED_GROUP), true);
   }
-  for (const [group, tracks] of grouped(shown)) {
+  for (const [group, tracks] of [...grouped(shown)].sort(([one], [other]) => rankOf(one) - rankOf(other))) {
     rows.group(group, nestedOrder(tracks), folded.has(group), false);
   }
   return rows.all;
+}
+
+function rankOf(group: string): number {
+  const [first, last] = [GROUPS_FIRST.indexOf(group), GROUPS_LAST.indexOf(group)];
+  return first >= 0 ? first - GROUPS_FIRST.length : last >= 0 ? last + 1 : 0;
 }
 
 function grouped(tracks: readonly Track[]): Map<string, Track[]> {
@@ -73,7 +85,8 @@ function grouped(tracks: readonly Track[]): Map<string, Track[]> {
 }
 
 /** Tracks with those that are part of them right below, in the order of depth. */
-function nestedOrder(tracks: readonly Track[]): Track[] {
+function nestedOrder(unordered: readonly Track[]): Track[] {
+  const tracks = [...unordered].sort((one, other) => order.compare(one.id, other.id));
   const inside = new Set(tracks.map((track) => track.number));
   const parts = new Map<number, Track[]>();
   const tops: Track[] = [];
@@ -112,7 +125,7 @@ class Rows {
     }
     for (const track of tracks) {
       const key = `${pinned ? "pinned" : "track"} ${track.id}`;
-      const nested = track.depth !== null && track.depth > 0;
+      const nested = track.parent !== null && track.kind === "states";
       this.add({ key, group, track, pinned, count: 0, folded: false }, nested ? NESTED_HEIGHT : HEIGHTS[track.kind]);
     }
   }

@@ -30,7 +30,7 @@ import {
 function statusOf(begin: number, end: number, version = 1): Status {
   const extent = { begin: nanos(begin), end: nanos(end) };
   const levels = { min: level(0), max: level(62) };
-  return { extent, unix: true, levels, version, doneBytes: 0, totalBytes: 1, etaMs: null, state: "building", failure: null, events: null };
+  return { extent, unix: true, levels, version, doneBytes: 0, totalBytes: 1, etaMs: null, state: "building", failure: null, events: null, lost: 0n };
 }
 
 function trackOf(number: number): Track {

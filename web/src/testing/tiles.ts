@@ -148,3 +148,9 @@ export function instants(...rows: number[][]): Items {
     flags: Uint32Array.from(rows, (row) => row[2] ?? 0),
   };
 }
+
+/** Columns of a heat map from rows of bucket, bin and count. */
+export function heat(...rows: number[][]): Items {
+  const column = (index: number): Uint32Array => Uint32Array.from(rows, (row) => row[index] ?? 0);
+  return { form: "heat", bucket: column(0), bin: column(1), count: column(2) };
+}

@@ -53,10 +53,24 @@ function Badge({ status, connection }: { readonly status: Status | null; readonl
         {span}
         {events}
       </span>
+      <Losses lost={status.lost} />
       <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
         {status.state === "building" ? progress(status) : status.state}
       </span>
     </>
+  );
+}
+
+/** What is missing of the traces; nothing if nothing is. */
+function Losses({ lost }: { readonly lost: Status["lost"] }): JSX.Element | null {
+  if (lost === 0n) {
+    return null;
+  }
+  const many = lost === null ? "events" : lost.toLocaleString("en");
+  return (
+    <span class="badge bad" role="status" title="The tracer had no room for these events: what they would have changed is not seen.">
+      {many} lost
+    </span>
   );
 }
 

@@ -5,7 +5,7 @@ import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher } from "../api/tiles.ts";
 import { takeToken } from "../api/token.ts";
 import { TileCache } from "../model/cache.ts";
-import { readCatalogue, readStatus, valuesKnown } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown } from "../model/catalogue.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
 import { readTraces } from "../model/traces.ts";
@@ -69,6 +69,9 @@ class Conductor {
   private asking = false;
   private again = false;
   private scheduled = false;
+  private greeted = false;
+  /** The catalogue is asked for from its begin: names may have become known of what was there before. */
+  private afresh = false;
   private retrying: ReturnType<typeof setTimeout> | null = null;
 
   constructor(page: Page, client: Client) {
@@ -102,11 +105,21 @@ class Conductor {
       this.client,
       {
         change: (change) => this.hear(change.name, change.data),
-        connected: () => void this.refresh(),
+        connected: () => this.greet(),
         lost: (fault) => this.tell(fault),
       },
       this.ending.signal,
     );
+  }
+
+  /** The server tells of changes from now on. If that is not the first time, it may be another one, which counts tracks and values anew. */
+  private greet(): void {
+    if (this.greeted) {
+      this.page.tiles.clear();
+      this.afresh = true;
+      void this.refresh();
+    }
+    this.greeted = true;
   }
 
   /** The server tells that something has changed; what that is, is asked for. */
@@ -116,9 +129,10 @@ class Conductor {
     }
     try {
       const status = readStatus(new Shape(parseJson(data), "changes"));
-      const known = this.page.store.state.status?.version;
+      const before = this.page.store.state.status;
       this.page.store.update((state) => withStatus(state, status));
-      if (status.version !== known) {
+      this.afresh ||= status.state === "complete" && before?.state !== "complete";
+      if (status.version !== before?.version || this.afresh) {
         void this.refreshCatalogue();
       }
     } catch (error) {
@@ -160,10 +174,10 @@ class Conductor {
     try {
       do {
         this.again = false;
-        const { tracks, values } = this.page.store.state.catalogue;
-        const from = (list: ReadonlyArray<{ readonly number: number }>): number => (list.at(-1)?.number ?? -1) + 1;
-        const shape = await this.client.json(`catalogue?tracks_from=${from(tracks)}&values_from=${from(values)}`);
-        this.page.store.update((state) => withCatalogue(state, readCatalogue(shape, state.catalogue)));
+        const known = this.afresh ? EMPTY_CATALOGUE : this.page.store.state.catalogue;
+        this.afresh = false;
+        const shape = await this.client.json(`catalogue?tracks_from=${tracksKnown(known)}&values_from=${valuesKnown(known)}`);
+        this.page.store.update((state) => withCatalogue(state, readCatalogue(shape, known)));
       } while (this.again);
     } catch (error) {
       this.fail(error);

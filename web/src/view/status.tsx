@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import type { Catalogue, Status } from "../model/catalogue.ts";
 import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
-import { inspect, type Inspected } from "../model/inspect.ts";
+import { binBegin, inspect, type Inspected } from "../model/inspect.ts";
 import { NONE } from "../model/tile.ts";
 import { bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
@@ -69,10 +69,11 @@ function belowText(page: Page, state: State): string {
   return seen === null ? track.name : `${track.name}: ${foundText(seen, state.catalogue, bucketSpan(level))}`;
 }
 
-const DOUBTS = { exact: "", estimated: " (estimated)", building: " (not all is read yet)", unknown: " (nothing is known here)" } as const;
+const DOUBTS = { exact: "", estimated: " (estimated)", building: " (not all is read yet)", unknown: "" } as const;
+const NOTHING = { exact: "nothing", estimated: "not read yet", building: "not read yet", unknown: "nothing is known here" } as const;
 
 function foundText({ found, quality }: Inspected, catalogue: Catalogue, bucket: Nanos): string {
-  return `${found === null ? "nothing" : wordsOf(found, catalogue, bucket)}${DOUBTS[quality]}`;
+  return found === null ? NOTHING[quality] : `${wordsOf(found, catalogue, bucket)}${DOUBTS[quality]}`;
 }
 
 function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, bucket: Nanos): string {
@@ -88,6 +89,8 @@ function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, b
       const mostly = found.count === found.ofValue ? name(found.value) : `${found.ofValue.toLocaleString("en")} of them ${name(found.value)}`;
       return `${found.count.toLocaleString("en")} in ${duration(bucket)}: ${mostly}`;
     }
+    case "durations":
+      return `${found.count.toLocaleString("en")} in ${duration(bucket)}, most often from ${duration(binBegin(found.bin))} on`;
     case "number":
       return found.low === found.high ? String(found.low) : `${found.low} to ${found.high}`;
   }
