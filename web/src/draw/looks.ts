@@ -25,11 +25,21 @@ export class Looks {
   private readonly values: readonly TrackValue[];
   private readonly found: Look[] = [];
   private readonly unknown: Look;
+  /** Colours and rows once more, by value, for the loop that paints each bucket of each track. */
+  readonly packed: Uint32Array;
+  readonly rows: Uint8Array;
 
   constructor(theme: Theme, values: readonly TrackValue[]) {
     this.theme = theme;
     this.values = values;
     this.unknown = this.make("…", "unknown", SURFACES[theme].faint);
+    const count = (values.at(-1)?.number ?? -1) + 1;
+    this.packed = new Uint32Array(count).fill(this.unknown.packed);
+    this.rows = new Uint8Array(count).fill(this.unknown.rows);
+    for (const { number } of values) {
+      this.packed[number] = this.of(number).packed;
+      this.rows[number] = this.of(number).rows;
+    }
   }
 
   /** How a value looks; one that the server has not described yet is grey. */

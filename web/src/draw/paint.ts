@@ -24,14 +24,19 @@ const EDGE_PX = 4;
 /** Bars of states. Returns those that are as wide as `barMin` pixels, for their names. */
 export function paintStates(strip: Strip, place: Place, items: States, carry: number, looks: Looks, mark: number, barMin: number): Bar[] {
   const bars = new Bars(strip, place, looks, barMin);
-  let [held, x] = [carry, place.from];
+  let held = carry;
+  let x = place.from;
   for (let index = 0; index < items.bucket.length; index++) {
     const begin = place.left + (items.bucket[index] ?? 0) * place.step;
     const from = firstPixel(begin);
     const to = Math.max(firstPixel(begin + place.step), from + 1);
-    bars.span(x, from, held);
-    bucket(strip, place, items, index, looks, mark, from, to);
-    bars.end(from);
+    if (x < from) {
+      bars.span(x, from, held);
+    }
+    if (from < place.to && to > place.from) {
+      bucket(strip, items, index, looks, mark, Math.max(from, place.from), Math.min(to, place.to));
+      bars.end();
+    }
     held = items.last[index] ?? NONE;
     x = to;
   }
@@ -39,23 +44,26 @@ export function paintStates(strip: Strip, place: Place, items: States, carry: nu
   return bars.finish();
 }
 
-/** The bar of a bucket in which something changes. */
-function bucket(strip: Strip, place: Place, items: States, index: number, looks: Looks, mark: number, from: number, to: number): void {
-  const [left, right] = [Math.max(from, place.from), Math.min(to, place.to)];
-  const [value, second] = [items.value[index] ?? NONE, items.second[index] ?? NONE];
-  const [share, shareSecond] = [items.share[index] ?? 0, items.shareSecond[index] ?? 0];
-  if (value !== NONE) {
-    const look = looks.of(value);
-    const all = share < FULL_SHARE && second === NONE ? Math.max(2, Math.round((strip.rows * share) / 65_535)) : strip.rows;
-    strip.fill(left, right, strip.rows - Math.min(all, look.rows), strip.rows, look.packed);
-  }
+/** The bar of a bucket in which something changes: the second value at the bottom, the first above it, the mark at the top. */
+function bucket(strip: Strip, items: States, index: number, looks: Looks, mark: number, left: number, right: number): void {
+  const value = items.value[index] ?? NONE;
+  const second = items.second[index] ?? NONE;
+  const share = items.share[index] ?? 0;
+  const shareSecond = items.shareSecond[index] ?? 0;
+  const begins = items.begins[index] ?? 0;
+  let bottom = strip.rows;
   if (second !== NONE && (shareSecond > SECOND_SHARE || value === NONE)) {
-    const look = looks.of(second);
     const part = Math.min(6, Math.max(2, Math.round((strip.rows * shareSecond) / Math.max(1, share + shareSecond))));
-    strip.fill(left, right, strip.rows - Math.min(part, look.rows), strip.rows, look.packed);
+    const rows = Math.min(part, looks.rows[second] ?? part);
+    strip.fill(left, right, bottom - rows, bottom, looks.packed[second] ?? mark);
+    bottom -= rows;
   }
-  if ((items.begins[index] ?? 0) > 1) {
-    strip.fill(left, right, 0, (items.begins[index] ?? 0) > 7 ? 2 : 1, mark);
+  if (value !== NONE) {
+    const all = share < FULL_SHARE && second === NONE ? Math.max(2, Math.round((strip.rows * share) / 65_535)) : strip.rows;
+    strip.fill(left, right, strip.rows - Math.min(all, looks.rows[value] ?? all), bottom, looks.packed[value] ?? mark);
+  }
+  if (begins > 1) {
+    strip.fill(left, right, 0, begins > 7 ? 2 : 1, mark);
   }
 }
 
@@ -91,9 +99,9 @@ class Bars {
     }
   }
 
-  /** Something else begins here. */
-  end(at: number): void {
-    if (this.open !== null && this.open.to <= at) {
+  /** Something else begins. */
+  end(): void {
+    if (this.open !== null) {
       this.close();
     }
   }

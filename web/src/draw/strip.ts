@@ -18,17 +18,20 @@ export class Strip {
 
   /** Paints columns from `from` to before `to`, rows from `top` to before `bottom`; what lies outside of the strip is left out. */
   fill(from: number, to: number, top: number, bottom: number, colour: number): void {
-    const [left, right] = [Math.max(0, from), Math.min(this.width, to)];
-    if (left >= right) {
+    const left = from < 0 ? 0 : from;
+    const right = to > this.width ? this.width : to;
+    const end = (bottom > this.rows ? this.rows : bottom) * this.width;
+    // Most of what is painted is a pixel or two wide: for that a loop is quicker than to ask the array to fill itself.
+    if (right - left <= 4) {
+      for (let x = left; x < right; x++) {
+        for (let at = (top < 0 ? 0 : top) * this.width + x; at < end; at += this.width) {
+          this.pixels[at] = colour;
+        }
+      }
       return;
     }
-    for (let row = Math.max(0, top); row < Math.min(this.rows, bottom); row++) {
-      const begin = row * this.width;
-      if (right - left === 1) {
-        this.pixels[begin + left] = colour;
-      } else {
-        this.pixels.fill(colour, begin + left, begin + right);
-      }
+    for (let at = (top < 0 ? 0 : top) * this.width; at < end; at += this.width) {
+      this.pixels.fill(colour, at + left, at + right);
     }
   }
 

@@ -158,9 +158,11 @@ function drawGrid(pen: Pen, picture: Picture): void {
 }
 
 function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box): void {
-  const pieces = content.pieces.flatMap(({ tile, begin, end }) =>
-    tile.items.form === "counter" ? [{ items: tile.items, place: placeOf(picture.frame, tile.level, tile.index, begin, end) }] : [],
-  );
+  const pieces = content.pieces.flatMap(({ tile, begin, end }) => {
+    const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
+    const to = Math.max(place.from, ...readParts(place, tile.spans).map((part) => part.to));
+    return tile.items.form === "counter" ? [{ items: tile.items, place: { ...place, to }, isCut: to < place.to }] : [];
+  });
   if (pieces.length === 0) {
     return;
   }
@@ -175,8 +177,9 @@ function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box)
   pen.lineWidth = Math.max(1, picture.ratio);
   pen.beginPath();
   let held: number | null = null;
-  for (const { items, place } of pieces) {
+  for (const { items, place, isCut } of pieces) {
     held = drawSteps(pen, items, place, y, held);
+    held = isCut ? null : held;
   }
   pen.stroke();
 }

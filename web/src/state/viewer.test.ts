@@ -123,6 +123,7 @@ test("a fault stays until the server answers", () => {
   const lost = withFault(ready, { kind: "unreachable", message: "the server does not answer" });
   expect(lost.connection).toBe("lost");
   expect(withTiles(lost, true)).toMatchObject({ arrivals: 1, complete: true, fault: lost.fault });
+  expect(withFault(FIRST_STATE, { kind: "token", message: "the token is missing" }).connection).toBe("refused");
   const again = withStatus(lost, statusOf(0, 10_000, 2));
   expect([again.connection, again.fault]).toEqual(["heard", null]);
   const failed = withFault(ready, { kind: "server", message: "the disk is full" });

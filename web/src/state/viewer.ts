@@ -2,7 +2,7 @@
 
 import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue.ts";
 import type { Clock, TimeStyle } from "../model/clock.ts";
-import type { Fault } from "../model/fault.ts";
+import type { Fault, FaultKind } from "../model/fault.ts";
 import type { Theme } from "../model/palette.ts";
 import { PLAIN_LAYOUT, heightOf, rowsOf, toggled, type Layout, type Row } from "../model/rows.ts";
 import type { TraceNote } from "../model/traces.ts";
@@ -28,7 +28,7 @@ export interface Size {
 
 export interface State {
   /** Whether the server is heard. */
-  readonly connection: "asking" | "heard" | "lost";
+  readonly connection: "asking" | "heard" | "lost" | "refused";
   readonly fault: Fault | null;
   readonly traces: readonly TraceNote[];
   readonly status: Status | null;
@@ -138,8 +138,11 @@ export function withTiles(state: State, complete: boolean): State {
 
 /** Something went wrong; what is on the screen stays there. */
 export function withFault(state: State, fault: Fault): State {
-  return { ...state, fault, connection: fault.kind === "unreachable" ? "lost" : state.connection };
+  return { ...state, fault, connection: CONNECTIONS[fault.kind] ?? state.connection };
 }
+
+/** What a fault says of the connection. */
+const CONNECTIONS: Partial<Record<FaultKind, State["connection"]>> = { unreachable: "lost", token: "refused" };
 
 /** The window moves a little, as part of a longer move. */
 export function moved(state: State, view: Viewport): State {

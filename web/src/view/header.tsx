@@ -31,10 +31,10 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
 }
 
 function Badge({ status, connection }: { readonly status: Status | null; readonly connection: State["connection"] }): JSX.Element {
-  if (connection === "lost") {
+  if (connection === "lost" || connection === "refused") {
     return (
-      <span class="badge bad" role="status" title={advice("unreachable")}>
-        no answer
+      <span class="badge bad" role="status" title={advice(connection === "lost" ? "unreachable" : "token")}>
+        {connection === "lost" ? "no answer" : "not allowed"}
       </span>
     );
   }
