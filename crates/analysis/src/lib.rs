@@ -53,6 +53,7 @@ pub mod syscalls;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod threads;
+pub mod timeline;
 pub mod windows;
 
 use std::collections::VecDeque;

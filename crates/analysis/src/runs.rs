@@ -89,6 +89,13 @@ impl RunWriter {
         }
     }
 
+    /// All runs of a writer without a spool, in no order.
+    #[must_use]
+    pub fn into_memory(self) -> Vec<Run> {
+        debug_assert!(self.blocks.is_empty(), "some of the runs are in a spool");
+        self.drawers.into_iter().flatten().collect()
+    }
+
     /// Adds those of another writer with the same spool, or without one.
     pub fn append(&mut self, other: Self) {
         self.spool = self.spool.take().or(other.spool);

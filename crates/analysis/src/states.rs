@@ -14,6 +14,7 @@
 mod attributes;
 mod lane;
 mod report;
+mod sequel;
 #[cfg(test)]
 mod tests;
 
@@ -35,6 +36,7 @@ pub use attributes::{Attributes, Before, Change, DOUBT, Entity, EntityKind};
 pub use lane::{Edge, Note, Sequence};
 pub(crate) use report::times;
 pub use report::{LaneText, Moment, Texts};
+pub use sequel::{Sequel, keys};
 
 use attributes::Before::{Not, Unknown, Was};
 use lane::{LaneCpu, Named, Switch};
@@ -47,6 +49,14 @@ pub mod cpu_track {
     pub const IRQ: usize = 1;
     /// The softirq that it serves.
     pub const SOFTIRQ: usize = 2;
+}
+
+/// What Linux calls a softirq.
+#[must_use]
+pub fn softirq_name(vec: i64) -> Option<&'static str> {
+    const NAMES: [&str; 10] =
+        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
+    NAMES.get(usize::try_from(vec).ok()?).copied()
 }
 
 /// Values of a thread.

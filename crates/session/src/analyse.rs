@@ -40,7 +40,8 @@ pub use self::periods::PeriodsQuestion;
 pub use self::shares::Shares;
 pub use self::states::OwnStates;
 
-use self::prepare::Prepared;
+pub(crate) use self::part::Reader;
+pub(crate) use self::prepare::Prepared;
 
 /// What an analysis found.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -176,7 +177,7 @@ impl Session {
     }
 
     /// What is known before reading.
-    fn prepare<A: Analysis>(
+    pub(crate) fn prepare<A: Analysis>(
         &self,
         question: &Question<'_, A>,
         options: &AnalysisOptions,

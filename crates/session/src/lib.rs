@@ -28,6 +28,7 @@ mod metadata;
 mod offsets;
 mod open;
 mod print;
+mod priority;
 mod progress;
 mod rehearsal;
 mod report;
@@ -37,6 +38,7 @@ mod share;
 mod spool;
 #[cfg(feature = "sql")]
 mod sql;
+mod timeline;
 mod when;
 mod zone;
 
@@ -87,6 +89,11 @@ pub use spool::FileSpool;
 pub use sql::{
     AnswerFormat, Database, FUNCTIONS as SQL_FUNCTIONS, SqlAnswer, SqlFailure, SqlFault, SqlOptions, SqlQuery,
     WriteFailure, write_answer,
+};
+pub use timeline::{
+    ArrowBucket, BUCKETS_MAX, Catalogue, HeatBucket, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX,
+    TileQuestion, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState, TimelineStatus, Track, TrackKind,
+    TrackTile, TrackValue,
 };
 pub use when::{NotATime, When};
 pub use zone::Zone;

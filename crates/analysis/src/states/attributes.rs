@@ -233,6 +233,27 @@ impl Attributes {
         }
     }
 
+    /// Something has a value, or none, since when; it is known from elsewhere.
+    pub(super) fn put(&mut self, key: u64, (value, since): (Option<u64>, i64)) {
+        if let Some((kind, host, number, track)) = Entity::of_key(key) {
+            self.tracks(Entity::new(kind, host, number))[track].now = Some((value, since));
+        }
+    }
+
+    /// All things that have or had values.
+    pub(super) fn entities(&self) -> Vec<Entity> {
+        self.entities.keys().copied().collect()
+    }
+
+    /// Runs of a thing that began at a time or later, and have not ended.
+    pub(super) fn since(&self, entity: Entity, at: i64) -> impl Iterator<Item = Run> {
+        let tracks = self.entities.get(&entity).into_iter().flatten().enumerate();
+        tracks.filter_map(move |(number, track)| {
+            let (value, begin) = track.now.filter(|(_, begin)| at <= *begin)?;
+            Some(Run { key: entity.key(number), begin, end: i64::MAX, value: value? })
+        })
+    }
+
     fn tracks(&mut self, entity: Entity) -> &mut [Track; TRACKS] {
         let gone = &self.gone;
         self.entities.entry(entity).or_insert_with(|| match gone.contains(&entity) {

@@ -25,7 +25,7 @@ pub(crate) struct Fault {
 }
 
 /// What a thread reads parts with.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     session: &'a Session,
     prepared: &'a Prepared,
     progress: &'a Progress,
@@ -62,16 +62,16 @@ impl Keyed for Projected {
 }
 
 /// A part, and what could not be read of it.
-pub(super) struct PartRead<S> {
-    pub(super) state: S,
+pub(crate) struct PartRead<S> {
+    pub(crate) state: S,
     pub(super) faults: Vec<Fault>,
 }
 
 /// Packets are not where their times say.
-pub(super) struct Strays;
+pub(crate) struct Strays;
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(session: &'a Session, prepared: &'a Prepared, progress: &'a Progress) -> Self {
+    pub(crate) fn new(session: &'a Session, prepared: &'a Prepared, progress: &'a Progress) -> Self {
         // Each part says which packets to read.
         let cursors = session.cursors_between(false, (None, None), &prepared.filters, progress);
         let projector = |stream: &Option<usize>| stream.map(|stream| Projector::new(&prepared.bindings, stream));
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a part; the first one or another one. Where `relies`, its packets must be where their times say, and all must be
     /// readable.
-    pub(super) fn read<A: Analysis>(
+    pub(crate) fn read<A: Analysis>(
         &mut self,
         analysis: &A,
         slice: &Slice,

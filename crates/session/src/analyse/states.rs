@@ -178,15 +178,20 @@ impl Session {
     }
 
     fn runs_path(&self, folder: &Path, name: &[u8]) -> PathBuf {
+        folder.join(format!("{:016x}.{EXTENSION}", self.paths_hash(name)))
+    }
+
+    /// A number for where the traces are, and a name.
+    pub(crate) fn paths_hash(&self, name: &[u8]) -> u64 {
         let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let paths: Vec<_> = self.traces.iter().map(|trace| absolute(trace.folder.path())).collect();
         let mut names: Vec<&[u8]> = paths.iter().map(|path| path.as_os_str().as_encoded_bytes()).collect();
         names.extend((!name.is_empty()).then_some(name));
-        folder.join(format!("{:016x}.{EXTENSION}", hash(&names.join(&0))))
+        hash(&names.join(&0))
     }
 
     /// A number that is another one when anything is that the runs are made of; `None`: something cannot be looked at.
-    fn fingerprint(&self, options: &AnalysisOptions, text: &[u8]) -> Option<u64> {
+    pub(crate) fn fingerprint(&self, options: &AnalysisOptions, text: &[u8]) -> Option<u64> {
         let mut facts = Vec::new();
         for trace in &self.traces {
             facts.extend([hash(&trace.folder.metadata().ok()?), trace.clock_shift_ns.cast_unsigned()]);

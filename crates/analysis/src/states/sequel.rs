@@ -1,0 +1,130 @@
+//! What a part of the trace adds to all that is before it, as soon as that is known: for whoever reads parts in order and
+//! wants to be done with each.
+//!
+//! ```text
+//! before        ── blocked ──┐                        ┌ running ── ...
+//! part                       └ woken ─┴─ running ─ … ─┘
+//! what it adds  ends: blocked; runs: woken, ...; open: running
+//! ```
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::attributes::{Entity, EntityKind, TRACKS};
+use super::lane::Sequence;
+use super::{CpuEnd, State, States, cpu_track};
+use crate::runs::{Run, RunWriter};
+use crate::{Analysis, Comm};
+
+/// What a part adds.
+#[derive(Debug)]
+pub struct Sequel {
+    /// Runs that begin and end in it, in no order.
+    pub inner: RunWriter,
+    /// Runs that end in it, wherever they begin; `i64::MIN`: before anybody looked.
+    pub ended: Vec<Run>,
+    /// Runs that begin in it and go on behind it.
+    pub open: Vec<Run>,
+}
+
+impl States {
+    /// Before the first part of a trace.
+    #[must_use]
+    pub fn begin(&self) -> State {
+        let mut state = self.init();
+        self.anchor(&mut state);
+        state.runs = RunWriter::new(None);
+        state
+    }
+
+    /// The keys of all values that a part needs to know of what is before it.
+    #[must_use]
+    pub fn asked(&self, part: &State) -> Vec<u64> {
+        let cpus = part.cpus.iter().enumerate().flat_map(|(lane, cpus)| cpus.iter().map(move |end| (lane, end.cpu)));
+        let of_cpus = cpus.map(|(lane, cpu)| Entity::new(EntityKind::Cpu, self.lanes[lane].host, cpu.cast_signed()));
+        let mut entities = part.attributes.entities();
+        entities.extend(of_cpus);
+        // Calls are those of the thread that a CPU runs: who asks for that thread's asks a second time.
+        entities.into_iter().flat_map(keys).collect()
+    }
+
+    /// The name of a call.
+    #[must_use]
+    pub fn call(&self, value: u64) -> String {
+        match self.texts.calls.get(usize::try_from(value).unwrap_or(usize::MAX)) {
+            Some(name) => name.clone(),
+            None => format!("#{}", value as u32),
+        }
+    }
+
+    /// What is before a part, of what others found out: for keys that were asked what they are and since when. What is not
+    /// among them, nobody knows.
+    #[must_use]
+    pub fn before(&self, part: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
+        let mut state = self.begin();
+        for (&key, &now) in known {
+            state.attributes.put(key, now.map_or((None, i64::MIN), |(value, since)| (Some(value), since)));
+        }
+        for (lane, cpus) in part.cpus.iter().enumerate() {
+            for end in cpus {
+                let entity = Entity::new(EntityKind::Cpu, self.lanes[lane].host, end.cpu.cast_signed());
+                let now = known.get(&entity.key(cpu_track::THREAD)).copied().flatten();
+                let now = now.map(|(tid, _)| (tid as u32).cast_signed());
+                state.cpus[lane].push(CpuEnd { cpu: end.cpu, head: now, now, calls: Sequence::default() });
+            }
+        }
+        state
+    }
+
+    /// Adds a part that begins at `begin` to all that was before it. Runs are handed over: the state has none afterwards.
+    pub fn follow(&self, before: &mut State, mut part: State, begin: i64) -> Sequel {
+        let inner = std::mem::replace(&mut part.runs, RunWriter::new(None));
+        let mut changed = part.attributes.entities();
+        self.merge(before, part);
+        changed.extend(self.settle_calls(before));
+        let ended = std::mem::replace(&mut before.runs, RunWriter::new(None)).into_memory();
+        let mut open = Vec::new();
+        changed.sort_unstable();
+        changed.dedup();
+        for entity in changed {
+            open.extend(before.attributes.since(entity, begin));
+        }
+        Sequel { inner, ended, open }
+    }
+
+    /// Calls of threads that run go to them. As long as a CPU has not changed threads since the trace began, nobody knows whose
+    /// they are: they wait. Which things that changes.
+    fn settle_calls(&self, state: &mut State) -> Vec<Entity> {
+        let mut changed = Vec::new();
+        for lane in 0..state.cpus.len() {
+            for place in 0..state.cpus[lane].len() {
+                let end = &mut state.cpus[lane][place];
+                let Some(tid) = end.now else { continue };
+                let calls = std::mem::take(&mut end.calls);
+                state.calls(self, lane, tid, &calls);
+                changed.push(self.thread(lane, tid));
+            }
+        }
+        changed
+    }
+}
+
+/// The keys of all values of a thing.
+pub fn keys(entity: Entity) -> impl Iterator<Item = u64> {
+    (0..TRACKS).map(move |track| entity.key(track))
+}
+
+impl State {
+    /// Interrupts' names, by machine and number.
+    #[must_use]
+    pub fn irqs(&self) -> &BTreeMap<(u16, u64), String> {
+        &self.irqs
+    }
+
+    /// Threads' names by their digest.
+    #[must_use]
+    pub fn names(&self) -> &HashMap<u64, Comm> {
+        &self.names
+    }
+}

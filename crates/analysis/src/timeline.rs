@@ -1,0 +1,428 @@
+//! `timeline`: what a viewer draws, at any width of a pixel.
+//!
+//! ```text
+//! chunk of the trace ──read──> State ──seal, in order──> Sealed ──node──> Node: cells in buckets of a level
+//!                                                                   nodes ──together──> Node of a wider level
+//! ```
+//!
+//! A chunk is read without knowing what is before it. Sealing it tells which runs of values end in it and which go on;
+//! that is quick, so that chunks are read by many and sealed by one after the other. What is sealed never changes. The same, in
+//! buckets of a nanosecond, is the exact answer for the span of a chunk.
+//!
+//! Tracks have keys: what a thing is (a CPU, a thread, a lane of events), the machine, a number, which of its values.
+
+pub mod cells;
+pub mod node;
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::roles::TID;
+use crate::runs::Run;
+use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
+use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError};
+use cells::Level;
+use node::{Node, NodeBuilder};
+
+/// What a track is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Thing {
+    /// A CPU: see [`cpu_track`].
+    Cpu,
+    /// A thread: see [`thread_track`].
+    Thread,
+    /// Events that a lane recorded; values are classes of events.
+    LaneEvents,
+    /// Events that a thread recorded, where events tell it.
+    ThreadEvents,
+    /// How long something takes; values are bins of [`bin`]. The number is of [`Latency`].
+    Latency,
+    /// Who wakes a machine's threads: see [`wakeup`]. Each value is a wakeup.
+    Wakeups,
+}
+
+/// What takes time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Latency {
+    /// System calls.
+    Calls,
+    /// Interrupts.
+    Irqs,
+    /// Softirqs.
+    Softirqs,
+    /// Threads that can run, until they do.
+    Waiting,
+}
+
+impl Latency {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Calls, Self::Irqs, Self::Softirqs, Self::Waiting];
+}
+
+/// A track's key: the same everywhere and always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TrackKey {
+    /// What it is of.
+    pub thing: Thing,
+    /// The machine.
+    pub host: u16,
+    /// Which CPU, thread, lane.
+    pub number: i32,
+    /// Which of its values.
+    pub track: u8,
+}
+
+impl TrackKey {
+    const ALL: [Thing; 6] =
+        [Thing::Cpu, Thing::Thread, Thing::LaneEvents, Thing::ThreadEvents, Thing::Latency, Thing::Wakeups];
+
+    /// As a number, in the order of which nodes keep tracks.
+    #[must_use]
+    pub fn key(self) -> u64 {
+        let Self { thing, host, number, track } = self;
+        u64::from(track) << 56 | (thing as u64) << 48 | u64::from(host) << 32 | u64::from(number.cast_unsigned())
+    }
+
+    /// What a number is the key of.
+    #[must_use]
+    pub fn of(key: u64) -> Option<Self> {
+        let thing = *Self::ALL.get((key >> 48 & 0xff) as usize)?;
+        Some(Self { thing, host: (key >> 32) as u16, number: (key as u32).cast_signed(), track: (key >> 56) as u8 })
+    }
+}
+
+/// The bin of a duration: an eighth of an octave wide.
+#[must_use]
+pub fn bin(duration_ns: u64) -> u32 {
+    let octave = duration_ns.checked_ilog2().unwrap_or(0);
+    if octave < 3 { duration_ns as u32 } else { (octave - 2) * 8 + ((duration_ns >> (octave - 3)) as u32 & 7) }
+}
+
+/// Where a bin begins, in nanoseconds.
+#[must_use]
+pub fn bin_begin(bin: u32) -> u64 {
+    if bin < 8 { u64::from(bin) } else { u64::from(8 + bin % 8) << (bin / 8 - 1).min(60) }
+}
+
+/// A wakeup as a value: the CPU that does it and the thread that it wakes.
+#[must_use]
+pub fn wakeup(cpu: u32, tid: i32) -> u64 {
+    u64::from(cpu) << 32 | u64::from(tid.cast_unsigned())
+}
+
+/// The analysis, for buckets of a level.
+#[derive(Debug)]
+pub struct Timeline {
+    states: States,
+    lanes: Vec<LaneFacts>,
+    /// Names of the classes of events.
+    classes: Vec<std::sync::Arc<str>>,
+    /// When the first bucket begins.
+    origin: i64,
+}
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    states: states::State,
+    counts: Vec<Count>,
+    wakeups: Vec<(i64, u64, u64)>,
+}
+
+/// Events of a class, one after the other, in a bucket of the finest level that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Count {
+    key: u64,
+    bucket: u64,
+    class: u32,
+    count: u32,
+}
+
+/// A lane while it is read.
+pub struct Lane<'a> {
+    timeline: &'a Timeline,
+    states: states::Lane<'a>,
+    key: u64,
+    level: Level,
+    counter: Counter,
+    counts: Vec<Count>,
+}
+
+/// Counts events by class until the bucket is over.
+#[derive(Debug, Default)]
+struct Counter {
+    bucket: u64,
+    /// By class.
+    counts: Vec<u32>,
+    /// Classes with events in the bucket.
+    seen: Vec<u32>,
+}
+
+impl Counter {
+    #[inline]
+    fn add(&mut self, bucket: u64, class: u32, (key, counts): (u64, &mut Vec<Count>)) {
+        if bucket != self.bucket {
+            self.flush(key, counts);
+            self.bucket = bucket;
+        }
+        if self.counts.len() <= class as usize {
+            self.counts.resize(class as usize + 1, 0);
+        }
+        let count = &mut self.counts[class as usize];
+        if *count == 0 {
+            self.seen.push(class);
+        }
+        *count += 1;
+    }
+
+    fn flush(&mut self, key: u64, counts: &mut Vec<Count>) {
+        for class in self.seen.drain(..) {
+            let count = std::mem::take(&mut self.counts[class as usize]);
+            counts.push(Count { key, bucket: self.bucket, class, count });
+        }
+    }
+}
+
+impl State {
+    /// Threads' names by their digest.
+    #[must_use]
+    pub fn names(&self) -> &HashMap<u64, Comm> {
+        self.states.names()
+    }
+
+    /// Interrupts' names, by machine and number.
+    #[must_use]
+    pub fn irqs(&self) -> &BTreeMap<(u16, u64), String> {
+        self.states.irqs()
+    }
+}
+
+/// A chunk that was sealed.
+#[derive(Debug)]
+pub struct Sealed {
+    sequel: Sequel,
+    counts: Vec<Count>,
+    wakeups: Vec<(i64, u64, u64)>,
+    begin: i64,
+}
+
+/// The analysis with the level that chunks are read with.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    timeline: &'a Timeline,
+    level: Level,
+}
+
+impl Timeline {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs { all: true, ..States::needs() }
+    }
+
+    /// The timeline of these lanes; its buckets are counted from `origin`.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>, origin: i64) -> Self {
+        let classes = setup.classes.iter().map(|class| class.name.clone()).collect();
+        Self { states: States::new(setup), lanes: setup.lanes.to_vec(), classes, origin }
+    }
+
+    /// For reading a chunk in buckets of a level.
+    #[must_use]
+    pub fn reading(&self, level: Level) -> Reading<'_> {
+        Reading { timeline: self, level }
+    }
+
+    /// Lanes of events.
+    #[must_use]
+    pub fn lanes(&self) -> &[LaneFacts] {
+        &self.lanes
+    }
+
+    /// The name of a class of events.
+    #[must_use]
+    pub fn class(&self, number: u64) -> Option<&str> {
+        self.classes.get(usize::try_from(number).ok()?).map(|name| &**name)
+    }
+
+    /// What is known before the first chunk.
+    #[must_use]
+    pub fn begin(&self) -> State {
+        State { states: self.states.begin(), counts: Vec::new(), wakeups: Vec::new() }
+    }
+
+    /// The keys of all tracks that a chunk needs to know of what is before it.
+    #[must_use]
+    pub fn asked(&self, chunk: &State) -> Vec<u64> {
+        self.states.asked(&chunk.states)
+    }
+
+    /// The keys that have to be asked besides, after the first ones: of threads that run when it begins.
+    #[must_use]
+    pub fn asked_next(&self, known: &HashMap<u64, Option<(u64, i64)>>) -> Vec<u64> {
+        let running = known.iter().filter_map(|(key, now)| {
+            let (kind, host, _, track) = Entity::of_key(*key)?;
+            let is_thread = (kind, track) == (EntityKind::Cpu, cpu_track::THREAD);
+            let tid = (now.filter(|_| is_thread)?.0 as u32).cast_signed();
+            (tid != 0).then(|| Entity::new(EntityKind::Thread, host, tid))
+        });
+        running.flat_map(states::keys).collect()
+    }
+
+    /// The name of a system call.
+    #[must_use]
+    pub fn call(&self, value: u64) -> String {
+        self.states.call(value)
+    }
+
+    /// What is before a chunk, of what nodes know: for keys that were asked what they are there and since when.
+    #[must_use]
+    pub fn before(&self, chunk: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
+        State { states: self.states.before(&chunk.states, known), ..self.begin() }
+    }
+
+    /// Puts a chunk behind all that is before it; it begins at `begin`.
+    pub fn seal(&self, before: &mut State, chunk: State, begin: i64) -> Sealed {
+        let State { states, counts, wakeups } = chunk;
+        let sequel = self.states.follow(&mut before.states, states, begin);
+        Sealed { sequel, counts, wakeups, begin }
+    }
+
+    /// The cells of a chunk in buckets of the level that it was read with.
+    #[must_use]
+    pub fn node(&self, sealed: Sealed, level: Level) -> Node {
+        let Sealed { sequel, counts, wakeups, begin } = sealed;
+        let mut node = NodeBuilder::new(self.origin, level);
+        let mut add = |run: Run| self.run(&mut node, run, begin);
+        sequel.inner.into_memory().into_iter().for_each(&mut add);
+        sequel.ended.into_iter().for_each(add);
+        sequel.open.into_iter().for_each(|run| node.open(run.key, run.begin, run.value & !DOUBT));
+        counts.into_iter().for_each(|count| node.count(count.key, count.bucket, count.class.into(), count.count));
+        for (at, key, value) in wakeups {
+            let bucket = node.bucket(at);
+            node.count(key, bucket, value, 1);
+        }
+        node.build()
+    }
+
+    /// A run that ends in a chunk that begins at `since`.
+    fn run(&self, node: &mut NodeBuilder, Run { key, begin, end, value }: Run, since: i64) {
+        if end < since {
+            return;
+        }
+        let value = value & !DOUBT;
+        if since <= begin {
+            node.begin(key, begin, value);
+        }
+        node.end(key, end, value);
+        if begin != i64::MIN
+            && let Some(latency) = latency(key, value)
+        {
+            let bucket = node.bucket(end);
+            node.count(latency, bucket, bin(begin.abs_diff(end)).into(), 1);
+        }
+    }
+}
+
+/// The track of how long runs of a value take, if there is one.
+fn latency(key: u64, value: u64) -> Option<u64> {
+    let (kind, host, _, track) = Entity::of_key(key)?;
+    let latency = match (kind, track) {
+        (EntityKind::Cpu, cpu_track::IRQ) => Latency::Irqs,
+        (EntityKind::Cpu, cpu_track::SOFTIRQ) => Latency::Softirqs,
+        (EntityKind::Thread, thread_track::CALL) => Latency::Calls,
+        (EntityKind::Thread, thread_track::STATE) => {
+            matches!(Doing::of(value)?.0, Doing::Preempted | Doing::Woken | Doing::New).then_some(Latency::Waiting)?
+        }
+        _ => return None,
+    };
+    Some(TrackKey { thing: Thing::Latency, host, number: latency as i32, track: 0 }.key())
+}
+
+impl Sealed {
+    /// Runs that began before anybody looked: what tracks were at the trace's begin.
+    pub fn initial(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.sequel.ended.iter().filter(|run| run.begin == i64::MIN).map(|run| (run.key, run.value & !DOUBT))
+    }
+}
+
+impl Analysis for Reading<'_> {
+    type State = State;
+    type Lane<'a>
+        = Lane<'a>
+    where
+        Self: 'a;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "timeline", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        State { states: self.timeline.states.init(), counts: Vec::new(), wakeups: Vec::new() }
+    }
+
+    fn enter(&self, lane: usize) -> Lane<'_> {
+        let timeline = self.timeline;
+        let host = timeline.lanes[lane].host;
+        let key = TrackKey { thing: Thing::LaneEvents, host, number: lane as i32, track: 0 }.key();
+        let states = timeline.states.enter(lane);
+        Lane { timeline, states, key, level: self.level, counter: Counter::default(), counts: Vec::new() }
+    }
+
+    fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
+        let since = event.time.saturating_sub(lane.timeline.origin).max(0).cast_unsigned();
+        let (bucket, class) = (since >> lane.level, event.number as u32);
+        lane.counter.add(bucket, class, (lane.key, &mut lane.counts));
+        if let Some(tid) = event.small_context(TID) {
+            lane.of_thread(tid, bucket, class);
+        }
+        self.timeline.states.step(&mut lane.states, event, notes);
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, note: Note) {
+        if let (Note::Wake(tid, _), Some(cpu)) = (&note, self.timeline.lanes[lane].cpu) {
+            let key = TrackKey { thing: Thing::Wakeups, host: self.timeline.lanes[lane].host, number: 0, track: 0 };
+            state.wakeups.push((time, key.key(), wakeup(cpu, *tid)));
+        }
+        self.timeline.states.note(&mut state.states, lane, time, note);
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
+        let Lane { states, key, mut counter, mut counts, .. } = end;
+        counter.flush(key, &mut counts);
+        state.counts.extend(counts);
+        self.timeline.states.leave(&mut state.states, lane, states);
+    }
+
+    /// Chunks are not merged but sealed: see [`Timeline::seal`].
+    fn merge(&self, left: &mut State, right: State) {
+        left.counts.extend(right.counts);
+        left.wakeups.extend(right.wakeups);
+        self.timeline.states.merge(&mut left.states, right.states);
+    }
+
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        self.timeline.states.finish(&state.states)
+    }
+}
+
+impl Lane<'_> {
+    /// An event of a thread: where the one before it is alike, there is one more of that.
+    #[inline]
+    fn of_thread(&mut self, tid: i32, bucket: u64, class: u32) {
+        let host = (self.key >> 32) as u16;
+        let key = TrackKey { thing: Thing::ThreadEvents, host, number: tid, track: 0 }.key();
+        match self.counts.last_mut() {
+            Some(last) if (last.key, last.bucket, last.class) == (key, bucket, class) => last.count += 1,
+            _ => self.counts.push(Count { key, bucket, class, count: 1 }),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What happened to a track in a bucket of time, so that buckets add up.
+//!
+//! ```text
+//! bucket          │          ·················· │      value 7 begins here: begins 1, net +1, time = dots
+//! value 9 ─────────────────┐ ·················· │      value 9 ends here:            net -1, time = -dots
+//! value 7         │        └──────────────────────
+//! ```
+//!
+//! A cell says how often a value begins in a bucket, how often more than it ends, and how much longer it lasts up to the bucket's
+//! end because of that. A value that lasts through a bucket has no cell in it: whoever reads knows what came before,
+//! and adds the bucket's width for it. So cells of neighbouring spans of time, cut anywhere, add up to those of both, and those of two
+//! buckets to that of a wider one; what does not change costs nothing.
+
+/// What happened to one value in one bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// The bucket: its number, counted from the timeline's origin in widths of its level.
+    pub bucket: u64,
+    /// The value; what it means, the track says.
+    pub value: u64,
+    /// How often it begins. Of what takes no time: how often it happens.
+    pub begins: u32,
+    /// How often more it begins than it ends.
+    pub net: i32,
+    /// How much longer it lasts in the bucket, in nanoseconds, than what the bucket began with says.
+    pub time: i64,
+}
+
+/// Widths of buckets: so many nanoseconds are `1 << level`.
+pub type Level = u8;
+
+/// The widest level: a bucket holds all times.
+pub const LEVEL_MAX: Level = 62;
+
+/// Adds up cells of the same bucket and value; afterwards they are in this order.
+pub fn add_up(cells: &mut Vec<Cell>) {
+    cells.sort_by_key(|cell| (cell.bucket, cell.value));
+    cells.dedup_by(|next, sum| {
+        let is_same = (next.bucket, next.value) == (sum.bucket, sum.value);
+        if is_same {
+            sum.begins = sum.begins.saturating_add(next.begins);
+            sum.net += next.net;
+            sum.time += next.time;
+        }
+        is_same
+    });
+    cells.retain(|cell| cell.begins != 0 || cell.net != 0 || cell.time != 0);
+}
+
+impl Cell {
+    /// What it adds to the bucket of a wider level that it lies in.
+    #[must_use]
+    pub fn widened(self, from: Level, to: Level) -> Self {
+        let bucket = self.bucket >> (to - from);
+        let ends = (((bucket + 1) << (to - from)) - (self.bucket + 1)) << from;
+        Self { bucket, time: self.time + i64::from(self.net) * ends.cast_signed(), ..self }
+    }
+}
+
+/// What covers a bucket: what a viewer needs to draw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bucket {
+    /// Its number.
+    pub bucket: u64,
+    /// What covers most of it, and how many nanoseconds; of two alike the lower value.
+    pub first: Option<(u64, u64)>,
+    /// What covers most of the rest.
+    pub second: Option<(u64, u64)>,
+    /// What is at its end.
+    pub last: Option<u64>,
+    /// How many values begin in it.
+    pub begins: u32,
+}
+
+/// The buckets of a level in which something changes, of the cells of a track in the order of buckets. `carry`: the value before the first one.
+pub fn buckets(cells: &[Cell], level: Level, carry: Option<u64>) -> impl Iterator<Item = Bucket> {
+    let mut carry = carry;
+    cells.chunk_by(|a, b| a.bucket == b.bucket).map(move |cells| {
+        let bucket = covered(cells, level, carry);
+        carry = bucket.last;
+        bucket
+    })
+}
+
+/// What covers a bucket that begins with a value.
+fn covered(cells: &[Cell], level: Level, carry: Option<u64>) -> Bucket {
+    let mut all = Bucket { bucket: cells[0].bucket, last: carry, ..Bucket::default() };
+    let width = 1i64 << level;
+    let mut add = |value: u64, time: i64| {
+        let held = (value, time.max(0).cast_unsigned());
+        let is_more = |than: Option<(u64, u64)>| than.is_none_or(|(_, most)| held.1 > most);
+        if held.1 == 0 {
+            return;
+        }
+        if is_more(all.first) {
+            all.second = all.first.replace(held);
+        } else if is_more(all.second) {
+            all.second = Some(held);
+        }
+    };
+    let mut is_carried = carry.is_none();
+    for cell in cells {
+        // Values come in their order, so that equal shares have the same winner wherever the bucket was cut.
+        if let Some(carry) = carry.filter(|carry| !is_carried && *carry < cell.value) {
+            add(carry, width);
+            is_carried = true;
+        }
+        let is_it = carry == Some(cell.value);
+        is_carried |= is_it;
+        add(cell.value, cell.time + if is_it { width } else { 0 });
+    }
+    if let Some(carry) = carry.filter(|_| !is_carried) {
+        add(carry, width);
+    }
+    all.begins = cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.begins));
+    all.last = last(cells, carry);
+    all
+}
+
+/// The value at the end of cells, of one bucket or of several, that begin with a value.
+#[must_use]
+pub fn last(cells: &[Cell], carry: Option<u64>) -> Option<u64> {
+    let mut now = carry;
+    for of_bucket in cells.chunk_by(|a, b| a.bucket == b.bucket) {
+        let net = |value: u64| of_bucket.iter().find(|cell| cell.value == value).map_or(0, |cell| cell.net);
+        let is_over = now.is_some_and(|now| net(now) < 0);
+        match of_bucket.iter().find(|cell| cell.net > 0) {
+            Some(begun) => now = Some(begun.value),
+            None if is_over => now = None,
+            None => {}
+        }
+    }
+    now
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Random;
+
+    /// A value from when to when, in buckets of a level.
+    fn run(cells: &mut Vec<Cell>, level: Level, (begin, end): (u64, u64), value: u64) {
+        for (at, begins, net) in [(begin, 1, 1), (end, 0, -1)] {
+            let bucket = at >> level;
+            let rest = (((bucket + 1) << level) - at).cast_signed();
+            cells.push(Cell { bucket, value, begins, net, time: i64::from(net) * rest });
+        }
+    }
+
+    /// Random runs one after the other, some with gaps.
+    fn runs(random: &mut Random) -> Vec<((u64, u64), u64)> {
+        let mut at = random.below(20) as u64;
+        let run = |_| {
+            let (begin, length) =
+                (at + (random.below(4) as u64 / 3) * random.below(30) as u64, 1 + random.below(40) as u64);
+            at = begin + length;
+            ((begin, at), random.below(4) as u64)
+        };
+        (0..40).map(run).collect()
+    }
+
+    /// How long each value is in a span, counted nanosecond by nanosecond.
+    fn direct(runs: &[((u64, u64), u64)], span: (u64, u64)) -> Vec<(u64, u64)> {
+        let mut sums = [0; 4];
+        for at in span.0..span.1 {
+            for ((begin, end), value) in runs {
+                sums[*value as usize] += u64::from(*begin <= at && at < *end);
+            }
+        }
+        let mut held: Vec<(u64, u64)> = (0..4).zip(sums).filter(|(_, sum)| *sum > 0).collect();
+        held.sort_by_key(|&(value, sum)| (std::cmp::Reverse(sum), value));
+        held
+    }
+
+    fn at(runs: &[((u64, u64), u64)], time: u64) -> Option<u64> {
+        runs.iter().find(|((begin, end), _)| *begin <= time && time < *end).map(|run| run.1)
+    }
+
+    #[test]
+    fn buckets_of_any_width_say_what_a_count_by_hand_says() {
+        for seed in 0..200 {
+            let random = &mut Random(seed);
+            let runs = runs(random);
+            let (fine, coarse) = (random.below(4) as Level, 4 + random.below(3) as Level);
+            let mut cells = Vec::new();
+            runs.iter().for_each(|(span, value)| run(&mut cells, fine, *span, *value));
+            add_up(&mut cells);
+            let mut wide: Vec<Cell> = cells.iter().map(|cell| cell.widened(fine, coarse)).collect();
+            add_up(&mut wide);
+            let mut directly = Vec::new();
+            runs.iter().for_each(|(span, value)| run(&mut directly, coarse, *span, *value));
+            add_up(&mut directly);
+            assert_eq!(wide, directly, "{seed}");
+            for bucket in buckets(&wide, coarse, None) {
+                let span = (bucket.bucket << coarse, (bucket.bucket + 1) << coarse);
+                let held = direct(&runs, span);
+                assert_eq!(
+                    (bucket.first, bucket.second),
+                    (held.first().copied(), held.get(1).copied()),
+                    "{seed}: {bucket:?}"
+                );
+                assert_eq!(bucket.last, at(&runs, span.1 - 1), "{seed}: {bucket:?}");
+                let begun = runs.iter().filter(|((begin, _), _)| span.0 <= *begin && *begin < span.1).count();
+                assert_eq!(bucket.begins as usize, begun, "{seed}");
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! The trace as a viewer sees it: tracks over time, at any width of a pixel.
+//!
+//! ```text
+//! packet index ──> chunks of a few MiB each            density, losses: at once
+//! chunks ──threads──> sealed in order ──> nodes        four nodes make one of a wider level
+//!                                         └─> file in the cache
+//! question: (level, buckets, tracks) ──> the widest nodes that are fine enough ──> cells ──> buckets
+//!                                        none: the chunk is read, in the finest buckets
+//! ```
+//!
+//! What is asked costs rows times pixels, and at most a few chunks: between the nodes' finest level and a nanosecond, chunks
+//! are decoded when somebody looks. The few that were looked at last are kept.
+
+mod ask;
+mod build;
+mod catalogue;
+mod chunks;
+mod estimate;
+mod kept;
+mod pyramid;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use kymo_analysis::setup::span_ns;
+use kymo_analysis::states::States;
+use kymo_analysis::timeline::Timeline as Analysis;
+use kymo_analysis::timeline::cells::Level;
+use kymo_analysis::{LaneFacts, Setup, SpoolError, Wishes};
+use serde::Serialize;
+
+use crate::analyse::{AnalyseFailure, Prepared, Question};
+use crate::analysis_options::AnalysisOptions;
+use crate::open::Session;
+use crate::progress::{Cancelled, Progress};
+
+pub use self::ask::{
+    ArrowBucket, BUCKETS_MAX, HeatBucket, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX, TileQuestion,
+    Tiles, TrackTile,
+};
+pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
+
+use self::build::Desk;
+use self::catalogue::Names;
+use self::chunks::Chunk;
+use self::kept::Home;
+use self::pyramid::Pyramid;
+
+/// How a timeline is made.
+#[derive(Clone, Debug, Default)]
+pub struct TimelineOptions {
+    /// A mapping from events to roles that goes before those that are built in.
+    pub roles: Option<std::path::PathBuf>,
+}
+
+/// A trace as a viewer sees it. All may be asked by any thread.
+pub struct Timeline {
+    session: Arc<Session>,
+    prepared: Prepared,
+    analysis: Analysis,
+    /// When the first bucket begins, and when the last event may be.
+    span: (i64, i64),
+    chunks: Vec<Chunk>,
+    pyramid: Pyramid,
+    desk: Desk,
+    names: Names,
+    progress: Progress,
+    /// Questions that are being answered: whoever builds lets them go first.
+    asked: AtomicUsize,
+    /// Somebody builds.
+    is_started: AtomicBool,
+    began: Instant,
+    home: Option<Home>,
+}
+
+/// Why there is no timeline, or no tile.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum TimelineFailure {
+    /// The mapping of roles is wrong.
+    #[error("{0}")]
+    Roles(Arc<AnalyseFailure>),
+    /// No packet says when it is.
+    #[error("no packet of these traces says when its events are: there is no time to draw them over")]
+    NoTimes,
+    /// Times of data streams count from different origins.
+    #[error("the clocks of these traces have different origins: their events cannot be drawn over one time")]
+    Incomparable,
+    /// A question is out of bounds.
+    #[error("{name} is {found}, but {expected}")]
+    Bounds {
+        /// Of what.
+        name: &'static str,
+        /// What it is.
+        found: u64,
+        /// What it may be.
+        expected: String,
+    },
+    /// A file of the cache cannot be written or read.
+    #[error("{0}")]
+    Kept(Arc<SpoolError>),
+    /// Packets cannot be read as their times say.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Nobody waits any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+impl From<SpoolError> for TimelineFailure {
+    fn from(error: SpoolError) -> Self {
+        Self::Kept(Arc::new(error))
+    }
+}
+
+/// How far building is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimelineState {
+    /// Nobody builds.
+    Idle,
+    /// Chunks are being read.
+    Building,
+    /// All chunks were read.
+    Complete,
+    /// Something went wrong: what was built before is there.
+    Failed,
+}
+
+/// What there is to know of a timeline.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimelineStatus {
+    /// When the first bucket begins, in nanoseconds since the clock's origin.
+    pub begin_ns: i64,
+    /// When the last packet ends.
+    pub end_ns: i64,
+    /// Whether the clock's origin is that of Unix.
+    pub unix: bool,
+    /// A bucket of this level holds everything.
+    pub level_max: Level,
+    /// Goes up whenever tiles, tracks or values change.
+    pub version: u64,
+    /// How far building is.
+    pub state: TimelineState,
+    /// What went wrong.
+    pub failure: Option<String>,
+    /// Bytes of packets that were read, and all.
+    pub done_bytes: u64,
+    /// All of them.
+    pub total_bytes: u64,
+    /// How long it will take, about.
+    pub eta_ms: Option<u64>,
+    /// How many events there are, as soon as that is known.
+    pub events: Option<u64>,
+    /// How many events are known to be lost; absent if some who lost some do not say how many.
+    pub lost_events: Option<u64>,
+    /// Tracks and values that are known.
+    pub tracks: u32,
+    /// Values that are known.
+    pub values: u32,
+}
+
+impl Session {
+    /// The trace as a viewer sees it. Nothing is read yet but what the packet index says.
+    ///
+    /// # Errors
+    ///
+    /// Packets do not say when they are, clocks cannot be compared, or the mapping is wrong.
+    pub fn timeline(self: &Arc<Self>, options: &TimelineOptions) -> Result<Arc<Timeline>, TimelineFailure> {
+        if !self.times_are_comparable() {
+            return Err(TimelineFailure::Incomparable);
+        }
+        let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
+        // What is asked of events is all that preparing looks at.
+        let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
+        let prepared = self.prepare(&question, &options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))?;
+        let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
+        let wishes = Wishes::default();
+        let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
+        let analysis = Analysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, span.0);
+        let chunks = chunks::of(self, &prepared, span);
+        let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
+        let home = self.home(&options);
+        let recalled = Timeline::recalled(home.as_ref(), &spans);
+        let names = Names::new(&analysis);
+        let is_recalled = recalled.is_some();
+        let pyramid = match recalled {
+            Some((pyramid, known)) => {
+                names.recall(known);
+                pyramid
+            }
+            None => Pyramid::new(self.cache.as_deref(), chunks.len())?,
+        };
+        let total: u64 = chunks.iter().map(|chunk| chunk.slice.bytes).sum();
+        let progress = Progress::default();
+        progress.expect(total);
+        let desk = Desk::new(&analysis);
+        let timeline = Timeline {
+            session: Arc::clone(self),
+            desk,
+            prepared,
+            analysis,
+            span,
+            chunks,
+            pyramid,
+            names,
+            progress,
+            asked: AtomicUsize::new(0),
+            is_started: AtomicBool::new(false),
+            began: Instant::now(),
+            home,
+        };
+        if is_recalled {
+            timeline.desk.complete(timeline.chunks.len());
+            timeline.progress.add(total);
+        }
+        Ok(Arc::new(timeline))
+    }
+
+    /// Where the pyramid is kept, if it can be.
+    fn home(&self, options: &AnalysisOptions) -> Option<Home> {
+        let belongs = self.fingerprint(options, b"timeline")?;
+        let folder = self.cache.as_deref()?;
+        Some(Home::new(folder.join(kept::file_name(self.paths_hash(b""))), belongs))
+    }
+}
+
+impl Timeline {
+    /// What there is to know of it now.
+    #[must_use]
+    pub fn status(&self) -> TimelineStatus {
+        let (done_bytes, total_bytes) = self.progress.bytes();
+        let (state, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed), self.chunks.len());
+        let (tracks, values, version) = self.names.count();
+        let elapsed_ms = self.began.elapsed().as_millis() as u64;
+        let eta = (done_bytes > 0).then(|| elapsed_ms.saturating_mul(total_bytes - done_bytes) / done_bytes);
+        let lost = |sum: Option<u64>, lane: &LaneFacts| Some(sum?.saturating_add(lane.lost?));
+        TimelineStatus {
+            begin_ns: self.span.0,
+            end_ns: self.span.1,
+            unix: self.session.times_are_unix(),
+            level_max: self.level_max(),
+            version: version + self.desk.version(),
+            state,
+            failure,
+            done_bytes,
+            total_bytes,
+            eta_ms: eta.filter(|_| state == TimelineState::Building),
+            events: (state == TimelineState::Complete).then(|| self.events()),
+            lost_events: self.prepared.lanes.iter().fold(Some(0), lost),
+            tracks,
+            values,
+        }
+    }
+
+    /// A bucket of this level holds everything.
+    fn level_max(&self) -> Level {
+        (64 - self.span.0.abs_diff(self.span.1).leading_zeros()) as Level
+    }
+}
+
+impl std::fmt::Debug for Timeline {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Timeline").field("span", &self.span).field("chunks", &self.chunks.len()).finish()
+    }
+}

@@ -1,0 +1,514 @@
+//! Answers what a viewer asks: buckets of some tracks in a window.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hashbrown::HashMap;
+use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
+use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::{Thing, TrackKey};
+
+use super::catalogue::{Meaning, TrackKind, kind, meaning};
+use super::chunks::exact_level;
+use super::pyramid::At;
+use super::{Timeline, TimelineFailure};
+use crate::progress::Progress;
+
+/// Buckets of a question at most.
+pub const BUCKETS_MAX: u32 = 4096;
+/// Tracks of a question at most.
+pub const TRACKS_MAX: usize = 1024;
+/// Chunks that are not built yet and are read at once for a question; where there are more, nobody waits for them.
+const READ_MAX: usize = 3;
+
+/// Which buckets of which tracks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileQuestion {
+    /// The level: buckets are `1 << level` nanoseconds wide.
+    pub level: Level,
+    /// The first bucket, counted from the timeline's begin.
+    pub first: u64,
+    /// How many: 1 to [`BUCKETS_MAX`].
+    pub count: u32,
+    /// Numbers of tracks: [`TRACKS_MAX`] at most.
+    pub tracks: Vec<u32>,
+}
+
+/// How true buckets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Quality {
+    /// They are what the trace says.
+    Exact,
+    /// They are guessed from what packets say of themselves.
+    Estimated,
+    /// What is before them is not known yet: some values at their begin are missing.
+    Building,
+    /// Nothing is known: there is no trace there.
+    Unknown,
+}
+
+/// Buckets that are equally true.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first one, counted from the question's first.
+    pub begin: u32,
+    /// Behind the last one.
+    pub end: u32,
+    /// How true they are.
+    pub quality: Quality,
+}
+
+/// What was asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiles {
+    /// See [`TileQuestion`].
+    pub level: Level,
+    /// The first bucket.
+    pub first: u64,
+    /// How many there are.
+    pub count: u32,
+    /// How true they are; all buckets in order.
+    pub spans: Vec<Span>,
+    /// In the order of the question.
+    pub tracks: Vec<TrackTile>,
+}
+
+/// Buckets of a track in which something happens, counted from the question's first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrackTile {
+    /// The track.
+    pub number: u32,
+    /// What happens.
+    pub items: Items,
+}
+
+/// What happens in buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Items {
+    /// One value at a time. Buckets that are not there hold what the one before ended with, or `carry`.
+    States {
+        /// The value at the begin.
+        carry: Option<u32>,
+        /// Buckets in which it changes.
+        buckets: Vec<StateBucket>,
+    },
+    /// Things that take no time.
+    Instants(Vec<InstantBucket>),
+    /// Durations, by bin.
+    Heat(Vec<HeatBucket>),
+    /// From one track to another.
+    Arrows(Vec<ArrowBucket>),
+}
+
+/// A bucket in which a value changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StateBucket {
+    /// Which.
+    pub bucket: u32,
+    /// The value that covers most of it.
+    pub value: Option<u32>,
+    /// The one that covers most of the rest.
+    pub second: Option<u32>,
+    /// The one at its end.
+    pub last: Option<u32>,
+    /// How many begin in it.
+    pub begins: u32,
+    /// How much of it `value` covers, of 65535.
+    pub share: u16,
+    /// How much of it `second` covers.
+    pub share_second: u16,
+}
+
+/// A bucket in which things happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InstantBucket {
+    /// Which.
+    pub bucket: u32,
+    /// What happens most often.
+    pub value: u32,
+    /// How many things happen.
+    pub count: u32,
+    /// How many of them are that.
+    pub count_of_value: u32,
+}
+
+/// A bucket in which durations end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeatBucket {
+    /// Which.
+    pub bucket: u32,
+    /// How long they are: see [`kymo_analysis::timeline::bin`].
+    pub bin: u32,
+    /// How many.
+    pub count: u32,
+}
+
+/// A bucket in which something goes from one track to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ArrowBucket {
+    /// Which.
+    pub bucket: u32,
+    /// From which track.
+    pub from: u32,
+    /// To which.
+    pub to: u32,
+    /// How often.
+    pub count: u32,
+}
+
+/// A part of the window, and what knows of it.
+enum Part {
+    /// A node of the pyramid.
+    Node(At),
+    /// A chunk, which is to be read.
+    Read(usize),
+    /// A chunk of which only the packet index tells.
+    Estimate(usize),
+}
+
+/// Says that somebody waits, as long as it lives.
+struct Asked<'a>(&'a AtomicUsize);
+
+impl<'a> Asked<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// What is known of a track's value: what it is and since when, or that it is nothing.
+type Known = HashMap<u64, Option<(u64, i64)>>;
+
+impl TileQuestion {
+    fn check(&self) -> Result<(), TimelineFailure> {
+        let bounds = |name, found, is_right: bool, expected: &dyn Fn() -> String| match is_right {
+            true => Ok(()),
+            false => Err(TimelineFailure::Bounds { name, found, expected: expected() }),
+        };
+        let Self { level, first, count, tracks } = self;
+        bounds("level", (*level).into(), *level <= LEVEL_MAX, &|| format!("{LEVEL_MAX} is the widest"))?;
+        let is_count = (1..=BUCKETS_MAX).contains(count);
+        bounds("count", (*count).into(), is_count, &|| format!("1 to {BUCKETS_MAX} buckets can be asked for"))?;
+        let last = first.checked_add(u64::from(*count)).and_then(|end| end.checked_shl((*level).into()));
+        let is_first = last.is_some_and(|end| end >> level >= *first && end <= i64::MAX.cast_unsigned());
+        bounds("first", *first, is_first, &|| "the last bucket must end before 2^63 ns".to_owned())?;
+        let is_few = tracks.len() <= TRACKS_MAX;
+        bounds("tracks", tracks.len() as u64, is_few, &|| format!("{TRACKS_MAX} can be asked for at once"))
+    }
+}
+
+impl Timeline {
+    /// Buckets of tracks.
+    ///
+    /// # Errors
+    ///
+    /// The question is out of bounds, a file cannot be read, or nobody waits any more.
+    pub fn tiles(&self, question: &TileQuestion, progress: &Progress) -> Result<Tiles, TimelineFailure> {
+        question.check()?;
+        let _asked = Asked::new(&self.asked);
+        let TileQuestion { level, first, count, ref tracks } = *question;
+        let unknown = |number: u32| TimelineFailure::Bounds {
+            name: "tracks",
+            found: number.into(),
+            expected: "no track has that number".to_owned(),
+        };
+        let keys = self.names.keys(tracks).map_err(unknown)?;
+        let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
+        let window = (at(first), at(first + u64::from(count)));
+        let parts = self.cover(window, level);
+        let mut rows: Vec<Vec<Cell>> = vec![Vec::new(); keys.len()];
+        let (mut carries, mut is_first, mut spans) = (vec![None; keys.len()], true, Spans::default());
+        for part in &parts {
+            progress.whole(())?;
+            let (chunk, quality) = self.facts(part);
+            spans.add(self.span_of(part), quality);
+            if is_first {
+                carries = self.values_before(&keys, chunk)?;
+            }
+            let is_before = |cell: &Cell| cell.bucket < first;
+            let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
+            let node = self.node_of(part, level, window, progress)?;
+            for ((key, row), carry) in keys.iter().zip(&mut rows).zip(&mut carries) {
+                let Some(track) = node.track(*key) else { continue };
+                let from = row.len();
+                row.extend(track.cells(level).take_while(|cell| !is_behind(cell)));
+                if is_first {
+                    row.sort_by_key(|cell| cell.bucket);
+                    let before = row.partition_point(is_before);
+                    *carry = cells::last(&row[..before], *carry);
+                    row.drain(..before);
+                } else {
+                    // A bucket across two nodes has cells in both; none is before the window.
+                    debug_assert!(row[from..].iter().all(|cell| !is_before(cell)));
+                }
+            }
+            is_first = false;
+        }
+        let spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
+        let row = |((number, key), (mut cells, carry))| {
+            add_up(&mut cells);
+            self.track_tile((number, key), (&cells, carry), (level, first))
+        };
+        let tracks = tracks.iter().copied().zip(keys).zip(rows.into_iter().zip(carries)).filter_map(row).collect();
+        Ok(Tiles { level, first, count, spans, tracks })
+    }
+
+    fn bucket(&self, at_ns: i64, level: Level) -> u64 {
+        at_ns.saturating_sub(self.span.0).max(0).cast_unsigned() >> level
+    }
+
+    /// What knows of a window, in the order of time: the widest nodes that are fine enough.
+    fn cover(&self, window: (i64, i64), level: Level) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let top = self.pyramid.heights() - 1;
+        self.cover_below((top, 0), window, level, &mut parts);
+        let sealed = self.desk.sealed();
+        let unbuilt = parts.iter().filter(|part| matches!(part, Part::Read(chunk) if *chunk >= sealed)).count();
+        if unbuilt > READ_MAX {
+            for part in &mut parts {
+                if let Part::Read(chunk) = *part
+                    && chunk >= sealed
+                {
+                    *part = Part::Estimate(chunk);
+                }
+            }
+        }
+        parts
+    }
+
+    fn cover_below(&self, at: At, window: (i64, i64), level: Level, parts: &mut Vec<Part>) {
+        let span = self.span_of(&Part::Node(at));
+        if span.1 <= window.0 || window.1 <= span.0 {
+            return;
+        }
+        match self.pyramid.place(at) {
+            Some(place) if place.level <= level => parts.push(Part::Node(at)),
+            _ if at.0 == 0 => parts.push(Part::Read(at.1)),
+            _ => {
+                let below = self.chunks_of(at);
+                let width = super::pyramid::FAN.pow(at.0 as u32 - 1);
+                for place in below.start / width..below.end.div_ceil(width) {
+                    self.cover_below((at.0 - 1, place), window, level, parts);
+                }
+            }
+        }
+    }
+
+    fn span_of(&self, part: &Part) -> (i64, i64) {
+        match part {
+            Part::Node(at) => {
+                let chunks = &self.chunks[self.chunks_of(*at)];
+                (chunks[0].span.0, chunks[chunks.len() - 1].span.1)
+            }
+            Part::Read(chunk) | Part::Estimate(chunk) => self.chunks[*chunk].span,
+        }
+    }
+
+    /// The first chunk of a part, and how true what it says is.
+    fn facts(&self, part: &Part) -> (usize, Quality) {
+        match part {
+            Part::Node(at) => (self.chunks_of(*at).start, Quality::Exact),
+            Part::Read(chunk) if *chunk < self.desk.sealed() => (*chunk, Quality::Exact),
+            Part::Read(chunk) => (*chunk, Quality::Building),
+            Part::Estimate(chunk) => (*chunk, Quality::Estimated),
+        }
+    }
+
+    fn node_of(
+        &self,
+        part: &Part,
+        level: Level,
+        window: (i64, i64),
+        progress: &Progress,
+    ) -> Result<Arc<Node>, TimelineFailure> {
+        match part {
+            Part::Node(at) => Ok(self.pyramid.node(*at)?.expect("it is in its place")),
+            Part::Read(chunk) => self.exact(*chunk, progress),
+            Part::Estimate(chunk) => Ok(Arc::new(self.estimate(*chunk, level, window))),
+        }
+    }
+
+    /// The values of tracks when a chunk begins.
+    fn values_before(&self, keys: &[u64], chunk: usize) -> Result<Vec<Option<u64>>, TimelineFailure> {
+        let known = self.known_before(keys.to_vec(), chunk)?;
+        Ok(keys.iter().map(|key| Some(known.get(key).copied()??.0)).collect())
+    }
+
+    /// What is known of tracks when a chunk begins: the last thing that the nodes before it say. What none of them says
+    /// is as it was when the trace began.
+    fn known_before(&self, mut keys: Vec<u64>, chunk: usize) -> Result<Known, TimelineFailure> {
+        let mut known = Known::new();
+        let mut end = chunk;
+        while end > 0 && !keys.is_empty() {
+            let Some(node) = self.widest_up_to(end)? else { return Ok(known) };
+            let (start, node) = node;
+            keys.retain(|&key| match node.track(key) {
+                Some(part) => {
+                    known.insert(key, part.last);
+                    false
+                }
+                None => true,
+            });
+            end = start;
+        }
+        let initial = |key: u64| Some((key, Some((self.names.initial(key)?, i64::MIN))));
+        known.extend(keys.into_iter().filter_map(initial));
+        Ok(known)
+    }
+
+    /// The widest node that ends with a chunk, and its first chunk.
+    fn widest_up_to(&self, end: usize) -> Result<Option<(usize, Arc<Node>)>, TimelineFailure> {
+        let mut at: At = (0, end - 1);
+        loop {
+            let above = (at.0 + 1, at.1 / super::pyramid::FAN);
+            if above.0 >= self.pyramid.heights()
+                || self.chunks_of(above).end != end
+                || self.pyramid.place(above).is_none()
+            {
+                break;
+            }
+            at = above;
+        }
+        let node = self.pyramid.node(at)?;
+        Ok(node.map(|node| (self.chunks_of(at).start, node)))
+    }
+
+    /// What happened in a chunk, in the finest buckets.
+    fn exact(&self, chunk: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
+        if let Some(node) = self.pyramid.exact(chunk) {
+            return Ok(node);
+        }
+        let span = self.chunks[chunk].span;
+        let level = exact_level(span);
+        let is_sealed = chunk < self.desk.sealed();
+        let state = self.read_chunk(chunk, level, progress)?;
+        let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
+        known.extend(self.known_before(self.analysis.asked_next(&known), chunk)?);
+        let mut before = self.analysis.before(&state, &known);
+        let sealed = self.analysis.seal(&mut before, state, span.0);
+        let node = Arc::new(self.analysis.node(sealed, level));
+        if is_sealed {
+            self.pyramid.keep_exact(chunk, &node);
+        } else {
+            self.names.meet(&node);
+        }
+        Ok(node)
+    }
+
+    /// What a track's cells are in a tile.
+    fn track_tile(
+        &self,
+        (number, key): (u32, u64),
+        (cells, carry): (&[Cell], Option<u64>),
+        (level, first): (Level, u64),
+    ) -> Option<TrackTile> {
+        let bucket = |bucket: u64| (bucket - first) as u32;
+        let items = match kind(key)? {
+            TrackKind::States => {
+                let meaning = meaning(key)?;
+                let value = |value: u64| self.names.value(&self.analysis, meaning, value);
+                let share = |covered: u64| (u128::from(covered) * 65535 >> level) as u16;
+                let buckets = cells::buckets(cells, level, carry).map(|found| StateBucket {
+                    bucket: bucket(found.bucket),
+                    value: found.first.map(|(first, _)| value(first)),
+                    second: found.second.map(|(second, _)| value(second)),
+                    last: found.last.map(value),
+                    begins: found.begins,
+                    share: found.first.map_or(0, |(_, covered)| share(covered)),
+                    share_second: found.second.map_or(0, |(_, covered)| share(covered)),
+                });
+                Items::States { carry: carry.map(value), buckets: buckets.collect() }
+            }
+            TrackKind::Instants => Items::Instants(self.instants(key, cells, bucket)?),
+            TrackKind::Heat => {
+                let heat = |cell: &Cell| HeatBucket {
+                    bucket: bucket(cell.bucket),
+                    bin: cell.value as u32,
+                    count: cell.begins,
+                };
+                Items::Heat(cells.iter().map(heat).collect())
+            }
+            TrackKind::Arrows => Items::Arrows(cells.iter().map(|cell| self.arrow(key, cell, bucket)).collect()),
+        };
+        Some(TrackTile { number, items })
+    }
+
+    fn instants(&self, key: u64, cells: &[Cell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {
+        let meaning = meaning(key)?;
+        let instant = |cells: &[Cell]| {
+            let most = cells.iter().rev().max_by_key(|cell| cell.begins).expect("a chunk has cells");
+            let meaning = if most.value == ESTIMATE { Meaning::Estimate } else { meaning };
+            InstantBucket {
+                bucket: bucket(most.bucket),
+                value: self.names.value(&self.analysis, meaning, most.value),
+                count: cells.iter().fold(0, |sum: u32, cell| sum.saturating_add(cell.begins)),
+                count_of_value: most.begins,
+            }
+        };
+        Some(cells.chunk_by(|a, b| a.bucket == b.bucket).map(instant).collect())
+    }
+
+    fn arrow(&self, key: u64, cell: &Cell, bucket: impl Fn(u64) -> u32) -> ArrowBucket {
+        let host = TrackKey::of(key).map_or(0, |key| key.host);
+        let track = |thing, number: u64| {
+            let number = (number as u32).cast_signed();
+            self.names.number(TrackKey { thing, host, number, track: 0 }.key())
+        };
+        let (from, to) = (track(Thing::Cpu, cell.value >> 32), track(Thing::Thread, cell.value));
+        ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins }
+    }
+
+    /// How many events there are.
+    pub(super) fn events(&self) -> u64 {
+        let root = self.pyramid.node((self.pyramid.heights() - 1, 0)).ok().flatten();
+        let is_events = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::LaneEvents);
+        root.map_or(0, |root| root.tracks().filter(|part| is_events(part.key)).map(|part| part.begins).sum())
+    }
+}
+
+/// Events of which nobody knows what they are.
+pub(super) const ESTIMATE: u64 = u64::MAX;
+
+/// How true spans of time are, in their order.
+#[derive(Default)]
+struct Spans(Vec<((i64, i64), Quality)>);
+
+impl Spans {
+    fn add(&mut self, span: (i64, i64), quality: Quality) {
+        self.0.push((span, quality));
+    }
+
+    /// The same of all buckets of a window: one across two spans is as true as the worse of them.
+    fn buckets(&self, bucket: impl Fn(i64) -> u64, (first, count): (u64, u32)) -> Vec<Span> {
+        let place = |bucket: u64| bucket.saturating_sub(first).min(count.into()) as u32;
+        let mut spans: Vec<Span> = Vec::new();
+        let push = |spans: &mut Vec<Span>, begin: u32, end: u32, quality: Quality| match spans.last_mut() {
+            _ if begin >= end => {}
+            Some(last) if last.quality == quality && last.end == begin => last.end = end,
+            _ => spans.push(Span { begin, end, quality }),
+        };
+        let mut at = 0;
+        for &(span, quality) in &self.0 {
+            let (begin, end) = (place(bucket(span.0)), place(bucket(span.1 - 1) + 1));
+            // A bucket across a border is as true as the worse side.
+            let is_worse = begin < at && spans.last().is_some_and(|last| last.quality < quality);
+            if is_worse && let Some(last) = spans.last_mut() {
+                last.end = begin.max(last.begin);
+                at = last.end;
+            }
+            spans.retain(|span| span.begin < span.end);
+            push(&mut spans, at, begin, Quality::Unknown);
+            push(&mut spans, begin.max(at), end, quality);
+            at = end.max(at);
+        }
+        push(&mut spans, at, count, Quality::Unknown);
+        spans
+    }
+}

@@ -1,0 +1,387 @@
+//! Which tracks there are, and what their values mean: lists that only grow, so that whoever has a part of them asks for
+//! the rest.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use kymo_analysis::Comm;
+use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
+use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::{Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
+use serde::{Deserialize, Serialize};
+
+use super::Timeline;
+use crate::cache::hash;
+
+/// What there is to know of tracks and values, from some number on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Catalogue {
+    /// That of [`TimelineStatus`](super::TimelineStatus) when this was said.
+    pub version: u64,
+    /// Tracks, in the order of their numbers.
+    pub tracks: Vec<Track>,
+    /// Values, in the order of theirs.
+    pub values: Vec<TrackValue>,
+}
+
+/// What items of a track are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TrackKind {
+    /// One value at a time.
+    States,
+    /// Things that take no time, counted by what they are.
+    Instants,
+    /// Durations, counted by how long they are.
+    Heat,
+    /// From one track to another.
+    Arrows,
+}
+
+/// A track.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Track {
+    /// Its number here; another one whenever the trace is opened.
+    pub number: u32,
+    /// What it is called everywhere and always.
+    pub id: String,
+    /// What its items are.
+    pub kind: TrackKind,
+    /// What people call it.
+    pub name: String,
+    /// What it belongs to.
+    pub group: &'static str,
+    /// The machine, if there are several.
+    pub host: Option<String>,
+    /// Its CPU.
+    pub cpu: Option<u32>,
+    /// Its thread.
+    pub tid: Option<i32>,
+    /// The thread's process.
+    pub process: Option<i64>,
+    /// The track that it is a detail of.
+    pub parent: Option<u32>,
+}
+
+/// A value of tracks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TrackValue {
+    /// Its number here; another one whenever the trace is opened.
+    pub number: u32,
+    /// What people call it.
+    pub label: String,
+    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `estimate`.
+    pub kind: &'static str,
+    /// The same for what should look the same, wherever it is.
+    pub colour: u32,
+    /// The track of the thread that it is.
+    pub track: Option<u32>,
+}
+
+/// What a value is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Meaning {
+    Thread(u16),
+    Irq(u16),
+    Softirq,
+    Doing,
+    Call,
+    Event,
+    /// Events that nobody has looked at yet.
+    Estimate,
+}
+
+/// What is known of tracks and values.
+pub(super) struct Names {
+    held: Mutex<Held>,
+    /// Machines' names, if there are several.
+    hosts: Vec<Option<String>>,
+}
+
+/// What is kept with the pyramid.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Known {
+    /// Keys of tracks, in the order of their numbers.
+    pub(super) tracks: Vec<u64>,
+    /// What tracks were when the trace began, as far as that is told later.
+    pub(super) initial: BTreeMap<u64, u64>,
+    pub(super) comms: BTreeMap<u64, Comm>,
+    /// Of threads the digests of their names, and their processes.
+    pub(super) names: BTreeMap<(u16, i32), u64>,
+    pub(super) processes: BTreeMap<(u16, i32), u64>,
+    pub(super) irqs: BTreeMap<(u16, u64), String>,
+}
+
+#[derive(Default)]
+struct Held {
+    known: Known,
+    numbers: HashMap<u64, u32>,
+    values: Vec<TrackValue>,
+    value_numbers: HashMap<(Meaning, u64), u32>,
+}
+
+impl Held {
+    fn track(&mut self, key: u64) -> u32 {
+        let Self { known, numbers, .. } = self;
+        *numbers.entry(key).or_insert_with(|| {
+            known.tracks.push(key);
+            known.tracks.len() as u32 - 1
+        })
+    }
+}
+
+fn key(thing: Thing, host: u16, number: i32, track: usize) -> u64 {
+    TrackKey { thing, host, number, track: track as u8 }.key()
+}
+
+/// What values of a track mean; `None`: they are not values of the catalogue.
+pub(super) fn meaning(key: u64) -> Option<Meaning> {
+    let TrackKey { thing, host, track, .. } = TrackKey::of(key)?;
+    Some(match (thing, usize::from(track)) {
+        (Thing::Cpu, cpu_track::THREAD) => Meaning::Thread(host),
+        (Thing::Cpu, cpu_track::IRQ) => Meaning::Irq(host),
+        (Thing::Cpu, cpu_track::SOFTIRQ) => Meaning::Softirq,
+        (Thing::Thread, thread_track::STATE) => Meaning::Doing,
+        (Thing::Thread, thread_track::CALL) => Meaning::Call,
+        (Thing::LaneEvents | Thing::ThreadEvents, _) => Meaning::Event,
+        _ => return None,
+    })
+}
+
+/// What kind of items a track has; `None`: it says what things are called, and is not shown.
+pub(super) fn kind(key: u64) -> Option<TrackKind> {
+    let TrackKey { thing, track, .. } = TrackKey::of(key)?;
+    Some(match (thing, usize::from(track)) {
+        (Thing::Thread, thread_track::NAME | thread_track::PROCESS) => return None,
+        (Thing::Cpu | Thing::Thread, _) => TrackKind::States,
+        (Thing::LaneEvents | Thing::ThreadEvents, _) => TrackKind::Instants,
+        (Thing::Latency, _) => TrackKind::Heat,
+        (Thing::Wakeups, _) => TrackKind::Arrows,
+    })
+}
+
+impl Names {
+    /// Lanes have tracks before anything is read.
+    pub(super) fn new(analysis: &Analysis) -> Self {
+        let mut held = Held::default();
+        let mut hosts = BTreeMap::new();
+        for (number, lane) in analysis.lanes().iter().enumerate() {
+            held.track(key(Thing::LaneEvents, lane.host, number as i32, 0));
+            hosts.insert(lane.host, lane.host_name.clone());
+        }
+        let several = hosts.len() > 1;
+        let name =
+            |(host, name): (u16, Option<String>)| several.then(|| name.unwrap_or_else(|| format!("host {host}")));
+        Self { held: Mutex::new(held), hosts: hosts.into_iter().map(name).collect() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many tracks and values there are, and a number that goes up with both.
+    pub(super) fn count(&self) -> (u32, u32, u64) {
+        let held = self.lock();
+        let (tracks, values) = (held.known.tracks.len(), held.values.len());
+        (tracks as u32, values as u32, (tracks + values) as u64)
+    }
+
+    /// What a chunk says of what was before, and what things are called.
+    pub(super) fn learn(&self, before: &State, sealed: &Sealed) {
+        let mut held = self.lock();
+        for (key, value) in sealed.initial() {
+            held.known.initial.entry(key).or_insert(value);
+        }
+        for (&digest, &comm) in before.names() {
+            held.known.comms.entry(digest).or_insert(comm);
+        }
+        held.known.irqs.extend(before.irqs().iter().map(|(irq, name)| (*irq, name.clone())));
+    }
+
+    /// The tracks of a node.
+    pub(super) fn meet(&self, node: &Node) {
+        let mut held = self.lock();
+        for part in node.tracks() {
+            let Some(TrackKey { thing, host, number, track }) = TrackKey::of(part.key) else { continue };
+            match (thing, usize::from(track), part.last) {
+                (Thing::Thread, thread_track::NAME, Some((name, _))) => {
+                    held.known.names.insert((host, number), name);
+                }
+                (Thing::Thread, thread_track::PROCESS, Some((process, _))) => {
+                    held.known.processes.insert((host, number), process);
+                }
+                (Thing::Thread, thread_track::NAME | thread_track::PROCESS, None) => {}
+                _ => drop(held.track(part.key)),
+            }
+        }
+    }
+
+    /// What tracks were when the trace began.
+    pub(super) fn initial(&self, key: u64) -> Option<u64> {
+        self.lock().known.initial.get(&key).copied()
+    }
+
+    pub(super) fn known(&self) -> Known {
+        self.lock().known.clone()
+    }
+
+    /// What was kept with a pyramid.
+    pub(super) fn recall(&self, known: Known) {
+        let mut held = self.lock();
+        held.numbers = known.tracks.iter().enumerate().map(|(number, key)| (*key, number as u32)).collect();
+        held.known = known;
+    }
+
+    /// The keys of tracks; `None`: there is no such track.
+    pub(super) fn keys(&self, numbers: &[u32]) -> Result<Vec<u64>, u32> {
+        let held = self.lock();
+        numbers.iter().map(|&number| held.known.tracks.get(number as usize).copied().ok_or(number)).collect()
+    }
+
+    /// The number of a track; it gets one if nobody knew of it.
+    pub(super) fn number(&self, key: u64) -> u32 {
+        self.lock().track(key)
+    }
+
+    /// The number of a value; it gets one if nobody asked for it before.
+    pub(super) fn value(&self, analysis: &Analysis, meaning: Meaning, value: u64) -> u32 {
+        let mut held = self.lock();
+        if let Some(number) = held.value_numbers.get(&(meaning, value)) {
+            return *number;
+        }
+        let number = held.values.len() as u32;
+        let described = describe(&mut held, analysis, meaning, value);
+        held.values.push(TrackValue { number, ..described });
+        held.value_numbers.insert((meaning, value), number);
+        number
+    }
+
+    fn host(&self, host: u16) -> Option<String> {
+        self.hosts.get(usize::from(host)).cloned().flatten()
+    }
+}
+
+fn comm(known: &Known, host: u16, tid: i32) -> Option<String> {
+    known.comms.get(known.names.get(&(host, tid))?)?.text()
+}
+
+fn colour(text: &str) -> u32 {
+    hash(text.as_bytes()) as u32
+}
+
+/// What a value means.
+fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) -> TrackValue {
+    let of = |kind, label: String, colour| TrackValue { number: 0, label, kind, colour, track: None };
+    match meaning {
+        Meaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
+        Meaning::Thread(host) => {
+            let tid = (value as u32).cast_signed();
+            let name = comm(&held.known, host, tid);
+            let track = Some(held.track(key(Thing::Thread, host, tid, thread_track::STATE)));
+            let label = name.as_ref().map_or_else(|| format!("thread {tid}"), |name| format!("{name} ({tid})"));
+            // What has the same name is of one application, and looks alike.
+            let colour = colour(name.as_deref().unwrap_or(&label));
+            TrackValue { number: 0, label, kind: "thread", colour, track }
+        }
+        Meaning::Irq(host) => {
+            let name = held.known.irqs.get(&(host, value));
+            let label = name.map_or_else(|| format!("irq {value}"), |name| format!("irq {value} {name}"));
+            let colour = colour(&label);
+            of("irq", label, colour)
+        }
+        Meaning::Softirq => {
+            let label = softirq_name(value.cast_signed()).map_or_else(|| format!("softirq {value}"), ToOwned::to_owned);
+            let colour = colour(&label);
+            of("softirq", label, colour)
+        }
+        Meaning::Doing => match Doing::of(value) {
+            Some((Doing::Running, cpu)) => of("doing", format!("running on CPU {cpu}"), Doing::Running as u32),
+            Some((doing, _)) => of("doing", doing.name().to_owned(), doing as u32),
+            None => of("doing", format!("state {value}"), 0),
+        },
+        Meaning::Call => {
+            let label = analysis.call(value);
+            let colour = colour(&label);
+            of("call", label, colour)
+        }
+        Meaning::Event => {
+            let label = analysis.class(value).unwrap_or_default().to_owned();
+            let colour = colour(&label);
+            of("event", label, colour)
+        }
+        Meaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
+    }
+}
+
+impl Timeline {
+    /// Tracks and values from these numbers on.
+    #[must_use]
+    pub fn catalogue(&self, tracks_from: u32, values_from: u32) -> Catalogue {
+        let version = self.status().version;
+        let mut held = self.names.lock();
+        let all = held.known.tracks.clone();
+        let tracks = all.iter().enumerate().skip(tracks_from as usize);
+        let tracks = tracks.filter_map(|(number, key)| self.track(&mut held, number as u32, *key)).collect();
+        let values = held.values.get(values_from as usize..).unwrap_or_default().to_vec();
+        Catalogue { version, tracks, values }
+    }
+
+    fn track(&self, held: &mut Held, number: u32, raw: u64) -> Option<Track> {
+        let TrackKey { thing, host, number: of, track } = TrackKey::of(raw)?;
+        let track_kind = kind(raw)?;
+        let detail = usize::from(track);
+        let cpu = || Some(of.cast_unsigned());
+        let (id, name, group, cpu) = match (thing, detail) {
+            (Thing::Cpu, cpu_track::THREAD) => (format!("cpu/{host}/{of}/thread"), format!("CPU {of}"), "CPUs", cpu()),
+            (Thing::Cpu, cpu_track::IRQ) => (format!("cpu/{host}/{of}/irq"), "interrupts".into(), "CPUs", cpu()),
+            (Thing::Cpu, _) => (format!("cpu/{host}/{of}/softirq"), "softirqs".into(), "CPUs", cpu()),
+            (Thing::Thread, thread_track::STATE) => {
+                let name =
+                    comm(&held.known, host, of).map_or_else(|| format!("thread {of}"), |name| format!("{name} ({of})"));
+                (format!("thread/{host}/{of}/state"), name, "Threads", None)
+            }
+            (Thing::Thread, _) => (format!("thread/{host}/{of}/calls"), "system calls".into(), "Threads", None),
+            (Thing::LaneEvents, _) => {
+                let lane = self.analysis.lanes().get(of as usize)?;
+                let name = lane.cpu.map_or_else(|| format!("stream {of}"), |cpu| format!("events of CPU {cpu}"));
+                (format!("events/{host}/{of}"), name, "Events", lane.cpu)
+            }
+            (Thing::ThreadEvents, _) => (format!("thread/{host}/{of}/events"), "events".into(), "Threads", None),
+            (Thing::Latency, _) => {
+                let (id, name) = latency(of)?;
+                (format!("latency/{host}/{id}"), name.to_owned(), "Latencies", None)
+            }
+            (Thing::Wakeups, _) => (format!("wakeups/{host}"), "wakeups".into(), "Arrows", None),
+        };
+        let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents);
+        let parent = match (thing, detail) {
+            (Thing::Cpu, detail) if detail != cpu_track::THREAD => Some(key(thing, host, of, cpu_track::THREAD)),
+            (Thing::ThreadEvents, _) => Some(key(Thing::Thread, host, of, thread_track::STATE)),
+            (Thing::Thread, detail) if detail != thread_track::STATE => Some(key(thing, host, of, thread_track::STATE)),
+            _ => None,
+        };
+        Some(Track {
+            number,
+            id,
+            kind: track_kind,
+            name,
+            group,
+            host: self.names.host(host),
+            cpu,
+            tid: is_thread.then_some(of),
+            process: held.known.processes.get(&(host, of)).filter(|_| is_thread).map(|pid| pid.cast_signed()),
+            parent: parent.and_then(|parent| held.numbers.get(&parent).copied()),
+        })
+    }
+}
+
+fn latency(number: i32) -> Option<(&'static str, &'static str)> {
+    let latency = *Latency::ALL.get(usize::try_from(number).ok()?)?;
+    Some(match latency {
+        Latency::Calls => ("calls", "system calls"),
+        Latency::Irqs => ("irqs", "interrupts"),
+        Latency::Softirqs => ("softirqs", "softirqs"),
+        Latency::Waiting => ("waiting", "waiting for a CPU"),
+    })
+}

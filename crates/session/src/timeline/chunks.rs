@@ -1,0 +1,64 @@
+//! Chunks: spans of time with a few MiB of packets each, of which one is read at a time.
+
+use kymo_analysis::timeline::cells::{LEVEL_MAX, Level};
+use kymo_scan::{Lengths, Slice, Slices};
+
+use crate::analyse::Prepared;
+use crate::open::Session;
+
+/// Bytes of a chunk, about: it is decoded in some ten milliseconds when somebody looks at less than its node can show.
+const CHUNK_BYTES: u64 = 4 << 20;
+/// Chunks at most: what is kept of each stays in memory.
+const CHUNKS_MAX: u64 = 1 << 16;
+/// Buckets of a node: between half of this and this.
+pub(super) const NODE_BUCKETS: u64 = 256;
+
+/// A span of time.
+#[derive(Clone, Debug)]
+pub(super) struct Chunk {
+    /// What to read.
+    pub(super) slice: Slice,
+    /// From when to when it is.
+    pub(super) span: (i64, i64),
+    /// The level of its node's buckets.
+    pub(super) level: Level,
+}
+
+/// The level at which a span has as many buckets as a node.
+pub(super) fn level_of(span: (i64, i64)) -> Level {
+    let width = span.0.abs_diff(span.1).div_ceil(NODE_BUCKETS).max(1);
+    (width.next_power_of_two().trailing_zeros() as Level).min(LEVEL_MAX)
+}
+
+/// The level at which times of a span fit into 32 bits: the finest of exact answers.
+pub(super) fn exact_level(span: (i64, i64)) -> Level {
+    (64 - span.0.abs_diff(span.1).leading_zeros()).saturating_sub(32) as Level
+}
+
+/// All chunks, in the order of time; one, if time cannot be cut.
+pub(super) fn of(session: &Session, prepared: &Prepared, span: (i64, i64)) -> Vec<Chunk> {
+    let streams = session.streams();
+    let wanted =
+        streams.iter().enumerate().map(|(number, (_, stream))| (*stream, prepared.whole.wanted[number].clone()));
+    let bytes =
+        |(stream, wanted): (&kymo_scan::DataStream, std::ops::Range<usize>)| stream.packets.packet_bytes(wanted);
+    let all: u64 = wanted.clone().map(bytes).sum();
+    let most = session.slice_bytes.unwrap_or(CHUNK_BYTES.max(all / CHUNKS_MAX));
+    let lengths = Lengths { all, least: most, most, readers: 1 };
+    let mut slices = Vec::new();
+    let cut = Slices::new(wanted, lengths).and_then(|mut cut| {
+        while let Some(slice) = cut.next_slice()? {
+            slices.push(slice);
+        }
+        Ok(())
+    });
+    if cut.is_err() {
+        slices = vec![Slice { bytes: all, ..prepared.whole.clone() }];
+    }
+    let chunk = |slice: Slice| {
+        // Nothing is before the first packet, and no packet behind the last one's end.
+        let span = (slice.begin.max(span.0), slice.end.map_or(span.1.saturating_add(1), |end| end));
+        Chunk { slice, span, level: level_of(span) }
+    };
+    slices.into_iter().map(chunk).collect()
+}
