@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 use std::time::Duration;
 
 use kymo_scan::{Batch, Cursor, DataStream, Item, Lengths, Merger, Round, Slice, Slices, Unsliceable};
@@ -216,7 +216,7 @@ impl<P: Piece> Desk<P> {
 
     /// The part of a caller who only takes: the next pieces, none if there are none before so much time is over; `None` when there
     /// are no more.
-    #[cfg(feature = "export")]
+    #[cfg(feature = "columns")]
     pub(crate) fn wait(&self, time: Duration) -> Option<VecDeque<P>> {
         let waited = self.changed.wait_timeout_while(self.lock(), time, |state| !state.is_due());
         let (state, timeout) = waited.expect("no thread panics while it holds the desk");

@@ -4,7 +4,7 @@
 
 mod analyse;
 mod analysis_options;
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 mod answer_columns;
 mod cache;
 mod check;
@@ -12,7 +12,7 @@ mod count;
 mod cut;
 mod desk;
 mod engine;
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 mod events;
 mod explain;
 #[cfg(feature = "export")]
@@ -46,13 +46,13 @@ pub use analyse::{
     AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Shares, Understood,
 };
 pub use analysis_options::AnalysisOptions;
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 pub use answer_columns::answer_columns;
 pub use cache::{PacketCache, Stale, cache_folder};
 pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion, Waited};
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
@@ -72,7 +72,7 @@ pub use kymo_filter::{Dimension, Filter, Missing, Note, Problem as FilterProblem
 pub use kymo_sql::statements as sql_statements;
 #[cfg(feature = "sql")]
 pub use kymo_table::FileError;
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
 pub use offsets::{OffsetFailure, TraceOffset};

@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// The data streams of a trace with their ranks among all.
-    #[cfg(feature = "export")]
+    #[cfg(feature = "columns")]
     pub(crate) fn streams_of(&self, trace: usize) -> impl Iterator<Item = (usize, &DataStream)> {
         let before: usize = self.traces[..trace].iter().map(|trace| trace.streams.len()).sum();
         self.traces[trace].streams.iter().enumerate().map(move |(number, stream)| (before + number, stream))
@@ -395,7 +395,7 @@ fn opening_report(traces: &[Arc<Trace>]) -> Report {
 }
 
 /// Whether the times of a stream count from the Unix epoch.
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 pub(crate) fn is_unix(trace: &Trace, stream: &DataStream) -> bool {
     Origin::of(0, trace, stream) == Origin::Unix
 }

@@ -7,7 +7,7 @@ use kymo_scan::{DataStream, Slice};
 use serde::{Deserialize, Serialize};
 
 use crate::analyse::AnalyseFailure;
-#[cfg(feature = "export")]
+#[cfg(feature = "columns")]
 use crate::events::EventsFailure;
 use crate::identity::TraceIdentity;
 use crate::open::Session;
@@ -105,7 +105,7 @@ pub enum ShareFailure {
     #[error(transparent)]
     Analyse(#[from] AnalyseFailure),
     /// There are no such columns.
-    #[cfg(feature = "export")]
+    #[cfg(feature = "columns")]
     #[error(transparent)]
     Events(#[from] EventsFailure),
     /// The traces are others than those that were shared out.

@@ -22,6 +22,7 @@
 
 mod column;
 mod fields;
+#[cfg(feature = "files")]
 mod file;
 mod gather;
 mod moments;
@@ -31,6 +32,7 @@ pub use arrow;
 pub use arrow::record_batch::RecordBatch;
 pub use column::Source;
 pub use fields::{Fields, Names, scope_name};
+#[cfg(feature = "files")]
 pub use file::{FileError, FileFormat, TableFile, together};
 pub use gather::{common_type, convert, gather};
 pub use moments::Moments;
