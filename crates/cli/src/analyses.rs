@@ -1,13 +1,14 @@
 //! The analyses that there are, for faces that let people name them.
 //!
 //! ```text
-//! ALL ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
+//! READY ── name ──> Analysis ── tables ──> what it can answer with     (no trace needed)
 //!                          ── ask ─────> Answer, Report, or why there is none
 //! ```
 
+pub(crate) use kymo_session::ReadyAnalysis as Analysis;
 use kymo_session::{
-    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, Order, PairsProblem, PairsQuestion,
-    PeriodsQuestion, Progress, Report, Session, Took, Work, Zone,
+    AnalyseFailure, AnalysisKind, AnalysisOptions, Answer, Declaration, PairsProblem, PairsQuestion, PeriodsQuestion,
+    Progress, READY, Report, Session, Took, Work, Zone,
 };
 
 use crate::Outcome;
@@ -18,19 +19,6 @@ use crate::arguments::{
 use crate::progress::watched;
 use crate::select::understood;
 use crate::stop::Stop;
-
-/// An analysis.
-#[derive(Clone)]
-pub(crate) struct Analysis {
-    /// What people type.
-    pub(crate) name: &'static str,
-    /// What it is, in a few words.
-    pub(crate) title: &'static str,
-    /// What it is, in a sentence.
-    pub(crate) description: &'static str,
-    /// What is asked.
-    pub(crate) kind: AnalysisKind,
-}
 
 /// What comes of a question: the answer and what it lacks.
 pub(crate) type Asked = Result<(Answer, Report), Refusal>;
@@ -44,109 +32,27 @@ pub(crate) enum Refusal {
     Traces(String),
 }
 
-/// By name alone.
-const PERIODS: PeriodsQuestion =
-    PeriodsQuestion { aggregate_by: None, select: Vec::new(), group_by: Vec::new(), order: Order::Duration };
+/// Why an analysis has no answer for these traces, whatever the options ask; found without reading events.
+pub(crate) fn refusal(analysis: &Analysis, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
+    // No event is that late; so none begins a period, without which other analyses answer nothing.
+    let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
+    let periods = options.periods.clone().filter(|_| matches!(analysis.kind, AnalysisKind::Periods(_)));
+    let nothing = AnalysisOptions { begin_ns, end_ns, periods, ..options.clone() };
+    ask(analysis, session, &nothing, &Progress::default()).err()
+}
 
-/// All of them, in the order in which people should see them.
-pub(crate) const ALL: &[Analysis] = &[
-    Analysis {
-        name: "cpu",
-        title: "Busy CPUs",
-        description: "How long CPUs were busy, and with which threads.",
-        kind: AnalysisKind::Cpu,
-    },
-    Analysis {
-        name: "syscalls",
-        title: "System calls",
-        description: "How long system calls took, and which failed.",
-        kind: AnalysisKind::Syscalls,
-    },
-    Analysis {
-        name: "io",
-        title: "Input and output",
-        description: "Who read and wrote how much, of which files and devices.",
-        kind: AnalysisKind::Io,
-    },
-    Analysis {
-        name: "sched",
-        title: "Scheduling",
-        description: "How long threads waited for a CPU once they were woken, ran, and were blocked in what.",
-        kind: AnalysisKind::Sched,
-    },
-    Analysis {
-        name: "irq",
-        title: "Interrupts",
-        description: "How long CPUs served interrupts and softirqs, and how long softirqs waited.",
-        kind: AnalysisKind::Irq,
-    },
-    Analysis {
-        name: "block",
-        title: "Block devices",
-        description: "How long requests to block devices took.",
-        kind: AnalysisKind::Block,
-    },
-    Analysis {
-        name: "memory",
-        title: "Pages of memory",
-        description: "Who takes pages of memory from the kernel, and who gives them back.",
-        kind: AnalysisKind::Memory,
-    },
-    Analysis {
-        name: "pairs",
-        title: "Pairs of events",
-        description: "How long lasts what begins with one event and ends with another.",
-        kind: AnalysisKind::Pairs(PairsQuestion::by_roles()),
-    },
-    Analysis {
-        name: "periods",
-        title: "Periods",
-        description: "How long periods last that begin and end with events, and of what they consist.",
-        kind: AnalysisKind::Periods(PERIODS),
-    },
-    Analysis {
-        name: "rates",
-        title: "Events over time",
-        description: "How many events there are over time.",
-        kind: AnalysisKind::Rates,
-    },
-    Analysis {
-        name: "gaps",
-        title: "Gaps",
-        description: "When nothing was recorded for longest.",
-        kind: AnalysisKind::Gaps,
-    },
-    Analysis {
-        name: "count",
-        title: "Events by class",
-        description: "How often events of each class occur.",
-        kind: AnalysisKind::Count,
-    },
-];
-
-impl Analysis {
-    /// Why it has no answer for these traces, whatever the options ask; found without reading events.
-    pub(crate) fn refusal(&self, session: &Session, options: &AnalysisOptions) -> Option<Refusal> {
-        // No event is that late; so none begins a period, without which other analyses answer nothing.
-        let (begin_ns, end_ns) = (Some(i64::MAX), Some(i64::MAX));
-        let periods = options.periods.clone().filter(|_| matches!(self.kind, AnalysisKind::Periods(_)));
-        let nothing = AnalysisOptions { begin_ns, end_ns, periods, ..options.clone() };
-        self.ask(session, &nothing, &Progress::default()).err()
-    }
-
-    /// Its answer.
-    pub(crate) fn ask(&self, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
-        match session.ask(&self.kind, options, progress) {
-            Ok(analysed) => Ok((analysed.answer, analysed.report)),
-            Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
-            Err(failure) => Err(Refusal::Question(failure.to_string())),
-        }
+/// The answer of an analysis.
+pub(crate) fn ask(analysis: &Analysis, session: &Session, options: &AnalysisOptions, progress: &Progress) -> Asked {
+    match session.ask(&analysis.kind, options, progress) {
+        Ok(analysed) => Ok((analysed.answer, analysed.report)),
+        Err(failure @ AnalyseFailure::NoRole { .. }) => Err(Refusal::Traces(failure.to_string())),
+        Err(failure) => Err(Refusal::Question(failure.to_string())),
     }
 }
 
 /// The analysis of this name.
 pub(crate) fn find(name: &str) -> Option<&'static Analysis> {
-    ALL.iter().find(|analysis| analysis.name == name)
+    READY.iter().find(|analysis| analysis.name == name)
 }
 
 /// Rows of a table where people read them, if they do not say.
@@ -186,7 +92,7 @@ fn run(analysis: &Analysis, session: &Session, arguments: &AnalysisArguments) ->
     let (options, warnings) = asked(analysis, session, arguments, top)?;
     eprint!("{warnings}");
     let progress = face.rehearse.map_or_else(Progress::default, Progress::rehearsing);
-    let work = || analysis.ask(session, &options, &progress);
+    let work = || ask(analysis, session, &options, &progress);
     let asked = if face.no_progress { work() } else { watched(&progress, work) };
     show_rehearsal(&progress);
     match asked {
@@ -303,5 +209,5 @@ fn periods(arguments: &PeriodsArguments) -> Analysis {
 
 /// What people may name.
 pub(crate) fn names() -> String {
-    ALL.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ")
+    READY.iter().map(|analysis| analysis.name).collect::<Vec<_>>().join(", ")
 }

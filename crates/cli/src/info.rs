@@ -4,8 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use kymo_session::{Info, Progress, Session, TraceInfo};
-use serde_json::json;
+use kymo_session::{Info, Progress, Session, TraceInfo, json};
 
 use crate::Outcome;
 use crate::arguments::InfoArguments;
@@ -28,7 +27,7 @@ pub(crate) fn run(session: &Session, arguments: &InfoArguments) -> io::Result<Ou
     };
     let mut out = io::stdout().lock();
     if arguments.json {
-        writeln!(out, "{}", as_json(&info))?;
+        writeln!(out, "{}", json::info(&info))?;
     } else {
         screen(&info, &arguments.common.traces, &mut out)?;
     }
@@ -213,37 +212,6 @@ fn classes(info: &Info, out: &mut impl Write) -> io::Result<()> {
         Some(more) if more > 0 => writeln!(out, "            ... and {more} more"),
         _ => Ok(()),
     }
-}
-
-pub(crate) fn as_json(info: &Info) -> serde_json::Value {
-    let trace = |trace: &TraceInfo| {
-        let environment: serde_json::Map<String, serde_json::Value> =
-            trace.recorded_by.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-        let clocks: Vec<_> = trace
-            .clocks
-            .iter()
-            .map(|clock| json!({"name": clock.name, "frequency_hz": clock.frequency_hz, "unix": clock.is_unix}))
-            .collect();
-        json!({"name": trace.name, "path": trace.path, "environment": environment, "classes": trace.classes, "clocks": clocks,
-            "clock_shift_ns": trace.clock_shift_ns, "streams": trace.streams, "size_bytes": trace.bytes, "unix": trace.is_unix,
-            "begin_ns": trace.span_ns.map(|span| span.0), "end_ns": trace.span_ns.map(|span| span.1)})
-    };
-    json!({
-        "traces": info.traces.iter().map(trace).collect::<Vec<_>>(),
-        "streams": info.streams,
-        "packets": info.packets,
-        "size_bytes": info.bytes,
-        "events": {"value": info.events.value, "exact": info.events.is_exact},
-        "begin_ns": info.span_ns.map(|span| span.0),
-        "end_ns": info.span_ns.map(|span| span.1),
-        "unix": info.is_unix,
-        "density_bits": info.density,
-        "busiest": info.busiest.iter().map(|(name, share)| json!({"name": name, "share": share})).collect::<Vec<_>>(),
-        "events_discarded": info.report.events_discarded,
-        "events_discarded_is_lower_bound": info.report.discarded_is_lower_bound,
-        "packets_lost": info.report.packets_lost,
-        "complete": info.report.is_complete(),
-    })
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn answer(arguments: &LamiArguments, out: &mut impl Write) -> io::Result<Result<
     match opened(analysis, arguments) {
         Err(refusal) => Ok(Err(refusal)),
         Ok((session, options)) if arguments.test_compatibility => {
-            Ok(analysis.refusal(&session, &options).map_or(Ok(()), Err))
+            Ok(analyses::refusal(analysis, &session, &options).map_or(Ok(()), Err))
         }
         Ok((session, options)) => results(&session, analysis, &options, arguments, out),
     }
@@ -177,7 +177,7 @@ fn results(
     out: &mut impl Write,
 ) -> io::Result<Result<(), Refusal>> {
     let progress = Progress::default();
-    let work = || analysis.ask(session, options, &progress);
+    let work = || analyses::ask(analysis, session, options, &progress);
     let asked = if arguments.output_progress { told(&progress, work)? } else { work() };
     match asked {
         Ok((mut answer, report)) => {

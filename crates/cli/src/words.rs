@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use clap::{CommandFactory, FromArgMatches};
 use kymo_session::{
-    AnalyseFailure, Analysed, CountOptions, Finding, Info, PrintOptions, Problem, Progress, Report, Selection, Session,
-    ShareFailure, Shares, Table, Zone,
+    AnalyseFailure, Analysed, CountOptions, Finding, Info, PrintOptions, Progress, Report, Selection, Session,
+    ShareFailure, Shares, Table, Zone, json,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::analyses::{self, Refusal, TOP};
 use crate::answer::screen::Screen;
 use crate::answer::words::Words;
-use crate::answer::{self, Times, table};
+use crate::answer::{Times, table};
 use crate::arguments::{Arguments, Command};
 use crate::select::understood;
 use crate::stop::Stop;
@@ -94,7 +94,7 @@ impl From<Refusal> for Refused {
 pub fn info(info: &Info, paths: &[PathBuf]) -> Said {
     let mut text = Vec::new();
     info::screen(info, paths, &mut text).expect("memory takes all bytes");
-    Said { text: String::from_utf8_lossy(&text).into_owned(), json: info::as_json(info).to_string() }
+    Said { text: String::from_utf8_lossy(&text).into_owned(), json: json::info(info).to_string() }
 }
 
 /// What traces hold, in a few words.
@@ -106,12 +106,7 @@ pub fn summary(info: &Info) -> String {
 /// Everything that stands between an answer and the whole truth, as JSON.
 #[must_use]
 pub fn report(report: &Report) -> String {
-    let problem = |problem: &Problem| json!({"place": problem.place, "message": problem.message.trim_end()});
-    let mut object: serde_json::Map<String, Value> =
-        answer::json::losses(report).map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-    object.insert("unreadable".to_owned(), report.unreadable.iter().map(problem).collect());
-    object.insert("assumptions".to_owned(), report.assumptions.iter().map(problem).collect());
-    Value::Object(object).to_string()
+    json::report(report).to_string()
 }
 
 /// What is wrong with traces, as JSON: an array of findings.
@@ -153,7 +148,7 @@ fn answer(session: &Session, words: &[String], progress: &Progress) -> Result<An
             };
             let (analysis, arguments) = analysis?;
             let (options, warnings) = analyses::asked(&analysis, session, arguments, None)?;
-            let (answer, report) = analysis.ask(session, &options, progress)?;
+            let (answer, report) = analyses::ask(&analysis, session, &options, progress)?;
             (answer, report, warnings)
         }
     };

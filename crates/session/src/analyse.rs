@@ -16,6 +16,7 @@ mod part;
 mod parts;
 mod periods;
 mod prepare;
+mod ready;
 mod shares;
 mod states;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use crate::spool::FileSpool;
 pub use self::kinds::{AnalysisKind, Understood};
 pub use self::pairs::{PairsProblem, PairsQuestion};
 pub use self::periods::PeriodsQuestion;
+pub use self::ready::{READY, ReadyAnalysis};
 pub use self::shares::Shares;
 pub use self::states::OwnStates;
 

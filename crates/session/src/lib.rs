@@ -21,6 +21,7 @@ mod follow;
 mod identity;
 mod index;
 mod info;
+pub mod json;
 #[cfg(test)]
 mod made_traces;
 pub mod messages;
@@ -43,7 +44,8 @@ mod when;
 mod zone;
 
 pub use analyse::{
-    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, Shares, Understood,
+    AnalyseFailure, Analysed, AnalysisKind, OwnStates, PairsProblem, PairsQuestion, PeriodsQuestion, READY,
+    ReadyAnalysis, Shares, Understood,
 };
 pub use analysis_options::AnalysisOptions;
 #[cfg(feature = "columns")]

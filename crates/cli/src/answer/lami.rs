@@ -15,8 +15,6 @@ use std::io::{self, Write};
 use kymo_session::{Answer, Bounded, Cell, Class, Column, Report, Table};
 use serde_json::{Map, Value, json};
 
-use crate::answer::json::losses;
-
 /// The version that this is.
 pub(crate) const VERSION: &str = "1.0";
 
@@ -60,7 +58,7 @@ pub(crate) fn write(tables: &[&Table], known: &Answer, report: &Report, out: &mu
         write_table(table, known, out)?;
     }
     write!(out, "]")?;
-    for (name, value) in losses(report) {
+    for (name, value) in kymo_session::json::losses(report) {
         write!(out, ",{}:{value}", json!(name))?;
     }
     writeln!(out, "}}")

@@ -11,7 +11,6 @@
 //! Which rows there are, and in what order, is the analysis' business.
 
 pub(crate) mod csv;
-pub(crate) mod json;
 pub(crate) mod lami;
 mod plot;
 pub(crate) mod screen;
@@ -22,7 +21,7 @@ pub(crate) mod words;
 
 use std::io::{self, BufWriter, Write};
 
-use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone};
+use kymo_session::{Answer, Cell, Plot, Report, Session, Table, Zone, json};
 
 use crate::Outcome;
 use crate::arguments::FaceArguments;
@@ -66,7 +65,7 @@ pub(crate) fn show(
     if face.csv {
         csv::write(&chosen, &mut out)?;
     } else if face.json {
-        json::write(&chosen, report, &mut out)?;
+        json::write_answer(&chosen, report, &mut out)?;
     } else if face.lami {
         lami::write(&chosen, tables, report, &mut out)?;
     } else {

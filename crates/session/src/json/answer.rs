@@ -9,11 +9,18 @@
 
 use std::io::{self, Write};
 
-use kymo_session::{Bounded, Cell, Class, Column, Report, Table};
+use kymo_analysis::{Bounded, Cell, Class, Column, Table};
 use serde_json::{Value, json};
 
+use super::losses;
+use crate::report::Report;
+
 /// Writes the object and ends the line.
-pub(crate) fn write(tables: &[&Table], report: &Report, out: &mut impl Write) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Nothing more can be written.
+pub fn write_answer(tables: &[&Table], report: &Report, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{{\"tables\":[")?;
     for (number, table) in tables.iter().enumerate() {
         write!(out, "{}", if number > 0 { "," } else { "" })?;
@@ -41,16 +48,6 @@ fn write_table(table: &Table, out: &mut impl Write) -> io::Result<()> {
 
 fn column(column: &Column) -> Value {
     json!({"name": column.name, "title": column.title, "class": column.class.name(), "unit": column.unit})
-}
-
-/// What stands between the answer and the whole truth, in the words of all commands.
-pub(crate) fn losses(report: &Report) -> [(&'static str, Value); 4] {
-    [
-        ("events_discarded", json!(report.events_discarded)),
-        ("events_discarded_is_lower_bound", json!(report.discarded_is_lower_bound)),
-        ("packets_lost", json!(report.packets_lost)),
-        ("complete", json!(report.is_complete())),
-    ]
 }
 
 /// The cell as it is; in columns of several classes with its own.

@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn as_json() {
     let report = Report { events_discarded: 7, ..Report::default() };
-    let out = written(|out| json::write(&[&threads(), &kinds()], &report, out));
+    let out = written(|out| json::write_answer(&[&threads(), &kinds()], &report, out));
     let value: serde_json::Value = serde_json::from_str(&out).expect("it is JSON");
     assert_eq!(value["events_discarded"], 7);
     expect![[r#"

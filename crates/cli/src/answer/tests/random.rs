@@ -120,7 +120,7 @@ fn every_face_shows_anything() {
             shown.chars().all(is_harmless) && (screen.colours || !shown.contains('\x1b')),
             "case {case}: {shown:?}"
         );
-        let json = written(|out| json::write(&tables, &report, out));
+        let json = written(|out| json::write_answer(&tables, &report, out));
         assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "case {case}: {json}");
         let lami = written(|out| lami::write(&tables, &Answer::default(), &report, out));
         let lami = serde_json::from_str(&lami).expect("it is JSON");
