@@ -1,0 +1,95 @@
+//! The paths of the API, each with what answers it. `openapi.json` describes them; a test holds that true.
+
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::middleware::from_fn_with_state;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use kymo_session::json;
+use serde_json::json;
+
+use crate::options::Asks;
+use crate::pool::Viewer;
+use crate::query::Query;
+use crate::refusal::{Refusal, answer};
+use crate::shared::Asked;
+use crate::{analyses, body, changes, filter, guard, pages, rows};
+
+/// Everything that is served.
+pub(crate) fn router(asked: &Asked) -> Router {
+    let api = Router::new()
+        .route("/v1/health", get(health))
+        .route("/v1/openapi.json", get(openapi))
+        .route("/v1/info", get(info))
+        .route("/v1/traces", get(traces))
+        .route("/v1/events", get(rows::events))
+        .route("/v1/filter/check", post(filter::check))
+        .route("/v1/analyses", get(analyses::list))
+        .route("/v1/jobs", get(jobs).post(begin_job))
+        .route("/v1/jobs/{id}", get(job).delete(end_job))
+        .route("/v1/jobs/{id}/result", get(job_result))
+        .route("/v1/changes", get(changes::changes))
+        .fallback(|| async {
+            Refusal::absent("there is nothing of this name; /api/v1/openapi.json says what there is")
+        })
+        .method_not_allowed_fallback(pages::not_allowed)
+        .layer(from_fn_with_state(asked.clone(), guard::inner));
+    Router::new()
+        .nest("/api", api)
+        .fallback(pages::page)
+        .layer(from_fn_with_state(asked.clone(), guard::outer))
+        .with_state(asked.clone())
+}
+
+async fn health(uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    Ok(answer(&json!({"status": "ok", "version": env!("CARGO_PKG_VERSION")})))
+}
+
+async fn openapi(uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    let kind = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+    Ok((kind, include_str!("openapi.json")).into_response())
+}
+
+async fn info(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    Ok(answer(&json::info(&*asked.info(&viewer).await?)))
+}
+
+async fn traces(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    Ok(answer(&json!({"traces": json::traces(&*asked.info(&viewer).await?)})))
+}
+
+async fn jobs(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    Ok(answer(&json!({"jobs": asked.jobs.all()})))
+}
+
+async fn begin_job(State(asked): State<Asked>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
+    Query::new(request.uri(), &[])?;
+    let asks: Asks = body::read(request).await?;
+    let shared = asked.clone();
+    let job = asked.pool.ask(&viewer, move |_| shared.jobs.begin(asks)).await??;
+    let place = format!("/api/v1/jobs/{}", job["id"].as_str().unwrap_or_default());
+    let place = HeaderValue::from_str(&place).map_err(Refusal::fault)?;
+    Ok((StatusCode::CREATED, [(header::LOCATION, place)], answer(&job)).into_response())
+}
+
+async fn job(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    asked.jobs.one(&id).map(|job| answer(&job))
+}
+
+async fn end_job(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    asked.jobs.end(&id).map(|()| StatusCode::NO_CONTENT.into_response())
+}
+
+async fn job_result(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    let bytes = asked.jobs.answer(&id)?;
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response())
+}

@@ -1,0 +1,66 @@
+//! The body of a request as values: JSON, so large and no larger, within so long and no longer.
+
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::refusal::Refusal;
+
+/// Bytes of a body.
+const BYTES_MAX: usize = 256 << 10;
+/// For all of a body to come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the body says.
+pub(crate) async fn read<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
+    let (parts, body) = request.into_parts();
+    if !is_json(&parts.headers) {
+        let message = "the body is JSON: `Content-Type: application/json`";
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "body", message));
+    }
+    let bytes = bytes(body).await?;
+    let mut json = serde_json::Deserializer::from_slice(&bytes);
+    let value = object(&mut json).and_then(|value| json.end().map(|()| value));
+    value.map_err(|error| {
+        Refusal::new(StatusCode::BAD_REQUEST, "body", format!("the body is not what is expected: {error}"))
+    })
+}
+
+/// An object: what has named members is no list of them, which serde would take as well.
+pub(crate) fn object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<T, D::Error> {
+    let members = Map::deserialize(from)?;
+    T::deserialize(Value::Object(members)).map_err(D::Error::custom)
+}
+
+/// An object, or nothing.
+pub(crate) fn perhaps_object<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+    let members = Option::<Map<String, Value>>::deserialize(from)?;
+    members.map(|members| T::deserialize(Value::Object(members)).map_err(D::Error::custom)).transpose()
+}
+
+async fn bytes(body: Body) -> Result<axum::body::Bytes, Refusal> {
+    let Ok(read) = tokio::time::timeout(PATIENCE, to_bytes(body, BYTES_MAX)).await else {
+        let message = format!("the body did not come within {} seconds", PATIENCE.as_secs());
+        return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, "body", message));
+    };
+    read.map_err(|error| {
+        let is_too_long =
+            std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("length limit"));
+        match is_too_long {
+            true => {
+                Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "body", format!("a body has {BYTES_MAX} bytes at most"))
+            }
+            false => Refusal::new(StatusCode::BAD_REQUEST, "body", "the body did not come as a whole"),
+        }
+    })
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}

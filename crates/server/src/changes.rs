@@ -1,0 +1,83 @@
+//! What changes while somebody looks: how far jobs are. It is told as server-sent events, a whole state at a time; who is slow misses
+//! states between, and gets the newest.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::Uri;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::query::Query;
+use crate::refusal::Refusal;
+use crate::shared::{Asked, Shared};
+
+/// How often is looked.
+const TICK: Duration = Duration::from_millis(200);
+/// How often something is said where nothing changes, so that who is gone is noticed.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// States, each of which has a name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct News {
+    states: Vec<(&'static str, String)>,
+}
+
+impl News {
+    fn of(shared: &Shared) -> Self {
+        Self { states: vec![("jobs", json!({"jobs": shared.jobs.all()}).to_string())] }
+    }
+}
+
+/// Looks what has changed as long as somebody listens.
+pub(crate) async fn watch(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(TICK).await;
+        if shared.news.receiver_count() > 0 {
+            let news = News::of(&shared);
+            shared.news.send_if_modified(|told| {
+                let is_new = *told != news;
+                *told = news;
+                is_new
+            });
+        }
+    }
+}
+
+/// What one listener was told.
+struct Listener {
+    news: watch::Receiver<News>,
+    told: News,
+    /// States to be told before anything new.
+    waiting: Vec<(&'static str, String)>,
+}
+
+impl Listener {
+    /// The next state, once there is one.
+    async fn next(mut self) -> Option<(Result<Event, Infallible>, Self)> {
+        loop {
+            if let Some((name, state)) = self.waiting.pop() {
+                return Some((Ok(Event::default().event(name).data(state)), self));
+            }
+            self.news.changed().await.ok()?;
+            let news = self.news.borrow_and_update().clone();
+            let is_new = |state: &&(&'static str, String)| !self.told.states.contains(state);
+            self.waiting = news.states.iter().filter(is_new).cloned().collect();
+            self.told = news;
+        }
+    }
+}
+
+/// Answers with all that changes from now on, first of all with how it is now.
+pub(crate) async fn changes(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    let told = News::of(&asked);
+    let listener = Listener { news: asked.news.subscribe(), waiting: told.states.clone(), told };
+    let events = stream::unfold(listener, Listener::next);
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)).into_response())
+}

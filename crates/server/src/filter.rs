@@ -1,0 +1,52 @@
+//! What an expression means for the traces, while somebody types it.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use kymo_session::{Filter, FilterProblem, Selection, Session, Zone};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::body;
+use crate::pool::Viewer;
+use crate::query::Query;
+use crate::refusal::{Refusal, answer};
+use crate::selection::{problem, problems_of};
+use crate::shared::Asked;
+
+/// What is asked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    filter: String,
+}
+
+/// Says what is wrong with an expression, and of how many classes of events some may be meant.
+pub(crate) async fn check(State(asked): State<Asked>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
+    Query::new(request.uri(), &[])?;
+    let Question { filter } = body::read(request).await?;
+    let session = std::sync::Arc::clone(&asked.session);
+    let checked = asked.pool.ask(&viewer, move |_| checked(&session, &filter)).await?;
+    Ok(answer(&checked))
+}
+
+fn checked(session: &Session, text: &str) -> Value {
+    let shown =
+        |problems: &[FilterProblem]| -> Vec<Value> { problems.iter().map(|found| problem(text, found)).collect() };
+    let filter = match Filter::parse(text) {
+        Ok(filter) => filter,
+        Err(problems) => {
+            return json!({"valid": false, "problems": shown(&problems), "applies": 0, "never": 0, "untyped": 0});
+        }
+    };
+    let selection = Selection { events: Vec::new(), filter: Some(filter.clone()), zone: Zone::Local };
+    let meaning = session.meaning(&selection);
+    let problems = problems_of(&meaning, &filter);
+    json!({
+        // As a question it would be refused only if nothing could be meant.
+        "valid": meaning.applies > 0 || problems.is_empty(),
+        "problems": shown(&problems),
+        "applies": meaning.applies,
+        "never": meaning.never,
+        "untyped": meaning.untyped.len(),
+    })
+}

@@ -1,0 +1,174 @@
+//! The HTTP API and the pages: what `kymo view` serves. It only encodes what `session` answers.
+//!
+//! It must never know what stands behind `session`, nor read a trace.
+//!
+//! ```text
+//! connection ──> guard ──> pages                          what was built from web/
+//! so many,       who may    api ──> pool ──> session      viewers take turns
+//! so patient     ask            └─> jobs ──> session      what takes long: so many at a time, behind viewers
+//! ```
+
+mod analyses;
+mod api;
+mod body;
+mod changes;
+mod connection;
+mod filter;
+mod guard;
+mod jobs;
+mod options;
+mod pages;
+mod pool;
+mod query;
+mod refusal;
+mod rows;
+mod selection;
+mod shared;
+mod token;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future;
+use kymo_session::Session;
+use tokio::runtime;
+
+use connection::Patience;
+use guard::Guard;
+use jobs::Jobs;
+use pool::Pool;
+use shared::Shared;
+use token::Token;
+
+/// How to serve.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where to listen; port 0 is any that is free.
+    pub listen: SocketAddr,
+    /// A mapping from events to roles that goes before those that are built in, for whatever analyses.
+    pub roles: Option<PathBuf>,
+    patience: Patience,
+}
+
+/// On any free port, for nobody but this machine.
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), roles: None, patience: Patience::default() }
+    }
+}
+
+impl ServerOptions {
+    /// The same with other patience: for the head of a request, for a piece of an answer to be taken; and for so many connections.
+    #[must_use]
+    pub fn patient(self, head: Duration, piece: Duration, connections: usize) -> Self {
+        Self { patience: Patience { head, piece, connections }, ..self }
+    }
+}
+
+/// Why nothing can be served.
+#[derive(Debug)]
+pub enum ServeFailure {
+    /// Nobody can listen there.
+    Listen(SocketAddr, io::Error),
+    /// The system has no random numbers for a token.
+    Random(getrandom::Error),
+    /// The system has no threads.
+    Threads(io::Error),
+}
+
+impl std::fmt::Display for ServeFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Listen(address, error) => write!(f, "nobody can listen on {address}: {error}"),
+            Self::Random(error) => {
+                write!(f, "the system gives no random numbers, without which there is no token: {error}")
+            }
+            Self::Threads(error) => write!(f, "the system gives no threads: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeFailure {}
+
+/// A server that listens already, so that whoever asks now is answered as soon as it runs.
+pub struct Server {
+    listener: std::net::TcpListener,
+    address: SocketAddr,
+    token: Token,
+    session: Arc<Session>,
+    options: ServerOptions,
+}
+
+impl Server {
+    /// Listens.
+    ///
+    /// # Errors
+    ///
+    /// Nobody can listen there.
+    pub fn bind(session: Arc<Session>, options: ServerOptions) -> Result<Self, ServeFailure> {
+        let refused = |error| ServeFailure::Listen(options.listen, error);
+        let listener = std::net::TcpListener::bind(options.listen).map_err(refused)?;
+        listener.set_nonblocking(true).map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let token = Token::random().map_err(ServeFailure::Random)?;
+        Ok(Self { listener, address, token, session, options })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What must be known to ask.
+    #[must_use]
+    pub fn token(&self) -> &str {
+        self.token.text()
+    }
+
+    /// The address of its page on this machine, with the token.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let mut address = self.address;
+        if address.ip().is_unspecified() {
+            address.set_ip(Ipv4Addr::LOCALHOST.into());
+        }
+        format!("http://{address}/?token={}", self.token.text())
+    }
+
+    /// Serves until `stop` is true, which is seen within a twentieth of a second. What is asked then is cancelled.
+    ///
+    /// # Errors
+    ///
+    /// The system has no threads.
+    pub fn run(self, stop: &AtomicBool) -> Result<(), ServeFailure> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ServeFailure::Threads)?;
+        let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
+        let pool = Pool::new(threads).map_err(ServeFailure::Threads)?;
+        let jobs = Jobs::new(Arc::clone(&self.session), self.options.roles.clone());
+        let guard = Guard::new(self.token, self.address);
+        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs));
+        let listened = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let served = connection::serve(listener, api::router(&shared), self.options.patience);
+            let changes = changes::watch(Arc::clone(&shared));
+            future::select(Box::pin(future::join(served, changes)), Box::pin(raised(stop))).await;
+            Ok(())
+        });
+        shared.jobs.stop();
+        // Requests that are not answered end here; so whoever works for them is cancelled.
+        drop(runtime);
+        listened.map_err(|error| ServeFailure::Listen(self.address, error))
+    }
+}
+
+/// Ends when somebody wants that. A flag is all that handlers of signals can set everywhere.
+async fn raised(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,243 @@
+//! What somebody asks of an analysis, as JSON: plain numbers, nanoseconds and bytes. What the command's words mean, these mean, too.
+//!
+//! ```text
+//! {"kind": "cpu", "options": {"by": ["process"], "top": 20, "filter": "prio < 100"}} ──> AnalysisKind, AnalysisOptions
+//! ```
+
+use std::path::Path;
+
+use kymo_session::{
+    AnalysisKind, AnalysisOptions, BINS, Declaration, Definitions, Order, PairsProblem, PairsQuestion, PeriodsQuestion,
+    READY, Session, Understood, Wishes,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::body::{object, perhaps_object};
+use crate::refusal::Refusal;
+use crate::selection::selection;
+
+/// An analysis to be run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asks {
+    /// Which one, by its name; `own`: what `declaration` says.
+    pub(crate) kind: String,
+    #[serde(default, deserialize_with = "object")]
+    pub(crate) options: Options,
+}
+
+/// What is asked of it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Options {
+    begin_ns: Option<i64>,
+    end_ns: Option<i64>,
+    filter: Option<String>,
+    by: Vec<String>,
+    top: Option<usize>,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    min_bytes: Option<u64>,
+    max_bytes: Option<u64>,
+    cpus: Vec<u32>,
+    tids: Vec<i64>,
+    comms: Vec<String>,
+    irqs: Vec<i64>,
+    softirqs: Vec<i64>,
+    period_ns: Option<u64>,
+    periods: Vec<String>,
+    period_captures: Vec<String>,
+    bins: Option<usize>,
+    uniform_bins: bool,
+    series: bool,
+    #[serde(deserialize_with = "perhaps_object")]
+    pairs: Option<Pairs>,
+    #[serde(deserialize_with = "perhaps_object")]
+    sums: Option<Sums>,
+    declaration: Option<String>,
+}
+
+/// Which events are pairs.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+struct Pairs {
+    start: Vec<String>,
+    stop: Vec<String>,
+    keys: Vec<String>,
+    group: Option<String>,
+    nested: bool,
+}
+
+/// How periods are summed up.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, default)]
+struct Sums {
+    aggregate_by: Option<String>,
+    select: Vec<String>,
+    group_by: Vec<String>,
+    order: OrderName,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum OrderName {
+    #[default]
+    Duration,
+    Time,
+    Hierarchy,
+}
+
+/// More bins than anybody looks at.
+const BINS_MAX: usize = 100_000;
+
+impl Asks {
+    /// As the session understands it.
+    pub(crate) fn question(
+        &self,
+        session: &Session,
+        roles: Option<&Path>,
+    ) -> Result<(AnalysisKind, AnalysisOptions), Refusal> {
+        let kind = self.kind()?;
+        let options = &self.options;
+        options.check(&self.kind, &kind)?;
+        let periods = match &options.periods[..] {
+            [] => None,
+            texts => Some(
+                Definitions::parse(texts, &options.period_captures)
+                    .map_err(|problem| Refusal::parameter("periods", problem))?,
+            ),
+        };
+        let selection = selection(session, Vec::new(), options.filter.as_deref())?;
+        let asked = AnalysisOptions {
+            selection,
+            begin_ns: options.begin_ns,
+            end_ns: options.end_ns,
+            wishes: options.wishes(),
+            periods,
+            roles: roles.map(Path::to_owned),
+        };
+        Ok((kind, asked))
+    }
+
+    fn kind(&self) -> Result<AnalysisKind, Refusal> {
+        let (name, options) = (self.kind.as_str(), &self.options);
+        let only = |member: &str, is_there: bool, of: &str| match is_there && name != of {
+            true => Err(Refusal::parameter(member, format!("`{member}` says something to `{of}` alone"))),
+            false => Ok(()),
+        };
+        only("pairs", options.pairs.is_some(), "pairs")?;
+        only("sums", options.sums.is_some(), "periods")?;
+        only("declaration", options.declaration.is_some(), "own")?;
+        if name == "own" {
+            let missing = || Refusal::parameter("declaration", "`own` is what `declaration` says, which is missing");
+            let text = options.declaration.as_ref().ok_or_else(missing)?;
+            let declared = Declaration::parse(text);
+            let refused = |errors: kymo_session::MappingErrors| Refusal::parameter("declaration", errors);
+            return Ok(AnalysisKind::Own(declared.map_err(refused)?));
+        }
+        let names = || READY.iter().map(|ready| ready.name).collect::<Vec<_>>().join(", ");
+        let absent =
+            || Refusal::parameter("kind", format!("there is no analysis `{name}`; there are: {}, own", names()));
+        let ready = READY.iter().find(|ready| ready.name == name).ok_or_else(absent)?;
+        match (&options.pairs, &options.sums) {
+            (Some(pairs), _) => pairs.question().map(AnalysisKind::Pairs),
+            (_, Some(sums)) => Ok(AnalysisKind::Periods(sums.question())),
+            (None, None) => Ok(ready.kind.clone()),
+        }
+    }
+}
+
+impl Pairs {
+    fn question(&self) -> Result<PairsQuestion, Refusal> {
+        let parsed = PairsQuestion::parse(&self.start, &self.stop, &self.keys, self.group.as_deref(), self.nested);
+        parsed.map_err(|problem| match problem {
+            PairsProblem::Half => Refusal::parameter("pairs", "`start` needs `stop`, and `stop` needs `start`"),
+            PairsProblem::Expression(text, problems) => {
+                let lines: String = problems.iter().map(|problem| problem.render(&text)).collect();
+                Refusal::parameter("pairs", lines.trim_end())
+            }
+        })
+    }
+}
+
+impl Sums {
+    fn question(&self) -> PeriodsQuestion {
+        let order = match self.order {
+            OrderName::Duration => Order::Duration,
+            OrderName::Time => Order::Time,
+            OrderName::Hierarchy => Order::Hierarchy,
+        };
+        let Self { aggregate_by, select, group_by, .. } = self.clone();
+        PeriodsQuestion { aggregate_by, select, group_by, order }
+    }
+}
+
+impl Options {
+    fn wishes(&self) -> Wishes {
+        let Self { by, cpus, tids, irqs, softirqs, comms, .. } = self.clone();
+        Wishes {
+            by,
+            top: self.top,
+            min_ns: self.min_ns,
+            max_ns: self.max_ns,
+            min_bytes: self.min_bytes,
+            max_bytes: self.max_bytes,
+            cpus,
+            tids,
+            irqs,
+            softirqs,
+            comms,
+            period_ns: self.period_ns,
+            bins: self.bins.unwrap_or(BINS),
+            uniform_bins: self.uniform_bins || self.series,
+            series: self.series,
+        }
+    }
+
+    /// What cannot be, and what the analysis would not look at.
+    fn check(&self, name: &str, kind: &AnalysisKind) -> Result<(), Refusal> {
+        let is_more = |min: Option<u64>, max: Option<u64>| min.zip(max).is_some_and(|(min, max)| min > max);
+        let is_turned = self.begin_ns.zip(self.end_ns).is_some_and(|(begin, end)| begin > end);
+        let wrong = [
+            ("end_ns", is_turned, "`end_ns` is before `begin_ns`"),
+            ("max_ns", is_more(self.min_ns, self.max_ns), "`max_ns` is less than `min_ns`"),
+            ("max_bytes", is_more(self.min_bytes, self.max_bytes), "`max_bytes` is less than `min_bytes`"),
+            ("period_ns", self.period_ns == Some(0), "a period lasts at least a nanosecond"),
+            ("periods", self.period_ns.is_some() && !self.periods.is_empty(), "`period_ns` stands without `periods`"),
+            ("period_captures", self.periods.is_empty() && !self.period_captures.is_empty(), "it tells of `periods`"),
+            ("bins", self.bins.is_some_and(|bins| !(1..=BINS_MAX).contains(&bins)), "`bins` is from 1 to 100000"),
+            ("top", self.top == Some(0), "`top` is at least 1; without it, all rows are given"),
+        ];
+        if let Some((member, _, message)) = wrong.into_iter().find(|wrong| wrong.1) {
+            return Err(Refusal::parameter(member, message));
+        }
+        self.understood(name, &kind.understood())
+    }
+
+    fn understood(&self, name: &str, understood: &Understood) -> Result<(), Refusal> {
+        let asked = [
+            ("min_ns", self.min_ns.is_some(), understood.durations),
+            ("max_ns", self.max_ns.is_some(), understood.durations),
+            ("min_bytes", self.min_bytes.is_some(), understood.sizes),
+            ("max_bytes", self.max_bytes.is_some(), understood.sizes),
+            ("cpus", !self.cpus.is_empty(), understood.cpus),
+            ("tids", !self.tids.is_empty(), understood.threads),
+            ("comms", !self.comms.is_empty(), understood.threads),
+            ("irqs", !self.irqs.is_empty(), understood.interrupts),
+            ("softirqs", !self.softirqs.is_empty(), understood.interrupts),
+        ];
+        if let Some((member, ..)) = asked.into_iter().find(|(_, is_asked, understood)| *is_asked && !understood) {
+            return Err(Refusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")));
+        }
+        match self.by.iter().find(|word| !understood.by.contains(&word.as_str())) {
+            None => Ok(()),
+            Some(_) if understood.by.is_empty() => {
+                Err(Refusal::parameter("by", format!("`{name}` tells nothing apart")))
+            }
+            Some(word) => {
+                let message = format!("`{name}` does not tell `{word}` apart; it knows {}", understood.by.join(", "));
+                Err(Refusal::parameter("by", message))
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The pages of the viewer, as they were when this was built. There are no files: only names that were embedded lead anywhere.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::refusal::Refusal;
+
+/// A file that is part of the program.
+struct Page {
+    /// Its path in URLs.
+    name: &'static str,
+    kind: &'static str,
+    /// Changes when the content does.
+    tag: &'static str,
+    bytes: &'static [u8],
+    /// The content, compressed, where that is smaller.
+    gzip: Option<&'static [u8]>,
+}
+
+static PAGES: &[Page] = include!(concat!(env!("OUT_DIR"), "/pages.rs"));
+
+/// Answers for everything that is not the API.
+pub(crate) async fn page(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let name = if uri.path() == "/" { "/index.html" } else { uri.path() };
+    let Some(page) = PAGES.iter().find(|page| page.name == name) else {
+        return Refusal::absent("there is no page of this name").into_response();
+    };
+    if method != Method::GET && method != Method::HEAD {
+        return not_allowed().await.into_response();
+    }
+    let gzip = page.gzip.filter(|_| takes_gzip(&headers));
+    let tag = format!("\"{}{}\"", page.tag, if gzip.is_some() { "-gzip" } else { "" });
+    let is_known = headers.get(header::IF_NONE_MATCH).is_some_and(|known| matches(known, &tag));
+    let (status, body) = match is_known {
+        true => (StatusCode::NOT_MODIFIED, Body::empty()),
+        false => (StatusCode::OK, Body::from(gzip.unwrap_or(page.bytes))),
+    };
+    let mut response = (status, body).into_response();
+    let answer = response.headers_mut();
+    answer.insert(header::CONTENT_TYPE, HeaderValue::from_static(page.kind));
+    answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(lasting(page.name)));
+    answer.insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    answer.insert(header::ETAG, HeaderValue::from_str(&tag).expect("it is digits"));
+    if gzip.is_some() {
+        answer.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    response
+}
+
+/// What says of a method that it means nothing here.
+pub(crate) async fn not_allowed() -> Refusal {
+    Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this method means nothing here")
+}
+
+/// Names of assets say what is in them: what has changed has another name.
+fn lasting(name: &str) -> &'static str {
+    if name.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" }
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let said = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    said.flat_map(|text| text.split(',')).any(|one| {
+        let (name, quality) = one.split_once(';').unwrap_or((one, "q=1"));
+        let is_wanted = quality.trim().strip_prefix("q=").and_then(|q| q.parse().ok()).is_none_or(|q: f32| q > 0.0);
+        name.trim().eq_ignore_ascii_case("gzip") && is_wanted
+    })
+}
+
+/// Whether one of the tags that somebody knows is this one.
+pub(crate) fn matches(known: &HeaderValue, tag: &str) -> bool {
+    let is_tag = |one: &str| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag;
+    known.to_str().is_ok_and(|known| known.split(',').any(|one| is_tag(one.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_are_taken_by_their_names() {
+        let takes = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_str(text).unwrap());
+            takes_gzip(&headers)
+        };
+        assert!(takes("gzip") && takes("br, GZIP;q=0.5") && takes("deflate, gzip"));
+        assert!(!takes("gzip;q=0") && !takes("br") && !takes("gzip;q=0.0, br") && !takes(""));
+    }
+
+    #[test]
+    fn tags_are_compared_whole() {
+        let known = |text: &str| matches(&HeaderValue::from_str(text).unwrap(), "\"ab\"");
+        assert!(known("\"ab\"") && known("\"x\", W/\"ab\"") && known("*"));
+        assert!(!known("\"a\"") && !known("ab"));
+    }
+}

@@ -1,0 +1,201 @@
+//! Events as rows: an Arrow IPC stream that is read no faster than it is taken.
+//!
+//! ```text
+//! question ──> table ──> one partition ──batch──> bytes ──> taken? ──> next batch ...
+//! ```
+//!
+//! Between two pieces no thread is kept; who takes them slowly keeps no more than one batch and the buffers of the streams. Those who
+//! read at a time are so many; others wait for a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use futures::stream;
+use kymo_session::arrow::error::ArrowError;
+use kymo_session::arrow::ipc::writer::StreamWriter;
+use kymo_session::{EventPartition, EventsFailure, EventsQuestion, Session};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::pool::Viewer;
+use crate::query::Query;
+use crate::refusal::Refusal;
+use crate::selection::selection;
+use crate::shared::Asked;
+
+/// Rows of an answer, if nobody says how many.
+const LIMIT: u64 = 1000;
+/// Rows of a batch.
+const BATCH_ROWS: usize = 8192;
+/// What is asked by one request.
+const PATTERNS_MAX: usize = 64;
+const COLUMNS_MAX: usize = 1024;
+/// Answers that are read at a time.
+const READERS: usize = 64;
+/// How long others wait for one of them to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What an Arrow IPC stream is called.
+const KIND: &str = "application/vnd.apache.arrow.stream";
+
+/// Who may read at a time.
+#[derive(Debug)]
+pub(crate) struct Readers(Arc<Semaphore>);
+
+impl Default for Readers {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(READERS)))
+    }
+}
+
+impl Readers {
+    async fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let place = tokio::time::timeout(PATIENCE, Arc::clone(&self.0).acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| Refusal::busy(format!("{READERS} others read events")))
+    }
+}
+
+/// What is asked of events.
+struct Question {
+    begin_ns: Option<i64>,
+    end_ns: Option<i64>,
+    events: Vec<String>,
+    filter: Option<String>,
+    columns: Option<Vec<String>>,
+    limit: u64,
+}
+
+impl Question {
+    fn new(uri: &Uri) -> Result<Self, Refusal> {
+        let query = Query::new(uri, &["begin", "end", "filter", "event", "columns", "limit"])?;
+        let any = i64::MIN..=i64::MAX;
+        let (begin_ns, end_ns) = (query.number("begin", any.clone())?, query.number("end", any)?);
+        if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
+            return Err(Refusal::parameter("end", "`end` is before `begin`"));
+        }
+        let events: Vec<String> = query.all("event").map(str::to_owned).collect();
+        let columns: Option<Vec<String>> =
+            query.text("columns")?.map(|text| text.split(',').map(str::to_owned).collect());
+        for (name, count, most) in
+            [("event", events.len(), PATTERNS_MAX), ("columns", columns.as_ref().map_or(0, Vec::len), COLUMNS_MAX)]
+        {
+            if count > most {
+                return Err(Refusal::parameter(name, format!("`{name}` has {count} names; {most} are the most")));
+            }
+        }
+        let filter = query.text("filter")?.map(str::to_owned);
+        let limit = query.number("limit", 1..=i64::MAX as u64)?.unwrap_or(LIMIT);
+        Ok(Self { begin_ns, end_ns, events, filter, columns, limit })
+    }
+
+    /// Begins to read.
+    fn begin(self, session: &Arc<Session>) -> Result<Rows, Refusal> {
+        let selection = selection(session, self.events, self.filter.as_deref())?;
+        let question = EventsQuestion {
+            selection,
+            begin_ns: self.begin_ns,
+            end_ns: self.end_ns,
+            columns: self.columns,
+            keep_bytes: false,
+            batch_rows: BATCH_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX)),
+        };
+        let table = session.events(&question).map_err(|failure| refusal(&failure))?;
+        let writer = StreamWriter::try_new(Vec::new(), table.schema()).map_err(Refusal::fault)?;
+        // One part is read by whoever asks for it, as a whole and in order; a stream would read far ahead.
+        let partition = table.partitions(1).pop().ok_or_else(|| Refusal::fault("events have no part"))?;
+        Ok(Rows { partition, writer, left: self.limit, is_over: false })
+    }
+}
+
+fn refusal(failure: &EventsFailure) -> Refusal {
+    match failure {
+        EventsFailure::NoSuchEvent(_) => Refusal::parameter("event", failure),
+        EventsFailure::NoSuchColumn { name, near } => {
+            let message = format!("no selected event has a column `{name}`");
+            Refusal::parameter("columns", message).with("near", json!(near))
+        }
+        failure => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", failure),
+    }
+}
+
+/// What is left of an answer.
+struct Rows {
+    partition: EventPartition,
+    writer: StreamWriter<Vec<u8>>,
+    left: u64,
+    is_over: bool,
+}
+
+impl Rows {
+    /// The next piece; nothing, if there are none any more.
+    fn next(&mut self) -> Result<Option<Bytes>, EventsFailure> {
+        if self.is_over {
+            return Ok(None);
+        }
+        let batch = if self.left > 0 { self.partition.next().transpose()? } else { None };
+        match batch {
+            Some(batch) => {
+                let rows = batch.num_rows().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+                self.writer.write(&batch.slice(0, rows))?;
+                self.left -= rows as u64;
+            }
+            None => self.end()?,
+        }
+        if self.left == 0 && !self.is_over {
+            self.end()?;
+        }
+        Ok(Some(std::mem::take(self.writer.get_mut()).into()))
+    }
+
+    fn end(&mut self) -> Result<(), ArrowError> {
+        self.is_over = true;
+        self.writer.finish()
+    }
+}
+
+/// What keeps an answer going.
+struct Reading {
+    asked: Asked,
+    viewer: Viewer,
+    rows: Rows,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reading {
+    /// The next piece. Whatever fails then ends the connection, so that nobody takes a part for the whole.
+    async fn next(self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
+        let Self { asked, viewer, mut rows, _place } = self;
+        let progress = Arc::clone(rows.partition.progress());
+        let work = move |_: &kymo_session::Progress| (rows.next(), rows);
+        let (next, rows) = asked.pool.ask_more(&viewer, progress, work).await.ok()?;
+        let bytes = next.map_err(std::io::Error::other).transpose()?;
+        Some((bytes, Self { asked, viewer, rows, _place }))
+    }
+}
+
+/// Answers with events.
+pub(crate) async fn events(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    let question = Question::new(&uri)?;
+    let place = asked.readers.enter().await?;
+    let session = Arc::clone(&asked.session);
+    // The first piece decides whether there is an answer.
+    let begun = asked.pool.ask(&viewer, move |_| {
+        let mut rows = question.begin(&session)?;
+        let first = rows.next().map_err(|failure| refusal(&failure))?;
+        Ok::<_, Refusal>((first.unwrap_or_default(), rows))
+    });
+    let (first, rows) = begun.await??;
+    let reading = Reading { asked, viewer, rows, _place: place };
+    let body = stream::unfold((Some(first), Some(reading)), |(first, reading)| async {
+        if let Some(first) = first {
+            return Some((Ok(first), (None, reading)));
+        }
+        let (next, reading) = reading?.next().await?;
+        let reading = next.is_ok().then_some(reading);
+        Some((next, (None, reading)))
+    });
+    Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(KIND))], Body::from_stream(body)).into_response())
+}

@@ -1,0 +1,80 @@
+//! What all requests share.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName};
+use kymo_session::{Info, Session};
+use tokio::sync::watch;
+
+use crate::changes::News;
+use crate::guard::Guard;
+use crate::jobs::Jobs;
+use crate::pool::{Pool, Viewer};
+use crate::refusal::Refusal;
+use crate::rows::Readers;
+
+/// The traces, and who asks them.
+pub(crate) struct Shared {
+    pub(crate) session: Arc<Session>,
+    pub(crate) guard: Guard,
+    pub(crate) pool: Pool,
+    pub(crate) jobs: Jobs,
+    pub(crate) readers: Readers,
+    /// What listeners are told.
+    pub(crate) news: watch::Sender<News>,
+    /// What the traces hold, once somebody has asked.
+    info: OnceLock<Arc<Info>>,
+}
+
+/// As every request has it.
+pub(crate) type Asked = Arc<Shared>;
+
+impl Shared {
+    pub(crate) fn new(session: Arc<Session>, guard: Guard, pool: Pool, jobs: Jobs) -> Self {
+        Self {
+            session,
+            guard,
+            pool,
+            jobs,
+            readers: Readers::default(),
+            news: watch::Sender::default(),
+            info: OnceLock::new(),
+        }
+    }
+
+    /// What the traces hold, without reading all of them.
+    pub(crate) async fn info(self: &Arc<Self>, viewer: &Viewer) -> Result<Arc<Info>, Refusal> {
+        if let Some(info) = self.info.get() {
+            return Ok(Arc::clone(info));
+        }
+        let asked = Arc::clone(self);
+        self.pool.ask(viewer, move |_| Arc::clone(asked.info.get_or_init(|| Arc::new(asked.session.info())))).await
+    }
+}
+
+/// The header by which a page says who it is, on all of its connections.
+const VIEWER: HeaderName = HeaderName::from_static("kymo-viewer");
+/// Characters of such a name.
+const NAME_MAX: usize = 64;
+
+impl<S: Sync> FromRequestParts<S> for Viewer {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
+        if let Some(name) = named(&parts.headers)? {
+            return Ok(name);
+        }
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self::Connection(0)))
+    }
+}
+
+fn named(headers: &HeaderMap) -> Result<Option<Viewer>, Refusal> {
+    let Some(name) = headers.get(VIEWER) else { return Ok(None) };
+    let is_name = |name: &&str| (1..=NAME_MAX).contains(&name.len());
+    match name.to_str().ok().filter(is_name) {
+        Some(name) => Ok(Some(Viewer::Named(name.to_owned()))),
+        None => Err(Refusal::parameter("Kymo-Viewer", format!("the name of a viewer has 1 to {NAME_MAX} characters"))),
+    }
+}

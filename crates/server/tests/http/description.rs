@@ -1,0 +1,178 @@
+//! `openapi.json` is true: what it describes is answered, as it says; what is answered is described.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::client::{Running, serve};
+
+fn description() -> Value {
+    serde_json::from_str(include_str!("../../src/openapi.json")).unwrap()
+}
+
+/// Every path is routed, and every route described.
+#[test]
+fn paths_are_those_that_are_routed() {
+    let routes = include_str!("../../src/api.rs").lines().filter_map(|line| {
+        let path = line.trim().strip_prefix(".route(\"")?.split('"').next()?;
+        Some(format!("/api{path}"))
+    });
+    let described: BTreeSet<String> = description()["paths"].as_object().unwrap().keys().cloned().collect();
+    assert_eq!(routes.collect::<BTreeSet<String>>(), described);
+}
+
+/// A request for each operation that has an answer in JSON: its path, as it is described and as it is asked, and its body.
+const ASKED: &[(&str, &str, &str, &str)] = &[
+    ("get", "/api/v1/health", "/api/v1/health", ""),
+    ("get", "/api/v1/openapi.json", "/api/v1/openapi.json", ""),
+    ("get", "/api/v1/info", "/api/v1/info", ""),
+    ("get", "/api/v1/traces", "/api/v1/traces", ""),
+    ("post", "/api/v1/filter/check", "/api/v1/filter/check", r#"{"filter": "id == 3"}"#),
+    ("post", "/api/v1/filter/check", "/api/v1/filter/check", r#"{"filter": "id == "}"#),
+    ("get", "/api/v1/analyses", "/api/v1/analyses", ""),
+    ("post", "/api/v1/jobs", "/api/v1/jobs", r#"{"kind": "count"}"#),
+    ("post", "/api/v1/jobs", "/api/v1/jobs", r#"{"kind": "sched", "options": {"top": 3, "by": ["thread"]}}"#),
+    ("get", "/api/v1/jobs/{id}", "/api/v1/jobs/1", ""),
+    ("get", "/api/v1/jobs/{id}/result", "/api/v1/jobs/1/result", ""),
+    ("get", "/api/v1/jobs/{id}", "/api/v1/jobs/2", ""),
+    ("get", "/api/v1/jobs/{id}/result", "/api/v1/jobs/2/result", ""),
+    ("get", "/api/v1/jobs", "/api/v1/jobs", ""),
+    ("get", "/api/v1/events", "/api/v1/events?limit=0", ""),
+    ("get", "/api/v1/events", "/api/v1/events?filter=x%20%3D", ""),
+    ("delete", "/api/v1/jobs/{id}", "/api/v1/jobs/17", ""),
+];
+
+#[test]
+fn answers_are_as_described() {
+    let (server, description) = (serve(), description());
+    for &(method, described, target, body) in ASKED {
+        if described == "/api/v1/jobs/{id}/result" {
+            wait(&server, target.trim_end_matches("/result"));
+        }
+        let answer = server.ask(&method.to_uppercase(), target, &["content-type: application/json"], body);
+        let responses = &description["paths"][described][method]["responses"];
+        assert!(responses.is_object(), "{method} {described} is described");
+        let response =
+            resolved(&description, responses.get(answer.status.to_string()).unwrap_or(&responses["default"]));
+        assert!(answer.status < 500, "{}", answer.line());
+        let mut problems = Vec::new();
+        let checker = Checker { root: &description };
+        checker.check(&answer.json(), &response["content"]["application/json"]["schema"], target, &mut problems);
+        assert_eq!(problems, Vec::<String>::new(), "{method} {target}");
+    }
+}
+
+/// A job has ended.
+fn wait(server: &Running, place: &str) {
+    for _ in 0..10_000 {
+        if !["waiting", "running"].contains(&server.get(place).json()["state"].as_str().unwrap()) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("{place} has not ended")
+}
+
+fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    match schema.get("$ref").and_then(Value::as_str) {
+        Some(name) => root.pointer(name.trim_start_matches('#')).unwrap_or_else(|| panic!("{name} leads somewhere")),
+        None => schema,
+    }
+}
+
+/// As much of JSON schema as the description needs; a word that is not known here is an error.
+struct Checker<'s> {
+    root: &'s Value,
+}
+
+impl Checker<'_> {
+    fn is_good(&self, value: &Value, schema: &Value) -> bool {
+        let mut problems = Vec::new();
+        self.check(value, schema, "", &mut problems);
+        problems.is_empty()
+    }
+
+    fn check(&self, value: &Value, schema: &Value, place: &str, problems: &mut Vec<String>) {
+        let schema = resolved(self.root, schema);
+        for (word, says) in schema.as_object().unwrap_or_else(|| panic!("the schema at {place} is an object")) {
+            self.word(value, (word, says), schema, place, problems);
+        }
+    }
+
+    fn word(
+        &self,
+        value: &Value,
+        (word, says): (&str, &Value),
+        schema: &Value,
+        place: &str,
+        problems: &mut Vec<String>,
+    ) {
+        let list = || says.as_array().map_or(std::slice::from_ref(says), Vec::as_slice);
+        let members = || value.as_object().into_iter().flatten();
+        let is_good = match word {
+            "description" | "format" => true,
+            "type" => list().iter().any(|name| is_of_type(value, name.as_str().unwrap())),
+            "const" => value == says,
+            "enum" => list().contains(value),
+            "required" => list().iter().all(|name| value.get(name.as_str().unwrap()).is_some()),
+            "oneOf" => list().iter().filter(|schema| self.is_good(value, schema)).count() == 1,
+            // Bounds are of integers, some of which are beyond what a double tells apart.
+            "minimum" => integer(value).zip(integer(says)).is_none_or(|(value, low)| value >= low),
+            "maximum" => integer(value).zip(integer(says)).is_none_or(|(value, high)| value <= high),
+            "properties" => {
+                for (name, schema) in says.as_object().unwrap() {
+                    if let Some(value) = value.get(name) {
+                        self.check(value, schema, &format!("{place}/{name}"), problems);
+                    }
+                }
+                true
+            }
+            "additionalProperties" if says == false => {
+                members().all(|(name, _)| schema["properties"].get(name).is_some())
+            }
+            "additionalProperties" => {
+                members().for_each(|(name, value)| self.check(value, says, &format!("{place}/{name}"), problems));
+                true
+            }
+            "items" => {
+                for (number, value) in value.as_array().into_iter().flatten().enumerate() {
+                    self.check(value, says, &format!("{place}/{number}"), problems);
+                }
+                true
+            }
+            other => panic!("the word {other} of JSON schema is not known here"),
+        };
+        if !is_good {
+            problems.push(format!("{place}: not as `{word}` says: {value}"));
+        }
+    }
+}
+
+fn integer(value: &Value) -> Option<i128> {
+    value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from))
+}
+
+fn is_of_type(value: &Value, name: &str) -> bool {
+    match name {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "number" => value.is_number(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("{other} is no type"),
+    }
+}
+
+/// Who checks answers with it notices what is wrong with them.
+#[test]
+fn the_checker_notices() {
+    let root = json!({});
+    let good = |value: Value, schema: Value| Checker { root: &root }.is_good(&value, &schema);
+    let schema = json!({"type": "object", "properties": {"a": {"type": ["integer", "null"], "minimum": 1}}, "required": ["a"], "additionalProperties": false});
+    assert!(good(json!({"a": 1}), schema.clone()) && good(json!({"a": null}), schema.clone()));
+    for bad in [json!({}), json!({"a": 0}), json!({"a": "1"}), json!({"a": 1, "b": 2}), json!([1])] {
+        assert!(!good(bad.clone(), schema.clone()), "{bad}");
+    }
+}

@@ -1,0 +1,10 @@
+//! The server as it is asked: over connections to a free port of this machine.
+
+mod client;
+mod connections;
+mod description;
+#[cfg(unix)]
+mod examples;
+mod pages;
+mod questions;
+mod refusals;

@@ -1,0 +1,137 @@
+//! Questions and their answers, which are those of the session.
+
+use std::io::Cursor;
+
+use kymo_session::arrow::array::Array;
+use kymo_session::arrow::ipc::reader::StreamReader;
+use kymo_session::arrow::record_batch::RecordBatch;
+use kymo_session::{AnalysisKind, AnalysisOptions, EventsQuestion, Progress, Table, json as as_json};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Running, serve, session};
+
+fn rows(answer: &Answer) -> Vec<RecordBatch> {
+    assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "application/vnd.apache.arrow.stream"));
+    StreamReader::try_new(Cursor::new(&answer.body), None).unwrap().map(Result::unwrap).collect()
+}
+
+fn count(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+#[test]
+fn what_the_traces_hold() {
+    let server = serve();
+    let info = as_json::info(&session().info());
+    assert_eq!(server.get("/api/v1/info").json(), info);
+    assert_eq!(server.get("/api/v1/traces").json(), json!({"traces": info["traces"]}));
+    assert_eq!(server.get("/api/v1/health").json()["status"], "ok");
+}
+
+#[test]
+fn events_are_those_of_the_session() {
+    let server = serve();
+    let session = session();
+    let all: Vec<RecordBatch> =
+        session.events(&EventsQuestion::default()).unwrap().stream().map(Result::unwrap).collect();
+    let answer = rows(&server.get("/api/v1/events?limit=1000000"));
+    assert_eq!(answer[0].schema(), all[0].schema());
+    assert_eq!((count(&answer), count(&all)), (2400, 2400));
+    let times = |batches: &[RecordBatch]| -> Vec<i64> {
+        let of = |batch: &RecordBatch| {
+            batch.column_by_name("time").unwrap().to_data().buffers()[0].typed_data::<i64>().to_vec()
+        };
+        batches.iter().flat_map(|batch| of(batch)[..batch.num_rows()].to_vec()).collect()
+    };
+    assert_eq!(times(&answer), times(&all));
+}
+
+#[test]
+fn events_are_as_many_as_asked_for() {
+    let server = serve();
+    for limit in [1, 2, 999, 2400, 2401] {
+        assert_eq!(count(&rows(&server.get(&format!("/api/v1/events?limit={limit}")))), limit.min(2400));
+    }
+    assert_eq!(count(&rows(&server.get("/api/v1/events"))), 1000);
+    let none = rows(&server.get("/api/v1/events?end=0"));
+    assert_eq!(count(&none), 0);
+    let few = rows(&server.get("/api/v1/events?columns=time,name&limit=3"));
+    let names: Vec<String> = few[0].schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["time", "name"]);
+}
+
+/// A job, once it has ended.
+fn ended(server: &Running, asks: &Value) -> Value {
+    let begun = server.post("/api/v1/jobs", asks);
+    assert_eq!(begun.status, 201, "{}", begun.text());
+    let place = begun.headers["location"].clone();
+    for _ in 0..10_000 {
+        let job = server.get(&place).json();
+        if job["state"] == "done" || job["state"] == "failed" {
+            return job;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("the job has not ended")
+}
+
+/// To the byte what `kymo KIND --json` prints.
+#[test]
+fn answers_of_jobs_are_those_of_the_command() {
+    let server = serve();
+    let session = session();
+    for (name, kind) in [("count", AnalysisKind::Count), ("rates", AnalysisKind::Rates), ("gaps", AnalysisKind::Gaps)] {
+        let job = ended(&server, &json!({"kind": name}));
+        let found = session.ask(&kind, &AnalysisOptions::default(), &Progress::default()).unwrap();
+        let tables: Vec<&Table> = found.answer.tables.iter().collect();
+        let mut expected = Vec::new();
+        as_json::write_answer(&tables, &found.report, &mut expected).unwrap();
+        assert_eq!((&job["state"], &job["done"]), (&json!("done"), &job["total"]));
+        let id = job["id"].as_str().unwrap();
+        assert_eq!(
+            server.get(&format!("/api/v1/jobs/{id}/result")).text(),
+            String::from_utf8(expected).unwrap(),
+            "{name}"
+        );
+    }
+    assert_eq!(server.get("/api/v1/jobs").json()["jobs"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn jobs_are_told_why_they_fail_and_forgotten() {
+    let server = serve();
+    let job = ended(&server, &json!({"kind": "sched", "options": {"top": 3}}));
+    assert_eq!(
+        (&job["state"], &job["failure"]["code"], &job["options"]["top"]),
+        (&json!("failed"), &json!("traces"), &json!(3))
+    );
+    let place = format!("/api/v1/jobs/{}", job["id"].as_str().unwrap());
+    assert_eq!(server.get(&format!("{place}/result")).status, 409);
+    assert_eq!(server.ask("DELETE", &place, &[], "").status, 204);
+    assert_eq!(server.get(&place).status, 404);
+    assert_eq!(server.ask("DELETE", &place, &[], "").status, 404);
+}
+
+#[test]
+fn analyses_say_what_they_answer() {
+    let all = serve().get("/api/v1/analyses").json();
+    let cpu = &all["analyses"][0];
+    assert_eq!((&cpu["kind"], &cpu["understands"]["by"]), (&json!("cpu"), &json!(["cpu", "thread", "process"])));
+    assert_eq!(cpu["tables"][0]["columns"][0]["name"], "cpu");
+}
+
+#[test]
+fn expressions_are_checked_while_they_are_typed() {
+    let server = serve();
+    let check = |text: &str| server.post("/api/v1/filter/check", &json!({"filter": text})).json();
+    let good = check("event.name == \"*\"");
+    assert_eq!((&good["valid"], &good["problems"]), (&json!(true), &json!([])), "{good}");
+    let bad = check("\"ä😀\" == x && (");
+    assert_eq!(bad["valid"], false);
+    let problem = &bad["problems"][0];
+    // Two bytes and one unit for the first letter, four bytes and two units for the second.
+    let (bytes, units) = (problem["begin"].as_u64().unwrap(), problem["begin_utf16"].as_u64().unwrap());
+    assert_eq!(bytes - units, 3, "{problem}");
+    let unknown = check("nothing_of_this_name == 1");
+    assert_eq!((&unknown["valid"], &unknown["problems"][0]["begin"]), (&json!(false), &json!(0)), "{unknown}");
+}
