@@ -28,6 +28,8 @@ mod show;
 mod sql;
 mod state;
 mod stop;
+#[cfg(feature = "view")]
+mod view;
 mod when;
 pub mod words;
 
@@ -107,15 +109,23 @@ fn parse(command: &mut clap::Command, words: Vec<OsString>) -> Result<Arguments,
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
-/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`. `kymo --mi-version` is asked by programs
-/// that want to run `kymo lami ANALYSIS`.
+/// `kymo TRACE...` means `kymo info TRACE...`, and so does `kymo --json TRACE...`; `kymo TRACE... --view` means `kymo view TRACE...`.
+/// `kymo --mi-version` is asked by programs that want to run `kymo lami ANALYSIS`.
 fn with_default_command(command: &clap::Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let known = |word: &str| {
         let own = ["help", "-h", "--help", "-V", "--version"];
         own.contains(&word) || command.get_subcommands().any(|sub| sub.get_name() == word)
     };
     if words.get(1).and_then(|word| word.to_str()).is_none_or(|word| !known(word)) && words.len() > 1 {
-        let command = if words[1] == "--mi-version" { "lami" } else { "info" };
+        let view = words.iter().position(|word| word == "--view").filter(|_| cfg!(feature = "view"));
+        let command = match view {
+            Some(place) => {
+                words.remove(place);
+                "view"
+            }
+            None if words[1] == "--mi-version" => "lami",
+            None => "info",
+        };
         words.insert(1, command.into());
     }
     words
@@ -149,6 +159,13 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             Some(session) => cut::run(&session, arguments),
             None => Ok(Outcome::Incomplete),
         },
+        #[cfg(feature = "view")]
+        Command::View(arguments) => {
+            match open_paths(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset)) {
+                Some(session) => view::run(session, arguments),
+                None => Ok(Outcome::Incomplete),
+            }
+        }
         #[cfg(feature = "export")]
         Command::Export(arguments) => match open(&arguments.common, 0) {
             Some(session) => export::run(&session, arguments),

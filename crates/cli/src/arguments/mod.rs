@@ -6,6 +6,8 @@ mod record;
 mod roles;
 #[cfg(feature = "sql")]
 mod sql;
+#[cfg(feature = "view")]
+mod view;
 
 use std::path::PathBuf;
 
@@ -31,6 +33,8 @@ pub(crate) use record::{Mode, RuleArguments};
 pub(crate) use roles::RolesArguments;
 #[cfg(feature = "sql")]
 pub(crate) use sql::{SqlArguments, SqlFormat};
+#[cfg(feature = "view")]
+pub(crate) use view::ViewArguments;
 
 /// Records, reads and shows traces.
 #[derive(Parser)]
@@ -40,6 +44,7 @@ pub(crate) use sql::{SqlArguments, SqlFormat};
     override_usage = "kymo [OPTIONS] <TRACE>...    the same as `kymo info`\n       kymo <COMMAND>",
     about = "Opens any CTF trace, at memory speed",
     after_help = "Examples:\n  kymo my-trace                    what is in it, at a glance\n  \
+                  kymo view my-trace               the same in the browser, on a timeline\n  \
                   kymo print my-trace | less       events as text, in the order of time\n  \
                   kymo count my-trace              events by class\n\n\
                   Exit status: 0 everything was read, with `--strict` without assumptions; 1 something could \
@@ -80,6 +85,9 @@ pub(crate) enum Command {
     Recover(RecoverArguments),
     /// Says what is in a trace, at a glance (the same as `kymo TRACE`)
     Info(InfoArguments),
+    /// Opens traces in the browser, on a timeline (the same as `kymo TRACE --view`)
+    #[cfg(feature = "view")]
+    View(ViewArguments),
     /// Prints events as text, in the order of time
     Print(PrintArguments),
     /// Counts events by class, data stream or trace

@@ -1,0 +1,51 @@
+//! What the command line may say to `kymo view`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use kymo_session::TraceOffset;
+
+use crate::quantity::trace_offset;
+use crate::view::Listen;
+
+const HELP: &str = "\
+Examples:
+  kymo view my-trace                    opens the browser; the same as `kymo my-trace --view`
+  kymo view kernel/ ust/ host2/         several traces on one time axis
+  kymo view --no-browser my-trace       only prints the address, for a browser anywhere on this machine
+  kymo view --port 8000 my-trace        on a port that you know, as for `ssh -L 8000:127.0.0.1:8000 HOST`
+  kymo view --listen 0.0.0.0 my-trace   for other machines, too, by this machine's address
+
+The address that is printed has a token: without it nobody is answered, neither another user of this
+machine nor a page of another site. Nothing is sent anywhere else, and nothing is loaded from elsewhere.
+What the viewer asks, scripts can ask, too: docs/http.md.
+
+Exit status: 0 it was ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong usage.";
+
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(crate) struct ViewArguments {
+    /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
+    /// tar.gz, tar.zst, zip) of them
+    #[arg(required = true, value_name = "TRACE")]
+    pub(crate) traces: Vec<PathBuf>,
+    /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
+    /// several, the nearest to a trace counts
+    #[arg(long, value_name = "PATH=TIME", value_parser = trace_offset)]
+    pub(crate) trace_offset: Vec<TraceOffset>,
+    /// Where to listen, for other machines to connect; the token is asked for all the same
+    #[arg(long, value_name = "ADDRESS[:PORT]")]
+    pub(crate) listen: Option<Listen>,
+    /// The port; without it, any that is free
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Opens no browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Threads to use; 0 means one for each core
+    #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
+    pub(crate) threads: usize,
+    /// A mapping from events to roles that goes before those that are built in
+    #[arg(long, value_name = "FILE")]
+    pub(crate) roles: Option<PathBuf>,
+}

@@ -1,0 +1,129 @@
+//! `kymo view`: serves the traces to a browser on this machine, and opens it.
+//!
+//! The URL has a token without which nobody is answered. It is printed, for whoever sees this terminal; the browser finds it in a file
+//! that only its user may read, as everybody sees the arguments of programs.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use kymo_server::{Server, ServerOptions};
+use kymo_session::Session;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use tempfile::NamedTempFile;
+
+use crate::Outcome;
+use crate::arguments::ViewArguments;
+use crate::stop::Stop;
+
+/// Where to listen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    address: IpAddr,
+    port: Option<u16>,
+}
+
+impl std::str::FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Self { address: address.ip(), port: Some(address.port()) });
+        }
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+        let address = inside.parse().map_err(|_| "it is an address with or without a port: `0.0.0.0:8000`, `[::1]`")?;
+        Ok(Self { address, port: None })
+    }
+}
+
+/// Serves until Ctrl-C.
+pub(crate) fn run(session: Session, arguments: &ViewArguments) -> Result<Outcome, Stop> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // Who asks twice does not wait for anything.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut options = ServerOptions::default();
+    options.listen = listen(arguments)?;
+    options.roles.clone_from(&arguments.roles);
+    let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));
+    let server = Server::bind(Arc::new(session), options).map_err(refused)?;
+    let url = server.url();
+    let mut out = io::stdout().lock();
+    writeln!(out, "{url}")?;
+    out.flush()?;
+    drop(out);
+    if !server.address().ip().is_loopback() {
+        crate::stop::say(
+            "warning: other machines can connect; whoever knows the token can read these traces, and it is sent unencrypted",
+        );
+    }
+    // The file is there as long as the server is.
+    let opened = (!arguments.no_browser && has_display()).then(|| open(&url));
+    match &opened {
+        Some(Err(error)) => crate::stop::say(&format!("note: no browser was opened: {error}; open the address above")),
+        Some(Ok(_)) => crate::stop::say("Ctrl-C ends it."),
+        None => crate::stop::say("Open the address above in a browser; Ctrl-C ends it."),
+    }
+    server.run(&stop).map_err(refused)?;
+    Ok(Outcome::Complete)
+}
+
+fn listen(arguments: &ViewArguments) -> Result<SocketAddr, Stop> {
+    let Listen { address, port } =
+        arguments.listen.unwrap_or(Listen { address: Ipv4Addr::LOCALHOST.into(), port: None });
+    match (port, arguments.port) {
+        (Some(one), Some(other)) if one != other => {
+            Err(Stop::Usage(format!("--listen says port {one}, --port {other}")))
+        }
+        (one, other) => Ok(SocketAddr::new(address, one.or(other).unwrap_or(0))),
+    }
+}
+
+/// Whether windows can be shown.
+fn has_display() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(target_os = "linux") || is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")
+}
+
+/// Opens the browser with a page that leads to the URL, which only this user may read.
+fn open(url: &str) -> io::Result<(NamedTempFile, Child)> {
+    let mut page = tempfile::Builder::new().prefix("kymo-view-").suffix(".html").tempfile()?;
+    let refresh = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">");
+    writeln!(page, "<!doctype html>{refresh}<a href=\"{url}\">Kymograph</a>")?;
+    page.flush()?;
+    let child = opener(page.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    Ok((page, child))
+}
+
+/// What opens a file as its user would.
+fn opener(page: &Path) -> Command {
+    let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(page);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_with_and_without_ports() {
+        let listen = |text: &str| text.parse::<Listen>().ok().map(|listen| (listen.address.to_string(), listen.port));
+        assert_eq!(listen("0.0.0.0:8000"), Some(("0.0.0.0".into(), Some(8000))));
+        assert_eq!(listen("192.168.1.5"), Some(("192.168.1.5".into(), None)));
+        assert_eq!((listen("[::1]:80"), listen("[::1]")), (Some(("::1".into(), Some(80))), Some(("::1".into(), None))));
+        for text in ["", "localhost", "8000", ":8000", "1.2.3", "::1:x", "[::1"] {
+            assert_eq!(listen(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! `kymo view` as it is run: it prints its address, answers who knows the token, and ends when it is told to.
+#![cfg(all(unix, feature = "view"))]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+fn start(arguments: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kymo"));
+    command.args(arguments).current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+    command
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env("XDG_CACHE_HOME", std::env::temp_dir().join("kymo-cli-tests"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// What `kymo view` says of where it is, and what it answers there.
+fn asked(viewer: &mut Child) -> (String, String) {
+    let mut line = String::new();
+    BufReader::new(viewer.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let (address, token) = line.trim().strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "GET /api/v1/info HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    (address.to_owned(), answer)
+}
+
+#[cfg(target_os = "linux")]
+fn interrupt(viewer: &Child) {
+    let process = rustix::process::Pid::from_child(viewer);
+    rustix::process::kill_process(process, rustix::process::Signal::INT).unwrap();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn interrupt(viewer: &Child) {
+    Command::new("kill").args(["-INT", &viewer.id().to_string()]).status().unwrap();
+}
+
+#[test]
+fn it_serves_until_it_is_interrupted() {
+    for arguments in
+        [["view", "--no-browser", "examples/traces/demo"], ["examples/traces/demo", "--no-browser", "--view"]]
+    {
+        let mut viewer = start(&arguments);
+        let (address, answer) = asked(&mut viewer);
+        assert!(address.starts_with("127.0.0.1:"), "{address}");
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("\"name\":\"demo\""), "{answer}");
+        interrupt(&viewer);
+        let output = viewer.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said, "Open the address above in a browser; Ctrl-C ends it.\n");
+    }
+}
+
+#[test]
+fn what_cannot_be_listened_on_is_told() {
+    let mut first = start(&["view", "--no-browser", "examples/traces/demo"]);
+    let (address, _) = asked(&mut first);
+    let port = address.rsplit(':').next().unwrap();
+    let second = start(&["view", "--port", port, "--no-browser", "examples/traces/demo"]).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.starts_with(&format!("error: nobody can listen on {address}: ")), "{said}");
+    interrupt(&first);
+    assert!(first.wait().unwrap().success());
+    let both =
+        start(&["view", "--port", "1", "--listen", "127.0.0.1:2", "examples/traces/demo"]).wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&both.stderr);
+    assert!(said.starts_with("error: --listen says port 2, --port 1"), "{said}");
+}
