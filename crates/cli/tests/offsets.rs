@@ -13,10 +13,9 @@ fn copies() -> tempfile::TempDir {
     for name in ["one", "hosts/two"] {
         let copy = folder.path().join(name);
         std::fs::create_dir_all(&copy).expect("the folder can be written to");
-        for file in std::fs::read_dir(&demo).expect("the demo is there").map(Result::unwrap) {
-            if file.file_type().unwrap().is_file() {
-                std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
-            }
+        for file in std::fs::read_dir(&demo).expect("the demo is there").flatten().filter(|file| file.path().is_file())
+        {
+            std::fs::copy(file.path(), copy.join(file.file_name())).expect("the folder can be written to");
         }
     }
     let own = "name = \"jobs\"\n[[states]]\nname = \"worker\"\nkey = \"$ctx.vtid\"\nset = [{ event = \"jobs:begin\", to = { field = \"id\" } }, \
