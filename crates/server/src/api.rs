@@ -14,7 +14,7 @@ use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
-use crate::{analyses, body, changes, filter, guard, pages, rows};
+use crate::{analyses, body, changes, filter, guard, pages, rows, timeline};
 
 /// Everything that is served.
 pub(crate) fn router(asked: &Asked) -> Router {
@@ -23,6 +23,9 @@ pub(crate) fn router(asked: &Asked) -> Router {
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/info", get(info))
         .route("/v1/traces", get(traces))
+        .route("/v1/timeline", get(timeline::status))
+        .route("/v1/catalogue", get(timeline::catalogue))
+        .route("/v1/tiles", get(timeline::tiles))
         .route("/v1/events", get(rows::events))
         .route("/v1/filter/check", post(filter::check))
         .route("/v1/analyses", get(analyses::list))

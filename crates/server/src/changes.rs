@@ -1,4 +1,4 @@
-//! What changes while somebody looks: how far jobs are. It is told as server-sent events, a whole state at a time; who is slow misses
+//! What changes while somebody looks: how far jobs and the timeline are. It is told as server-sent events, a whole state at a time; who is slow misses
 //! states between, and gets the newest.
 
 use std::convert::Infallible;
@@ -30,7 +30,9 @@ pub(crate) struct News {
 
 impl News {
     fn of(shared: &Shared) -> Self {
-        Self { states: vec![("jobs", json!({"jobs": shared.jobs.all()}).to_string())] }
+        let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
+        let timeline = shared.shown.told().map(|told| ("timeline", told));
+        Self { states: std::iter::once(jobs).chain(timeline).collect() }
     }
 }
 

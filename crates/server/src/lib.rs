@@ -24,6 +24,8 @@ mod refusal;
 mod rows;
 mod selection;
 mod shared;
+mod tiles;
+mod timeline;
 mod token;
 
 use std::io;
@@ -34,7 +36,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future;
-use kymo_session::Session;
+use kymo_session::{Session, TimelineOptions};
 use tokio::runtime;
 
 use connection::Patience;
@@ -42,6 +44,7 @@ use guard::Guard;
 use jobs::Jobs;
 use pool::Pool;
 use shared::Shared;
+use timeline::Shown;
 use token::Token;
 
 /// How to serve.
@@ -99,6 +102,8 @@ pub struct Server {
     listener: std::net::TcpListener,
     address: SocketAddr,
     token: Token,
+    /// What no other server says.
+    salt: u64,
     session: Arc<Session>,
     options: ServerOptions,
 }
@@ -115,7 +120,8 @@ impl Server {
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let token = Token::random().map_err(ServeFailure::Random)?;
-        Ok(Self { listener, address, token, session, options })
+        let salt = getrandom::u64().map_err(ServeFailure::Random)?;
+        Ok(Self { listener, address, token, salt, session, options })
     }
 
     /// Where it listens.
@@ -151,7 +157,9 @@ impl Server {
         let pool = Pool::new(threads).map_err(ServeFailure::Threads)?;
         let jobs = Jobs::new(Arc::clone(&self.session), self.options.roles.clone());
         let guard = Guard::new(self.token, self.address);
-        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs));
+        let shown = Shown::new(&self.session, &TimelineOptions { roles: self.options.roles }, self.salt);
+        shown.start();
+        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs, shown));
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let served = connection::serve(listener, api::router(&shared), self.options.patience);
@@ -160,6 +168,7 @@ impl Server {
             Ok(())
         });
         shared.jobs.stop();
+        shared.shown.stop();
         // Requests that are not answered end here; so whoever works for them is cancelled.
         drop(runtime);
         listened.map_err(|error| ServeFailure::Listen(self.address, error))

@@ -56,7 +56,6 @@ impl Query {
     }
 
     /// The same, which must be there.
-    #[allow(dead_code, reason = "tiles ask for numbers that must be there")]
     pub(crate) fn needed<N>(&self, name: &str, range: RangeInclusive<N>) -> Result<N, Refusal>
     where
         N: FromStr + PartialOrd + Display,
@@ -65,7 +64,6 @@ impl Query {
     }
 
     /// Numbers with commas between them.
-    #[allow(dead_code, reason = "tiles ask for several tracks")]
     pub(crate) fn numbers<N>(&self, name: &str, range: &RangeInclusive<N>, most: usize) -> Result<Vec<N>, Refusal>
     where
         N: FromStr + PartialOrd + Display,

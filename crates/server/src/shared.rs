@@ -14,6 +14,7 @@ use crate::jobs::Jobs;
 use crate::pool::{Pool, Viewer};
 use crate::refusal::Refusal;
 use crate::rows::Readers;
+use crate::timeline::Shown;
 
 /// The traces, and who asks them.
 pub(crate) struct Shared {
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) pool: Pool,
     pub(crate) jobs: Jobs,
+    pub(crate) shown: Shown,
     pub(crate) readers: Readers,
     /// What listeners are told.
     pub(crate) news: watch::Sender<News>,
@@ -32,12 +34,13 @@ pub(crate) struct Shared {
 pub(crate) type Asked = Arc<Shared>;
 
 impl Shared {
-    pub(crate) fn new(session: Arc<Session>, guard: Guard, pool: Pool, jobs: Jobs) -> Self {
+    pub(crate) fn new(session: Arc<Session>, guard: Guard, pool: Pool, jobs: Jobs, shown: Shown) -> Self {
         Self {
             session,
             guard,
             pool,
             jobs,
+            shown,
             readers: Readers::default(),
             news: watch::Sender::default(),
             info: OnceLock::new(),

@@ -73,7 +73,9 @@ fn who_listens_is_told_how_things_are() {
     }
     assert!(head.contains("content-type: text/event-stream"), "{head}");
     let mut told = String::new();
-    while !told.contains("event: jobs\ndata: {\"jobs\":[]}\n\n") {
+    while !(told.contains("event: jobs\ndata: {\"jobs\":[]}\n\n")
+        && told.contains("event: timeline\ndata: {\"begin_ns\":"))
+    {
         told += std::str::from_utf8(&chunk(&mut stream).unwrap()).unwrap();
     }
     assert_eq!(server.post("/api/v1/jobs", &serde_json::json!({"kind": "count"})).status, 201);

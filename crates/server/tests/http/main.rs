@@ -8,3 +8,4 @@ mod examples;
 mod pages;
 mod questions;
 mod refusals;
+mod timeline;

@@ -252,3 +252,62 @@ fn bodies_are_json_of_some_size() {
         server.ask("POST", "/api/v1/filter/check", &["content-type: application/json"], "{\"filter\": \"a\"} {}");
     expect![[r#"400 {"error":{"code":"body","message":"the body is not what is expected: trailing characters at line 1 column 17"}}"#]].assert_eq(&twice.line());
 }
+
+#[test]
+fn absurd_windows_are_refused_by_name() {
+    let server = serve();
+    let tiles = |query: &str, expected: &Expect| get(&server, &format!("/api/v1/tiles?{query}"), expected);
+    tiles(
+        "level=12&first=0",
+        &expect![[r#"400 {"error":{"code":"parameter","message":"`count` is missing","parameter":"count"}}"#]],
+    );
+    tiles(
+        "level=63&first=0&count=1",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`level` is `63`; it is a whole number from 0 to 62","parameter":"level"}}"#
+        ]],
+    );
+    tiles(
+        "level=12&first=0&count=4097",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`count` is `4097`; it is a whole number from 1 to 4096","parameter":"count"}}"#
+        ]],
+    );
+    tiles(
+        "level=12&first=0&count=0",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`count` is `0`; it is a whole number from 1 to 4096","parameter":"count"}}"#
+        ]],
+    );
+    tiles(
+        "level=12&first=-1&count=1",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`first` is `-1`; it is a whole number from 0 to 9223372036854775807","parameter":"first"}}"#
+        ]],
+    );
+    tiles(
+        "level=62&first=2&count=1",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"first is 2, but the last bucket must end before 2^63 ns","parameter":"first"}}"#
+        ]],
+    );
+    tiles(
+        "level=12&first=9223372036854775807&count=4096",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"first is 9223372036854775807, but the last bucket must end before 2^63 ns","parameter":"first"}}"#
+        ]],
+    );
+    tiles(
+        "level=12&first=0&count=1&tracks=99999",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"tracks is 99999, but no track has that number","parameter":"tracks"}}"#
+        ]],
+    );
+    let many = vec!["0"; 1025].join(",");
+    tiles(
+        &format!("level=12&first=0&count=1&tracks={many}"),
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`tracks` has 1025 numbers; 1024 are the most","parameter":"tracks"}}"#
+        ]],
+    );
+}

@@ -1,0 +1,169 @@
+//! Tiles as bytes: little endian, every part at a multiple of four, so that a page can look at them as they are.
+//!
+//! ```text
+//! "KYT1"  u8 level  u8[3] 0   u64 first   u32 count   u32 spans   u32 tracks
+//! spans:  u32 begin  u32 end  u32 quality
+//! tracks: u32 number  u32 form  u32 carry  u32 items   and the items, whose size the form says
+//! ```
+//!
+//! docs/http.md describes the items. Nothing is decided here: what stands in the tiles is written, in their order.
+
+use kymo_session::{ArrowBucket, HeatBucket, InstantBucket, Items, StateBucket, Tiles, TrackTile};
+
+/// Bytes before the spans, of a span, and of a track without its items.
+const HEAD_BYTES: usize = 28;
+const SPAN_BYTES: usize = 12;
+const TRACK_BYTES: usize = 16;
+/// No value.
+const NONE: u32 = u32::MAX;
+
+/// Forms of items: their numbers and bytes.
+const STATES: (u32, usize) = (0, 24);
+const INSTANTS: (u32, usize) = (2, 16);
+const ARROWS: (u32, usize) = (4, 24);
+const HEAT: (u32, usize) = (5, 12);
+
+/// The bytes of an answer.
+pub(crate) fn encode(tiles: &Tiles) -> Vec<u8> {
+    let items: usize = tiles.tracks.iter().map(|track| form(&track.items).1 * count(&track.items)).sum();
+    let size = HEAD_BYTES + tiles.spans.len() * SPAN_BYTES + tiles.tracks.len() * TRACK_BYTES + items;
+    let mut out = Out(Vec::with_capacity(size));
+    out.0.extend_from_slice(b"KYT1");
+    out.0.extend_from_slice(&[tiles.level, 0, 0, 0]);
+    out.0.extend_from_slice(&tiles.first.to_le_bytes());
+    out.numbers([tiles.count, tiles.spans.len() as u32, tiles.tracks.len() as u32]);
+    for span in &tiles.spans {
+        out.numbers([span.begin, span.end, span.quality as u32]);
+    }
+    tiles.tracks.iter().for_each(|track| out.track(track));
+    debug_assert_eq!(out.0.len(), size, "every item has the size of its form");
+    out.0
+}
+
+fn form(items: &Items) -> (u32, usize) {
+    match items {
+        Items::States { .. } => STATES,
+        Items::Instants(_) => INSTANTS,
+        Items::Arrows(_) => ARROWS,
+        Items::Heat(_) => HEAT,
+    }
+}
+
+fn count(items: &Items) -> usize {
+    match items {
+        Items::States { buckets, .. } => buckets.len(),
+        Items::Instants(buckets) => buckets.len(),
+        Items::Arrows(buckets) => buckets.len(),
+        Items::Heat(buckets) => buckets.len(),
+    }
+}
+
+struct Out(Vec<u8>);
+
+impl Out {
+    fn numbers<const N: usize>(&mut self, numbers: [u32; N]) {
+        numbers.iter().for_each(|number| self.0.extend_from_slice(&number.to_le_bytes()));
+    }
+
+    fn track(&mut self, track: &TrackTile) {
+        let carry = match &track.items {
+            Items::States { carry, .. } => carry.map_or(0, |value| value + 1),
+            _ => 0,
+        };
+        self.numbers([track.number, form(&track.items).0, carry, count(&track.items) as u32]);
+        match &track.items {
+            Items::States { buckets, .. } => buckets.iter().for_each(|bucket| self.state(bucket)),
+            Items::Instants(buckets) => buckets.iter().for_each(|bucket| self.instant(bucket)),
+            Items::Arrows(buckets) => buckets.iter().for_each(|bucket| self.arrow(bucket)),
+            Items::Heat(buckets) => buckets.iter().for_each(|bucket| self.heat(bucket)),
+        }
+    }
+
+    fn state(&mut self, bucket: &StateBucket) {
+        let StateBucket { bucket, value, second, last, begins, share, share_second } = *bucket;
+        let [value, second, last] = [value, second, last].map(|value| value.unwrap_or(NONE));
+        self.numbers([bucket, value, second, last, begins]);
+        self.0.extend_from_slice(&share.to_le_bytes());
+        self.0.extend_from_slice(&share_second.to_le_bytes());
+    }
+
+    fn instant(&mut self, bucket: &InstantBucket) {
+        let InstantBucket { bucket, value, count, count_of_value } = *bucket;
+        self.numbers([bucket, value, count, count_of_value]);
+    }
+
+    fn arrow(&mut self, bucket: &ArrowBucket) {
+        let ArrowBucket { bucket, from, to, count } = *bucket;
+        self.numbers([bucket, from, to, count]);
+        // How long the longest takes is not known.
+        self.0.extend_from_slice(&f64::NAN.to_le_bytes());
+    }
+
+    fn heat(&mut self, bucket: &HeatBucket) {
+        self.numbers([bucket.bucket, bucket.bin, bucket.count]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use kymo_session::{Quality, Span};
+
+    use super::*;
+
+    /// Four bytes a word, a line for each part.
+    fn words(bytes: &[u8], lines: &[usize]) -> String {
+        assert_eq!(bytes.len() % 4, 0);
+        let mut words = bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap()));
+        let mut text = String::new();
+        for count in lines {
+            let line: Vec<String> = words.by_ref().take(*count).map(|word| format!("{word:x}")).collect();
+            text += &format!("{}\n", line.join(" "));
+        }
+        assert_eq!(words.next(), None, "{text}");
+        text
+    }
+
+    #[test]
+    fn every_form_has_its_bytes() {
+        let state = StateBucket {
+            bucket: 2,
+            value: Some(5),
+            second: None,
+            last: Some(6),
+            begins: 3,
+            share: 0xffff,
+            share_second: 1,
+        };
+        let tracks = vec![
+            TrackTile { number: 7, items: Items::States { carry: Some(5), buckets: vec![state] } },
+            TrackTile { number: 8, items: Items::States { carry: None, buckets: vec![] } },
+            TrackTile {
+                number: 9,
+                items: Items::Instants(vec![InstantBucket { bucket: 0, value: 1, count: 4, count_of_value: 3 }]),
+            },
+            TrackTile { number: 10, items: Items::Arrows(vec![ArrowBucket { bucket: 1, from: 7, to: 8, count: 2 }]) },
+            TrackTile { number: 11, items: Items::Heat(vec![HeatBucket { bucket: 3, bin: 40, count: 2 }; 2]) },
+        ];
+        let spans = vec![
+            Span { begin: 0, end: 3, quality: Quality::Exact },
+            Span { begin: 3, end: 4, quality: Quality::Unknown },
+        ];
+        let bytes = encode(&Tiles { level: 12, first: 0x1_0000_0002, count: 4, spans, tracks });
+        let expected = expect![[r#"
+            3154594b c 2 1 4 2 5
+            0 3 0
+            3 4 3
+            7 0 6 1
+            2 5 ffffffff 6 3 1ffff
+            8 0 0 0
+            9 2 0 1
+            0 1 4 3
+            a 4 0 1
+            1 7 8 2 0 7ff80000
+            b 5 0 2
+            3 28 2 3 28 2
+        "#]];
+        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 4, 6]));
+    }
+}

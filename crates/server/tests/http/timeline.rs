@@ -1,0 +1,135 @@
+//! The timeline: tiles are those of the session, and sent once.
+
+use std::sync::Arc;
+
+use kymo_session::{Items, Progress, Quality, TileQuestion, Timeline, TimelineOptions};
+use serde_json::Value;
+
+use crate::client::{Running, serve, session};
+
+/// The timeline of a server, once it is complete.
+fn complete(server: &Running) -> Value {
+    for _ in 0..10_000 {
+        let status = server.get("/api/v1/timeline").json();
+        if status["state"] == "complete" {
+            return status;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("the timeline is not complete")
+}
+
+/// The same in this process.
+fn own() -> Arc<Timeline> {
+    let timeline = session().timeline(&TimelineOptions::default()).unwrap();
+    timeline.start();
+    timeline.wait(&Progress::default()).unwrap();
+    timeline
+}
+
+/// Little-endian numbers, one after the other.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn word(&mut self) -> u32 {
+        let (word, rest) = self.0.split_at(4);
+        self.0 = rest;
+        u32::from_le_bytes(word.try_into().unwrap())
+    }
+
+    fn words<const N: usize>(&mut self) -> [u32; N] {
+        [0; N].map(|_| self.word())
+    }
+}
+
+/// The numbers of tracks by what they are called everywhere.
+fn ids(catalogue: &Value) -> Vec<(String, u64)> {
+    let tracks = catalogue["tracks"].as_array().unwrap().iter();
+    tracks.map(|track| (track["id"].as_str().unwrap().to_owned(), track["number"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn it_is_told_how_far_it_is_and_what_there_is() {
+    let server = serve();
+    let (status, timeline) = (complete(&server), own());
+    let expected = timeline.status();
+    assert_eq!(status["begin_ns"].as_i64(), Some(expected.begin_ns));
+    assert_eq!((&status["events"], &status["failure"]), (&Value::from(2400), &Value::Null));
+    let catalogue = server.get("/api/v1/catalogue").json();
+    let own = serde_json::to_value(timeline.catalogue(0, 0)).unwrap();
+    assert_eq!(catalogue["tracks"].as_array().map(Vec::len), own["tracks"].as_array().map(Vec::len));
+    // Lists go on where somebody has stopped.
+    let rest = server.get("/api/v1/catalogue?tracks_from=1&values_from=1").json();
+    assert_eq!(ids(&rest), ids(&catalogue)[1..]);
+}
+
+/// What is in the bytes, read as docs/http.md says, is what the session says.
+#[test]
+fn tiles_are_those_of_the_session() {
+    let server = serve();
+    let status = complete(&server);
+    let timeline = own();
+    let (theirs, ours) =
+        (ids(&server.get("/api/v1/catalogue").json()), ids(&serde_json::to_value(timeline.catalogue(0, 0)).unwrap()));
+    let id =
+        |all: &[(String, u64)], number: u32| all.iter().find(|track| track.1 == u64::from(number)).unwrap().0.clone();
+    let level = status["level_max"].as_u64().unwrap() as u8 - 6;
+    let numbers: Vec<String> = theirs.iter().map(|track| track.1.to_string()).collect();
+    let answer = server.get(&format!("/api/v1/tiles?level={level}&first=1&count=32&tracks={}", numbers.join(",")));
+    assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "application/vnd.kymograph.tiles"));
+    let question =
+        TileQuestion { level, first: 1, count: 32, tracks: ours.iter().map(|track| track.1 as u32).collect() };
+    let expected = timeline.tiles(&question, &Progress::default()).unwrap();
+
+    let mut words = Words(&answer.body);
+    let [magic, found, first, high, count, spans, tracks] = words.words();
+    assert_eq!((magic, found, first, high, count), (u32::from_le_bytes(*b"KYT1"), level.into(), 1, 0, 32));
+    let spans: Vec<[u32; 3]> = (0..spans).map(|_| words.words()).collect();
+    let as_words = |span: &kymo_session::Span| [span.begin, span.end, span.quality as u32];
+    assert_eq!(spans, expected.spans.iter().map(as_words).collect::<Vec<_>>());
+    let mut found: Vec<(String, u32, usize, Vec<u32>)> = (0..tracks)
+        .map(|_| {
+            let [number, form, _, items] = words.words();
+            let size = [6, 0, 4, 0, 6, 3][form as usize];
+            // The buckets, which depend on no number of a value.
+            let buckets = (0..items).map(|_| (0..size).map(|_| words.word()).collect::<Vec<u32>>()[0]).collect();
+            (id(&theirs, number), form, items as usize, buckets)
+        })
+        .collect();
+    assert!(words.0.is_empty());
+    let mut wanted: Vec<_> = expected
+        .tracks
+        .iter()
+        .map(|track| {
+            let (form, buckets): (u32, Vec<u32>) = match &track.items {
+                Items::States { buckets, .. } => (0, buckets.iter().map(|one| one.bucket).collect()),
+                Items::Instants(all) => (2, all.iter().map(|one| one.bucket).collect()),
+                Items::Arrows(all) => (4, all.iter().map(|one| one.bucket).collect()),
+                Items::Heat(all) => (5, all.iter().map(|one| one.bucket).collect()),
+            };
+            (id(&ours, track.number), form, buckets.len(), buckets)
+        })
+        .collect();
+    found.sort();
+    wanted.sort();
+    assert!(wanted.iter().any(|track| track.2 > 5), "something happens");
+    assert_eq!(found, wanted);
+}
+
+/// Tiles that are exact have a tag that holds as long as the server runs, and no longer.
+#[test]
+fn exact_tiles_are_sent_once() {
+    let server = serve();
+    let status = complete(&server);
+    let level = status["level_max"].as_u64().unwrap() - 6;
+    let target = format!("/api/v1/tiles?level={level}&first=1&count=8&tracks=0");
+    let tiles = server.get(&target);
+    assert_eq!(Words(&tiles.body[28..]).words(), [0, 8, Quality::Exact as u32], "all of it is exact");
+    let tag = &tiles.headers["etag"];
+    let again = server.ask("GET", &target, &[&format!("if-none-match: {tag}")], "");
+    assert_eq!((again.status, again.body.len(), &again.headers["etag"]), (304, 0, tag));
+    assert_eq!(again.headers["cache-control"], "private, no-cache");
+    let other = serve();
+    complete(&other);
+    assert_eq!(other.ask("GET", &target, &[&format!("if-none-match: {tag}")], "").status, 200);
+}
