@@ -18,12 +18,12 @@ test:
 	@scripts/setup.sh web
 	@scripts/setup.sh browser
 	scripts/web.sh test
-	scripts/web.sh browser
 	# All at once, with one set of features and one profile; the tests of the command build the command.
 	cargo test --profile ci --workspace --features kymo-format/testing,kymo-cli/sql
 	"$$(scripts/setup.sh python)/bin/python" scripts/sql.py $(KYMO)
 	# With the features that the wheel is built with, so that it finds everything built.
 	cargo build --profile ci --package kymo-cli --package kymo-python --features kymo-cli/export
+	KYMO=$(KYMO) scripts/web.sh browser
 	python3 scripts/conformance.py $(KYMO)
 	python3 scripts/yactfr.py $(KYMO)
 	python3 scripts/machine_formats.py $(KYMO)

@@ -2,7 +2,7 @@
 # Builds the pages of `kymo view`, and tests them. What npm installs lies beside the target folder, so that clones share it.
 #   web.sh build          web/dist; quick where nothing has changed
 #   web.sh test           types, and tests that need no browser
-#   web.sh browser        tests with a browser; without one they say so
+#   web.sh browser        tests with a browser, without which they say so; with the command that KYMO names, also of that
 #   web.sh modules        only what npm installs
 set -euo pipefail
 cd "$(dirname "$0")/../web"

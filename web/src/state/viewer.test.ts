@@ -10,6 +10,7 @@ import {
   clockOf,
   moved,
   opened,
+  reopened,
   resized,
   scrolledTo,
   seenIn,
@@ -64,6 +65,17 @@ test("a window of the URL is kept, as far as there are traces", () => {
   const state = opened(decodeUrl("#at=9990~100&pin=a&down=50"), "UTC", "dark");
   expect(withStatus(state, statusOf(0, 10_000)).view).toEqual(window(9_900, 100));
   expect([state.layout.pinned, state.scroll, state.theme]).toEqual([["a"], 50, "dark"]);
+});
+
+test("another URL is shown, and one can go back from it", () => {
+  const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks: [trackOf(0), trackOf(1)] });
+  const there = reopened(state, decodeUrl("#at=5~100&selected=7~3&hide=t0&time=absolute"));
+  expect([there.view, there.selection, there.timeStyle]).toEqual([window(5, 100), window(7, 3), "absolute"]);
+  expect(there.rows.map((row) => row.key)).toEqual(["group G", "track t1"]);
+  expect(wentBack(there).view).toEqual(ready.view);
+  expect(reopened(there, decodeUrl("")).view).toEqual(ready.view);
+  expect(encode(seenIn(reopened(there, decodeUrl(""))))).toBe("");
+  expect(reopened(FIRST_STATE, decodeUrl("#at=5~100")).view).toEqual(window(5, 100));
 });
 
 test("the URL is empty when there is nothing special to see", () => {

@@ -87,6 +87,14 @@ export function opened(seen: Seen, zone: string, theme: Theme): State {
   return { ...FIRST_STATE, view, selection, layout, scroll, timeStyle, zone, theme };
 }
 
+/** The page shows what another URL says, as if it were opened there. */
+export function reopened(state: State, seen: Seen): State {
+  const { status } = state;
+  const next = { ...withLayout(state, seen.layout), selection: seen.selection, timeStyle: seen.timeStyle };
+  const there = scrolledTo(next, seen.scroll);
+  return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
+}
+
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
   const { status, view, selection, layout, scroll, timeStyle } = state;

@@ -17,7 +17,7 @@ import { rowsBetween } from "../model/rows.ts";
 import type { Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
 import { Store } from "../state/store.ts";
-import { opened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -242,7 +242,7 @@ function wantsOther(before: State, now: State): boolean {
   );
 }
 
-/** Keeps what is seen in the address bar, and follows it when somebody goes back there. */
+/** Keeps what is seen in the address bar, and shows what somebody writes there. */
 function keepUrl(store: Store<State>): void {
   let timer: ReturnType<typeof setTimeout> | null = null;
   store.subscribe(() => {
@@ -254,4 +254,5 @@ function keepUrl(store: Store<State>): void {
       }
     }, URL_PAUSE_MS);
   });
+  window.addEventListener("hashchange", () => store.update((state) => reopened(state, decodeUrl(location.hash))));
 }
