@@ -49,9 +49,14 @@ export function clamp(view: Viewport, extent: Extent): Viewport {
 /** The window with `factor` times the span, in which `at` stays where it is on the screen. */
 export function zoom(view: Viewport, at: Nanos, factor: number): Viewport {
   const scaled = BigInt(Math.max(1, Math.round(factor * Number(FACTOR_UNIT))));
-  const span = between(nanos((view.span * scaled) / FACTOR_UNIT), SPAN_MIN, nanos(1n << 63n));
-  const before = view.span === 0n ? nanos(0) : nanos(((at - view.begin) * span) / view.span);
+  const span = between(nanos(rounded(view.span * scaled, FACTOR_UNIT)), SPAN_MIN, nanos(1n << 63n));
+  const before = view.span === 0n ? nanos(0) : nanos(rounded((at - view.begin) * span, view.span));
   return { begin: minus(at, before), span };
+}
+
+/** The nearest whole number of parts; in and out again by the same factor ends where it began. */
+function rounded(whole: bigint, part: bigint): bigint {
+  return whole >= 0n ? (whole + part / 2n) / part : -((-whole + part / 2n) / part);
 }
 
 /** The window that begins `by` later. */

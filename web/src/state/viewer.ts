@@ -193,6 +193,11 @@ export function scrolledTo(state: State, scroll: number): State {
   return next === state.scroll ? state : { ...state, scroll: next };
 }
 
+/** The rows move by so many CSS pixels, if there are any. */
+export function scrolledBy(state: State, by: number): State {
+  return state.rows.length === 0 ? state : scrolledTo(state, state.scroll + by);
+}
+
 export function resized(state: State, size: Size): State {
   return scrolledTo({ ...state, size }, state.scroll);
 }

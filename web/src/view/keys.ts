@@ -1,7 +1,7 @@
 // The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
 
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
-import { moved, scrolledTo, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, type State } from "../state/viewer.ts";
+import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 
 /** Something that keys do. */
@@ -62,10 +62,10 @@ export const COMMANDS: readonly Command[] = [
     on: plain("KeyD", "ArrowRight"),
     act: inView((view, _, key) => pan(view, partOf(view, key.shift ? PAN_PART_FAST : PAN_PART))),
   },
-  { keys: "↑", what: "rows above", on: plain("ArrowUp"), act: (state) => scrolledTo(state, state.scroll - SCROLL_CSS_PX) },
-  { keys: "↓", what: "rows below", on: plain("ArrowDown"), act: (state) => scrolledTo(state, state.scroll + SCROLL_CSS_PX) },
-  { keys: "PageUp", what: "a screen of rows up", on: plain("PageUp"), act: (state) => scrolledTo(state, state.scroll - state.size.height) },
-  { keys: "PageDown", what: "a screen of rows down", on: plain("PageDown"), act: (state) => scrolledTo(state, state.scroll + state.size.height) },
+  { keys: "↑", what: "rows above", on: plain("ArrowUp"), act: (state) => scrolledBy(state, -SCROLL_CSS_PX) },
+  { keys: "↓", what: "rows below", on: plain("ArrowDown"), act: (state) => scrolledBy(state, SCROLL_CSS_PX) },
+  { keys: "PageUp", what: "a screen of rows up", on: plain("PageUp"), act: (state) => scrolledBy(state, -state.size.height) },
+  { keys: "PageDown", what: "a screen of rows down", on: plain("PageDown"), act: (state) => scrolledBy(state, state.size.height) },
   {
     keys: "Home",
     what: "all of the traces",

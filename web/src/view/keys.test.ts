@@ -1,0 +1,110 @@
+import { expect, test } from "vitest";
+import type { Status, Track } from "../model/catalogue.ts";
+import { cssPx } from "../units/screen.ts";
+import { level, trackNumber } from "../units/tiles.ts";
+import { nanos } from "../units/time.ts";
+import { FIRST_STATE, resized, withCatalogue, withStatus, type State } from "../state/viewer.ts";
+import { COMMANDS, commandFor, type Key } from "./keys.ts";
+import { wordsFor } from "./notice.tsx";
+
+const extent = { begin: nanos(0), end: nanos(10_000) };
+const STATUS: Status = {
+  extent,
+  unix: true,
+  levels: { min: level(0), max: level(62) },
+  version: 1,
+  doneBytes: 0,
+  totalBytes: 1,
+  etaMs: null,
+  state: "building",
+  failure: null,
+  events: null,
+  lost: 0n,
+};
+const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, process: null, depth: null, parent: null };
+
+function keyOf(code: string, key = code, more: Partial<Key> = {}): Key {
+  return { key, code, shift: false, control: false, ...more };
+}
+
+function pressed(state: State, ...keys: Key[]): State {
+  return keys.reduce((now, key) => commandFor(key)?.act(now, key) ?? now, state);
+}
+
+const sized = resized(withStatus(FIRST_STATE, STATUS), { width: cssPx(1_000), height: cssPx(100), ratio: 1 });
+const ready: State = withCatalogue(sized, { tracks: [TRACK], values: [] });
+const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } };
+
+test("no key means two things", () => {
+  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
+  const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?"];
+  for (const code of [...keys, ...arrows]) {
+    expect(COMMANDS.filter((command) => command.on(keyOf(code))).length, code).toBe(1);
+  }
+  expect(new Set(COMMANDS.map((command) => command.keys)).size).toBe(COMMANDS.length);
+});
+
+test("keys of the browser and of the system are left alone", () => {
+  expect(commandFor(keyOf("KeyW", "w", { control: true }))).toBeNull();
+  expect(commandFor(keyOf("F5"))).toBeNull();
+});
+
+test("letters are known by where they are, signs by what they are", () => {
+  // On a French keyboard the key that is W elsewhere writes z.
+  expect(pressed(ready, keyOf("KeyW", "z")).view?.span).toBe(7_500n);
+  expect(pressed(ready, keyOf("Slash", "-")).view?.span).toBe(10_000n);
+  expect(pressed(ready, keyOf("BracketRight", "+")).view?.span).toBe(7_500n);
+});
+
+test("zooming keeps what is below the pointer, else the middle", () => {
+  expect(pressed(ready, keyOf("KeyW")).view).toEqual({ begin: 1_250n, span: 7_500n });
+  expect(pressed(below, keyOf("KeyW")).view).toEqual({ begin: 625n, span: 7_500n });
+  expect(pressed(below, keyOf("KeyW"), keyOf("KeyS")).view).toEqual(ready.view);
+});
+
+test("the window moves, and ends where the traces end", () => {
+  const near = pressed(ready, keyOf("KeyW"), keyOf("KeyW"));
+  const later = pressed(near, keyOf("KeyD"));
+  expect(later.view?.begin).toBeGreaterThan(near.view?.begin ?? 0n);
+  expect(pressed(later, keyOf("ArrowLeft")).view).toEqual(near.view);
+  const end = pressed(near, ...Array.from({ length: 9 }, () => keyOf("KeyD", "D", { shift: true })));
+  expect(end.view?.begin).toBe(10_000n - (near.view?.span ?? 0n));
+  expect(pressed(end, keyOf("Home")).view).toEqual({ begin: 0n, span: 10_000n });
+});
+
+test("the selection is shown, and one can go back", () => {
+  const selected = { ...ready, selection: { begin: nanos(100), span: nanos(50) } };
+  const there = pressed(selected, keyOf("KeyZ"));
+  expect(there.view).toEqual(selected.selection);
+  expect(pressed(there, keyOf("Backspace")).view).toEqual(ready.view);
+  expect(pressed(there, keyOf("Backspace"), keyOf("Backspace", "Backspace", { shift: true })).view).toEqual(selected.selection);
+  expect(pressed(there, keyOf("Escape")).selection).toBeNull();
+  expect(pressed(ready, keyOf("KeyZ"))).toBe(ready);
+});
+
+test("what is below the pointer is pinned, hidden, folded; without a pointer nothing is", () => {
+  expect(pressed(below, keyOf("KeyP")).layout.pinned).toEqual(["a"]);
+  expect(pressed(below, keyOf("KeyH")).layout.hidden).toEqual(["a"]);
+  expect(pressed(below, keyOf("KeyH"), keyOf("KeyU")).layout.hidden).toEqual([]);
+  expect(pressed(below, keyOf("KeyE")).layout.folded).toEqual(["G"]);
+  expect(pressed(ready, keyOf("KeyP"), keyOf("KeyH"), keyOf("KeyE"))).toBe(ready);
+});
+
+test("before the server says anything, keys do nothing", () => {
+  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U"].includes(keys))) {
+    expect(command.act(FIRST_STATE, keyOf("x"))).toBe(FIRST_STATE);
+  }
+});
+
+test.each<[string, Partial<State>, string | null]>([
+  ["nothing is known", { status: null, rows: [] }, "The traces are being opened. This takes a moment."],
+  ["nothing is read", { rows: [], catalogue: { tracks: [], values: [] } }, "Nothing is read yet. Tracks appear as soon as they are found."],
+  ["there are rows", {}, null],
+  ["all is hidden", { rows: [] }, "All tracks are hidden. Press U to show them again."],
+  ["there is nothing", { status: { ...STATUS, state: "complete" }, rows: [], catalogue: { tracks: [], values: [] } }, "There is nothing in these traces that could be drawn. `kymo TRACE` says what is in them."],
+  ["reading failed", { status: { ...STATUS, state: "failed", failure: "the disk is gone" } }, "The disk is gone. What was read before that is shown."],
+  ["the server is gone", { fault: { kind: "unreachable", message: "the server does not answer" } }, "The server does not answer. Is `kymo view` still running? It is asked again until it answers."],
+])("when %s, it is said why and what to do", (_, more, text) => {
+  const words = wordsFor({ ...ready, ...more });
+  expect(words === null ? null : `${words.why} ${words.todo}`).toBe(text);
+});
