@@ -1,5 +1,6 @@
 // The system's browser, if there is one.
 
+import type { Page } from "playwright-core";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
@@ -20,4 +21,9 @@ function isProgram(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What the page does a moment after it was used is done: timers of a page run in the order of their times, however busy the machine is. */
+export async function rested(page: Page): Promise<void> {
+  await page.evaluate(() => new Promise((done) => setTimeout(done, 250)));
 }

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBrowser } from "./browser.ts";
+import { findBrowser, rested } from "./browser.ts";
 
 const executablePath = findBrowser();
 const kymo = process.env["KYMO"];
@@ -100,7 +100,7 @@ describe.runIf(executablePath !== null && kymo !== undefined).each(TRACES.filter
       await page.keyboard.press(key);
     }
     await settled(page);
-    await page.waitForTimeout(250);
+    await rested(page);
     expect(await page.locator(".notice").count()).toBe(0);
     expect(await colours(page)).toBeGreaterThan(3);
     await picture(page, "near");

@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser } from "./browser.ts";
+import { findBrowser, rested } from "./browser.ts";
 import { BEGIN, SPAN } from "./invented.ts";
 import { TOKEN, serve, type StandIn } from "./server.ts";
 
@@ -67,7 +67,7 @@ describe.runIf(executablePath !== null)("a page", () => {
   }
 
   function windowOf(page: Page): Promise<{ begin: bigint; span: bigint }> {
-    return page.waitForTimeout(250).then(() => {
+    return rested(page).then(() => {
       const found = /at=(\d+)~(\d+)/.exec(new URL(page.url()).hash);
       return found === null ? { begin: BEGIN, span: BigInt(SPAN) } : { begin: BigInt(found[1] ?? 0), span: BigInt(found[2] ?? 0) };
     });
@@ -78,7 +78,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     await complete(page);
     expect(page.url()).toBe(`${server.url}/`);
     expect(await page.locator(".chip").allTextContents()).toEqual(["invented"]);
-    expect(await page.locator(".badge").textContent()).toBe("complete");
+    await expect.poll(() => page.locator(".badge").textContent()).toBe("complete");
     expect(await page.locator(".label .name").allTextContents()).toContain("CPU 2");
     expect(await coloursOf(page, ".area canvas")).toBeGreaterThan(12);
     expect(await coloursOf(page, ".overview canvas")).toBeGreaterThan(2);
@@ -105,10 +105,10 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.keyboard.press("Home");
     expect((await windowOf(page)).span).toBe(BigInt(SPAN));
     await page.keyboard.press("?");
-    expect(await page.locator("dialog.help").isVisible()).toBe(true);
+    await page.locator("dialog.help").waitFor();
     await picture(page, "help");
     await page.keyboard.press("Escape");
-    expect(await page.locator("dialog.help").isVisible()).toBe(false);
+    await page.locator("dialog.help").waitFor({ state: "hidden" });
     expect(faults).toEqual([]);
     await page.close();
     await again.close();
@@ -129,7 +129,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.mouse.down();
     await page.mouse.move(area.x + area.width / 2, area.y + 60, { steps: 4 });
     await page.mouse.up();
-    expect(await page.locator(".selected").textContent()).toMatch(/^Δ .* ms/);
+    await expect.poll(() => page.locator(".selected").textContent()).toMatch(/^Δ .* ms/);
     await picture(page, "selection");
     await page.keyboard.press("z");
     expect(Number((await windowOf(page)).span)).toBeCloseTo(Number(near.span) / 4, -7);
@@ -153,14 +153,14 @@ describe.runIf(executablePath !== null)("a page", () => {
     const label = page.locator(".label", { hasText: "CPU 1" }).first();
     const box = (await label.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     await page.mouse.move(700, box.y + box.height / 2);
-    expect(await page.locator(".status .below").textContent()).toMatch(/s  CPU 1: \S/);
+    await expect.poll(() => page.locator(".status .below").textContent()).toMatch(/s  CPU 1: \S/);
     await page.keyboard.press("p");
-    expect(await page.locator(".label").first().textContent()).toContain("Pinned");
+    await expect.poll(() => page.locator(".label").first().textContent()).toContain("Pinned");
     await page.keyboard.press("t");
-    expect(await page.locator(".status .window").textContent()).toMatch(/^2026-11-21 01:02:52.* CET \+ 2\.0000 s$/);
+    await expect.poll(() => page.locator(".status .window").textContent()).toMatch(/^2026-11-21 01:02:52.* CET \+ 2\.0000 s$/);
     await page.locator(".label.head button", { hasText: "Threads" }).click();
-    expect(await page.locator(".label", { hasText: "nginx" }).count()).toBe(0);
-    await page.waitForTimeout(250);
+    await expect.poll(() => page.locator(".label", { hasText: "nginx" }).count()).toBe(0);
+    await rested(page);
     expect(new URL(page.url()).hash).toBe("#pin=cpu/0/1/thread&fold=Threads&time=absolute");
     await complete(page);
     await picture(page, "pinned");
@@ -172,7 +172,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     server.read = 0.4;
     const page = await open("", { colorScheme: "dark" });
     await complete(page);
-    expect(await page.locator(".badge").textContent()).toMatch(/^40 % read, 6.* s left$/);
+    await expect.poll(() => page.locator(".badge").textContent()).toMatch(/^40 % read, 6.* s left$/);
     await picture(page, "wide-dark-building");
     const before = server.asked.length;
     server.read = 1;
@@ -184,7 +184,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     const after = server.asked.length;
     await page.keyboard.press("Home");
     server.tell();
-    await page.waitForTimeout(300);
+    await rested(page);
     expect(server.asked.length).toBe(after);
     await picture(page, "wide-dark");
     expect(faults).toEqual([]);
@@ -209,13 +209,13 @@ describe.runIf(executablePath !== null)("a page", () => {
   test("says what is wrong and what to do: no token, tiles refused, server gone", async () => {
     const stranger = await browser.newPage();
     await stranger.goto(`${server.url}/`);
-    expect(await stranger.locator(".notice").textContent()).toBe("The token is missing.Open the URL that `kymo view` has printed.");
+    await expect.poll(() => stranger.locator(".notice").textContent()).toBe("The token is missing.Open the URL that `kymo view` has printed.");
     await picture(stranger, "no-token");
     await stranger.close();
     server.refusal = 500;
     const page = await open();
     await page.waitForSelector(".notice.bad");
-    expect(await page.locator(".notice").textContent()).toMatch(/^The disk is full\.It is asked again/);
+    await expect.poll(() => page.locator(".notice").textContent()).toMatch(/^The disk is full\.It is asked again/);
     server.refusal = null;
     await complete(page);
     await page.waitForSelector(".notice", { state: "detached" });
@@ -229,7 +229,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     server.hangUp();
     await expect.poll(() => server.asked.length, { timeout: 10_000 }).toBeGreaterThan(before);
     await complete(page);
-    expect(await page.locator(".notice").count()).toBe(0);
+    await expect.poll(() => page.locator(".notice").count()).toBe(0);
     await page.close();
   });
 

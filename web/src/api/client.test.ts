@@ -59,6 +59,7 @@ test("the token is said in a header, never in the URL", async () => {
 test.each([
   [401, '{"error":{"message":"the token is another one"}}', "token: the token is another one"],
   [400, '{"error":{"message":"`level` is 70; it is from 0 to 62"}}', "refused: `level` is 70; it is from 0 to 62"],
+  [409, '{"error":{"message":"packets do not say when they are"}}', "traces: packets do not say when they are"],
   [404, "", "absent: the server answered with status 404"],
   [503, "<html>", "busy: the server answered with status 503"],
   [500, '{"error":7}', "server: the server answered with status 500"],

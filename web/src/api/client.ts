@@ -90,6 +90,9 @@ function kindOf(status: number): FaultKind {
   if (status === 401) {
     return "token";
   }
+  if (status === 409) {
+    return "traces";
+  }
   if (status === 404) {
     return "absent";
   }

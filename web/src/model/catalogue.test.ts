@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { nanos } from "../units/time.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
-import { heightOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
+import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
 
 const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"unix":true,"level_min":0,"level_max":27,"version":3,
@@ -91,6 +91,15 @@ test("rows have the same order whenever the traces are opened: groups by what th
     const rows = rowsOf(catalogueOf(some), { pinned: [], hidden: [], folded: [] });
     expect(rows.map((row) => row.key).filter((key) => key.startsWith("track"))).toEqual(keys);
   }
+});
+
+test("a part of a thread without a row says of which thread it is", () => {
+  const [alone, part, named] = catalogueOf([
+    trackOf(0, "events", "Threads", { tid: 77 }),
+    trackOf(1, "events", "Threads", { tid: 77, parent: 5 }),
+    trackOf(2, "app (77)", "Threads", { tid: 77, host: "b" }),
+  ]).tracks.map(nameOf);
+  expect([alone, part, named]).toEqual(["thread 77: events", "events", "app (77) · b"]);
 });
 
 test("folded groups are a head, hidden tracks are nowhere", () => {

@@ -36,6 +36,7 @@ export interface Track {
   readonly group: string;
   readonly host: string | null;
   readonly process: string | null;
+  readonly tid: number | null;
   readonly depth: number | null;
   readonly parent: TrackNumber | null;
 }
@@ -117,6 +118,7 @@ function readTrack(shape: Shape): Track {
     group: shape.get("group").text(),
     host: optional(shape.get("host"), (found) => found.text()),
     process: optional(shape.get("process"), (found) => found.label()),
+    tid: optional(shape.get("tid"), (found) => found.number()),
     depth: optional(shape.get("depth"), (found) => found.number()),
     parent: optional(shape.get("parent"), (found) => trackNumber(found.number())),
   };

@@ -1,7 +1,7 @@
 // What went wrong between the page and the server, in one sentence, and what to do about it, in another one.
 
 /** Of what kind it is. */
-export type FaultKind = "unreachable" | "token" | "refused" | "absent" | "busy" | "server" | "nonsense" | "aborted";
+export type FaultKind = "unreachable" | "token" | "traces" | "refused" | "absent" | "busy" | "server" | "nonsense" | "aborted";
 
 export interface Fault {
   readonly kind: FaultKind;
@@ -20,6 +20,8 @@ export function advice(kind: FaultKind): string {
       return "Is `kymo view` still running? It is asked again until it answers.";
     case "token":
       return "Open the URL that `kymo view` has printed.";
+    case "traces":
+      return "`kymo info` says what is in the traces.";
     case "busy":
       return "It is asked again in a moment.";
     case "server":

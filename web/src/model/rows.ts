@@ -46,8 +46,17 @@ const NESTED_HEIGHT = cssPx(16);
 const GROUPS_FIRST = ["CPUs", "Threads"];
 const GROUPS_LAST = ["Latencies", "Arrows", "Events"];
 
-/** Numbers within ids are compared as numbers. */
-const order = new Intl.Collator("en", { numeric: true });
+/** Ids with their numbers filled up, so that they are in the order of numbers. Kept, because traces have ten thousands of tracks. */
+const sortKeys = new WeakMap<Track, string>();
+
+function sortKey(track: Track): string {
+  let key = sortKeys.get(track);
+  if (key === undefined) {
+    key = track.id.replace(/\d+/g, (digits) => digits.padStart(20, "0"));
+    sortKeys.set(track, key);
+  }
+  return key;
+}
 
 /** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. */
 export function rowsOf(catalogue: Catalogue, layout: Layout): Row[] {
@@ -86,7 +95,7 @@ function grouped(tracks: readonly Track[]): Map<string, Track[]> {
 
 /** Tracks with those that are part of them right below, in the order of depth. */
 function nestedOrder(unordered: readonly Track[]): Track[] {
-  const tracks = [...unordered].sort((one, other) => order.compare(one.id, other.id));
+  const tracks = [...unordered].sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1));
   const inside = new Set(tracks.map((track) => track.number));
   const parts = new Map<number, Track[]>();
   const tops: Track[] = [];
@@ -134,6 +143,12 @@ class Rows {
     this.all.push({ ...row, top: cssPx(this.bottom), height });
     this.bottom += height;
   }
+}
+
+/** What a track is called where it stands: what is part of a thread that has no row of its own says of which one, and of which host. */
+export function nameOf(track: Track): string {
+  const name = track.parent === null && track.tid !== null && !track.name.includes(String(track.tid)) ? `thread ${track.tid}: ${track.name}` : track.name;
+  return track.host === null ? name : `${name} · ${track.host}`;
 }
 
 /** How high all rows are together. */

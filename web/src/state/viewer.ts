@@ -33,6 +33,8 @@ export interface State {
   readonly traces: readonly TraceNote[];
   readonly status: Status | null;
   readonly catalogue: Catalogue;
+  /** The server has said which tracks there are. */
+  readonly isCatalogued: boolean;
   /** Rows of the catalogue in the layout. */
   readonly rows: readonly Row[];
   /** `null` until the server says from when to when the traces go. */
@@ -64,6 +66,7 @@ export const FIRST_STATE: State = {
   traces: [],
   status: null,
   catalogue: EMPTY_CATALOGUE,
+  isCatalogued: false,
   rows: [],
   view: null,
   past: [],
@@ -116,11 +119,11 @@ export function withStatus(state: State, status: Status): State {
 }
 
 export function withCatalogue(state: State, catalogue: Catalogue): State {
-  if (catalogue.tracks === state.catalogue.tracks && catalogue.values === state.catalogue.values) {
+  const isSame = catalogue.tracks === state.catalogue.tracks;
+  if (isSame && catalogue.values === state.catalogue.values && state.isCatalogued) {
     return state;
   }
-  const rows = catalogue.tracks === state.catalogue.tracks ? state.rows : rowsOf(catalogue, state.layout);
-  return { ...state, catalogue, rows };
+  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout) };
 }
 
 export function withLayout(state: State, layout: Layout): State {

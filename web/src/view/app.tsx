@@ -12,7 +12,7 @@ import { StatusLine } from "./status.tsx";
 import { Timeline } from "./timeline.tsx";
 
 export function App({ page }: { readonly page: Page }): JSX.Element {
-  const [complete] = usePick(page.store, (state) => [state.complete] as const);
+  const [complete] = usePick(page.store, (state) => [state.complete && state.isCatalogued] as const);
   useKeys(page);
   // Tests and benchmarks wait until all tiles of the window are there.
   return (

@@ -21,7 +21,7 @@ const STATUS: Status = {
   events: null,
   lost: 0n,
 };
-const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, process: null, depth: null, parent: null };
+const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, process: null, tid: null, depth: null, parent: null };
 
 function keyOf(code: string, key = code, more: Partial<Key> = {}): Key {
   return { key, code, shift: false, control: false, ...more };
@@ -98,6 +98,7 @@ test("before the server says anything, keys do nothing", () => {
 
 test.each<[string, Partial<State>, string | null]>([
   ["nothing is known", { status: null, rows: [] }, "The traces are being opened. This takes a moment."],
+  ["nothing is known of tracks", { isCatalogued: false, rows: [] }, "The traces are being opened. This takes a moment."],
   ["nothing is read", { rows: [], catalogue: { tracks: [], values: [] } }, "Nothing is read yet. Tracks appear as soon as they are found."],
   ["there are rows", {}, null],
   ["all is hidden", { rows: [] }, "All tracks are hidden. Press U to show them again."],

@@ -1,7 +1,7 @@
 // The names of the rows that are on the screen. They are elements, so that they can be reached by keyboard and read aloud.
 
 import type { JSX } from "preact";
-import { rowsBetween, type Row } from "../model/rows.ts";
+import { nameOf, rowsBetween, type Row } from "../model/rows.ts";
 import { toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
@@ -43,7 +43,7 @@ function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
       </div>
     );
   }
-  const name = track.host === null ? track.name : `${track.name} · ${track.host}`;
+  const name = nameOf(track);
   return (
     <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
       <span class="name">{name}</span>

@@ -13,8 +13,9 @@ interface Words {
 }
 
 export function Notice({ page }: { readonly page: Page }): JSX.Element | null {
-  const [fault, status, rows, catalogue] = usePick(page.store, (state) => [state.fault, state.status, state.rows, state.catalogue] as const);
-  const words = wordsFor({ fault, status, rows, catalogue });
+  const { store } = page;
+  const [rows] = usePick(store, (state) => [state.rows, state.fault, state.status, state.isCatalogued, state.catalogue] as const);
+  const words = wordsFor(store.state);
   if (words === null) {
     return null;
   }
@@ -27,14 +28,14 @@ export function Notice({ page }: { readonly page: Page }): JSX.Element | null {
 }
 
 /** What to say; `null` where the rows speak for themselves. */
-export function wordsFor({ fault, status, rows, catalogue }: Pick<State, "fault" | "status" | "rows" | "catalogue">): Words | null {
+export function wordsFor({ fault, status, rows, catalogue, isCatalogued }: State): Words | null {
   if (fault !== null) {
     return { why: sentence(fault.message), todo: advice(fault.kind), isBad: true };
   }
   if (status?.state === "failed") {
     return { why: sentence(status.failure ?? "Reading the traces ended early"), todo: "What was read before that is shown.", isBad: true };
   }
-  if (status === null) {
+  if (status === null || !isCatalogued) {
     return { why: "The traces are being opened.", todo: "This takes a moment.", isBad: false };
   }
   if (rows.length > 0) {

@@ -140,18 +140,27 @@ class Conductor {
     }
   }
 
+  /** Asks for everything at once: what the traces are called is shown also where there is no timeline of them. */
   private async refresh(): Promise<void> {
     const { store } = this.page;
+    const status = async (): Promise<void> => {
+      const shape = await this.client.json("timeline");
+      store.update((state) => withStatus(state, readStatus(shape)));
+    };
+    const traces = async (): Promise<void> => {
+      const shape = await this.client.json("traces");
+      store.update((state) => ({ ...state, traces: readTraces(shape) }));
+    };
+    await Promise.all([this.guarded(status), this.guarded(traces), this.refreshCatalogue()]);
+  }
+
+  /** Does something, and tells what goes wrong. */
+  private async guarded(work: () => Promise<void>): Promise<void> {
     try {
-      const status = readStatus(await this.client.json("timeline"));
-      store.update((state) => withStatus(state, status));
-      const traces = readTraces(await this.client.json("traces"));
-      store.update((state) => ({ ...state, traces }));
+      await work();
     } catch (error) {
       this.fail(error);
-      return;
     }
-    await this.refreshCatalogue();
   }
 
   /** Asks again in a moment, if that may help. */
@@ -171,19 +180,17 @@ class Conductor {
       return;
     }
     this.asking = true;
-    try {
+    await this.guarded(async () => {
       do {
         this.again = false;
-        const known = this.afresh ? EMPTY_CATALOGUE : this.page.store.state.catalogue;
-        this.afresh = false;
+        const isAfresh = this.afresh;
+        const known = isAfresh ? EMPTY_CATALOGUE : this.page.store.state.catalogue;
         const shape = await this.client.json(`catalogue?tracks_from=${tracksKnown(known)}&values_from=${valuesKnown(known)}`);
+        this.afresh &&= !isAfresh;
         this.page.store.update((state) => withCatalogue(state, readCatalogue(shape, known)));
       } while (this.again);
-    } catch (error) {
-      this.fail(error);
-    } finally {
-      this.asking = false;
-    }
+    });
+    this.asking = false;
   }
 
   /** Tiles are asked for once for each picture, however often the window moves between two. */

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import type { Catalogue, Status } from "../model/catalogue.ts";
 import { dayText, digitsFor, duration, timeText, zoneText, type Clock } from "../model/clock.ts";
 import { binBegin, inspect, type Inspected } from "../model/inspect.ts";
+import { nameOf } from "../model/rows.ts";
 import { NONE } from "../model/tile.ts";
 import { bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { clockOf, widthOf, type State } from "../state/viewer.ts";
@@ -66,7 +67,7 @@ function belowText(page: Page, state: State): string {
   const level = levelFor(view.span, widthOf(state), status.levels);
   const range = tilesIn(view, status.extent, level);
   const seen = inspect(page.tiles.pieces(range, track.number), status.extent.begin, cursor.time);
-  return seen === null ? track.name : `${track.name}: ${foundText(seen, state.catalogue, bucketSpan(level))}`;
+  return seen === null ? nameOf(track) : `${nameOf(track)}: ${foundText(seen, state.catalogue, bucketSpan(level))}`;
 }
 
 const DOUBTS = { exact: "", estimated: " (estimated)", building: " (not all is read yet)", unknown: "" } as const;
