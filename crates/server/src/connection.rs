@@ -191,4 +191,25 @@ mod tests {
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.ends_with(&format!("content-length: {}", body.len())), "{}", body.len());
     }
+
+    /// Who takes nothing of an answer any more keeps nobody for longer than patience lasts.
+    #[test]
+    fn writing_to_who_does_not_read_ends() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let silent = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            let mut patient = Patient::new(listener.accept().await.unwrap().0, Duration::from_millis(20));
+            let bytes = vec![0; 1 << 20];
+            for _ in 0..1000 {
+                let written = std::future::poll_fn(|context| Pin::new(&mut patient).poll_write(context, &bytes)).await;
+                if let Err(error) = written {
+                    drop(silent);
+                    return Some(error.kind());
+                }
+            }
+            None
+        });
+        assert_eq!(ended, Some(io::ErrorKind::TimedOut));
+    }
 }

@@ -114,10 +114,10 @@ pub(crate) async fn tiles(
     // What was known before is asked for with what it is known by: it may be older than the tiles, never newer.
     let version = asked.shown.tag(timeline.status().version);
     let exact = asked.shown.exact_tag();
-    if let Some(known) = headers.get(header::IF_NONE_MATCH) {
-        if let Some(tag) = [&exact, &version].into_iter().find(|tag| matches(known, tag)) {
-            return Ok(tagged(StatusCode::NOT_MODIFIED, tag, Vec::new()));
-        }
+    let known = headers.get(header::IF_NONE_MATCH);
+    let holds = |tag: &&String| known.is_some_and(|known| matches(known, tag));
+    if let Some(tag) = [&exact, &version].into_iter().find(holds) {
+        return Ok(tagged(StatusCode::NOT_MODIFIED, tag, Vec::new()));
     }
     let asks = move |progress: &kymo_session::Progress| {
         let tiles = timeline.tiles(&question, progress)?;

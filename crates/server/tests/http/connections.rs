@@ -97,3 +97,26 @@ fn the_end_waits_for_nobody() {
     listens.read_to_end(&mut Vec::new()).unwrap();
     drop(idle);
 }
+
+/// Viewers that all ask at once are all answered, also while one of them asks for all there is again and again.
+#[test]
+fn many_viewers_are_answered() {
+    let server = serve();
+    std::thread::scope(|scope| {
+        let greedy = scope.spawn(|| {
+            for _ in 0..20 {
+                assert_eq!(server.get("/api/v1/events?limit=1000000").status, 200);
+            }
+        });
+        for number in 0..50 {
+            let server = &server;
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    let name = format!("kymo-viewer: {number}");
+                    assert_eq!(server.ask("GET", "/api/v1/catalogue", &[&name], "").status, 200);
+                }
+            });
+        }
+        greedy.join().unwrap();
+    });
+}
