@@ -240,7 +240,8 @@ impl Timeline {
                 let from = row.len();
                 row.extend(track.cells(level).take_while(|cell| !is_behind(cell)));
                 if is_first {
-                    row.sort_by_key(|cell| cell.bucket);
+                    // Cells of one bucket may be several of a value: only together they say whether it is over.
+                    add_up(row);
                     let before = row.partition_point(is_before);
                     *carry = cells::last(&row[..before], *carry);
                     row.drain(..before);
