@@ -3,7 +3,7 @@
 export CARGO_TARGET_DIR ?= $(if $(SUDO_USER),$(shell getent passwd $(SUDO_USER) | cut -d: -f6),$(HOME))/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
+.PHONY: demo test api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
 
 demo:
 	@scripts/setup.sh build
@@ -30,8 +30,19 @@ test:
 	python3 scripts/filters.py $(KYMO) --each 2
 	@scripts/setup.sh oracles
 	python3 scripts/analyses.py $(KYMO)
+	python3 scripts/viewers.py $(KYMO) --seconds 5
+	python3 scripts/api.py $(KYMO) "$$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30
 	python3 scripts/mutants.py $(KYMO) --count 400
 	@$(MAKE) --no-print-directory python
+
+# What `kymo view` serves: whatever its description allows and does not; many viewers at a time; tiles against a count of every event.
+api:
+	@scripts/setup.sh build
+	cargo build --profile ci --package kymo-cli
+	python3 scripts/api.py $(KYMO) "$$(scripts/setup.sh api)/bin/schemathesis"
+	python3 scripts/viewers.py $(KYMO)
+	@scripts/setup.sh oracles
+	python3 scripts/tiles.py $(KYMO)
 
 # The pages of `kymo view`, in web/dist: whatever is built afterwards has them in it.
 web:

@@ -2,6 +2,7 @@
 # Makes sure that what a make target needs is installed: installs it when root on Debian or Ubuntu, names it otherwise.
 #   setup.sh build        a Rust toolchain, a C linker, Python 3
 #   setup.sh python       a virtual environment beside the target folder with what python/requirements.txt pins; prints where
+#   setup.sh api          the same with what scripts/requirements-api.txt pins
 #   setup.sh oracles      babeltrace2's library for Python, which analyses are compared with; without it they are not
 #   setup.sh web          Node 20.19 or newer with npm, which build the pages of `kymo view`
 #   setup.sh browser      Chromium, in which those pages are tested; without it they are not
@@ -29,11 +30,15 @@ build() {
     fi
 }
 
-# Prints the environment's folder; says on standard error what cannot be had.
-python() {
+python() { environment python-venv python/requirements.txt; }
+
+api() { environment api-venv scripts/requirements-api.txt; }
+
+# Prints the folder of an environment with what a file pins; says on standard error what cannot be had.
+environment() {
     local clone; clone="$(cd "$(dirname "$0")/.." && pwd)"
     local target="${CARGO_TARGET_DIR:-$HOME/.cache/kymograph/target}"
-    local wants="$clone/python/requirements.txt" venv="$target/python-venv" base
+    local wants="$clone/$2" venv="$target/$1" base
     for base in python3 python3.12 python3.11 python3.13; do
         "$base" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break
     done

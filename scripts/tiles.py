@@ -1,0 +1,549 @@
+#!/usr/bin/env python3
+"""Checks that what `kymo view` sends to be drawn is true: tiles against a count of every event, one by one.
+
+    tiles.py KYMO [--only NAME] [--windows N] [--seed N]
+
+On kernel traces of the corpus. Each trace is read whole over babeltrace2's library and played through by the oracle of
+`kymo state` (scripts/oracles/state.py): what ran where from when to when, who was in which state and call, which interrupts were
+served, which events there are. Then random windows of random widths are asked of a server, and everything in the answers is
+counted again: which value covers most of a bucket and which the next most, for how long, what begins in it, what it ends with; instants
+and how many are of the most frequent class; exact runs and instants where there are few. Besides, what two neighbouring buckets
+say must add up to what the bucket of the next level says, whatever the truth is.
+
+Simple and slow on purpose. Where the corpus or babeltrace2's library is absent, nothing is checked, and that is said aloud.
+"""
+
+import argparse
+import bisect
+import collections
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "scripts" / "oracles"))
+
+import served  # noqa: E402
+
+TRACES = (
+    "ctf/tracecompass/bug446190",
+    "ctf/tracecompass/flipping-endianness",
+    "ctf/babeltrace/succeed/lttng-tracefile-rotation/kernel",
+    "ctf/tracecompass/perf-taskset2",
+    "ctf/tracecompass/many-threads",
+)
+BUCKETS_MAX = 300
+TRACKS_MAX = 40
+SHARE = 65535
+WAITING = ("preempted", "waiting for a CPU", "new")
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+# Differences that are shown of a window.
+SHOWN = 5
+FOREVER = float("inf")
+
+
+# The truth
+
+
+class Runs:
+    """The values of a track, each from when to when; nothing where there is none. Those of no length are not in it."""
+
+    def __init__(self, history):
+        self.runs = []
+        if history.times and history.before[0] is not None:
+            self._add(-FOREVER, history.times[0], of_truth(history.before[0]))
+        for number, (begin, value) in enumerate(zip(history.times, history.values)):
+            end = history.times[number + 1] if number + 1 < len(history.times) else FOREVER
+            if value is not None:
+                self._add(begin, end, of_truth(value))
+        self._ends = [end for _, end, _ in self.runs]
+
+    def _add(self, begin, end, value):
+        if begin < end:
+            self.runs.append((begin, end, value))
+
+    def between(self, begin, end):
+        """Those that have a part in a span, whose end is not in it."""
+        found, place = [], bisect.bisect_right(self._ends, begin)
+        while place < len(self.runs) and self.runs[place][0] < end:
+            found.append(self.runs[place])
+            place += 1
+        return found
+
+    def at(self, time):
+        """The value at an instant, or None."""
+        return next((value for _, _, value in self.between(time, time + 1)), None)
+
+
+class Truth:
+    """Everything that tiles may be asked for, by what tracks are called: ("cpu", 3, "thread"), ("events", 3)."""
+
+    def __init__(self, path):
+        # Where babeltrace2's library is absent, that was said before.
+        from events import Trace
+        from state import INTERRUPTS, Machine
+        from syscalls import wanted
+        from threads import WAKES
+
+        def fields(name):
+            if name in INTERRUPTS:
+                return ("irq", "vec")
+            if name == "sched_process_fork":
+                return ("child_tid", "child_pid", "child_comm", "parent_tid", "parent_pid")
+            return WAKES.get(name) or wanted(name) or ()
+
+        trace = Trace(str(path), fields)
+        machine = Machine(trace)
+        self.states = {}
+        self.cpus = trace.cpus()
+        for cpu, tracks in machine.cpus.items():
+            for name in ("thread", "irq", "softirq"):
+                self.states["cpu", cpu, name] = Runs(tracks[name])
+        for tid, tracks in machine.threads.items():
+            self.states["thread", tid, "state"] = Runs(tracks["state"])
+            self.states["thread", tid, "calls"] = Runs(tracks["call"])
+        self.instants, self.arrows = collections.defaultdict(list), []
+        for event in trace.events:
+            self.instants["events", event.cpu].append((event.time, event.name))
+            if event.tid is not None:
+                self.instants["thread", event.tid, "events"].append((event.time, event.name))
+            if event.name in WAKES and event.get("tid", "pid") is not None:
+                self.arrows.append((event.time, (event.cpu, event.get("tid", "pid"))))
+        self.durations = self._durations()
+        self.events = len(trace.events)
+
+    def _durations(self):
+        """When something ended whose begin is known, and in which bin its duration is: by what it was."""
+        found = {("latency", kind): [] for kind in ("calls", "irqs", "softirqs", "waiting")}
+        for name, runs in self.states.items():
+            kind = {"irq": "irqs", "softirq": "softirqs", "calls": "calls", "state": "waiting"}.get(name[-1])
+            for begin, end, value in runs.runs:
+                if kind and begin != -FOREVER and end != FOREVER and (kind != "waiting" or value in WAITING):
+                    found["latency", kind].append((end, bin_of(end - begin)))
+        return {name: sorted(ends) for name, ends in found.items()}
+
+
+def bin_of(duration):
+    """Bins are an eighth of an octave wide, and a nanosecond at least."""
+    octave = duration.bit_length() - 1
+    return duration if octave < 3 else (octave - 2) * 8 + (duration >> (octave - 3)) % 8
+
+
+class Bucket:
+    """What really happened in one bucket: how long each value lasted, what began, what it was at its end."""
+
+    def __init__(self, runs, begin, end):
+        self.times, self.begins = collections.Counter(), 0
+        for since, until, value in runs.between(begin - 1, end + 1):
+            lasted = min(until, end) - max(since, begin)
+            if lasted > 0:
+                self.times[value] += lasted
+            self.begins += begin <= since < end
+        self.last = runs.at(end - 1)
+
+
+# What the server says, in the words of the truth
+
+
+class Named:
+    """Tracks and values of a server, as the truth calls them."""
+
+    def __init__(self, tracks, values):
+        self._tracks, self._values = tracks, values
+
+    def track(self, number):
+        """What a track is of: ("thread", 1234, "state"), ("events", 3), ("latency", "calls"), ("wakeups",)."""
+        track = self._tracks[number]
+        kind, _, *rest = track["id"].split("/")
+        if kind == "events":
+            return kind, track["cpu"]
+        return (kind, *(int(word) if word.isdigit() else word for word in rest))
+
+    def value(self, number):
+        return self._value(self._values[number], self._tracks)
+
+    @staticmethod
+    def _value(value, tracks):
+        """What a value stands for: a tid, a state, the name of a call or event, the number of an interrupt."""
+        kind, label = value["kind"], value["label"]
+        if kind == "thread":
+            return tracks[value["track"]]["tid"] if value["track"] is not None else 0
+        if kind == "softirq" and label in SOFTIRQS:
+            return SOFTIRQS.index(label)
+        # `irq 41 ahci`, `softirq 12`
+        return int(label.split()[1]) if kind in ("irq", "softirq") else label
+
+
+def of_truth(value):
+    """A value of the oracle as the server names it."""
+    if isinstance(value, list):
+        return f"running on CPU {value[1]}" if value[0] == "running" else value[0]
+    return value
+
+
+# Comparing
+
+
+class Differences:
+    """What is wrong in a window; a few are kept as text."""
+
+    def __init__(self):
+        self.count, self.shown = 0, []
+
+    def add(self, text):
+        self.count += 1
+        if len(self.shown) < SHOWN:
+            self.shown.append(text)
+
+    def same(self, what, found, expected):
+        if found != expected:
+            self.add(f"{what}: {found!r} was sent, {expected!r} is true")
+
+
+class Window:
+    """Buckets of a level that are asked for."""
+
+    def __init__(self, origin, level, first, count):
+        self.origin, self.level, self.first, self.count = origin, level, first, count
+        self.begin = origin + (first << level)
+        self.end = self.begin + (count << level)
+
+    def bucket(self, number):
+        """From when to when."""
+        begin = self.begin + (number << self.level)
+        return begin, begin + (1 << self.level)
+
+    def number(self, time):
+        """The bucket of a time."""
+        return (time - self.begin) >> self.level
+
+    def of(self, timed):
+        """What is in the window of a list in the order of time."""
+        first, last = (bisect.bisect_left(timed, (time,)) for time in (self.begin, self.end))
+        return timed[first:last]
+
+    def __str__(self):
+        return f"level {self.level}, {self.count} buckets from {self.first}"
+
+
+def share_of(time, width):
+    return round(time * SHARE / width)
+
+
+def is_share(share, time, width):
+    """Whoever rounds up or down is right."""
+    return abs(share - time * SHARE / width) <= 1
+
+
+class Check:
+    """Compares answers about one trace with the truth, and with each other."""
+
+    def __init__(self, truth, server, status, generator):
+        self.truth, self.server, self.random = truth, server, generator
+        self.origin, self.end = status["begin_ns"], status["end_ns"]
+        self.tracks, self.values = server.catalogue()
+        self.named = Named(self.tracks, self.values)
+        self.asked, self.compared = 0, collections.Counter()
+
+    def value(self, number):
+        """What a value of the server stands for; None where it says that there is none."""
+        if number is None or number == served.NONE:
+            return None
+        if number not in self.values:
+            self.server.more(self.tracks, self.values)
+        return self.named.value(number)
+
+    def track(self, number):
+        if number not in self.tracks:
+            self.server.more(self.tracks, self.values)
+        return self.named.track(number)
+
+    # What tracks there are
+
+    def all_tracks(self):
+        """Everything that the truth has is a track, and what is a track is in the truth."""
+        differences = Differences()
+        expected = {name for name, runs in self.truth.states.items() if runs.between(self.origin, self.end + 1)}
+        expected |= set(self.truth.instants)
+        found = [self.track(number) for number in self.tracks]
+        known = set(self.truth.states) | set(self.truth.instants) | set(self.truth.durations) | {("wakeups",)}
+        known |= {("events", cpu) for cpu in self.truth.cpus}
+        differences.same("tracks that are there twice", len(found) - len(set(found)), 0)
+        for name in sorted(expected - set(found), key=str):
+            differences.add(f"{name}: there is no such track")
+        for name in sorted(set(found) - known, key=str):
+            differences.add(f"{name}: nothing of the trace is of this track")
+        return "tracks", differences
+
+    # Windows
+
+    def window(self):
+        """Some buckets somewhere in the trace, of which there may be less than are asked for."""
+        span = self.end - self.origin + 1
+        level = self.random.randint(0, span.bit_length())
+        count = self.random.randint(1, BUCKETS_MAX)
+        if self.random.random() < 0.5:
+            # Where something happens.
+            name = self.random.choice(list(self.truth.instants))
+            first = (self.random.choice(self.truth.instants[name])[0] - self.origin) >> level
+            return Window(self.origin, level, max(first - self.random.randrange(count), 0), count)
+        return Window(self.origin, level, self.random.randint(0, max((span >> level) - count // 2, 0)), count)
+
+    def some_tracks(self):
+        """All tracks that are no thread's, and those of some threads."""
+        numbers = sorted(self.tracks)
+        threads = [number for number in numbers if self.track(number)[0] == "thread"]
+        others = [number for number in numbers if self.track(number)[0] != "thread"]
+        return (others + self.random.sample(threads, min(len(threads), TRACKS_MAX)))[:1024]
+
+    def one(self):
+        """A window against the truth."""
+        window, differences = self.window(), Differences()
+        tiles = self.server.tiles(window.level, window.first, window.count, self.some_tracks())
+        behind = -(-(self.end + 1 - window.begin) // (1 << window.level))
+        if tiles.exact_until() < min(behind, window.count):
+            differences.add(f"the timeline is complete, but not all is exact: {tiles.spans[:3]}")
+        self.asked += 1
+        window.count = min(window.count, max(behind, 0))
+        window.end = window.begin + (window.count << window.level)
+        for number, track in tiles.tracks.items():
+            compare = {
+                served.STATES: self.states,
+                served.RUNS: self.runs,
+                served.INSTANTS_IN_BUCKETS: self.counts,
+                served.INSTANTS: self.events,
+                served.HEAT: self.heat,
+                served.ARROWS_IN_BUCKETS: self.arrows,
+            }.get(track.form)
+            if compare is None:
+                differences.add(f"{self.track(number)}: tiles of form {track.form}")
+            else:
+                self.compared[compare.__name__] += len(track.items)
+                compare(window, track, self.track(number), differences)
+        return window, differences
+
+    def heat(self, window, track, name, differences):
+        """Durations that end in each bucket, by bin."""
+        expected = collections.Counter()
+        for end, duration in window.of(self.truth.durations[name]):
+            expected[window.number(end), duration] += 1
+        found = collections.Counter({(item.bucket, item.bin): item.count for item in track.items})
+        self.same_counts(name, found, expected, differences)
+
+    def arrows(self, window, track, name, differences):
+        """Who wakes whom in each bucket."""
+        expected = collections.Counter()
+        for time, (cpu, tid) in window.of(self.truth.arrows):
+            expected[window.number(time), ("cpu", cpu, "thread"), ("thread", tid, "state")] += 1
+        found = collections.Counter(
+            {(item.bucket, self.track(item.source), self.track(item.target)): item.count for item in track.items}
+        )
+        self.same_counts(name, found, expected, differences)
+
+    @staticmethod
+    def same_counts(name, found, expected, differences):
+        differences.same(f"{name}: too many", dict(found - expected), {})
+        differences.same(f"{name}: too few", {}, dict(expected - found))
+
+    def states(self, window, track, name, differences):
+        runs, current = self.truth.states[name], self.value(track.carry)
+        items = {item.bucket: item for item in track.items}
+        if len(items) != len(track.items) or list(items) != sorted(items):
+            differences.add(f"{name}: buckets are there twice, or in no order")
+        differences.same(f"{name}: at the begin", current, runs.at(window.begin - 1) if window.first else current)
+        for number in range(window.count):
+            truth, item = Bucket(runs, *window.bucket(number)), items.get(number)
+            what = f"{name}, bucket {number}"
+            if item is None:
+                filled = {None: None} if current is None else {current: 1 << window.level}
+                differences.same(f"{what}, which is not there", filled, dict(truth.times) or {None: None})
+                continue
+            self.state(window, what, item, truth, differences)
+            current = self.value(item.last)
+
+    def state(self, window, what, item, truth, differences):
+        width = 1 << window.level
+        times = truth.times
+        first, second = self.value(item.value), self.value(item.second)
+        ranked = [lasted for _, lasted in times.most_common()] + [0, 0]
+        for which, value, share, lasted in (("most", first, item.share, ranked[0]), ("second", second, item.share_second, ranked[1])):
+            if value is not None and times.get(value, 0) != lasted:
+                differences.add(f"{what}: {which} of it is {value!r} ({times.get(value, 0)} ns); in truth {dict(times)}")
+            if value is None and lasted:
+                differences.add(f"{what}: nothing is {which} of it; in truth {dict(times)}")
+            if not is_share(share, lasted, width):
+                differences.same(f"{what}: share of what is {which}", share, share_of(lasted, width))
+        differences.same(f"{what}: begins", item.begins, truth.begins)
+        differences.same(f"{what}: last", self.value(item.last), truth.last)
+
+    def runs(self, window, track, name, differences):
+        expected = [
+            (None if begin == -FOREVER else begin, None if end == FOREVER else end, value)
+            for begin, end, value in self.truth.states[name].between(window.begin, window.end)
+        ]
+        found = []
+        for run in track.items:
+            begin, end = (round(edge) + window.begin for edge in (run.begin, run.end))
+            begin, end = None if run.flags & 1 else begin, None if run.flags & 2 else end
+            found.append((begin, end, self.value(run.value)))
+        differences.same(f"{name}: runs", found, expected)
+
+    def counts(self, window, track, name, differences):
+        items = {item.bucket: item for item in track.items}
+        by_bucket = collections.defaultdict(collections.Counter)
+        for time, event in window.of(self.truth.instants[name]):
+            by_bucket[window.number(time)][event] += 1
+        for number in sorted(set(by_bucket) | set(items)):
+            classes = by_bucket[number]
+            item, what = items.get(number), f"{name}, bucket {number}"
+            if item is None:
+                differences.same(f"{what}: events", 0, sum(classes.values()))
+                continue
+            differences.same(f"{what}: events", item.count, sum(classes.values()))
+            most = max(classes.values(), default=0)
+            differences.same(f"{what}: events of the most frequent class", item.count_of_value, most)
+            differences.same(f"{what}: of {self.value(item.value)}", classes.get(self.plain(item.value), 0), most)
+
+    def plain(self, number):
+        from events import plain_name
+
+        return plain_name(self.value(number))
+
+    def events(self, window, track, name, differences):
+        expected = collections.Counter(window.of(self.truth.instants[name]))
+        found = collections.Counter((round(item.time) + window.begin, self.plain(item.value)) for item in track.items)
+        self.same_counts(name, found, expected, differences)
+
+    # Levels
+
+    def levels_agree(self):
+        """A window twice, in buckets of one level and of the next: two of the former add up to one of the latter."""
+        differences, window = Differences(), self.window()
+        level, tracks = window.level, self.some_tracks()
+        window = Window(self.origin, level + 1, window.first // 2, window.count)
+        wide = self.server.tiles(level + 1, window.first, window.count, tracks)
+        narrow = self.server.tiles(level, window.first * 2, window.count * 2, tracks)
+        self.asked += 2
+        for number in tracks:
+            sums = collections.Counter()
+            for (bucket, what), count in in_buckets(narrow.tracks[number], level).items():
+                sums[bucket // 2, what] += count
+            self.same_counts(
+                f"{self.track(number)}, two buckets of level {level}", in_buckets(wide.tracks[number], level + 1), +sums, differences
+            )
+            if wide.tracks[number].form == narrow.tracks[number].form == served.STATES:
+                self.same_values(window, wide.tracks[number], narrow.tracks[number], differences)
+        return window, differences
+
+    def same_values(self, window, wide, narrow, differences):
+        """What tracks are at the ends of buckets, and how long the value lasts that two buckets tell of."""
+        name = self.track(wide.number)
+        differences.same(f"{name}: at the begin", self.value(wide.carry), self.value(narrow.carry))
+        halves, items = {item.bucket: item for item in narrow.items}, {item.bucket: item for item in wide.items}
+        current = [wide.carry, narrow.carry]
+        for number in range(window.count):
+            shares = collections.Counter()
+            for half in (2 * number, 2 * number + 1):
+                if half in halves:
+                    shares[halves[half].value] += halves[half].share / 2
+                    shares[halves[half].second] += halves[half].share_second / 2
+                    current[1] = none_of(halves[half].last)
+                elif current[1] is not None:
+                    shares[current[1]] += SHARE / 2
+            item = items.get(number)
+            if item is not None:
+                current[0] = none_of(item.last)
+                # A half tells of two values only: the whole may tell of more.
+                for value, share in ((item.value, item.share), (item.second, item.share_second)):
+                    if value != served.NONE and share + 2 < shares[value]:
+                        differences.add(f"{name}, bucket {number}: {share} of {self.value(value)}; its halves say {shares[value]}")
+            differences.same(f"{name}, bucket {number}: last", current[0], current[1])
+
+
+def none_of(number):
+    return None if number == served.NONE else number
+
+
+def in_buckets(track, level):
+    """What happens in each bucket, whatever the form: values that begin, events, durations, arrows."""
+    counts = collections.Counter()
+    for item in track.items:
+        if track.form == served.STATES:
+            counts[item.bucket, None] += item.begins
+        elif track.form == served.INSTANTS_IN_BUCKETS:
+            counts[item.bucket, None] += item.count
+        elif track.form == served.INSTANTS:
+            counts[int(item.time) >> level, None] += 1
+        elif track.form == served.HEAT:
+            counts[item.bucket, item.bin] += item.count
+        elif track.form == served.ARROWS_IN_BUCKETS:
+            counts[item.bucket, (item.source, item.target)] += item.count
+        elif track.form == served.RUNS and not item.flags & 1 and item.begin >= 0:
+            counts[int(item.begin) >> level, None] += 1
+    return +counts
+
+
+# The command
+
+
+def with_library():
+    """Goes on with a Python that has babeltrace2's library; False: there is none."""
+    if subprocess.run([sys.executable, "-c", "import bt2"], capture_output=True).returncode == 0:
+        return True
+    other = "/usr/bin/python3"
+    if os.path.realpath(sys.executable) != os.path.realpath(other) and os.path.exists(other):
+        if subprocess.run([other, "-c", "import bt2"], capture_output=True).returncode == 0:
+            os.execv(other, [other, *sys.argv])
+    return False
+
+
+def check(kymo, path, windows, seed):
+    """How many answers there were, and what is wrong with them."""
+    begun = time.monotonic()
+    truth = Truth(path)
+    read = time.monotonic() - begun
+    with tempfile.TemporaryDirectory() as cache:
+        with served.Served(kymo, [path], environment={"XDG_CACHE_HOME": cache}) as server:
+            status = server.complete()
+            checking = Check(truth, server, status, random.Random(seed))
+            wrong = [checking.all_tracks()]
+            wrong += [checking.one() for _ in range(windows)]
+            wrong += [checking.levels_agree() for _ in range(windows // 2)]
+    wrong = [(where, found) for where, found in wrong if found.count]
+    words = ", ".join(f"{count} {name}" for name, count in sorted(checking.compared.items()))
+    print(f"{path.name}: {truth.events} events, {len(checking.tracks)} tracks, {checking.asked} answers: {words};"
+          f" {read:.1f} s + {time.monotonic() - begun - read:.1f} s")
+    for where, found in wrong:
+        print(f"  {where}: {found.count} differences")
+        for line in found.shown:
+            print(f"    {line[:400]}")
+    return not wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("kymo")
+    parser.add_argument("--only", default="", help="traces whose path has this in it")
+    parser.add_argument("--windows", type=int, default=60, help="random windows of each trace")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    if not with_library():
+        print("NOT CHECKED: tiles, as no Python here has babeltrace2's library (python3-bt2)", file=sys.stderr)
+        return 0
+    corpus = pathlib.Path(os.environ.get("KYMO_CORPUS", ROOT.parent / "shared" / "corpus"))
+    if not corpus.is_dir():
+        print(f"NOT CHECKED: tiles, as there is no corpus at {corpus} (KYMO_CORPUS)", file=sys.stderr)
+        return 0
+    traces = [corpus / name for name in TRACES if arguments.only in name]
+    if not traces:
+        parser.error(f"no trace has {arguments.only!r} in its path: {', '.join(TRACES)}")
+    results = [check(arguments.kymo, path, arguments.windows, arguments.seed) for path in traces]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
