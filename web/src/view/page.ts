@@ -5,7 +5,7 @@ import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher } from "../api/tiles.ts";
 import { takeToken } from "../api/token.ts";
 import { TileCache } from "../model/cache.ts";
-import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
 import { readTraces } from "../model/traces.ts";
@@ -25,6 +25,8 @@ const TILE_BYTES_MAX = 128 << 20;
 const MARGIN_TILES = 2;
 /** The URL follows the window once it rests. */
 const URL_PAUSE_MS = 200;
+/** While traces are read, tiles that are not exact yet are asked for again that often. */
+const PACE_MS = 1_000;
 /** What the server could not say is asked for again after that. */
 const RETRY_MS = 2_000;
 
@@ -70,6 +72,9 @@ class Conductor {
   private again = false;
   private scheduled = false;
   private greeted = false;
+  /** The server's version that is asked for, and since when. */
+  private version = 0;
+  private pacedAt = -Infinity;
   /** The catalogue is asked for from its begin: names may have become known of what was there before. */
   private afresh = false;
   private retrying: ReturnType<typeof setTimeout> | null = null;
@@ -132,7 +137,8 @@ class Conductor {
       const before = this.page.store.state.status;
       this.page.store.update((state) => withStatus(state, status));
       this.afresh ||= status.state === "complete" && before?.state !== "complete";
-      if (status.version !== before?.version || this.afresh) {
+      const isNew = this.pace(status);
+      if (isNew || this.afresh) {
         void this.refreshCatalogue();
       }
     } catch (error) {
@@ -140,18 +146,31 @@ class Conductor {
     }
   }
 
+  /** Takes the server's version, but not each of many: while traces are read, whoever asks for all that is new keeps the server from reading. */
+  private pace(status: Status): boolean {
+    const now = performance.now();
+    const isSoon = status.state === "building" && now - this.pacedAt < PACE_MS;
+    if (isSoon || status.version === this.version) {
+      return false;
+    }
+    this.pacedAt = now;
+    this.version = status.version;
+    return true;
+  }
+
   /** Asks for everything at once: what the traces are called is shown also where there is no timeline of them. */
   private async refresh(): Promise<void> {
     const { store } = this.page;
-    const status = async (): Promise<void> => {
-      const shape = await this.client.json("timeline");
-      store.update((state) => withStatus(state, readStatus(shape)));
+    const timeline = async (): Promise<void> => {
+      const status = readStatus(await this.client.json("timeline"));
+      this.pace(status);
+      store.update((state) => withStatus(state, status));
     };
     const traces = async (): Promise<void> => {
       const shape = await this.client.json("traces");
       store.update((state) => ({ ...state, traces: readTraces(shape) }));
     };
-    await Promise.all([this.guarded(status), this.guarded(traces), this.refreshCatalogue()]);
+    await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshCatalogue()]);
   }
 
   /** Does something, and tells what goes wrong. */
@@ -218,7 +237,7 @@ class Conductor {
     this.fetcher.want({
       seen: [{ range, tracks }, overview],
       soon: [{ range: around(range, status.extent, MARGIN_TILES), tracks }],
-      version: status.version,
+      version: this.version,
     });
     const { complete } = this.fetcher;
     this.page.store.update((now) => (now.complete === complete ? now : { ...now, complete }));
