@@ -1,5 +1,6 @@
 //! `kymo view` as it is run: it prints its address, answers who knows the token, and ends when it is told to.
 #![cfg(all(unix, feature = "view"))]
+#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

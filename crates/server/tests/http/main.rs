@@ -1,4 +1,5 @@
 //! The server as it is asked: over connections to a free port of this machine.
+#![allow(clippy::unwrap_used)]
 
 mod client;
 mod connections;
