@@ -82,9 +82,10 @@ impl RunWriter {
         if run.begin >= run.end {
             return;
         }
-        let at = drawer(&run);
+        // In memory they stay in their order, which is almost that of time.
+        let at = if self.spool.is_some() { drawer(&run) } else { DRAWERS - 1 };
         self.drawers[at].push(run);
-        if self.drawers[at].len() >= BLOCK_RUNS {
+        if self.spool.is_some() && self.drawers[at].len() >= BLOCK_RUNS {
             self.close(at);
         }
     }

@@ -113,6 +113,12 @@ pub fn wakeup(cpu: u32, tid: i32) -> u64 {
     u64::from(cpu) << 32 | u64::from(tid.cast_unsigned())
 }
 
+/// The thread of a wakeup that stands for all.
+pub const ANYBODY: u64 = 0xffff_ffff;
+
+/// Values of a bucket that nodes of the pyramid tell apart.
+pub const VALUES_MAX: usize = 6;
+
 /// The analysis, for buckets of a level.
 #[derive(Debug)]
 pub struct Timeline {
@@ -291,19 +297,28 @@ impl Timeline {
         Sealed { sequel, counts, wakeups, begin }
     }
 
-    /// The cells of a chunk in buckets of the level that it was read with.
+    /// The cells of a chunk in buckets of the level that it was read with; with all values, or with the most important ones and
+    /// without who is woken.
     #[must_use]
-    pub fn node(&self, sealed: Sealed, level: Level) -> Node {
+    pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
         let Sealed { sequel, counts, wakeups, begin } = sealed;
+        let is_drawn = |run: &Run| !is_name(run.key);
         let mut node = NodeBuilder::new(self.origin, level);
+        if !is_whole {
+            node = node.thinned(VALUES_MAX);
+        }
         let mut add = |run: Run| self.run(&mut node, run, begin);
-        sequel.inner.into_memory().into_iter().for_each(&mut add);
-        sequel.ended.into_iter().for_each(add);
-        sequel.open.into_iter().for_each(|run| node.open(run.key, run.begin, run.value & !DOUBT));
+        sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
+        sequel.ended.into_iter().filter(is_drawn).for_each(add);
+        sequel
+            .open
+            .into_iter()
+            .filter(is_drawn)
+            .for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
         counts.into_iter().for_each(|count| node.count(count.key, count.bucket, count.class.into(), count.count));
         for (at, key, value) in wakeups {
             let bucket = node.bucket(at);
-            node.count(key, bucket, value, 1);
+            node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);
         }
         node.build()
     }
@@ -313,7 +328,7 @@ impl Timeline {
         if end < since {
             return;
         }
-        let value = value & !DOUBT;
+        let value = shown(key, value);
         if since <= begin {
             node.begin(key, begin, value);
         }
@@ -325,6 +340,20 @@ impl Timeline {
             node.count(latency, bucket, bin(begin.abs_diff(end)).into(), 1);
         }
     }
+}
+
+/// Whether runs of a key say what a thread is called: lists say that, and nobody draws it.
+fn is_name(key: u64) -> bool {
+    let track = (key >> 56) as usize;
+    let is_thread = key >> 48 & 0xff == EntityKind::Thread as u64;
+    is_thread && matches!(track, thread_track::NAME | thread_track::PROCESS)
+}
+
+/// A run's value as it is shown: where a thread runs, the CPUs' tracks say.
+fn shown(key: u64, value: u64) -> u64 {
+    const STATE: u64 = (thread_track::STATE as u64) << 8 | EntityKind::Thread as u64;
+    let value = value & !DOUBT;
+    if key >> 48 == STATE { value >> 32 << 32 } else { value }
 }
 
 /// The track of how long runs of a value take, if there is one.
@@ -343,9 +372,16 @@ fn latency(key: u64, value: u64) -> Option<u64> {
 }
 
 impl Sealed {
+    /// What threads are called from now on: keys of their names and processes, and what these are.
+    pub fn names(&self) -> impl Iterator<Item = (TrackKey, u64)> {
+        let names = self.sequel.open.iter().filter(|run| is_name(run.key));
+        names.filter_map(|run| Some((TrackKey::of(run.key)?, run.value & !DOUBT)))
+    }
+
     /// Runs that began before anybody looked: what tracks were at the trace's begin.
     pub fn initial(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.sequel.ended.iter().filter(|run| run.begin == i64::MIN).map(|run| (run.key, run.value & !DOUBT))
+        let is_old = |run: &&Run| run.begin == i64::MIN && !is_name(run.key);
+        self.sequel.ended.iter().filter(is_old).map(|run| (run.key, shown(run.key, run.value)))
     }
 }
 

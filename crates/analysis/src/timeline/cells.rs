@@ -32,28 +32,91 @@ pub type Level = u8;
 /// The widest level: a bucket holds all times.
 pub const LEVEL_MAX: Level = 62;
 
+/// The value of all that nodes do not tell apart: see [`thin`].
+pub const OTHERS: u64 = u64::MAX - 1;
+
 /// Adds up cells of the same bucket and value; afterwards they are in this order.
 pub fn add_up(cells: &mut Vec<Cell>) {
-    cells.sort_by_key(|cell| (cell.bucket, cell.value));
+    // Cells come in the order of buckets, or almost: then only those of each bucket have to be put in order.
+    if cells.is_sorted_by_key(|cell| cell.bucket) {
+        let mut rest = &mut cells[..];
+        while let Some(first) = rest.first() {
+            let bucket = first.bucket;
+            let count = rest.iter().position(|cell| cell.bucket != bucket).unwrap_or(rest.len());
+            let (of_bucket, behind) = rest.split_at_mut(count);
+            of_bucket.sort_unstable_by_key(|cell| cell.value);
+            rest = behind;
+        }
+    } else {
+        cells.sort_unstable_by_key(|cell| (cell.bucket, cell.value));
+    }
     cells.dedup_by(|next, sum| {
         let is_same = (next.bucket, next.value) == (sum.bucket, sum.value);
         if is_same {
-            sum.begins = sum.begins.saturating_add(next.begins);
-            sum.net += next.net;
-            sum.time += next.time;
+            sum.add(next);
         }
         is_same
     });
     cells.retain(|cell| cell.begins != 0 || cell.net != 0 || cell.time != 0);
 }
 
+/// Leaves of each bucket, of cells that were added up, so many values: those that last longest there or happen most often, and all
+/// that are there longer than the bucket. The rest becomes one: what lasts longer than that is told as it is.
+pub fn thin(cells: &mut Vec<Cell>, most: usize) {
+    let mut kept = 0;
+    let mut at = 0;
+    while at < cells.len() {
+        let bucket = cells[at].bucket;
+        let count = cells[at..].iter().position(|cell| cell.bucket != bucket).unwrap_or(cells.len() - at);
+        let mut left = count;
+        if count > most + 1 {
+            let of_bucket = &mut cells[at..at + count];
+            of_bucket.sort_unstable_by_key(|cell| {
+                let is_kept = cell.net != 0 && cell.value != OTHERS;
+                std::cmp::Reverse((
+                    is_kept,
+                    cell.value != OTHERS,
+                    cell.time,
+                    cell.begins,
+                    std::cmp::Reverse(cell.value),
+                ))
+            });
+            let lasting = of_bucket.iter().take_while(|cell| cell.net != 0 && cell.value != OTHERS).count();
+            left = most.max(lasting);
+            let mut others = Cell { bucket, value: OTHERS, ..Cell::default() };
+            for cell in &of_bucket[left..] {
+                others.add(cell);
+            }
+            of_bucket[..left].sort_unstable_by_key(|cell| cell.value);
+            if left < count {
+                of_bucket[left] = others;
+                left += 1;
+            }
+        }
+        cells.copy_within(at..at + left, kept);
+        kept += left;
+        at += count;
+    }
+    cells.truncate(kept);
+}
+
 impl Cell {
+    /// Adds what happened to the same value in the same bucket; only cells that nobody wrote come to an end of numbers.
+    #[inline]
+    pub fn add(&mut self, other: &Self) {
+        self.begins = self.begins.saturating_add(other.begins);
+        self.net = self.net.wrapping_add(other.net);
+        self.time = self.time.wrapping_add(other.time);
+    }
+
     /// What it adds to the bucket of a wider level that it lies in.
     #[must_use]
     pub fn widened(self, from: Level, to: Level) -> Self {
         let bucket = self.bucket >> (to - from);
         let ends = (((bucket + 1) << (to - from)) - (self.bucket + 1)) << from;
-        Self { bucket, time: self.time + i64::from(self.net) * ends.cast_signed(), ..self }
+        // Only cells that nobody wrote wrap.
+        let behind = i64::from(self.net).wrapping_mul(ends.cast_signed());
+        Self { bucket, time: self.time.wrapping_add(behind), ..self }
     }
 }
 
@@ -107,7 +170,7 @@ fn covered(cells: &[Cell], level: Level, carry: Option<u64>) -> Bucket {
         }
         let is_it = carry == Some(cell.value);
         is_carried |= is_it;
-        add(cell.value, cell.time + if is_it { width } else { 0 });
+        add(cell.value, cell.time.saturating_add(if is_it { width } else { 0 }));
     }
     if let Some(carry) = carry.filter(|_| !is_carried) {
         add(carry, width);
@@ -174,6 +237,47 @@ mod tests {
 
     fn at(runs: &[((u64, u64), u64)], time: u64) -> Option<u64> {
         runs.iter().find(|((begin, end), _)| *begin <= time && time < *end).map(|run| run.1)
+    }
+
+    /// What is left out is less than what is kept, and sums stay.
+    #[test]
+    fn a_thinned_bucket_keeps_what_lasts_longest_and_what_stays() {
+        for seed in 0..300 {
+            let random = &mut Random(seed);
+            let cell = |value: u64, random: &mut Random| Cell {
+                bucket: random.below(3) as u64,
+                value,
+                begins: random.below(9) as u32,
+                net: i32::from(random.below(12) == 0),
+                time: random.below(50) as i64,
+            };
+            let mut all: Vec<Cell> = (0..40).map(|value| cell(value, random)).collect();
+            add_up(&mut all);
+            let (mut thinned, most) = (all.clone(), 1 + random.below(6));
+            thin(&mut thinned, most);
+            for bucket in 0..3 {
+                let of =
+                    |cells: &[Cell]| cells.iter().copied().filter(|cell| cell.bucket == bucket).collect::<Vec<_>>();
+                let (all, thinned) = (of(&all), of(&thinned));
+                let sums = |cells: &[Cell]| {
+                    let begins: u32 = cells.iter().map(|cell| cell.begins).sum();
+                    (
+                        begins,
+                        cells.iter().map(|cell| i64::from(cell.net)).sum::<i64>(),
+                        cells.iter().map(|cell| cell.time).sum::<i64>(),
+                    )
+                };
+                assert_eq!(sums(&all), sums(&thinned), "{seed}");
+                let is_kept = |cell: &Cell| thinned.contains(cell);
+                assert!(all.iter().filter(|cell| cell.net != 0).all(is_kept), "{seed}");
+                let left_out = all.iter().filter(|cell| !is_kept(cell)).map(|cell| cell.time).max();
+                let kept =
+                    thinned.iter().filter(|cell| cell.net == 0 && cell.value != OTHERS).map(|cell| cell.time).min();
+                assert!(left_out.zip(kept).is_none_or(|(left_out, kept)| left_out <= kept), "{seed}");
+                let lasting = all.iter().filter(|cell| cell.net != 0).count();
+                assert!(thinned.len() <= most.max(lasting) + 1, "{seed}: {} of {most}", thinned.len());
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
 //! Answers what a viewer asks: buckets of some tracks in a window.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{Thing, TrackKey};
+use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
 
 use super::catalogue::{Meaning, TrackKind, kind, meaning};
 use super::chunks::exact_level;
-use super::pyramid::At;
+use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
 
@@ -20,6 +21,8 @@ pub const BUCKETS_MAX: u32 = 4096;
 pub const TRACKS_MAX: usize = 1024;
 /// Chunks that are not built yet and are read at once for a question; where there are more, nobody waits for them.
 const READ_MAX: usize = 3;
+/// Chunks that are read before their turn for a question.
+const WANTED_MAX: usize = 64;
 
 /// Which buckets of which tracks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,8 +154,8 @@ pub struct ArrowBucket {
     pub bucket: u32,
     /// From which track.
     pub from: u32,
-    /// To which.
-    pub to: u32,
+    /// To which; absent: to several.
+    pub to: Option<u32>,
     /// How often.
     pub count: u32,
 }
@@ -161,6 +164,8 @@ pub struct ArrowBucket {
 enum Part {
     /// A node of the pyramid.
     Node(At),
+    /// A chunk that was read before it was its turn.
+    Early(usize, Arc<Node>),
     /// A chunk, which is to be read.
     Read(usize),
     /// A chunk of which only the packet index tells.
@@ -223,6 +228,7 @@ impl Timeline {
         let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
         let window = (at(first), at(first + u64::from(count)));
         let parts = self.cover(window, level);
+        let read = self.read(&parts, progress)?;
         let mut rows: Vec<Vec<Cell>> = vec![Vec::new(); keys.len()];
         let (mut carries, mut is_first, mut spans) = (vec![None; keys.len()], true, Spans::default());
         for part in &parts {
@@ -234,7 +240,12 @@ impl Timeline {
             }
             let is_before = |cell: &Cell| cell.bucket < first;
             let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
-            let node = self.node_of(part, level, window, progress)?;
+            let node = match part {
+                Part::Node(at) => self.pyramid.node(*at)?.expect("it is in its place"),
+                Part::Early(_, node) => Arc::clone(node),
+                Part::Read(chunk) => Arc::clone(&read[chunk]),
+                Part::Estimate(chunk) => Arc::new(self.estimate(*chunk, level, window)),
+            };
             for ((key, row), carry) in keys.iter().zip(&mut rows).zip(&mut carries) {
                 let Some(track) = node.track(*key) else { continue };
                 let from = row.len();
@@ -270,18 +281,27 @@ impl Timeline {
         let mut parts = Vec::new();
         let top = self.pyramid.heights() - 1;
         self.cover_below((top, 0), window, level, &mut parts);
+        self.put_off(&mut parts, level);
+        parts
+    }
+
+    /// Leaves what is not built to those who build, if it is much: they read it next, and meanwhile it is guessed.
+    fn put_off(&self, parts: &mut [Part], level: Level) {
         let sealed = self.desk.sealed();
-        let unbuilt = parts.iter().filter(|part| matches!(part, Part::Read(chunk) if *chunk >= sealed)).count();
-        if unbuilt > READ_MAX {
-            for part in &mut parts {
-                if let Part::Read(chunk) = *part
-                    && chunk >= sealed
-                {
-                    *part = Part::Estimate(chunk);
-                }
+        let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk >= sealed);
+        if parts.iter().filter(|part| unbuilt(part)).count() <= READ_MAX {
+            return;
+        }
+        let mut wanted = Vec::new();
+        for part in parts.iter_mut().filter(|part| unbuilt(part)) {
+            let Part::Read(chunk) = *part else { continue };
+            let early = self.pyramid.looked_at(Key::Early(chunk)).filter(|node| node.level() <= level);
+            *part = early.map_or(Part::Estimate(chunk), |node| Part::Early(chunk, node));
+            if matches!(part, Part::Estimate(_)) && wanted.len() < WANTED_MAX {
+                wanted.push(chunk);
             }
         }
-        parts
+        self.desk.want(wanted);
     }
 
     fn cover_below(&self, at: At, window: (i64, i64), level: Level, parts: &mut Vec<Part>) {
@@ -294,7 +314,7 @@ impl Timeline {
             _ if at.0 == 0 => parts.push(Part::Read(at.1)),
             _ => {
                 let below = self.chunks_of(at);
-                let width = super::pyramid::FAN.pow(at.0 as u32 - 1);
+                let width = FAN.pow(at.0 as u32 - 1);
                 for place in below.start / width..below.end.div_ceil(width) {
                     self.cover_below((at.0 - 1, place), window, level, parts);
                 }
@@ -308,7 +328,7 @@ impl Timeline {
                 let chunks = &self.chunks[self.chunks_of(*at)];
                 (chunks[0].span.0, chunks[chunks.len() - 1].span.1)
             }
-            Part::Read(chunk) | Part::Estimate(chunk) => self.chunks[*chunk].span,
+            Part::Early(chunk, _) | Part::Read(chunk) | Part::Estimate(chunk) => self.chunks[*chunk].span,
         }
     }
 
@@ -317,23 +337,36 @@ impl Timeline {
         match part {
             Part::Node(at) => (self.chunks_of(*at).start, Quality::Exact),
             Part::Read(chunk) if *chunk < self.desk.sealed() => (*chunk, Quality::Exact),
-            Part::Read(chunk) => (*chunk, Quality::Building),
+            Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
             Part::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
     }
 
-    fn node_of(
-        &self,
-        part: &Part,
-        level: Level,
-        window: (i64, i64),
-        progress: &Progress,
-    ) -> Result<Arc<Node>, TimelineFailure> {
-        match part {
-            Part::Node(at) => Ok(self.pyramid.node(*at)?.expect("it is in its place")),
-            Part::Read(chunk) => self.exact(*chunk, progress),
-            Part::Estimate(chunk) => Ok(Arc::new(self.estimate(*chunk, level, window))),
+    /// The chunks that have to be read, read side by side.
+    fn read(&self, parts: &[Part], progress: &Progress) -> Result<HashMap<usize, Arc<Node>>, TimelineFailure> {
+        let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
+        let chunks: Vec<usize> = parts.iter().filter_map(chunk).collect();
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut read = Vec::new();
+            while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
+                read.push((chunk, self.exact(chunk, progress)?));
+            }
+            Ok(read)
+        };
+        let others = self.session.threads.min(chunks.len()).saturating_sub(1);
+        let read: Vec<Result<_, TimelineFailure>> = std::thread::scope(|scope| {
+            let others: Vec<_> = (0..others).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let join =
+                |other: std::thread::ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|panic| resume_unwind(panic));
+            std::iter::once(own).chain(others.into_iter().map(join)).collect()
+        });
+        let mut nodes = HashMap::new();
+        for read in read {
+            nodes.extend(read?);
         }
+        Ok(nodes)
     }
 
     /// The values of tracks when a chunk begins.
@@ -368,7 +401,7 @@ impl Timeline {
     fn widest_up_to(&self, end: usize) -> Result<Option<(usize, Arc<Node>)>, TimelineFailure> {
         let mut at: At = (0, end - 1);
         loop {
-            let above = (at.0 + 1, at.1 / super::pyramid::FAN);
+            let above = (at.0 + 1, at.1 / FAN);
             if above.0 >= self.pyramid.heights()
                 || self.chunks_of(above).end != end
                 || self.pyramid.place(above).is_none()
@@ -383,24 +416,33 @@ impl Timeline {
 
     /// What happened in a chunk, in the finest buckets.
     fn exact(&self, chunk: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
-        if let Some(node) = self.pyramid.exact(chunk) {
+        if let Some(node) = self.pyramid.looked_at(Key::Exact(chunk)) {
             return Ok(node);
         }
-        let span = self.chunks[chunk].span;
-        let level = exact_level(span);
         let is_sealed = chunk < self.desk.sealed();
-        let state = self.read_chunk(chunk, level, progress)?;
-        let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
-        known.extend(self.known_before(self.analysis.asked_next(&known), chunk)?);
-        let mut before = self.analysis.before(&state, &known);
-        let sealed = self.analysis.seal(&mut before, state, span.0);
-        let node = Arc::new(self.analysis.node(sealed, level));
+        let node = Arc::new(self.look(chunk, exact_level(self.chunks[chunk].span), true, progress)?);
         if is_sealed {
-            self.pyramid.keep_exact(chunk, &node);
+            self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
             self.names.meet(&node);
         }
         Ok(node)
+    }
+
+    /// What happened in a chunk, as far as nodes know what is before it: with all values, or the most important ones.
+    pub(super) fn look(
+        &self,
+        chunk: usize,
+        level: Level,
+        is_whole: bool,
+        progress: &Progress,
+    ) -> Result<Node, TimelineFailure> {
+        let state = self.read_chunk(chunk, level, progress)?;
+        let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
+        known.extend(self.known_before(self.analysis.asked_next(&known), chunk)?);
+        let mut before = self.analysis.before(&state, &known);
+        let sealed = self.analysis.seal(&mut before, state, self.chunks[chunk].span.0);
+        Ok(self.analysis.node(sealed, level, is_whole))
     }
 
     /// What a track's cells are in a tile.
@@ -443,13 +485,14 @@ impl Timeline {
 
     fn instants(&self, key: u64, cells: &[Cell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {
         let meaning = meaning(key)?;
-        let instant = |cells: &[Cell]| {
-            let most = cells.iter().rev().max_by_key(|cell| cell.begins).expect("a chunk has cells");
+        let instant = |of_bucket: &[Cell]| {
+            let named = |cell: &&Cell| (cell.value != cells::OTHERS, cell.begins);
+            let most = of_bucket.iter().rev().max_by_key(named).expect("a chunk has cells");
             let meaning = if most.value == ESTIMATE { Meaning::Estimate } else { meaning };
             InstantBucket {
                 bucket: bucket(most.bucket),
                 value: self.names.value(&self.analysis, meaning, most.value),
-                count: cells.iter().fold(0, |sum: u32, cell| sum.saturating_add(cell.begins)),
+                count: of_bucket.iter().fold(0, |sum: u32, cell| sum.saturating_add(cell.begins)),
                 count_of_value: most.begins,
             }
         };
@@ -462,7 +505,8 @@ impl Timeline {
             let number = (number as u32).cast_signed();
             self.names.number(TrackKey { thing, host, number, track: 0 }.key())
         };
-        let (from, to) = (track(Thing::Cpu, cell.value >> 32), track(Thing::Thread, cell.value));
+        let (from, is_one) = (track(Thing::Cpu, cell.value >> 32), cell.value & ANYBODY != ANYBODY);
+        let to = is_one.then(|| track(Thing::Thread, cell.value));
         ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins }
     }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use kymo_analysis::timeline::{Sealed, State, Timeline as Analysis};
 
 use super::chunks::{Chunk, level_of};
-use super::pyramid::{At, FAN};
+use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure, TimelineState};
 use crate::analyse::Reader;
 use crate::progress::{Cancelled, Progress};
@@ -38,6 +38,8 @@ struct Held {
     waiting: BTreeMap<usize, State>,
     /// All that is before the next chunk to be sealed; absent while somebody seals.
     before: Option<State>,
+    /// Chunks that somebody looks at, to be read before it is their turn.
+    wanted: Vec<usize>,
     /// Chunks whose nodes are there.
     built: usize,
     failure: Option<TimelineFailure>,
@@ -49,6 +51,7 @@ struct Held {
 enum Job {
     Read(usize),
     Seal(usize, State, State),
+    Look(usize),
     Wait,
     End,
 }
@@ -59,6 +62,7 @@ impl Desk {
             read: 0,
             seal: 0,
             waiting: BTreeMap::new(),
+            wanted: Vec::new(),
             before: Some(analysis.begin()),
             built: 0,
             failure: None,
@@ -98,6 +102,15 @@ impl Desk {
         self.lock().seal
     }
 
+    /// Somebody looks at these chunks, which are not built: they are read next, and those that he looked at before are not.
+    pub(super) fn want(&self, mut chunks: Vec<usize>) {
+        chunks.reverse();
+        let mut held = self.lock();
+        if held.wanted != chunks {
+            held.wanted = chunks;
+        }
+    }
+
     /// All chunks are built already.
     pub(super) fn complete(&self, chunks: usize) {
         self.change(|held| (held.read, held.seal, held.built) = (chunks, chunks, chunks));
@@ -119,6 +132,11 @@ impl Held {
             let state = self.waiting.remove(&self.seal).expect("it was there");
             self.seal += 1;
             return Job::Seal(self.seal - 1, before, state);
+        }
+        while let Some(chunk) = self.wanted.pop() {
+            if chunk >= self.read {
+                return Job::Look(chunk);
+            }
         }
         if self.read < chunks && self.read < self.seal + AHEAD * threads {
             self.read += 1;
@@ -174,6 +192,7 @@ impl Timeline {
             let done = match job {
                 Job::Read(chunk) => timeline.build_read(chunk),
                 Job::Seal(chunk, before, state) => timeline.build_seal(chunk, before, state),
+                Job::Look(chunk) => timeline.build_early(chunk),
                 Job::Wait => {
                     let held = timeline.desk.lock();
                     let _ = timeline.desk.changed.wait_timeout(held, Duration::from_millis(5));
@@ -194,9 +213,8 @@ impl Timeline {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        let Chunk { slice, level, .. } = &self.chunks[chunk];
+        let level = &self.chunks[chunk].level;
         let state = self.read_chunk(chunk, *level, &self.progress)?;
-        let _ = slice;
         self.desk.change(|held| held.waiting.insert(chunk, state));
         Ok(())
     }
@@ -216,6 +234,16 @@ impl Timeline {
         Ok(progress.whole(read.state)?)
     }
 
+    /// Reads a chunk that somebody looks at before what is before it.
+    fn build_early(&self, chunk: usize) -> Result<(), TimelineFailure> {
+        if self.pyramid.looked_at(Key::Early(chunk)).is_none() {
+            let node = Arc::new(self.look(chunk, self.chunks[chunk].level, false, &self.progress)?);
+            self.names.meet(&node);
+            self.pyramid.remember(Key::Early(chunk), &node);
+        }
+        Ok(())
+    }
+
     fn build_seal(&self, chunk: usize, mut before: State, state: State) -> Result<(), TimelineFailure> {
         let Chunk { span, level, .. } = self.chunks[chunk];
         let sealed = self.analysis.seal(&mut before, state, span.0);
@@ -225,7 +253,7 @@ impl Timeline {
     }
 
     fn build_node(&self, chunk: usize, sealed: Sealed, level: u8) -> Result<(), TimelineFailure> {
-        let node = Arc::new(self.analysis.node(sealed, level));
+        let node = Arc::new(self.analysis.node(sealed, level, false));
         self.names.meet(&node);
         self.pyramid.put((0, chunk), &node, &|at| self.level_at(at))?;
         let is_complete = self.desk.change(|held| {

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
+use kymo_analysis::timeline::cells::OTHERS;
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ pub struct TrackValue {
     pub number: u32,
     /// What people call it.
     pub label: String,
-    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `estimate`.
+    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `estimate`, `others`.
     pub kind: &'static str,
     /// The same for what should look the same, wherever it is.
     pub colour: u32,
@@ -196,24 +197,19 @@ impl Names {
         for (&digest, &comm) in before.names() {
             held.known.comms.entry(digest).or_insert(comm);
         }
+        for (TrackKey { host, number, track, .. }, value) in sealed.names() {
+            let is_name = usize::from(track) == thread_track::NAME;
+            let list = if is_name { &mut held.known.names } else { &mut held.known.processes };
+            list.insert((host, number), value);
+        }
         held.known.irqs.extend(before.irqs().iter().map(|(irq, name)| (*irq, name.clone())));
     }
 
     /// The tracks of a node.
     pub(super) fn meet(&self, node: &Node) {
         let mut held = self.lock();
-        for part in node.tracks() {
-            let Some(TrackKey { thing, host, number, track }) = TrackKey::of(part.key) else { continue };
-            match (thing, usize::from(track), part.last) {
-                (Thing::Thread, thread_track::NAME, Some((name, _))) => {
-                    held.known.names.insert((host, number), name);
-                }
-                (Thing::Thread, thread_track::PROCESS, Some((process, _))) => {
-                    held.known.processes.insert((host, number), process);
-                }
-                (Thing::Thread, thread_track::NAME | thread_track::PROCESS, None) => {}
-                _ => drop(held.track(part.key)),
-            }
+        for part in node.tracks().filter(|part| kind(part.key).is_some()) {
+            held.track(part.key);
         }
     }
 
@@ -274,6 +270,7 @@ fn colour(text: &str) -> u32 {
 fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) -> TrackValue {
     let of = |kind, label: String, colour| TrackValue { number: 0, label, kind, colour, track: None };
     match meaning {
+        _ if value == OTHERS => of("others", "others".to_owned(), 0),
         Meaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
         Meaning::Thread(host) => {
             let tid = (value as u32).cast_signed();
@@ -296,7 +293,6 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             of("softirq", label, colour)
         }
         Meaning::Doing => match Doing::of(value) {
-            Some((Doing::Running, cpu)) => of("doing", format!("running on CPU {cpu}"), Doing::Running as u32),
             Some((doing, _)) => of("doing", doing.name().to_owned(), doing as u32),
             None => of("doing", format!("state {value}"), 0),
         },

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
+use kymo_analysis::timeline::VALUES_MAX;
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::{SpoolError, SpoolErrorKind};
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,8 @@ struct Cache {
 pub(super) enum Key {
     Node(At),
     Exact(usize),
+    /// The one of a chunk that was looked at before it was its turn.
+    Early(usize),
 }
 
 impl Cache {
@@ -166,14 +169,14 @@ impl Pyramid {
         Ok(Some(node))
     }
 
-    /// The exact node of a chunk, if it was looked at lately.
-    pub(super) fn exact(&self, chunk: usize) -> Option<Arc<Node>> {
-        lock(&self.cache).get(Key::Exact(chunk))
+    /// A node that is in no file, if it was looked at lately.
+    pub(super) fn looked_at(&self, key: Key) -> Option<Arc<Node>> {
+        lock(&self.cache).get(key)
     }
 
-    /// Keeps the exact node of a chunk for a while.
-    pub(super) fn keep_exact(&self, chunk: usize, node: &Arc<Node>) {
-        lock(&self.cache).put(Key::Exact(chunk), node);
+    /// Keeps a node for a while.
+    pub(super) fn remember(&self, key: Key, node: &Arc<Node>) {
+        lock(&self.cache).put(key, node);
     }
 
     fn read(&self, place: Place) -> Result<Node, SpoolError> {
@@ -187,7 +190,7 @@ impl Pyramid {
         if hash(&bytes) != place.hash {
             return Err(broken(SpoolErrorKind::Changed { size_bytes }));
         }
-        postcard::from_bytes(&bytes).map_err(|error| broken(SpoolErrorKind::Row(error)))
+        Node::decode(&bytes).ok_or(broken(SpoolErrorKind::Changed { size_bytes }))
     }
 
     /// Puts a node where it belongs, and those above it that can be made then. `widest`: the level of the node above.
@@ -210,14 +213,13 @@ impl Pyramid {
                 nodes.extend(self.node((at.0, place))?);
             }
             let nodes: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
-            node = Arc::new(Node::together(&nodes, level_above(above)));
+            node = Arc::new(Node::together(&nodes, level_above(above), VALUES_MAX));
             at = above;
         }
     }
 
     fn write(&self, node: &Node) -> Result<Place, SpoolError> {
-        let unwritable = |error| SpoolError { at: 0, kind: SpoolErrorKind::Unwritable(error) };
-        let bytes = postcard::to_allocvec(node).map_err(unwritable)?;
+        let bytes = node.encode();
         let at = self.append(&bytes)?;
         Ok(Place { at, size_bytes: bytes.len() as u64, hash: hash(&bytes), level: node.level() })
     }
