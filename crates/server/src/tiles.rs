@@ -94,7 +94,7 @@ impl Out {
 
     fn arrow(&mut self, bucket: &ArrowBucket) {
         let ArrowBucket { bucket, from, to, count } = *bucket;
-        self.numbers([bucket, from, to, count]);
+        self.numbers([bucket, from, to.unwrap_or(NONE), count]);
         // How long the longest takes is not known.
         self.0.extend_from_slice(&f64::NAN.to_le_bytes());
     }
@@ -142,7 +142,10 @@ mod tests {
                 number: 9,
                 items: Items::Instants(vec![InstantBucket { bucket: 0, value: 1, count: 4, count_of_value: 3 }]),
             },
-            TrackTile { number: 10, items: Items::Arrows(vec![ArrowBucket { bucket: 1, from: 7, to: 8, count: 2 }]) },
+            TrackTile {
+                number: 10,
+                items: Items::Arrows(vec![ArrowBucket { bucket: 1, from: 7, to: Some(8), count: 2 }]),
+            },
             TrackTile { number: 11, items: Items::Heat(vec![HeatBucket { bucket: 3, bin: 40, count: 2 }; 2]) },
         ];
         let spans = vec![

@@ -12,7 +12,8 @@ mod batches;
 mod columns;
 mod reading;
 mod stream;
-#[cfg(test)]
+// They compare with files that are exported.
+#[cfg(all(test, feature = "export"))]
 mod tests;
 
 use std::ops::Range;

@@ -431,9 +431,9 @@ mod tests {
                 let value = random.below(3) as u64;
                 for node in [if at < 500 { &mut left } else { &mut right }, &mut whole] {
                     if is_open {
-                        node.end(1, at, 1)
+                        node.end(1, at, 1);
                     } else {
-                        node.begin(1, at, 1)
+                        node.begin(1, at, 1);
                     }
                     node.count(2, node.bucket(at), value, 1);
                 }

@@ -10,7 +10,7 @@ use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
 
 use super::catalogue::{Meaning, TrackKind, kind, meaning};
-use super::chunks::exact_level;
+use super::chunks::EXACT_LEVEL;
 use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
@@ -420,7 +420,7 @@ impl Timeline {
             return Ok(node);
         }
         let is_sealed = chunk < self.desk.sealed();
-        let node = Arc::new(self.look(chunk, exact_level(self.chunks[chunk].span), true, progress)?);
+        let node = Arc::new(self.look(chunk, EXACT_LEVEL, true, progress)?);
         if is_sealed {
             self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
@@ -457,7 +457,7 @@ impl Timeline {
             TrackKind::States => {
                 let meaning = meaning(key)?;
                 let value = |value: u64| self.names.value(&self.analysis, meaning, value);
-                let share = |covered: u64| (u128::from(covered) * 65535 >> level) as u16;
+                let share = |covered: u64| ((u128::from(covered) * 65535) >> level) as u16;
                 let buckets = cells::buckets(cells, level, carry).map(|found| StateBucket {
                     bucket: bucket(found.bucket),
                     value: found.first.map(|(first, _)| value(first)),

@@ -50,7 +50,7 @@ struct Held {
 /// What a thread does next.
 enum Job {
     Read(usize),
-    Seal(usize, State, State),
+    Seal(usize, Box<(State, State)>),
     Look(usize),
     Wait,
     End,
@@ -131,7 +131,7 @@ impl Held {
         {
             let state = self.waiting.remove(&self.seal).expect("it was there");
             self.seal += 1;
-            return Job::Seal(self.seal - 1, before, state);
+            return Job::Seal(self.seal - 1, Box::new((before, state)));
         }
         while let Some(chunk) = self.wanted.pop() {
             if chunk >= self.read {
@@ -191,7 +191,7 @@ impl Timeline {
             let job = timeline.desk.change(|held| held.job(timeline.chunks.len(), timeline.session.threads));
             let done = match job {
                 Job::Read(chunk) => timeline.build_read(chunk),
-                Job::Seal(chunk, before, state) => timeline.build_seal(chunk, before, state),
+                Job::Seal(chunk, states) => timeline.build_seal(chunk, *states),
                 Job::Look(chunk) => timeline.build_early(chunk),
                 Job::Wait => {
                     let held = timeline.desk.lock();
@@ -244,7 +244,7 @@ impl Timeline {
         Ok(())
     }
 
-    fn build_seal(&self, chunk: usize, mut before: State, state: State) -> Result<(), TimelineFailure> {
+    fn build_seal(&self, chunk: usize, (mut before, state): (State, State)) -> Result<(), TimelineFailure> {
         let Chunk { span, level, .. } = self.chunks[chunk];
         let sealed = self.analysis.seal(&mut before, state, span.0);
         self.names.learn(&before, &sealed);

@@ -30,10 +30,9 @@ pub(super) fn level_of(span: (i64, i64)) -> Level {
     (width.next_power_of_two().trailing_zeros() as Level).min(LEVEL_MAX)
 }
 
-/// The level of exact answers, whatever the span: who asks for nanoseconds would find what is in wider buckets in the wrong place.
-pub(super) fn exact_level(_span: (i64, i64)) -> Level {
-    0
-}
+/// The level of exact answers, however long a chunk is: who asks for nanoseconds would find what is in wider buckets in the
+/// wrong place.
+pub(super) const EXACT_LEVEL: Level = 0;
 
 /// All chunks, in the order of time; one, if time cannot be cut.
 pub(super) fn of(session: &Session, prepared: &Prepared, span: (i64, i64)) -> Vec<Chunk> {

@@ -1,3 +1,5 @@
+//! The same trace in one chunk and in many, at all levels; what is kept; what is refused.
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
