@@ -116,8 +116,14 @@ pub fn wakeup(cpu: u32, tid: i32) -> u64 {
 /// The thread of a wakeup that stands for all.
 pub const ANYBODY: u64 = 0xffff_ffff;
 
-/// Values of a bucket that nodes of the pyramid tell apart.
-pub const VALUES_MAX: usize = 6;
+/// Values of a bucket that nodes of the pyramid tell apart: those of things that have few are all there, and so are durations.
+#[must_use]
+pub fn values_max(key: u64) -> usize {
+    match TrackKey::of(key).map(|key| key.thing) {
+        Some(Thing::Latency | Thing::Wakeups) => usize::MAX,
+        _ => 6,
+    }
+}
 
 /// The analysis, for buckets of a level.
 #[derive(Debug)]
@@ -305,7 +311,7 @@ impl Timeline {
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut node = NodeBuilder::new(self.origin, level);
         if !is_whole {
-            node = node.thinned(VALUES_MAX);
+            node = node.thinned(values_max);
         }
         let mut add = |run: Run| self.run(&mut node, run, begin);
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);

@@ -69,7 +69,7 @@ pub fn thin(cells: &mut Vec<Cell>, most: usize) {
         let bucket = cells[at].bucket;
         let count = cells[at..].iter().position(|cell| cell.bucket != bucket).unwrap_or(cells.len() - at);
         let mut left = count;
-        if count > most + 1 {
+        if count > most.saturating_add(1) {
             let of_bucket = &mut cells[at..at + count];
             of_bucket.sort_unstable_by_key(|cell| {
                 let is_kept = cell.net != 0 && cell.value != OTHERS;

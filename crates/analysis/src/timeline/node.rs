@@ -35,14 +35,17 @@ struct Entry {
     end: u32,
 }
 
+/// How many values of a bucket are told apart at most, by the key of its track.
+pub type Most = fn(u64) -> usize;
+
 /// Collects what happens.
 #[derive(Clone, Debug)]
 pub struct NodeBuilder {
     /// How wide buckets are, and the time at which the first one begins.
     level: Level,
     origin: i64,
-    /// How many values of a bucket are told apart at most.
-    most: usize,
+    /// How many values of a bucket of a track are told apart at most.
+    most: Option<Most>,
     tracks: HashMap<u64, Building>,
 }
 
@@ -76,13 +79,13 @@ impl NodeBuilder {
     /// Buckets of a level, the first of which begins at the origin.
     #[must_use]
     pub fn new(origin: i64, level: Level) -> Self {
-        Self { level, origin, most: usize::MAX - 1, tracks: HashMap::new() }
+        Self { level, origin, most: None, tracks: HashMap::new() }
     }
 
     /// The same, of which so many values of each bucket are told apart.
     #[must_use]
-    pub fn thinned(self, most: usize) -> Self {
-        Self { most, ..self }
+    pub fn thinned(self, most: Most) -> Self {
+        Self { most: Some(most), ..self }
     }
 
     fn edge(&mut self, key: u64, at: i64, value: u64, (begins, net): (u32, i32)) -> &mut Building {
@@ -136,7 +139,9 @@ impl NodeBuilder {
         let mut writer = Writer::new(self.level);
         for (key, mut building) in tracks {
             add_up(&mut building.cells);
-            thin(&mut building.cells, self.most);
+            if let Some(most) = self.most {
+                thin(&mut building.cells, most(key));
+            }
             writer.track(key, building.last, &building.cells);
         }
         writer.node
@@ -330,7 +335,7 @@ impl Node {
 
     /// What happened in these spans, which follow each other, in buckets of a level that is no finer than theirs.
     #[must_use]
-    pub fn together(nodes: &[&Self], level: Level, most: usize) -> Self {
+    pub fn together(nodes: &[&Self], level: Level, most: Most) -> Self {
         let mut keys: Vec<u64> = nodes.iter().flat_map(|node| node.tracks.iter().map(|entry| entry.key)).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -344,7 +349,7 @@ impl Node {
                 last = part.last;
             }
             add_up(&mut cells);
-            thin(&mut cells, most);
+            thin(&mut cells, most(key));
             writer.track(key, last, &cells);
         }
         writer.node
@@ -441,7 +446,7 @@ mod tests {
                 at += 1 + random.below(30) as i64;
             }
             let nodes = [&left.build(), &right.build()];
-            let (together, whole) = (Node::together(&nodes, 6, 99), Node::together(&[&whole.build()], 6, 99));
+            let (together, whole) = (Node::together(&nodes, 6, |_| 99), Node::together(&[&whole.build()], 6, |_| 99));
             let said = |node: &Node| node.tracks().map(|part| part.cells(6).collect()).collect::<Vec<Vec<_>>>();
             assert_eq!(said(&together), said(&whole), "{seed}");
         }

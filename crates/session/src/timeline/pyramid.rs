@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use kymo_analysis::timeline::VALUES_MAX;
 use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::values_max;
 use kymo_analysis::{SpoolError, SpoolErrorKind};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
@@ -213,7 +213,7 @@ impl Pyramid {
                 nodes.extend(self.node((at.0, place))?);
             }
             let nodes: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
-            node = Arc::new(Node::together(&nodes, level_above(above), VALUES_MAX));
+            node = Arc::new(Node::together(&nodes, level_above(above), values_max));
             at = above;
         }
     }
