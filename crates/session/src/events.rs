@@ -13,7 +13,8 @@ mod columns;
 mod reading;
 mod stream;
 // They compare with files that are exported.
-#[cfg(all(test, feature = "export"))]
+#[cfg(test)]
+#[cfg(feature = "export")]
 mod tests;
 
 use std::ops::Range;

@@ -227,13 +227,15 @@ impl Timeline {
         let keys = self.names.keys(tracks).map_err(unknown)?;
         let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
         let window = (at(first), at(first + u64::from(count)));
-        let parts = self.cover(window, level);
-        let read = self.read(&parts, progress)?;
+        // What is built meanwhile is for the next question.
+        let known = self.desk.known();
+        let parts = self.cover(window, level, known);
+        let read = self.read(&parts, known, progress)?;
         let mut rows: Vec<Vec<Cell>> = vec![Vec::new(); keys.len()];
         let (mut carries, mut is_first, mut spans) = (vec![None; keys.len()], true, Spans::default());
         for part in &parts {
             progress.whole(())?;
-            let (chunk, quality) = self.facts(part);
+            let (chunk, quality) = self.facts(part, known);
             spans.add(self.span_of(part), quality);
             if is_first {
                 carries = self.values_before(&keys, chunk)?;
@@ -277,18 +279,17 @@ impl Timeline {
     }
 
     /// What knows of a window, in the order of time: the widest nodes that are fine enough.
-    fn cover(&self, window: (i64, i64), level: Level) -> Vec<Part> {
+    fn cover(&self, window: (i64, i64), level: Level, known: usize) -> Vec<Part> {
         let mut parts = Vec::new();
         let top = self.pyramid.heights() - 1;
         self.cover_below((top, 0), window, level, &mut parts);
-        self.put_off(&mut parts, level);
+        self.put_off(&mut parts, level, known);
         parts
     }
 
     /// Leaves what is not built to those who build, if it is much: they read it next, and meanwhile it is guessed.
-    fn put_off(&self, parts: &mut [Part], level: Level) {
-        let sealed = self.desk.sealed();
-        let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk >= sealed);
+    fn put_off(&self, parts: &mut [Part], level: Level, known: usize) {
+        let unbuilt = |part: &Part| matches!(part, Part::Read(chunk) if *chunk > known);
         if parts.iter().filter(|part| unbuilt(part)).count() <= READ_MAX {
             return;
         }
@@ -333,24 +334,30 @@ impl Timeline {
     }
 
     /// The first chunk of a part, and how true what it says is.
-    fn facts(&self, part: &Part) -> (usize, Quality) {
+    fn facts(&self, part: &Part, known: usize) -> (usize, Quality) {
         match part {
-            Part::Node(at) => (self.chunks_of(*at).start, Quality::Exact),
-            Part::Read(chunk) if *chunk < self.desk.sealed() => (*chunk, Quality::Exact),
+            Part::Node(at) if self.chunks_of(*at).start <= known => (self.chunks_of(*at).start, Quality::Exact),
+            Part::Node(at) => (self.chunks_of(*at).start, Quality::Building),
+            Part::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
             Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
             Part::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
     }
 
     /// The chunks that have to be read, read side by side.
-    fn read(&self, parts: &[Part], progress: &Progress) -> Result<HashMap<usize, Arc<Node>>, TimelineFailure> {
+    fn read(
+        &self,
+        parts: &[Part],
+        known: usize,
+        progress: &Progress,
+    ) -> Result<HashMap<usize, Arc<Node>>, TimelineFailure> {
         let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
         let chunks: Vec<usize> = parts.iter().filter_map(chunk).collect();
         let next = AtomicUsize::new(0);
         let work = || {
             let mut read = Vec::new();
             while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                read.push((chunk, self.exact(chunk, progress)?));
+                read.push((chunk, self.exact(chunk, known, progress)?));
             }
             Ok(read)
         };
@@ -415,13 +422,12 @@ impl Timeline {
     }
 
     /// What happened in a chunk, in the finest buckets.
-    fn exact(&self, chunk: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
+    fn exact(&self, chunk: usize, known: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
         if let Some(node) = self.pyramid.looked_at(Key::Exact(chunk)) {
             return Ok(node);
         }
-        let is_sealed = chunk < self.desk.sealed();
         let node = Arc::new(self.look(chunk, EXACT_LEVEL, true, progress)?);
-        if is_sealed {
+        if chunk <= known {
             self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
             self.names.meet(&node);

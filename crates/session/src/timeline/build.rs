@@ -5,7 +5,7 @@
 //! thread 1   read 1 │ (waits: 1)     │ seal 1, 2, node 1 │ read 3 ...
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -40,8 +40,11 @@ struct Held {
     before: Option<State>,
     /// Chunks that somebody looks at, to be read before it is their turn.
     wanted: Vec<usize>,
-    /// Chunks whose nodes are there.
+    /// How many chunks have nodes, and how many of the first ones: of the chunk behind those, all is known that is before it.
     built: usize,
+    known: usize,
+    /// Chunks behind those that have nodes.
+    scattered: BTreeSet<usize>,
     failure: Option<TimelineFailure>,
     /// Nobody should go on.
     is_stopped: bool,
@@ -65,6 +68,8 @@ impl Desk {
             wanted: Vec::new(),
             before: Some(analysis.begin()),
             built: 0,
+            known: 0,
+            scattered: BTreeSet::new(),
             failure: None,
             is_stopped: false,
         };
@@ -97,9 +102,9 @@ impl Desk {
         }
     }
 
-    /// How many chunks are sealed: of those everything is known.
-    pub(super) fn sealed(&self) -> usize {
-        self.lock().seal
+    /// How many of the first chunks have nodes: up to the one behind them, all is known that is before a chunk.
+    pub(super) fn known(&self) -> usize {
+        self.lock().known
     }
 
     /// Somebody looks at these chunks, which are not built: they are read next, and those that he looked at before are not.
@@ -113,7 +118,10 @@ impl Desk {
 
     /// All chunks are built already.
     pub(super) fn complete(&self, chunks: usize) {
-        self.change(|held| (held.read, held.seal, held.built) = (chunks, chunks, chunks));
+        self.change(|held| {
+            (held.read, held.seal) = (chunks, chunks);
+            (held.built, held.known) = (chunks, chunks);
+        });
     }
 
     pub(super) fn stop(&self) {
@@ -143,6 +151,29 @@ impl Held {
             return Job::Read(self.read - 1);
         }
         Job::Wait
+    }
+}
+
+impl Held {
+    /// A chunk has its node.
+    fn built(&mut self, chunk: usize) {
+        self.built += 1;
+        self.scattered.insert(chunk);
+        while self.scattered.remove(&self.known) {
+            self.known += 1;
+        }
+    }
+}
+
+/// Tells those who wait when a thread panics: what it does is never done.
+struct Alarm<'a>(&'a Desk);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let broken = || TimelineFailure::Unreadable("a thread that built the timeline is gone".to_owned());
+            self.0.change(|held| held.failure = Some(broken()));
+        }
     }
 }
 
@@ -188,7 +219,8 @@ impl Timeline {
     fn serve(timeline: &Weak<Self>) {
         crate::priority::background();
         while let Some(timeline) = timeline.upgrade() {
-            let job = timeline.desk.change(|held| held.job(timeline.chunks.len(), timeline.session.threads));
+            let _alarm = Alarm(&timeline.desk);
+            let job = timeline.desk.lock().job(timeline.chunks.len(), timeline.session.threads);
             let done = match job {
                 Job::Read(chunk) => timeline.build_read(chunk),
                 Job::Seal(chunk, states) => timeline.build_seal(chunk, *states),
@@ -200,8 +232,10 @@ impl Timeline {
                 }
                 Job::End => return,
             };
-            if let Err(failure) = done {
-                timeline.desk.change(|held| held.failure = Some(failure));
+            match done {
+                // It is the end of that job, and of all others.
+                Ok(()) | Err(TimelineFailure::Cancelled(_)) => {}
+                Err(failure) => timeline.desk.change(|held| held.failure = Some(failure)),
             }
         }
     }
@@ -257,7 +291,7 @@ impl Timeline {
         self.names.meet(&node);
         self.pyramid.put((0, chunk), &node, &|at| self.level_at(at))?;
         let is_complete = self.desk.change(|held| {
-            held.built += 1;
+            held.built(chunk);
             held.built == self.chunks.len()
         });
         if is_complete {
