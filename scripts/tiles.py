@@ -119,11 +119,14 @@ class Truth:
             self.states["thread", tid, "calls"] = Runs(tracks["call"])
         self.instants, self.arrows = collections.defaultdict(list), []
         for event in trace.events:
-            self.instants["events", event.cpu].append((event.time, event.name))
+            # A stream without a CPU has a track of its own, whatever its events say.
+            self.instants["events", trace.streams[event.stream].cpu].append((event.time, event.name))
             if event.tid is not None:
                 self.instants["thread", event.tid, "events"].append((event.time, event.name))
             if event.name in WAKES and event.get("tid", "pid") is not None:
                 self.arrows.append((event.time, (event.cpu, event.get("tid", "pid"))))
+        # Those without any are found to have none, and stay so.
+        self.instants = dict(self.instants)
         self.durations = self._durations()
         self.events = len(trace.events)
 
@@ -190,6 +193,8 @@ class Named:
             return label.split(" on CPU ")[0]
         if kind == "softirq" and label in SOFTIRQS:
             return SOFTIRQS.index(label)
+        if kind == "call":
+            return label.removeprefix("#")
         # `irq 41 ahci`, `softirq 12`
         return int(label.split()[1]) if kind in ("irq", "softirq") else label
 
@@ -445,7 +450,7 @@ class Check:
     def counts(self, window, track, name, differences):
         items = {item.bucket: item for item in track.items}
         by_bucket = collections.defaultdict(collections.Counter)
-        for time, event in window.of(self.truth.instants[name]):
+        for time, event in window.of(self.truth.instants.get(name, [])):
             by_bucket[window.number(time)][event] += 1
         for number in sorted(set(by_bucket) | set(items)):
             classes = by_bucket[number]
@@ -467,7 +472,7 @@ class Check:
         return plain_name(self.value(number))
 
     def events(self, window, track, name, differences):
-        expected = collections.Counter(window.of(self.truth.instants[name]))
+        expected = collections.Counter(window.of(self.truth.instants.get(name, [])))
         found = collections.Counter((round(item.time) + window.begin, self.plain(item.value)) for item in track.items)
         self.same_counts(name, found, expected, differences)
 
