@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kymograph._own import Analysis
     from kymograph._sql import Database, Rows
     from kymograph._values import ExportedTable, Finding, SupportsWrite
-    from kymograph._words import Options, PrintOptions, Size, StateOptions, StrPath, Time
+    from kymograph._words import Offsets, Options, PrintOptions, Size, StateOptions, StrPath, Time
 
     State = TypeVar("State")
     Result = TypeVar("Result")
@@ -33,7 +33,7 @@ def open(  # noqa: A001  (people write kymograph.open)
     *,
     threads: int = 0,
     clock_shift: int | timedelta = 0,
-    trace_offsets: Mapping[StrPath, int | timedelta] | None = None,
+    trace_offsets: Offsets | None = None,
     cache: StrPath | bool = True,
 ) -> Trace:
     """Opens one or more traces, to be read as one.
@@ -68,7 +68,7 @@ class Trace:
         *,
         threads: int = 0,
         clock_shift: int | timedelta = 0,
-        trace_offsets: Mapping[StrPath, int | timedelta] | None = None,
+        trace_offsets: Offsets | None = None,
         cache: StrPath | bool = True,
     ) -> None:
         given: Any = path
@@ -81,7 +81,7 @@ class Trace:
             raise ValueError(f"so many threads cannot read: {threads}")
         self._threads = threads
         self._clock_shift_ns = _shift_ns(clock_shift)
-        offsets: Mapping[StrPath, int | timedelta] = trace_offsets or {}
+        offsets = {} if trace_offsets is None else trace_offsets
         self._trace_offsets = tuple((local_path(path), _shift_ns(offset)) for path, offset in offsets.items())
         self._cache = cache if isinstance(cache, bool) else os.fspath(cache)
         self._opened = self._open()

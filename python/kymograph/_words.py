@@ -23,6 +23,8 @@ Duration: TypeAlias = str | SupportsIndex | timedelta
 Size: TypeAlias = str | int
 #: A file.
 StrPath: TypeAlias = str | os.PathLike[str]
+#: How far clocks of single traces are ahead, in nanoseconds or as a ``timedelta``, by path.
+Offsets: TypeAlias = Mapping[StrPath, int | timedelta] | Mapping[str, int | timedelta] | Mapping[str, int]
 
 
 class Options(TypedDict, total=False):
