@@ -20,6 +20,7 @@ Simple and slow on purpose. Where the corpus or babeltrace2's library is absent,
 import argparse
 import bisect
 import collections
+import math
 import os
 import pathlib
 import random
@@ -45,8 +46,10 @@ TRACKS_MAX = 40
 SHARE = 65535
 # So many values of a bucket are told apart, whatever happens.
 TOLD_APART = 6
-# Up to such a part of a bucket times are kept, where buckets are of more than so many nanoseconds.
-TIME_PART, TIME_EXACT = 1 / 64, 256
+# Where buckets are of more nanoseconds than that, begins and ends are kept to such a part of a bucket. Half of it is lost of each
+# at most, as often too much as too little: of many, as much as the root of their number, and next to nothing of all buckets together.
+TIME_EXACT, TIME_PART = 256, 1 / 256
+BIAS_MAX = 1 / 1024
 # Whatever is not told apart.
 OTHERS = "others"
 OTHER_BIN = 0xFFFFFFFE
@@ -253,14 +256,14 @@ def share_of(time, width):
     return round(time * SHARE / width)
 
 
-def lost_time(width):
-    """How much of the times in a bucket may be lost."""
-    return width * TIME_PART if width > TIME_EXACT else 0
+def lost_time(width, begins):
+    """How much of the times in a bucket may be lost where so many values begin."""
+    return width * TIME_PART * (1 + 2 * math.sqrt(1 + 2 * begins)) if width > TIME_EXACT else 0
 
 
-def is_share(share, time, width):
+def is_share(share, time, width, begins):
     """Whoever rounds up or down is right."""
-    return abs(share - time * SHARE / width) <= 1 + lost_time(width) * SHARE / width
+    return abs(share - time * SHARE / width) <= 1 + lost_time(width, begins) * SHARE / width
 
 
 def same_or_others(name, found, expected, differences):
@@ -288,6 +291,8 @@ class Check:
         self.tracks, self.values = server.catalogue()
         self.named = Named(self.tracks, self.values)
         self.asked, self.compared = 0, collections.Counter()
+        # Shares of buckets that were compared, and how much more than the truth they say together.
+        self.shares, self.bias = 0, 0.0
 
     def value(self, number):
         """What a value of the server stands for; None where it says that there is none."""
@@ -318,6 +323,14 @@ class Check:
         for name in sorted(set(found) - known, key=str):
             differences.add(f"{name}: nothing of the trace is of this track")
         return "tracks", differences
+
+    def as_often_too_much(self):
+        """What is lost of times is lost to both sides."""
+        differences = Differences()
+        bias = self.bias / max(self.shares, 1)
+        if abs(bias) > BIAS_MAX:
+            differences.add(f"{self.shares} shares of buckets are {bias:+.2%} of a bucket too large on average")
+        return "shares", differences
 
     # Windows
 
@@ -421,7 +434,7 @@ class Check:
         times = truth.times
         first, second = self.value(item.value), self.value(item.second)
         ranked = [lasted for _, lasted in times.most_common()] + [0, 0]
-        lost = lost_time(width)
+        lost = lost_time(width, truth.begins)
         is_few = len(times) <= TOLD_APART
         for which, value, share, lasted in (("most", first, item.share, ranked[0]), ("second", second, item.share_second, ranked[1])):
             if OTHERS in (first, value) and not is_few:
@@ -430,7 +443,10 @@ class Check:
                 differences.add(f"{what}: {which} of it is {value!r} ({times.get(value, 0)} ns); in truth {dict(times)}")
             if value is None and lasted > lost:
                 differences.add(f"{what}: nothing is {which} of it; in truth {dict(times)}")
-            if not is_share(share, lasted, width):
+            if value in times:
+                self.shares += 1
+                self.bias += share / SHARE - times[value] / width
+            if not is_share(share, lasted, width, truth.begins):
                 differences.same(f"{what}: share of what is {which}", share, share_of(lasted, width))
         differences.same(f"{what}: begins", item.begins, truth.begins)
         differences.same(f"{what}: last", self.value(item.last), truth.last)
@@ -517,7 +533,8 @@ class Check:
                 current[0] = none_of(item.last)
                 # A half tells of two values only: the whole may tell of more.
                 for value, share in ((item.value, item.share), (item.second, item.share_second)):
-                    if value != served.NONE and share + 2 + 2 * SHARE * lost_time(1 << window.level) / (1 << window.level) < shares[value]:
+                    lost = 2 * SHARE * lost_time(1 << window.level, item.begins) / (1 << window.level)
+                    if value != served.NONE and share + 2 + lost < shares[value]:
                         differences.add(f"{name}, bucket {number}: {share} of {self.value(value)}; its halves say {shares[value]}")
             differences.same(f"{name}, bucket {number}: last", current[0], current[1])
 
@@ -571,6 +588,7 @@ def check(kymo, path, windows, seed):
             wrong = [checking.all_tracks()]
             wrong += [checking.one() for _ in range(windows)]
             wrong += [checking.levels_agree() for _ in range(windows // 2)]
+            wrong.append(checking.as_often_too_much())
     wrong = [(where, found) for where, found in wrong if found.count]
     words = ", ".join(f"{count} {name}" for name, count in sorted(checking.compared.items()))
     print(f"{path.name}: {truth.events} events, {len(checking.tracks)} tracks, {checking.asked} answers: {words};"
