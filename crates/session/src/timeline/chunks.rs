@@ -6,7 +6,7 @@ use kymo_scan::{Lengths, Slice, Slices};
 use crate::analyse::Prepared;
 use crate::open::Session;
 
-/// Bytes of a chunk, about: it is decoded in some ten milliseconds when somebody looks at less than its node can show.
+/// Bytes of a chunk, about: as much as is decoded when somebody looks at less than its node can show.
 const CHUNK_BYTES: u64 = 4 << 20;
 /// Chunks at most: what is kept of each stays in memory.
 const CHUNKS_MAX: u64 = 1 << 16;
