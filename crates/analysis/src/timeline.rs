@@ -12,19 +12,25 @@
 //! Tracks have keys: what a thing is (a CPU, a thread, a lane of events), the machine, a number, which of its values.
 
 pub mod cells;
+pub mod marks;
 pub mod node;
+pub mod slices;
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::TID;
+use crate::roles::{TID, pair};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
-use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError};
+use crate::{
+    Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Role, Setup, Shape, SpoolError, Windows,
+};
 use cells::Level;
+use marks::Marks;
 use node::{Node, NodeBuilder};
+use slices::Slices;
 
 /// What a track is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -41,6 +47,16 @@ pub enum Thing {
     Latency,
     /// Who wakes a machine's threads: see [`wakeup`]. Each value is a wakeup.
     Wakeups,
+    /// Durations that a thread tells of: see [`slices`]. The track is the depth; values stand for names.
+    Slices,
+    /// Those of which no event says the thread, by lane.
+    LaneSlices,
+    /// Hidden: which key what is open there has.
+    SliceKeys,
+    /// The same, by lane.
+    LaneSliceKeys,
+    /// Hidden: which thread has what is open with a key.
+    SliceOwners,
 }
 
 /// What takes time.
@@ -76,8 +92,19 @@ pub struct TrackKey {
 }
 
 impl TrackKey {
-    const ALL: [Thing; 6] =
-        [Thing::Cpu, Thing::Thread, Thing::LaneEvents, Thing::ThreadEvents, Thing::Latency, Thing::Wakeups];
+    const ALL: [Thing; 11] = [
+        Thing::Cpu,
+        Thing::Thread,
+        Thing::LaneEvents,
+        Thing::ThreadEvents,
+        Thing::Latency,
+        Thing::Wakeups,
+        Thing::Slices,
+        Thing::LaneSlices,
+        Thing::SliceKeys,
+        Thing::LaneSliceKeys,
+        Thing::SliceOwners,
+    ];
 
     /// As a number, in the order of which nodes keep tracks.
     #[must_use]
@@ -132,6 +159,10 @@ pub struct Timeline {
     lanes: Vec<LaneFacts>,
     /// Names of the classes of events.
     classes: Vec<std::sync::Arc<str>>,
+    /// For each class whether its events tell of durations.
+    marking: Vec<bool>,
+    /// Where events of any lane may be missing.
+    holes: Windows,
     /// When the first bucket begins.
     origin: i64,
 }
@@ -142,6 +173,9 @@ pub struct State {
     states: states::State,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
+    /// What programs tell, until it is sealed; then what is open.
+    marks: Marks,
+    slices: Slices,
 }
 
 /// Events of a class, one after the other, in a bucket of the finest level that was asked for.
@@ -161,6 +195,8 @@ pub struct Lane<'a> {
     level: Level,
     counter: Counter,
     counts: Vec<Count>,
+    number: usize,
+    marks: Marks,
 }
 
 /// Counts events by class until the bucket is over.
@@ -210,12 +246,19 @@ impl State {
     pub fn irqs(&self) -> &BTreeMap<(u16, u64), String> {
         self.states.irqs()
     }
+
+    /// What names of durations are called, by the values that stand for them.
+    #[must_use]
+    pub fn slice_names(&self) -> &HashMap<u64, String> {
+        &self.marks.names
+    }
 }
 
 /// A chunk that was sealed.
 #[derive(Debug)]
 pub struct Sealed {
     sequel: Sequel,
+    slices: slices::Sequel,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
     begin: i64,
@@ -232,14 +275,18 @@ impl Timeline {
     /// What it asks of events.
     #[must_use]
     pub fn needs() -> Needs {
-        Needs { all: true, ..States::needs() }
+        let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
+        let mut needs = Needs { all: true, ..States::needs() };
+        needs.roles.extend([(Role::Begin, fields.clone()), (Role::End, fields)]);
+        needs
     }
 
     /// The timeline of these lanes; its buckets are counted from `origin`.
     #[must_use]
     pub fn new(setup: &Setup<'_>, origin: i64) -> Self {
         let classes = setup.classes.iter().map(|class| class.name.clone()).collect();
-        Self { states: States::new(setup), lanes: setup.lanes.to_vec(), classes, origin }
+        let (marking, holes) = (marks::marking(setup.classes), setup.holes());
+        Self { states: States::new(setup), lanes: setup.lanes.to_vec(), classes, marking, holes, origin }
     }
 
     /// For reading a chunk in buckets of a level.
@@ -263,16 +310,33 @@ impl Timeline {
     /// What is known before the first chunk.
     #[must_use]
     pub fn begin(&self) -> State {
-        State { states: self.states.begin(), counts: Vec::new(), wakeups: Vec::new() }
+        State { states: self.states.begin(), ..self.empty() }
+    }
+
+    fn empty(&self) -> State {
+        State {
+            states: self.states.init(),
+            counts: Vec::new(),
+            wakeups: Vec::new(),
+            marks: Marks::default(),
+            slices: Slices::default(),
+        }
+    }
+
+    /// A chunk was read as a whole: what needs nothing else is done, so that it is sealed quickly.
+    pub fn settle(&self, chunk: &mut State) {
+        chunk.marks.put_in_order();
     }
 
     /// The keys of all tracks that a chunk needs to know of what is before it.
     #[must_use]
     pub fn asked(&self, chunk: &State) -> Vec<u64> {
-        self.states.asked(&chunk.states)
+        let mut asked = self.states.asked(&chunk.states);
+        asked.extend(Slices::asked(&chunk.marks.marks));
+        asked
     }
 
-    /// The keys that have to be asked besides, after the first ones: of threads that run when it begins.
+    /// The keys that have to be asked besides, after the first ones: of threads that run when it begins, of what is open then.
     #[must_use]
     pub fn asked_next(&self, known: &HashMap<u64, Option<(u64, i64)>>) -> Vec<u64> {
         let running = known.iter().filter_map(|(key, now)| {
@@ -281,7 +345,7 @@ impl Timeline {
             let tid = (now.filter(|_| is_thread)?.0 as u32).cast_signed();
             (tid != 0).then(|| Entity::new(EntityKind::Thread, host, tid))
         });
-        running.flat_map(states::keys).collect()
+        running.flat_map(states::keys).chain(Slices::asked_next(known)).collect()
     }
 
     /// The name of a system call.
@@ -293,21 +357,22 @@ impl Timeline {
     /// What is before a chunk, of what nodes know: for keys that were asked what they are there and since when.
     #[must_use]
     pub fn before(&self, chunk: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
-        State { states: self.states.before(&chunk.states, known), ..self.begin() }
+        State { states: self.states.before(&chunk.states, known), slices: Slices::before(known), ..self.empty() }
     }
 
     /// Puts a chunk behind all that is before it; it begins at `begin`.
     pub fn seal(&self, before: &mut State, chunk: State, begin: i64) -> Sealed {
-        let State { states, counts, wakeups } = chunk;
+        let State { states, counts, wakeups, marks, .. } = chunk;
         let sequel = self.states.follow(&mut before.states, states, begin);
-        Sealed { sequel, counts, wakeups, begin }
+        let slices = before.slices.follow(&marks.marks, &self.holes);
+        Sealed { sequel, slices, counts, wakeups, begin }
     }
 
     /// The cells of a chunk in buckets of the level that it was read with; with all values, or with the most important ones and
     /// without who is woken.
     #[must_use]
     pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
-        let Sealed { sequel, counts, wakeups, begin } = sealed;
+        let Sealed { sequel, slices, counts, wakeups, begin } = sealed;
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut node = NodeBuilder::new(self.origin, level);
         if !is_whole {
@@ -326,6 +391,7 @@ impl Timeline {
             let bucket = node.bucket(at);
             node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);
         }
+        slices.draw(&mut node);
         node.build()
     }
 
@@ -400,7 +466,7 @@ impl Analysis for Reading<'_> {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "timeline", version: 1 }
+        Identity { name: "timeline", version: 2 }
     }
 
     fn shape(&self) -> Shape {
@@ -408,7 +474,7 @@ impl Analysis for Reading<'_> {
     }
 
     fn init(&self) -> State {
-        State { states: self.timeline.states.init(), counts: Vec::new(), wakeups: Vec::new() }
+        self.timeline.empty()
     }
 
     fn enter(&self, lane: usize) -> Lane<'_> {
@@ -416,7 +482,8 @@ impl Analysis for Reading<'_> {
         let host = timeline.lanes[lane].host;
         let key = TrackKey { thing: Thing::LaneEvents, host, number: lane as i32, track: 0 }.key();
         let states = timeline.states.enter(lane);
-        Lane { timeline, states, key, level: self.level, counter: Counter::default(), counts: Vec::new() }
+        let (counter, marks) = (Counter::default(), Marks::default());
+        Lane { timeline, states, key, level: self.level, counter, counts: Vec::new(), number: lane, marks }
     }
 
     fn step(&self, lane: &mut Lane<'_>, event: &Event<'_>, notes: &mut Notes<Note>) {
@@ -425,6 +492,9 @@ impl Analysis for Reading<'_> {
         lane.counter.add(bucket, class, (lane.key, &mut lane.counts));
         if let Some(tid) = event.small_context(TID) {
             lane.of_thread(tid, bucket, class);
+        }
+        if self.timeline.marking[event.number] {
+            lane.marks.take(event, (lane.number, &self.timeline.lanes[lane.number]));
         }
         self.timeline.states.step(&mut lane.states, event, notes);
     }
@@ -438,7 +508,8 @@ impl Analysis for Reading<'_> {
     }
 
     fn leave(&self, state: &mut State, lane: usize, end: Lane<'_>) {
-        let Lane { states, key, mut counter, mut counts, .. } = end;
+        let Lane { states, key, mut counter, mut counts, marks, .. } = end;
+        state.marks.extend(marks);
         counter.flush(key, &mut counts);
         state.counts.extend(counts);
         self.timeline.states.leave(&mut state.states, lane, states);
@@ -448,6 +519,7 @@ impl Analysis for Reading<'_> {
     fn merge(&self, left: &mut State, right: State) {
         left.counts.extend(right.counts);
         left.wakeups.extend(right.wakeups);
+        left.marks.extend(right.marks);
         self.timeline.states.merge(&mut left.states, right.states);
     }
 

@@ -115,12 +115,14 @@ pub(crate) struct Question<'a, A> {
     pub(crate) mapping: Option<Mapping>,
     /// It tells periods apart by itself.
     pub(crate) has_periods: bool,
+    /// What begins and ends is asked of programs, not of kernels.
+    pub(crate) is_of_programs: bool,
 }
 
 impl<'a, A> Question<'a, A> {
     /// A question that needs all events of its roles.
     pub(crate) fn new(needs: Needs, essential: &'a [Role], make: &'a (dyn Fn(&Setup<'_>) -> A + Sync)) -> Self {
-        Self { needs, essential, wanted: &|_, _| true, make, mapping: None, has_periods: false }
+        Self { needs, essential, wanted: &|_, _| true, make, mapping: None, has_periods: false, is_of_programs: false }
     }
 }
 
@@ -202,7 +204,11 @@ impl Session {
     ) -> Result<Vec<Mapping>, AnalyseFailure> {
         let is_of_pairs = |(role, _): &(Role, _)| matches!(role, Role::Begin | Role::End);
         let needs_pairs = question.mapping.is_none() && question.needs.roles.iter().any(is_of_pairs);
-        let mut mappings = self.mappings(options.roles.as_deref(), needs_pairs)?;
+        let own = options.roles.as_deref();
+        let mut mappings = match question.is_of_programs {
+            true => self.mappings_of_programs(own)?,
+            false => self.mappings(own, needs_pairs)?,
+        };
         if let Some(own) = &question.mapping {
             let is_own = |role: Role| own.sections.iter().any(|section| section.role == role);
             mappings.iter_mut().for_each(|mapping| mapping.sections.retain(|section| !is_own(section.role)));

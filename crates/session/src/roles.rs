@@ -152,11 +152,32 @@ impl Session {
     ///
     /// People's own mapping cannot be used.
     pub fn mappings(&self, own: Option<&Path>, needs_pairs: bool) -> Result<Vec<Mapping>, RolesFailure> {
+        self.mappings_guessing(own, needs_pairs.then_some(&|_| true))
+    }
+
+    /// The same for who draws what programs tell of themselves: nothing is guessed of the events of kernels, where begins and ends are
+    /// calls and interrupts, which have roles of their own, and memory that somebody holds.
+    pub(crate) fn mappings_of_programs(&self, own: Option<&Path>) -> Result<Vec<Mapping>, RolesFailure> {
+        let known = known_mappings(own)?;
+        let is_of_program =
+            |class: &StreamClass<'_>| !has_role(std::slice::from_ref(class), &known, &|role| role == Role::Switch);
+        self.mappings_guessing(own, Some(&is_of_program))
+    }
+
+    /// With what is guessed of those classes of data streams.
+    fn mappings_guessing(
+        &self,
+        own: Option<&Path>,
+        of: Option<&dyn Fn(&StreamClass<'_>) -> bool>,
+    ) -> Result<Vec<Mapping>, RolesFailure> {
         let mut mappings = known_mappings(own)?;
-        if needs_pairs {
+        if let Some(is_guessed) = of {
             let guessed = self.with_classes(false, |classes| {
                 let has_pairs = has_role(classes, &mappings, &|role| matches!(role, Role::Begin | Role::End));
-                (!has_pairs).then(|| guess::usable(&guess::guesses(classes, &mappings)))
+                let of_class = |class| guess::guesses(std::slice::from_ref(class), &mappings);
+                let guesses =
+                    || classes.iter().filter(|class| is_guessed(class)).flat_map(of_class).collect::<Vec<_>>();
+                (!has_pairs).then(|| guess::usable(&guesses()))
             });
             mappings.extend(guessed);
         }

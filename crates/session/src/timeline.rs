@@ -175,6 +175,7 @@ impl Session {
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
         // What is asked of events is all that preparing looks at.
         let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
+        let question = Question { is_of_programs: true, ..question };
         let prepared = self.prepare(&question, &options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))?;
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
         let wishes = Wishes::default();

@@ -119,6 +119,11 @@ impl NodeBuilder {
         self.tracks.entry(key).or_default().add(Cell { bucket, value, begins, net: 0, time: 0 });
     }
 
+    /// What a track is that has no cells, and since when; `None`: nothing.
+    pub fn known(&mut self, key: u64, now: Option<(u64, i64)>) {
+        self.tracks.entry(key).or_default().last = now;
+    }
+
     /// The bucket of a time.
     #[must_use]
     pub fn bucket(&self, at: i64) -> u64 {

@@ -265,7 +265,10 @@ impl Timeline {
                 reader.read(&reading, slice, false, false).unwrap_or_else(|_| unreachable!("nothing is relied on"))
             }
         };
-        Ok(progress.whole(read.state)?)
+        let mut state = progress.whole(read.state)?;
+        self.analysis.settle(&mut state);
+        self.names.learn_texts(&state);
+        Ok(state)
     }
 
     /// Reads a chunk that somebody looks at before what is before it.

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
+use kymo_analysis::timeline::marks::{NAMES_MAX, integer_name};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
@@ -61,6 +62,8 @@ pub struct Track {
     pub tid: Option<i32>,
     /// The thread's process.
     pub process: Option<i64>,
+    /// How deep what it shows lies inside others; 0: inside none.
+    pub depth: Option<u32>,
     /// The track that it is a detail of.
     pub parent: Option<u32>,
 }
@@ -72,7 +75,7 @@ pub struct TrackValue {
     pub number: u32,
     /// What people call it.
     pub label: String,
-    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `estimate`, `others`.
+    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `estimate`, `others`.
     pub kind: &'static str,
     /// The same for what should look the same, wherever it is.
     pub colour: u32,
@@ -89,6 +92,8 @@ pub(super) enum Meaning {
     Doing,
     Call,
     Event,
+    /// A duration by its name.
+    Slice,
     /// Events that nobody has looked at yet.
     Estimate,
 }
@@ -112,6 +117,8 @@ pub(super) struct Known {
     pub(super) names: BTreeMap<(u16, i32), u64>,
     pub(super) processes: BTreeMap<(u16, i32), u64>,
     pub(super) irqs: BTreeMap<(u16, u64), String>,
+    /// What durations are called.
+    pub(super) slices: BTreeMap<u64, String>,
 }
 
 #[derive(Default)]
@@ -146,11 +153,12 @@ pub(super) fn meaning(key: u64) -> Option<Meaning> {
         (Thing::Thread, thread_track::STATE) => Meaning::Doing,
         (Thing::Thread, thread_track::CALL) => Meaning::Call,
         (Thing::LaneEvents | Thing::ThreadEvents, _) => Meaning::Event,
+        (Thing::Slices | Thing::LaneSlices, _) => Meaning::Slice,
         _ => return None,
     })
 }
 
-/// What kind of items a track has; `None`: it says what things are called, and is not shown.
+/// What kind of items a track has; `None`: it says what things are called, or what else is needed of them, and is not shown.
 pub(super) fn kind(key: u64) -> Option<TrackKind> {
     let TrackKey { thing, track, .. } = TrackKey::of(key)?;
     Some(match (thing, usize::from(track)) {
@@ -159,6 +167,8 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
         (Thing::LaneEvents | Thing::ThreadEvents, _) => TrackKind::Instants,
         (Thing::Latency, _) => TrackKind::Heat,
         (Thing::Wakeups, _) => TrackKind::Arrows,
+        (Thing::Slices | Thing::LaneSlices, _) => TrackKind::States,
+        (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
     })
 }
 
@@ -203,6 +213,16 @@ impl Names {
             list.insert((host, number), value);
         }
         held.known.irqs.extend(before.irqs().iter().map(|(irq, name)| (*irq, name.clone())));
+    }
+
+    /// What a chunk that was read calls things, before anybody sees them.
+    pub(super) fn learn_texts(&self, read: &State) {
+        let mut held = self.lock();
+        for (&number, name) in read.slice_names() {
+            if held.known.slices.len() < NAMES_MAX {
+                held.known.slices.entry(number).or_insert_with(|| name.clone());
+            }
+        }
     }
 
     /// The tracks of a node.
@@ -306,6 +326,15 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let colour = colour(&label);
             of("event", label, colour)
         }
+        Meaning::Slice => {
+            let label = match (integer_name(value), held.known.slices.get(&value)) {
+                (Some(number), _) => number.to_string(),
+                (None, Some(name)) => name.clone(),
+                (None, None) => "one of too many names".to_owned(),
+            };
+            let colour = colour(&label);
+            of("slice", label, colour)
+        }
         Meaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
     }
 }
@@ -349,11 +378,19 @@ impl Timeline {
                 (format!("latency/{host}/{id}"), name.to_owned(), "Latencies", None)
             }
             (Thing::Wakeups, _) => (format!("wakeups/{host}"), "wakeups".into(), "Arrows", None),
+            (Thing::Slices, depth) => {
+                (format!("thread/{host}/{of}/slices/{depth}"), slices_name(depth), "Threads", None)
+            }
+            (Thing::LaneSlices, depth) => {
+                (format!("events/{host}/{of}/slices/{depth}"), slices_name(depth), "Events", None)
+            }
+            (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
         };
-        let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents);
+        let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
         let parent = match (thing, detail) {
             (Thing::Cpu, detail) if detail != cpu_track::THREAD => Some(key(thing, host, of, cpu_track::THREAD)),
-            (Thing::ThreadEvents, _) => Some(key(Thing::Thread, host, of, thread_track::STATE)),
+            (Thing::ThreadEvents | Thing::Slices, _) => Some(key(Thing::Thread, host, of, thread_track::STATE)),
+            (Thing::LaneSlices, _) => Some(key(Thing::LaneEvents, host, of, 0)),
             (Thing::Thread, detail) if detail != thread_track::STATE => Some(key(thing, host, of, thread_track::STATE)),
             _ => None,
         };
@@ -367,9 +404,14 @@ impl Timeline {
             cpu,
             tid: is_thread.then_some(of),
             process: held.known.processes.get(&(host, of)).filter(|_| is_thread).map(|pid| pid.cast_signed()),
+            depth: matches!(thing, Thing::Slices | Thing::LaneSlices).then_some(track.into()),
             parent: parent.and_then(|parent| held.numbers.get(&parent).copied()),
         })
     }
+}
+
+fn slices_name(depth: usize) -> String {
+    if depth == 0 { "durations".to_owned() } else { format!("durations, depth {depth}") }
 }
 
 fn latency(number: i32) -> Option<(&'static str, &'static str)> {

@@ -17,7 +17,7 @@ use crate::cache::{hash, tidy};
 use crate::spool::read_exact_at;
 
 /// The last byte is the version of what is before it.
-const MAGIC: u64 = u64::from_le_bytes(*b"kymotil\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"kymotil\x02");
 const EXTENSION: &str = "tiles";
 /// Behind all: where the index begins, its size, its hash, what the file belongs to, and the magic number.
 const TRAILER_WORDS: usize = 5;

@@ -118,6 +118,36 @@ fn every_event_is_counted_at_every_level() {
     }
 }
 
+/// The demo's jobs begin and end, one after the other on each of its threads.
+#[test]
+fn durations_that_programs_tell_of_are_drawn_at_every_level() {
+    let timeline = built(&demo(), Some(1), None);
+    let session = Session::open(&[demo()], &OpenOptions::default()).unwrap();
+    let counts = session.count(&crate::CountOptions::default(), &Progress::default()).unwrap();
+    let begins = counts.classes.iter().filter(|class| class.name.as_deref() == Some("jobs:begin"));
+    let begun: u64 = begins.map(|class| class.events).sum();
+    let catalogue = timeline.catalogue(0, 0);
+    let is_slices = |track: &&Track| track.id.contains("/slices/");
+    let tracks: Vec<&Track> = catalogue.tracks.iter().filter(is_slices).collect();
+    assert!(tracks.iter().all(|track| (track.kind, track.depth) == (TrackKind::States, Some(0))), "{tracks:?}");
+    let tracks: Vec<u32> = tracks.iter().map(|track| track.number).collect();
+    for level in (timeline.status().level_max - 12)..=timeline.status().level_max {
+        let question = TileQuestion { level, first: 0, count: 4096, tracks: tracks.clone() };
+        let tiles = timeline.tiles(&question, &Progress::default()).unwrap();
+        let values = timeline.catalogue(0, 0).values;
+        let begins = |track: &TrackTile| match &track.items {
+            Items::States { buckets, .. } => {
+                let is_job =
+                    |value: u32| values[value as usize].kind == "slice" && values[value as usize].label == "jobs";
+                assert!(buckets.iter().filter_map(|bucket| bucket.value).all(is_job), "{buckets:?}");
+                buckets.iter().map(|bucket| u64::from(bucket.begins)).sum::<u64>()
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(tiles.tracks.iter().map(begins).sum::<u64>(), begun, "level {level}");
+    }
+}
+
 #[test]
 fn a_pyramid_that_was_kept_answers_alike_and_is_made_anew_when_it_is_broken() {
     let cache = tempfile::tempdir().unwrap();

@@ -1,0 +1,173 @@
+//! What programs tell of themselves, while a lane is read: durations that begin and end.
+//!
+//! Events that do are few in some traces and all that there is in others; a class without such a role costs nothing here. What a
+//! lane tells is put in the order of time when the chunk is over; what follows from it, whoever seals chunks finds out: see
+//! [`super::slices`].
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use super::{Thing, TrackKey};
+use crate::roles::{Role, TID, pair};
+use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
+
+/// Bits of numbers that stand for something: those above say what it is.
+const NUMBER_BITS: u32 = 62;
+const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
+/// Set in the value of a name that is an integer; the rest is the integer.
+const IS_INTEGER: u64 = 1 << NUMBER_BITS;
+/// Set in a key that says nothing but where it holds: what ends is what began last.
+const IS_PLAIN: u64 = 1 << NUMBER_BITS;
+/// Names that are told apart.
+pub const NAMES_MAX: usize = 1 << 16;
+/// Bytes of a name that are remembered.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Something of a thread begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// When.
+    pub(super) time: i64,
+    /// The track of the thread's outermost durations.
+    pub(super) thread: u64,
+    /// What begins and ends together.
+    pub(super) key: u64,
+    /// What it is called; 0: nobody says.
+    pub(super) name: u64,
+    /// It ends.
+    pub(super) is_end: bool,
+}
+
+impl Mark {
+    /// What ends is what began last, of those that have the same name.
+    pub(super) fn is_plain(key: u64) -> bool {
+        key & IS_PLAIN != 0
+    }
+}
+
+/// What lanes tell.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// Those of a lane in the order of time.
+    pub(super) marks: Vec<Mark>,
+    /// Names by the values that stand for them.
+    pub(super) names: HashMap<u64, String>,
+}
+
+/// For each class of events, whether it has a role that is looked at here.
+#[must_use]
+pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
+    let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| matches!(bound.role, Role::Begin | Role::End));
+    classes.iter().map(is_mark).collect()
+}
+
+/// What a value of a track of durations is called, if it is a number.
+#[must_use]
+pub fn integer_name(value: u64) -> Option<u64> {
+    (value & IS_INTEGER != 0).then_some(value & NUMBER)
+}
+
+/// A number that stands for values, the same everywhere and always.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Digest(u64);
+
+impl Digest {
+    fn word(self, word: u64) -> Self {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self(mixed ^ mixed >> 29)
+    }
+
+    /// A value follows.
+    pub(super) fn with(self, value: Value<'_>) -> Self {
+        match value {
+            Value::Integer(integer) => self.word(1).word(integer.cast_unsigned()),
+            Value::Real(real) => self.word(2).word(real.to_bits()),
+            Value::Text(text) => {
+                let (words, rest) = text.as_chunks::<8>();
+                let mut last = [0; 8];
+                last[..rest.len()].copy_from_slice(rest);
+                let all = words
+                    .iter()
+                    .fold(self.word(3 + text.len() as u64), |all, word| all.word(u64::from_le_bytes(*word)));
+                all.word(u64::from_le_bytes(last))
+            }
+        }
+    }
+
+    /// The number; never 0.
+    pub(super) fn number(self) -> u64 {
+        let Self(spread) = self.word(0xc2b2_ae3d_27d4_eb4f);
+        (spread & NUMBER).max(1)
+    }
+}
+
+impl Marks {
+    /// An event of a class that has a role.
+    #[inline(never)]
+    pub(super) fn take(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts)) {
+        let (thing, of) = match event.small_context(TID) {
+            Some(tid) => (Thing::Slices, tid),
+            None => (Thing::LaneSlices, number as i32),
+        };
+        let thread = TrackKey { thing, host: facts.host, number: of, track: 0 }.key();
+        // An event that is both ends first, then begins.
+        for role in [Role::End, Role::Begin] {
+            let Some(meaning) = event.roles().find(|meaning| meaning.role == role) else { continue };
+            let (key, is_end) = (key(&meaning, facts.host), role == Role::End);
+            let name = self.name(&meaning, is_end);
+            self.marks.push(Mark { time: event.time, thread, key, name, is_end });
+        }
+    }
+
+    /// What somebody calls it; what begins is called like its event otherwise.
+    fn name(&mut self, meaning: &Meaning<'_>, is_end: bool) -> u64 {
+        let value = match meaning.value(pair::PAIR_NAME) {
+            Some(value) => value,
+            None if is_end => return 0,
+            None => Value::Text(meaning.event.class.name.as_bytes()),
+        };
+        if let Value::Integer(integer @ 0..) = value
+            && integer.cast_unsigned() <= NUMBER
+        {
+            return IS_INTEGER | integer.cast_unsigned();
+        }
+        let number = Digest::default().with(value).number();
+        if !self.names.contains_key(&number) && self.names.len() < NAMES_MAX {
+            self.names.insert(number, text(value));
+        }
+        number
+    }
+
+    /// What others tell follows.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.marks.extend(other.marks);
+        self.names.extend(other.names);
+    }
+
+    /// All lanes have told: what they tell in the order of time, at one time in the order of lanes.
+    pub(super) fn put_in_order(&mut self) {
+        self.marks.sort_by_key(|mark| mark.time);
+    }
+}
+
+fn text(value: Value<'_>) -> String {
+    match value {
+        Value::Integer(integer) => integer.to_string(),
+        Value::Real(real) => real.to_string(),
+        Value::Text(text) => String::from_utf8_lossy(&text[..text.len().min(NAME_BYTES_MAX)]).into_owned(),
+    }
+}
+
+/// What an end has to have to be the end of what began: as [`crate::pairs`] says.
+fn key(meaning: &Meaning<'_>, host: u16) -> u64 {
+    let with = |digest: Digest, field| match meaning.value(field) {
+        Some(value) => digest.with(value),
+        None => digest.word(0),
+    };
+    let own = meaning.value(pair::KEY);
+    let digest = [pair::GROUP, pair::WITHIN].into_iter().fold(Digest::default().word(host.into()), with);
+    match own {
+        Some(own) => digest.with(own).number(),
+        None => digest.number() | IS_PLAIN,
+    }
+}

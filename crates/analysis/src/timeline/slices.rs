@@ -1,0 +1,329 @@
+//! Durations of threads that lie inside each other: how deep each of them is, and when it ends.
+//!
+//! ```text
+//! depth 0    │ request ──────────────────┐       │ request ───
+//! depth 1        │ parse ─┐ │ store ─┐
+//! depth 2                     │ write ┘
+//! ```
+//!
+//! What begins gets the lowest depth of its thread that is free, and keeps it until it ends: what lies inside each other is drawn so, and what only
+//! overlaps, as requests that a thread serves by turns, lies side by side. An end belongs to what began with the same key: on its own thread the
+//! latest one, else whatever began with that key last, on any thread. What has no key is nested by itself: an end closes what
+//! began last with its name.
+//!
+//! Where events are missing, depths must not grow for ever:
+//!
+//! - A key that begins again on its thread is over: nobody saw its end. Names of scopes are keys that come again.
+//! - With whatever ends on its own thread, all ends that began later there and cannot be trusted to be there still: what has no key, if neither
+//!   has, and what lies across a time in which events were lost.
+//! - What nobody saw begin is not drawn, and what nobody saw end lasts.
+//! - There are [`DEPTHS`]. In the last one, what begins ends what is there.
+//!
+//! Chunks are sealed in order, so that all is known of what is before them. For whoever reads a chunk alone, nodes know what is open behind
+//! them: hidden tracks say of each thread which depths are taken, of each depth with which key, and of each key whose it is.
+
+use hashbrown::{HashMap, HashSet};
+use serde::{Deserialize, Serialize};
+
+use super::marks::Mark;
+use super::node::NodeBuilder;
+use super::{Thing, TrackKey};
+use crate::Windows;
+use crate::runs::Run;
+
+/// Depths that are told apart.
+pub const DEPTHS: u8 = 64;
+/// Where the hidden track is that says which depths are taken: beside those of depths.
+const TAKEN: u8 = u8::MAX;
+
+/// What tracks know of some keys: what they are and since when.
+type Known = HashMap<u64, Option<(u64, i64)>>;
+
+/// Something that is open.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Slice {
+    key: u64,
+    name: u64,
+    since: i64,
+    /// In which chunk it began.
+    round: u32,
+}
+
+/// What is open on a thread.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Stack {
+    /// A bit for each depth that is taken.
+    taken: u64,
+    /// By depth; of those that are not taken what was there.
+    slices: Vec<Slice>,
+}
+
+/// What is open behind a part of the trace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Slices {
+    threads: HashMap<u64, Stack>,
+    /// On which thread and how deep that is which began last with a key.
+    owners: HashMap<u64, (u64, u8)>,
+    /// How many chunks there were.
+    round: u32,
+}
+
+/// What a chunk adds.
+#[derive(Debug, Default)]
+pub struct Sequel {
+    /// What begins and ends in it.
+    pub(super) inner: Vec<Run>,
+    /// What ends in it and began before.
+    pub(super) ended: Vec<Run>,
+    /// What begins in it and goes on behind it.
+    pub(super) open: Vec<Run>,
+    /// What hidden tracks are behind it.
+    pub(super) hidden: Vec<(u64, Option<(u64, i64)>)>,
+}
+
+/// A chunk while it is put behind what is before it.
+struct Following<'a> {
+    slices: &'a mut Slices,
+    holes: &'a Windows,
+    sequel: Sequel,
+    /// Threads with marks, and keys of which before the chunk somebody was the owner.
+    threads: HashSet<u64>,
+    disowned: HashSet<u64>,
+    /// When its first mark is.
+    since: i64,
+}
+
+fn depths(taken: u64) -> impl Iterator<Item = u8> {
+    (0..DEPTHS).filter(move |depth| taken >> depth & 1 != 0)
+}
+
+/// The track of a depth.
+fn track(thread: u64, depth: u8) -> u64 {
+    thread | u64::from(depth) << 56
+}
+
+/// The hidden track of a depth that says which key it has, or of [`TAKEN`].
+fn hidden(thread: u64, depth: u8) -> u64 {
+    const STEP: u64 = Thing::SliceKeys as u64 - Thing::Slices as u64;
+    track(thread, depth) + (STEP << 48)
+}
+
+/// Of a hidden track the thread and the depth.
+fn of_hidden(key: u64) -> Option<(u64, u8)> {
+    let TrackKey { thing, track, .. } = TrackKey::of(key)?;
+    let is_it = matches!(thing, Thing::SliceKeys | Thing::LaneSliceKeys);
+    is_it.then(|| (key - (hidden(0, track)), track))
+}
+
+/// The hidden track that says who owns a key; several keys may share one.
+fn owned(key: u64) -> u64 {
+    TrackKey { thing: Thing::SliceOwners, host: (key >> 40) as u16, number: key as i32, track: (key >> 32) as u8 }.key()
+}
+
+/// An owner as a value: of the thread's track what is not the same for all.
+fn owner((thread, depth): (u64, u8)) -> u64 {
+    thread | u64::from(depth) << 56
+}
+
+fn of_owner(value: u64) -> (u64, u8) {
+    (value & !(0xff << 56), (value >> 56) as u8)
+}
+
+impl Stack {
+    /// The latest one that an end is the end of.
+    fn ended_by(&self, mark: &Mark) -> Option<u8> {
+        let is_it = |slice: &Slice| {
+            slice.key == mark.key && (!Mark::is_plain(mark.key) || mark.name == 0 || slice.name == mark.name)
+        };
+        let fits = depths(self.taken).filter(|&depth| is_it(self.at(depth)));
+        fits.max_by_key(|&depth| (self.at(depth).since, depth))
+    }
+
+    fn at(&self, depth: u8) -> &Slice {
+        &self.slices[usize::from(depth)]
+    }
+
+    fn put(&mut self, depth: u8, slice: Slice) {
+        let place = usize::from(depth);
+        if self.slices.len() <= place {
+            self.slices.resize(place + 1, Slice::default());
+        }
+        self.slices[place] = slice;
+        self.taken |= 1 << depth;
+    }
+}
+
+impl Slices {
+    /// Puts marks in the order of time behind all that was before them. `holes`: where events may be missing.
+    pub(super) fn follow(&mut self, marks: &[Mark], holes: &Windows) -> Sequel {
+        let Some(since) = marks.first().map(|mark| mark.time) else { return Sequel::default() };
+        self.round = self.round.wrapping_add(1);
+        let (threads, disowned) = (HashSet::new(), HashSet::new());
+        let mut following = Following { slices: self, holes, sequel: Sequel::default(), threads, disowned, since };
+        for mark in marks {
+            if mark.is_end {
+                following.end(mark);
+            } else {
+                following.begin(mark);
+            }
+        }
+        following.finish()
+    }
+
+    /// The keys of tracks that say what is open before a chunk.
+    pub(super) fn asked(marks: &[Mark]) -> Vec<u64> {
+        let (mut begun, mut asked) = (HashSet::new(), HashSet::new());
+        for mark in marks {
+            asked.insert(hidden(mark.thread, TAKEN));
+            if !mark.is_end {
+                begun.insert(mark.key);
+            } else if !Mark::is_plain(mark.key) && !begun.contains(&mark.key) {
+                asked.insert(owned(mark.key));
+            }
+        }
+        asked.into_iter().collect()
+    }
+
+    /// The keys that have to be asked besides, after those.
+    pub(super) fn asked_next(known: &Known) -> Vec<u64> {
+        let mut asked = HashSet::new();
+        for (&key, now) in known {
+            let Some((value, _)) = *now else { continue };
+            let open: Vec<(u64, u8)> = match (TrackKey::of(key).map(|key| key.thing), of_hidden(key)) {
+                (Some(Thing::SliceOwners), _) => vec![of_owner(value)],
+                (_, Some((thread, TAKEN))) => depths(value).map(|depth| (thread, depth)).collect(),
+                _ => continue,
+            };
+            asked.extend(open.into_iter().flat_map(|(thread, depth)| [track(thread, depth), hidden(thread, depth)]));
+        }
+        asked.into_iter().collect()
+    }
+
+    /// What is open, of what others found out.
+    pub(super) fn before(known: &Known) -> Self {
+        let mut slices = Self::default();
+        let now = |key: u64| known.get(&key).copied().flatten();
+        let open = known.keys().filter_map(|&key| of_hidden(key)).filter(|&(_, depth)| depth != TAKEN);
+        for (thread, depth) in open {
+            let (Some((key, _)), Some((name, since))) = (now(hidden(thread, depth)), now(track(thread, depth))) else {
+                continue;
+            };
+            slices.threads.entry(thread).or_default().put(depth, Slice { key, name, since, round: 0 });
+            if now(owned(key)).is_some_and(|(value, _)| of_owner(value) == (thread, depth)) {
+                slices.owners.insert(key, (thread, depth));
+            }
+        }
+        slices
+    }
+}
+
+impl Sequel {
+    /// Puts everything into a node.
+    pub(super) fn draw(self, node: &mut NodeBuilder) {
+        for Run { key, begin, end, value } in self.inner {
+            node.begin(key, begin, value);
+            node.end(key, end, value);
+        }
+        self.ended.into_iter().for_each(|run| node.end(run.key, run.end, run.value));
+        self.open.into_iter().for_each(|run| node.open(run.key, run.begin, run.value));
+        self.hidden.into_iter().for_each(|(key, now)| node.known(key, now));
+    }
+}
+
+impl Following<'_> {
+    fn begin(&mut self, mark: &Mark) {
+        let Mark { time, thread, key, name, .. } = *mark;
+        self.threads.insert(thread);
+        let is_plain = Mark::is_plain(key);
+        let again = self.slices.threads.entry(thread).or_default().ended_by(mark).filter(|_| !is_plain);
+        if let Some(depth) = again {
+            self.close((thread, depth), time);
+        }
+        let Slices { threads, round, .. } = &*self.slices;
+        let (taken, round) = (threads.get(&thread).map_or(0, |stack| stack.taken), *round);
+        let depth = ((!taken).trailing_zeros() as u8).min(DEPTHS - 1);
+        if taken == u64::MAX {
+            self.over((thread, depth), time);
+        }
+        let stack = self.slices.threads.entry(thread).or_default();
+        stack.put(depth, Slice { key, name, since: time, round });
+        if !is_plain && let Some(before) = self.slices.owners.insert(key, (thread, depth)) {
+            self.disown(key, before);
+        }
+    }
+
+    fn end(&mut self, mark: &Mark) {
+        self.threads.insert(mark.thread);
+        if let Some(depth) = self.slices.threads.get(&mark.thread).and_then(|stack| stack.ended_by(mark)) {
+            self.close((mark.thread, depth), mark.time);
+        } else if let Some(&found) = self.slices.owners.get(&mark.key) {
+            // What else there is on that thread, whoever reads this chunk alone does not know.
+            self.threads.insert(found.0);
+            self.over(found, mark.time);
+        }
+    }
+
+    /// Something is over, and what began later on its thread and cannot be there still.
+    fn close(&mut self, (thread, depth): (u64, u8), time: i64) {
+        let Some(stack) = self.slices.threads.get(&thread) else { return };
+        let outer = *stack.at(depth);
+        let is_over = |&inner: &u8| {
+            let slice = stack.at(inner);
+            let are_plain = || Mark::is_plain(outer.key) && Mark::is_plain(slice.key);
+            (slice.since, inner) > (outer.since, depth) && (are_plain() || self.holes.touch(slice.since, time))
+        };
+        let inner = depths(stack.taken).filter(is_over).fold(0u64, |inner, depth| inner | 1 << depth);
+        for depth in depths(inner | 1 << depth) {
+            self.over((thread, depth), time);
+        }
+    }
+
+    fn over(&mut self, (thread, depth): (u64, u8), time: i64) {
+        let Some(stack) = self.slices.threads.get_mut(&thread) else { return };
+        stack.taken &= !(1 << depth);
+        let Slice { key, name, since, round } = *stack.at(depth);
+        let run = Run { key: track(thread, depth), begin: since, end: time, value: name };
+        let is_new = round == self.slices.round;
+        if is_new { &mut self.sequel.inner } else { &mut self.sequel.ended }.push(run);
+        if self.slices.owners.get(&key) == Some(&(thread, depth)) {
+            self.slices.owners.remove(&key);
+            self.disown(key, (thread, depth));
+        }
+    }
+
+    /// Somebody does not own a key any more. Of who began in this chunk, nobody else knows.
+    fn disown(&mut self, key: u64, (thread, depth): (u64, u8)) {
+        let slice = self.slices.threads.get(&thread).and_then(|stack| stack.slices.get(usize::from(depth)));
+        if slice.is_none_or(|slice| slice.key != key || slice.round != self.slices.round) {
+            self.disowned.insert(key);
+        }
+    }
+
+    fn finish(self) -> Sequel {
+        let Self { slices, mut sequel, threads, disowned, since, .. } = self;
+        let known = |slices: &Slices, key: u64| {
+            let (thread, depth) = *slices.owners.get(&key)?;
+            Some((owner((thread, depth)), slices.threads.get(&thread)?.at(depth).since))
+        };
+        for &thread in &threads {
+            let Some(stack) = slices.threads.get(&thread) else { continue };
+            sequel.hidden.push((hidden(thread, TAKEN), (stack.taken != 0).then_some((stack.taken, since))));
+            for depth in depths(stack.taken) {
+                let Slice { key, name, since, round } = *stack.at(depth);
+                if round == slices.round {
+                    sequel.open.push(Run { key: track(thread, depth), begin: since, end: i64::MAX, value: name });
+                    sequel.hidden.push((hidden(thread, depth), Some((key, since))));
+                    if !Mark::is_plain(key) && !disowned.contains(&key) {
+                        sequel.hidden.push((owned(key), known(slices, key)));
+                    }
+                }
+            }
+        }
+        sequel.hidden.extend(disowned.iter().map(|&key| (owned(key), known(slices, key))));
+        slices.threads.retain(|thread, stack| stack.taken != 0 || !threads.contains(thread));
+        sequel
+    }
+}
+
+#[cfg(test)]
+mod tests;
