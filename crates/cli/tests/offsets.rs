@@ -1,5 +1,6 @@
 //! Several traces as one, whose clocks are apart: words in, text out.
 
+mod copies;
 mod program;
 
 use std::path::Path;
@@ -7,16 +8,10 @@ use std::path::Path;
 use expect_test::{Expect, expect};
 
 /// Two copies of the demo, `one` and `hosts/two`, and a file that declares states of workers.
-fn copies() -> tempfile::TempDir {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/traces/demo");
+fn two_copies() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is a folder for temporary files");
     for name in ["one", "hosts/two"] {
-        let copy = folder.path().join(name);
-        std::fs::create_dir_all(&copy).expect("the folder can be written to");
-        for file in std::fs::read_dir(&demo).expect("the demo is there").flatten().filter(|file| file.path().is_file())
-        {
-            std::fs::copy(file.path(), copy.join(file.file_name())).expect("the folder can be written to");
-        }
+        copies::copy(&copies::demo(), &folder.path().join(name));
     }
     let own = "name = \"jobs\"\n[[states]]\nname = \"worker\"\nkey = \"$ctx.vtid\"\nset = [{ event = \"jobs:begin\", to = { field = \"id\" } }, \
                { event = \"jobs:end\" }]\n";
@@ -44,7 +39,7 @@ fn check(folder: &Path, words: &[&str], expected: &Expect) {
 /// The second trace's first events come between those of the first one.
 #[test]
 fn events_of_both_in_one_order() {
-    let folder = copies();
+    let folder = two_copies();
     let print =
         ["print", "--clock-seconds", "--limit", "4", "--event", "jobs:submit", "--event", "jobs:begin", "one", "hosts"];
     check(
@@ -83,7 +78,7 @@ fn events_of_both_in_one_order() {
 
 #[test]
 fn info_says_how_far_clocks_are_shifted() {
-    let folder = copies();
+    let folder = two_copies();
     let info = said(folder.path(), &["one", "hosts", "--trace-offset", "hosts=-1.5ms"]);
     let told = |line: &&str| line.starts_with("clock ") || line.starts_with("span ");
     let lines: Vec<&str> = info.lines().map(str::trim_start).filter(told).collect();
@@ -105,7 +100,7 @@ fn info_says_how_far_clocks_are_shifted() {
 /// Runs of states lie in the cache: those of other offsets are others.
 #[test]
 fn what_is_remembered_is_of_one_offset() {
-    let folder = copies();
+    let folder = two_copies();
     let state = ["state", "--at", "1795219372.255339", "--own", "own.toml", "--csv", "one"];
     let expected = said(folder.path(), &state);
     expect![[r#"
@@ -132,7 +127,7 @@ fn what_is_remembered_is_of_one_offset() {
 /// What one trace has in a period, both have two periods later.
 #[test]
 fn analyses_take_both_as_one() {
-    let folder = copies();
+    let folder = two_copies();
     let rates = ["rates", "--period", "20ms", "--csv", "--table", "course", "one"];
     check(
         folder.path(),
@@ -193,7 +188,7 @@ fn analyses_take_both_as_one() {
 
 #[test]
 fn mistakes() {
-    let folder = copies();
+    let folder = two_copies();
     check(
         folder.path(),
         &["print", "one", "hosts", "--trace-offset", "two=1ms"],
