@@ -8,7 +8,22 @@
 // order. What is wrong is said with where it stands, what was found and what was expected.
 
 import { LEVEL_MAX, level, trackNumber } from "../units/tiles.ts";
-import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "./tile.ts";
+import {
+  NONE,
+  type Answer,
+  type ArrowCounts,
+  type Arrows,
+  type Counter,
+  type Counts,
+  type Heat,
+  type Instants,
+  type Items,
+  type Quality,
+  type Runs,
+  type Span,
+  type States,
+  type TrackItems,
+} from "./tile.ts";
 
 /** What is wrong with an answer, and at which byte. */
 export class TileFault extends Error {
@@ -72,87 +87,95 @@ function readTrack(reader: Reader, count: number): TrackItems {
   const form = reader.u32("a track's form");
   const carry = reader.u32("a track's carry");
   const itemCount = reader.u32("a track's items");
-  const read = FORMS[form];
-  if (read === undefined) {
+  const columns = FORMS[form];
+  if (columns === undefined) {
     throw new TileFault(at, `track ${track} has form ${form}, expected 0 to ${FORMS.length - 1}`);
   }
-  return { track, carry: carry === 0 ? NONE : carry - 1, items: read(reader, itemCount, count) };
+  return { track, carry: carry === 0 ? NONE : carry - 1, items: readItems(reader, columns, itemCount, count) };
 }
 
-type Read = (reader: Reader, items: number, count: number) => Items;
+/** What a column holds: times are in order, ends not before the begins in the first column, buckets in order and below the count. */
+type Kind = "bucket" | "u16" | "u32" | "f64" | "time" | "end";
 
-const FORMS: readonly Read[] = [readStates, readRuns, readCounts, readCounter, readArrowCounts, readHeat, readInstants, readArrows];
+const KIND_BYTES: Readonly<Record<Kind, number>> = { bucket: 4, u16: 2, u32: 4, f64: 8, time: 8, end: 8 };
 
-function readStates(reader: Reader, items: number, count: number): Items {
-  const rows = reader.rows(items, 24);
-  return {
-    form: "states",
-    bucket: rows.buckets(count),
-    value: rows.u32s(4),
-    second: rows.u32s(8),
-    last: rows.u32s(12),
-    begins: rows.u32s(16),
-    share: rows.u16s(20),
-    shareSecond: rows.u16s(22),
-  };
+interface Layout<T extends Items> {
+  readonly form: T["form"];
+  readonly columns: readonly (readonly [Exclude<keyof T, "form">, Kind])[];
 }
 
-function readRuns(reader: Reader, items: number): Items {
-  const rows = reader.rows(items, 24);
-  return { form: "runs", begin: rows.times(0), end: rows.ends(8, 0), value: rows.u32s(16), flags: rows.u32s(20) };
+function layout<T extends Items>(form: T["form"], columns: Layout<T>["columns"]): Layout<Items> {
+  return { form, columns } as unknown as Layout<Items>;
 }
 
-function readCounts(reader: Reader, items: number, count: number): Items {
-  const rows = reader.rows(items, 16);
-  return { form: "counts", bucket: rows.buckets(count), value: rows.u32s(4), count: rows.u32s(8), countOfValue: rows.u32s(12) };
-}
+/** The columns of each form, as they lie in an item. */
+const FORMS: readonly Layout<Items>[] = [
+  layout<States>("states", [
+    ["bucket", "bucket"],
+    ["value", "u32"],
+    ["second", "u32"],
+    ["last", "u32"],
+    ["begins", "u32"],
+    ["share", "u16"],
+    ["shareSecond", "u16"],
+  ]),
+  layout<Runs>("runs", [
+    ["begin", "time"],
+    ["end", "end"],
+    ["value", "u32"],
+    ["flags", "u32"],
+  ]),
+  layout<Counts>("counts", [
+    ["bucket", "bucket"],
+    ["value", "u32"],
+    ["count", "u32"],
+    ["countOfValue", "u32"],
+  ]),
+  layout<Counter>("counter", [
+    ["bucket", "bucket"],
+    ["changes", "u32"],
+    ["min", "f64"],
+    ["max", "f64"],
+    ["last", "f64"],
+    ["mean", "f64"],
+  ]),
+  layout<ArrowCounts>("arrow counts", [
+    ["bucket", "bucket"],
+    ["from", "u32"],
+    ["to", "u32"],
+    ["count", "u32"],
+    ["longestNs", "f64"],
+  ]),
+  layout<Heat>("heat", [
+    ["bucket", "bucket"],
+    ["bin", "u32"],
+    ["count", "u32"],
+  ]),
+  layout<Instants>("instants", [
+    ["time", "time"],
+    ["value", "u32"],
+    ["flags", "u32"],
+  ]),
+  layout<Arrows>("arrows", [
+    ["begin", "time"],
+    ["end", "end"],
+    ["from", "u32"],
+    ["to", "u32"],
+    ["value", "u32"],
+    ["flags", "u32"],
+  ]),
+];
 
-function readCounter(reader: Reader, items: number, count: number): Items {
-  const rows = reader.rows(items, 40);
-  return {
-    form: "counter",
-    bucket: rows.buckets(count),
-    changes: rows.u32s(4),
-    min: rows.f64s(8),
-    max: rows.f64s(16),
-    last: rows.f64s(24),
-    mean: rows.f64s(32),
-  };
-}
-
-function readArrowCounts(reader: Reader, items: number, count: number): Items {
-  const rows = reader.rows(items, 24);
-  return {
-    form: "arrow counts",
-    bucket: rows.buckets(count),
-    from: rows.u32s(4),
-    to: rows.u32s(8),
-    count: rows.u32s(12),
-    longestNs: rows.f64s(16),
-  };
-}
-
-function readHeat(reader: Reader, items: number, count: number): Items {
-  const rows = reader.rows(items, 12);
-  return { form: "heat", bucket: rows.buckets(count), bin: rows.u32s(4), count: rows.u32s(8) };
-}
-
-function readInstants(reader: Reader, items: number): Items {
-  const rows = reader.rows(items, 16);
-  return { form: "instants", time: rows.times(0), value: rows.u32s(8), flags: rows.u32s(12) };
-}
-
-function readArrows(reader: Reader, items: number): Items {
-  const rows = reader.rows(items, 32);
-  return {
-    form: "arrows",
-    begin: rows.times(0),
-    end: rows.ends(8, 0),
-    from: rows.u32s(16),
-    to: rows.u32s(20),
-    value: rows.u32s(24),
-    flags: rows.u32s(28),
-  };
+function readItems(reader: Reader, { form, columns }: Layout<Items>, items: number, count: number): Items {
+  const size = columns.reduce((sum, [, kind]) => sum + KIND_BYTES[kind], 0);
+  const rows = reader.rows(items, size);
+  const found: Record<string, unknown> = { form };
+  let offset = 0;
+  for (const [name, kind] of columns) {
+    found[name] = rows.column(kind, offset, count);
+    offset += KIND_BYTES[kind];
+  }
+  return found as unknown as Items;
 }
 
 /** Reads from the front to the end, and never beyond it. */
@@ -216,53 +239,42 @@ class Rows {
     this.size = size;
   }
 
-  u32s(offset: number): Uint32Array {
-    const column = new Uint32Array(this.count);
-    for (let index = 0, at = this.begin + offset; index < this.count; index++, at += this.size) {
-      column[index] = this.view.getUint32(at, true);
+  /** A column of some kind, checked as that says. */
+  column(kind: Kind, offset: number, count: number): Uint16Array | Uint32Array | Float64Array {
+    switch (kind) {
+      case "u16":
+        return this.filled(new Uint16Array(this.count), (at) => this.view.getUint16(at, true), offset);
+      case "u32":
+        return this.filled(new Uint32Array(this.count), (at) => this.view.getUint32(at, true), offset);
+      case "bucket": {
+        const column = this.column("u32", offset, count);
+        this.check(column, (found, before) => found < count && found >= before, `a bucket of ${count}, not before the one of the item before`);
+        return column;
+      }
+      case "f64":
+        return this.filled(new Float64Array(this.count), (at) => this.view.getFloat64(at, true), offset);
+      case "time": {
+        const column = this.column("f64", offset, count);
+        this.check(column, (found, before) => found >= before, "a time, not before the one of the item before", -Infinity);
+        return column;
+      }
+      case "end": {
+        const [column, begin] = [this.column("f64", offset, count), this.column("f64", 0, count)];
+        this.check(column, (found, _, index) => found >= (begin[index] ?? 0), "an end that is not before the begin");
+        return column;
+      }
     }
-    return column;
   }
 
-  u16s(offset: number): Uint16Array {
-    const column = new Uint16Array(this.count);
+  private filled<T extends Uint16Array | Uint32Array | Float64Array>(column: T, read: (at: number) => number, offset: number): T {
     for (let index = 0, at = this.begin + offset; index < this.count; index++, at += this.size) {
-      column[index] = this.view.getUint16(at, true);
+      column[index] = read(at);
     }
-    return column;
-  }
-
-  f64s(offset: number): Float64Array {
-    const column = new Float64Array(this.count);
-    for (let index = 0, at = this.begin + offset; index < this.count; index++, at += this.size) {
-      column[index] = this.view.getFloat64(at, true);
-    }
-    return column;
-  }
-
-  /** The first column of what is counted by bucket: none beyond `count`, none before the one before it. */
-  buckets(count: number): Uint32Array {
-    const column = this.u32s(0);
-    this.check(column, (found, before) => found < count && found >= before, `a bucket of ${count}, not before the one of the item before`);
-    return column;
-  }
-
-  /** A column of times, in their order. */
-  times(offset: number): Float64Array {
-    const column = this.f64s(offset);
-    this.check(column, (found, before) => found >= before, "a time, not before the one of the item before", -Infinity);
-    return column;
-  }
-
-  /** A column of times that are not before those of another one. */
-  ends(offset: number, begins: number): Float64Array {
-    const [column, begin] = [this.f64s(offset), this.f64s(begins)];
-    this.check(column, (found, _, index) => found >= (begin[index] ?? 0), "an end that is not before the begin");
     return column;
   }
 
   private check(
-    column: Uint32Array | Float64Array,
+    column: Uint16Array | Uint32Array | Float64Array,
     holds: (found: number, before: number, index: number) => boolean,
     expected: string,
     start = 0,
