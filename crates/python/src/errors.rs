@@ -93,7 +93,7 @@ pub(crate) fn not_shared(py: Python<'_>, failure: &ShareFailure) -> PyErr {
 /// Why there are no columns.
 pub(crate) fn no_columns(py: Python<'_>, failure: &EventsFailure) -> PyErr {
     let kind = match failure {
-        EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } => Kind::Question,
+        EventsFailure::NoSuchEvent(_) | EventsFailure::NoSuchColumn { .. } | EventsFailure::NoTimes => Kind::Question,
         EventsFailure::Unsliceable => Kind::Unsliceable,
         EventsFailure::Arrow(_) | EventsFailure::Cancelled(_) | EventsFailure::Gone => Kind::Read,
     };

@@ -10,6 +10,7 @@
 
 mod batches;
 mod columns;
+mod pages;
 mod reading;
 mod stream;
 // They compare with files that are exported.
@@ -35,6 +36,7 @@ use crate::progress::Cancelled;
 use crate::select::Selection;
 use crate::share::{Share, ShareFailure};
 
+pub use self::pages::{EventCount, EventPage, EventPages, NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace};
 pub use self::stream::{EventPartition, EventStream, Waited};
 
 /// Rows of a batch.
@@ -88,6 +90,9 @@ pub enum EventsFailure {
         /// Columns that there are with names like it.
         near: Vec<String>,
     },
+    /// Some events have no time by which they could be found.
+    #[error("the events of some data stream have no times: nobody can go back from one")]
+    NoTimes,
     /// Packets turned out not to tell the times of their events when part of them was read: who asks again gets one
     /// partition, which needs no times.
     #[error("packets do not tell the times of their events: ask again, for one partition")]
@@ -122,7 +127,7 @@ struct Plan {
     batch_rows: usize,
     /// For each data stream, which of its events are wanted.
     filters: Vec<Option<Arc<StreamFilter>>>,
-    columns: Columns,
+    columns: Arc<Columns>,
     /// Slices were found to be no way to read the traces.
     is_unsliceable: AtomicBool,
     /// Asked of those who read shares.
@@ -143,7 +148,7 @@ impl Session {
     /// There are no such events or columns.
     pub fn events(self: &Arc<Self>, question: &EventsQuestion) -> Result<EventTable, EventsFailure> {
         let filters = self.filters(&question.selection);
-        let columns = Columns::new(self, question, &filters)?;
+        let columns = Arc::new(Columns::new(self, question, &filters)?);
         let plan = Plan {
             session: Arc::clone(self),
             begin_ns: question.begin_ns,
@@ -231,6 +236,20 @@ impl EventTable {
 impl Plan {
     fn identity(&self) -> &TraceIdentity {
         self.identity.get_or_init(|| self.session.identity())
+    }
+
+    /// The same between other times.
+    fn between(&self, (begin_ns, end_ns): (Option<i64>, Option<i64>)) -> Arc<Self> {
+        Arc::new(Self {
+            session: Arc::clone(&self.session),
+            begin_ns,
+            end_ns,
+            batch_rows: self.batch_rows,
+            filters: self.filters.clone(),
+            columns: Arc::clone(&self.columns),
+            is_unsliceable: AtomicBool::new(self.is_unsliceable.load(Ordering::Relaxed)),
+            identity: OnceLock::new(),
+        })
     }
 
     /// The packets of each stream that are read.

@@ -55,7 +55,10 @@ pub use check::{Finding, Gravity, check};
 pub use count::{ClassCount, CountOptions, Counts, Sizes};
 pub use cut::{Cut, CutFailure, CutOptions, CutProblem};
 #[cfg(feature = "columns")]
-pub use events::{Chunk, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion, Waited};
+pub use events::{
+    Chunk, EventCount, EventPage, EventPages, EventPartition, EventStream, EventTable, EventsFailure, EventsQuestion,
+    NotAPlace, PAGE_ROWS_MAX, PageOf, RowPlace, Waited,
+};
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};

@@ -338,6 +338,16 @@ impl EventPartition {
         (0..count).map(|_| Self::new(plan, Arc::clone(&shared))).collect()
     }
 
+    /// Everything, read by whoever asks.
+    pub(super) fn alone(plan: &Arc<Plan>) -> Self {
+        Self::new(plan, Shared::new(Waiting::Whole))
+    }
+
+    /// The same, of which somebody else decides how long it goes on.
+    pub(super) fn cancelled_by(self, progress: &Arc<Progress>) -> Self {
+        Self { progress: Arc::clone(progress), ..self }
+    }
+
     pub(super) fn of_chunk(plan: &Arc<Plan>, chunk: &Chunk) -> Self {
         let slices = match &chunk.slice {
             Some(slice) => Waiting::One(Some(slice.clone())),
