@@ -368,8 +368,8 @@ impl Timeline {
         Sealed { sequel, slices, counts, wakeups, begin }
     }
 
-    /// The cells of a chunk in buckets of the level that it was read with; with all values, or with the most important ones and
-    /// without who is woken.
+    /// The cells of a chunk in buckets of the level that it was read with; with all values, of which those that end in doubt say so
+    /// (see [`told`]), or with the most important ones and without who is woken.
     #[must_use]
     pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
         let Sealed { sequel, slices, counts, wakeups, begin } = sealed;
@@ -378,7 +378,7 @@ impl Timeline {
         if !is_whole {
             node = node.thinned(values_max);
         }
-        let mut add = |run: Run| self.run(&mut node, run, begin);
+        let mut add = |run: Run| self.run(&mut node, run, (begin, is_whole));
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
         sequel.ended.into_iter().filter(is_drawn).for_each(add);
         sequel
@@ -395,16 +395,17 @@ impl Timeline {
         node.build()
     }
 
-    /// A run that ends in a chunk that begins at `since`.
-    fn run(&self, node: &mut NodeBuilder, Run { key, begin, end, value }: Run, since: i64) {
+    /// A run that ends in a chunk that begins at `since`; and whether its value tells that it is in doubt.
+    fn run(&self, node: &mut NodeBuilder, Run { key, begin, end, value }: Run, (since, is_whole): (i64, bool)) {
         if end < since {
             return;
         }
+        let doubt = if is_whole { value & DOUBT } else { 0 };
         let value = shown(key, value);
         if since <= begin {
-            node.begin(key, begin, value);
+            node.begin(key, begin, value | doubt);
         }
-        node.end(key, end, value);
+        node.end(key, end, value | doubt);
         if begin != i64::MIN
             && let Some(latency) = latency(key, value)
         {
@@ -426,6 +427,16 @@ fn shown(key: u64, value: u64) -> u64 {
     const STATE: u64 = (thread_track::STATE as u64) << 8 | EntityKind::Thread as u64;
     let value = value & !DOUBT;
     if key >> 48 == STATE { value >> 32 << 32 } else { value }
+}
+
+/// What a value of a chunk's cells says: which value it is, and whether events are missing around its run. Only CPUs and threads have
+/// such values, in nodes with all values.
+#[must_use]
+pub fn told(key: u64, value: u64) -> (u64, bool) {
+    match TrackKey::of(key).map(|key| key.thing) {
+        Some(Thing::Cpu | Thing::Thread) => (value & !DOUBT, value & DOUBT != 0),
+        _ => (value, false),
+    }
 }
 
 /// The track of how long runs of a value take, if there is one.

@@ -50,6 +50,7 @@ pub(crate) fn run(session: Session, arguments: &ViewArguments) -> Result<Outcome
     let mut options = ServerOptions::default();
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
+    options.memory_bytes = arguments.memory;
     let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));
     let server = Server::bind(Arc::new(session), options).map_err(refused)?;
     let url = server.url();

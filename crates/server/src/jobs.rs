@@ -25,9 +25,8 @@ use crate::refusal::Refusal;
 const RUNNING_MAX: usize = 2;
 /// Jobs that are known.
 const KNOWN_MAX: usize = 64;
-/// Bytes of an answer, and of all that are kept.
+/// Bytes of an answer at most, if there is memory for so many.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
-const KEPT_BYTES_MAX: usize = 128 << 20;
 
 /// Analyses that run, will run, or have run.
 pub(crate) struct Jobs {
@@ -42,6 +41,8 @@ struct List {
     jobs: VecDeque<Job>,
     /// How many there have been.
     count: u64,
+    /// Bytes of all answers that are kept.
+    kept_bytes_max: usize,
     is_over: bool,
 }
 
@@ -156,7 +157,7 @@ impl List {
             Ok(bytes) => State::Done(bytes, began.elapsed()),
             Err(refusal) => State::Failed(refusal),
         };
-        while self.jobs.iter().map(Job::kept_bytes).sum::<usize>() > KEPT_BYTES_MAX {
+        while self.jobs.iter().map(Job::kept_bytes).sum::<usize>() > self.kept_bytes_max {
             let oldest = self.jobs.iter().position(|job| job.kept_bytes() > 0 && job.id != id);
             let Some(oldest) = oldest else { break };
             self.jobs.remove(oldest);
@@ -165,8 +166,10 @@ impl List {
 }
 
 impl Jobs {
-    pub(crate) fn new(session: Arc<Session>, roles: Option<PathBuf>) -> Self {
-        Self { session, roles, list: Arc::default() }
+    /// Those of a session, whose answers have so much memory.
+    pub(crate) fn new(session: Arc<Session>, roles: Option<PathBuf>, memory: u64) -> Self {
+        let kept_bytes_max = usize::try_from(memory).unwrap_or(usize::MAX);
+        Self { session, roles, list: Arc::new(Mutex::new(List { kept_bytes_max, ..List::default() })) }
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
@@ -242,7 +245,8 @@ fn work(session: &Arc<Session>, list: &Arc<Mutex<List>>) {
         let mut next = Some(first);
         while let Some((id, kind, options, progress)) = next {
             let guard = Unwound { list: &own, id };
-            let found = found(&session, &kind, &options, &progress);
+            let bytes_max = locked(&own).kept_bytes_max.min(ANSWER_BYTES_MAX);
+            let found = found(&session, (&kind, &options), bytes_max, &progress);
             std::mem::forget(guard);
             let mut list = locked(&own);
             list.end(id, found);
@@ -276,8 +280,8 @@ fn behind_others() {
 /// The answer, as the command prints it with `--json`.
 fn found(
     session: &Session,
-    kind: &AnalysisKind,
-    options: &AnalysisOptions,
+    (kind, options): (&AnalysisKind, &AnalysisOptions),
+    bytes_max: usize,
     progress: &Progress,
 ) -> Result<Bytes, Refusal> {
     let analysed = session.ask(kind, options, progress).map_err(|failure| {
@@ -289,27 +293,30 @@ fn found(
         Refusal::new(StatusCode::BAD_REQUEST, code, failure)
     })?;
     let tables: Vec<&Table> = analysed.answer.tables.iter().collect();
-    let mut bytes = Bounded(Vec::new());
+    let mut bytes = Bounded { bytes: Vec::new(), most: bytes_max };
     json::write_answer(&tables, &analysed.report, &mut bytes).map_err(|_| {
-        let most = ANSWER_BYTES_MAX >> 20;
+        let most = bytes_max >> 20;
         Refusal::new(
             StatusCode::BAD_REQUEST,
             "large",
             format!("the answer has more than {most} MiB: ask for fewer rows, `top`"),
         )
     })?;
-    Ok(bytes.0.into())
+    Ok(bytes.bytes.into())
 }
 
 /// So many bytes.
-struct Bounded(Vec<u8>);
+struct Bounded {
+    bytes: Vec<u8>,
+    most: usize,
+}
 
 impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > ANSWER_BYTES_MAX {
+        if self.bytes.len() + bytes.len() > self.most {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.0.extend_from_slice(bytes);
+        self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -333,7 +340,7 @@ mod tests {
 
     #[test]
     fn answers_are_bounded() {
-        let mut bytes = Bounded(vec![0; ANSWER_BYTES_MAX - 1]);
+        let mut bytes = Bounded { bytes: vec![0; 9], most: 10 };
         assert!(bytes.write_all(b"1").is_ok() && bytes.write_all(b"2").is_err());
     }
 
@@ -342,7 +349,7 @@ mod tests {
     fn room_is_made_by_what_is_over() {
         let asks: Asks = serde_json::from_value(json!({"kind": "count"})).unwrap();
         let job = |id, state| Job { id, asks: asks.clone(), progress: Arc::default(), state };
-        let mut list = List::default();
+        let mut list = List { kept_bytes_max: 1000, ..List::default() };
         for id in 0..KNOWN_MAX as u64 {
             let done = State::Done(Bytes::from_static(b"{}"), Duration::ZERO);
             list.jobs.push_back(job(id, if id == 5 { done } else { State::Running(Instant::now()) }));
@@ -350,7 +357,7 @@ mod tests {
         assert!(list.make_room().is_ok() && list.find("5").is_err() && list.jobs.len() == KNOWN_MAX - 1);
         list.jobs.push_back(job(99, State::Running(Instant::now())));
         assert_eq!(list.make_room().unwrap_err().status(), 503);
-        list.end(99, Ok(Bytes::from(vec![0; KEPT_BYTES_MAX])));
+        list.end(99, Ok(Bytes::from(vec![0; 1000])));
         list.end(98, Ok(Bytes::new()));
         list.end(7, Ok(Bytes::from_static(b"{}")));
         assert!(list.find("99").is_err() && list.find("7").is_ok());

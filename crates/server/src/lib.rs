@@ -15,6 +15,7 @@ mod changes;
 mod connection;
 mod filter;
 mod guard;
+mod held;
 mod jobs;
 mod options;
 mod pages;
@@ -54,13 +55,23 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// A mapping from events to roles that goes before those that are built in, for whatever analyses.
     pub roles: Option<PathBuf>,
+    /// Memory for questions and answers of all viewers, results of jobs, and what was looked at last.
+    pub memory_bytes: u64,
     patience: Patience,
 }
+
+/// Memory, if nobody says how much.
+pub const MEMORY_BYTES: u64 = 256 << 20;
 
 /// On any free port, for nobody but this machine.
 impl Default for ServerOptions {
     fn default() -> Self {
-        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), roles: None, patience: Patience::default() }
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            roles: None,
+            memory_bytes: MEMORY_BYTES,
+            patience: Patience::default(),
+        }
     }
 }
 
@@ -154,10 +165,13 @@ impl Server {
     pub fn run(self, stop: &AtomicBool) -> Result<(), ServeFailure> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ServeFailure::Threads)?;
         let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
-        let pool = Pool::new(threads).map_err(ServeFailure::Threads)?;
-        let jobs = Jobs::new(Arc::clone(&self.session), self.options.roles.clone());
+        // Half of it is for questions, a quarter for what jobs have found, a part for nodes; the rest is for whoever builds.
+        let memory = self.options.memory_bytes;
+        let pool = Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?;
+        let jobs = Jobs::new(Arc::clone(&self.session), self.options.roles.clone(), memory / 4);
         let guard = Guard::new(self.token, self.address);
-        let shown = Shown::new(&self.session, &TimelineOptions { roles: self.options.roles }, self.salt);
+        let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
+        let shown = Shown::new(&self.session, &TimelineOptions { roles: self.options.roles, cache_bytes }, self.salt);
         shown.start();
         let shared = Arc::new(Shared::new(self.session, guard, pool, jobs, shown));
         let listened = runtime.block_on(async {

@@ -6,7 +6,8 @@
 //! viewer c   ▢ ▢ ─────┘
 //! ```
 //!
-//! A question of which nobody waits for the answer any more is not asked, or cancelled where it is.
+//! A question of which nobody waits for the answer any more is not asked, or cancelled where it is. Questions that take much memory wait
+//! until there is enough: all that are asked at a time, and their answers until they were taken, have so much together and no more.
 
 use std::collections::{HashMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
@@ -32,54 +33,89 @@ const WAITING_MAX: usize = 256;
 /// Questions of all.
 const WAITING_ALL_MAX: usize = 4096;
 
-type Task = Box<dyn FnOnce() + Send>;
+type Task = Box<dyn FnOnce(Held) + Send>;
 
-/// What waits for a thread.
+/// Viewers with questions, in the order of their turns.
 #[derive(Default)]
-struct Queue {
-    /// Viewers with questions, in the order of their turns.
+struct Turns {
     turns: VecDeque<Viewer>,
-    tasks: HashMap<Viewer, VecDeque<Task>>,
+    /// With the memory that each question takes.
+    tasks: HashMap<Viewer, VecDeque<(u64, Task)>>,
     waiting: usize,
-    is_over: bool,
 }
 
-impl Queue {
-    fn push(&mut self, viewer: &Viewer, task: Task) -> Result<(), Refusal> {
+impl Turns {
+    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), Refusal> {
         let own = self.tasks.entry(viewer.clone()).or_default();
-        if self.is_over || own.len() >= WAITING_MAX || self.waiting >= WAITING_ALL_MAX {
-            if own.is_empty() {
-                self.tasks.remove(viewer);
-            }
+        if own.len() >= WAITING_MAX || self.waiting >= WAITING_ALL_MAX {
             return Err(Refusal::busy("too many questions wait for their turn"));
         }
         if own.is_empty() {
             self.turns.push_back(viewer.clone());
         }
-        own.push_back(task);
+        own.push_back((bytes, task));
         self.waiting += 1;
         Ok(())
     }
 
-    /// The next task of the viewer whose turn it is.
-    fn pop(&mut self) -> Option<Task> {
+    /// The next question of the viewer whose turn it is, if it takes no more memory than this.
+    fn pop(&mut self, free: u64) -> Option<(u64, Task)> {
+        let own = self.tasks.get_mut(self.turns.front()?)?;
+        let (bytes, task) = own.pop_front_if(|(bytes, _)| *bytes <= free)?;
         let viewer = self.turns.pop_front()?;
-        let own = self.tasks.get_mut(&viewer)?;
-        let task = own.pop_front()?;
         self.waiting -= 1;
         if own.is_empty() {
             self.tasks.remove(&viewer);
         } else {
             self.turns.push_back(viewer);
         }
-        Some(task)
+        Some((bytes, task))
     }
 }
 
-#[derive(Default)]
+/// What waits for a thread.
+struct Queue {
+    /// What takes next to no memory, and pieces of answers that have theirs: they never wait for memory, so that answers come to their
+    /// ends and give it back.
+    light: Turns,
+    /// What waits for memory, too; nobody overtakes whose turn it is.
+    heavy: Turns,
+    /// A light one was taken last.
+    is_heavy_next: bool,
+    /// Memory that nobody has.
+    free: u64,
+    is_over: bool,
+}
+
+impl Queue {
+    fn new(memory: u64) -> Self {
+        Self { light: Turns::default(), heavy: Turns::default(), is_heavy_next: false, free: memory, is_over: false }
+    }
+
+    fn push(&mut self, viewer: &Viewer, bytes: u64, task: Task) -> Result<(), Refusal> {
+        if self.is_over {
+            return Err(Refusal::busy("the server ends"));
+        }
+        let turns = if bytes == 0 { &mut self.light } else { &mut self.heavy };
+        turns.push(viewer, bytes, task)
+    }
+
+    /// Whose turn it is, light and heavy ones by turns.
+    fn pop(&mut self) -> Option<(u64, Task)> {
+        let (free, heavy_first) = (self.free, self.is_heavy_next);
+        let first = if heavy_first { self.heavy.pop(free) } else { self.light.pop(0) };
+        let next = first.or_else(|| if heavy_first { self.light.pop(0) } else { self.heavy.pop(free) })?;
+        self.is_heavy_next = next.0 == 0;
+        self.free -= next.0;
+        Some(next)
+    }
+}
+
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
+    /// All memory that questions and their answers may have.
+    memory: u64,
 }
 
 impl Shared {
@@ -87,10 +123,10 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve(&self) {
+    fn serve(self: &Arc<Self>) {
         loop {
             let mut queue = self.queue();
-            let task = loop {
+            let (bytes, task) = loop {
                 match queue.pop() {
                     Some(task) => break task,
                     None if queue.is_over => return,
@@ -98,9 +134,38 @@ impl Shared {
                 }
             };
             drop(queue);
+            let held = Held { shared: Arc::clone(self), bytes };
             // Whoever waits for it learns that it is gone; the thread serves others.
-            let _ = panic::catch_unwind(AssertUnwindSafe(task));
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| task(held)));
         }
+    }
+
+    fn give_back(&self, bytes: u64) {
+        if bytes > 0 {
+            self.queue().free += bytes;
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Memory that a question or its answer has, until it is dropped.
+pub(crate) struct Held {
+    shared: Arc<Shared>,
+    bytes: u64,
+}
+
+impl Held {
+    /// Gives back what is more than this.
+    pub(crate) fn keep(&mut self, bytes: usize) {
+        let more = self.bytes.saturating_sub(bytes as u64);
+        self.bytes -= more;
+        self.shared.give_back(more);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.shared.give_back(self.bytes);
     }
 }
 
@@ -111,13 +176,14 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// So many threads.
+    /// So many threads, for questions that have so much memory together.
     ///
     /// # Errors
     ///
     /// The system has none.
-    pub(crate) fn new(count: usize) -> std::io::Result<Self> {
-        let mut pool = Self { shared: Arc::default(), threads: Vec::new() };
+    pub(crate) fn new(count: usize, memory: u64) -> std::io::Result<Self> {
+        let shared = Shared { queue: Mutex::new(Queue::new(memory)), changed: Condvar::new(), memory };
+        let mut pool = Self { shared: Arc::new(shared), threads: Vec::new() };
         for number in 0..count {
             let shared = Arc::clone(&pool.shared);
             let thread = std::thread::Builder::new().name(format!("kymo-asks-{number}"));
@@ -126,7 +192,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Asks when it is the viewer's turn. Nobody asks, and what asks is cancelled, when the future is dropped.
+    /// Asks what takes next to no memory when it is the viewer's turn. Nobody asks, and what asks is cancelled, when the future is
+    /// dropped.
     pub(crate) async fn ask<T, F>(&self, viewer: &Viewer, question: F) -> Result<T, Refusal>
     where
         T: Send + 'static,
@@ -135,7 +202,7 @@ impl Pool {
         self.ask_more(viewer, Arc::default(), question).await
     }
 
-    /// Asks for more of what has a progress already.
+    /// Asks for more of what has a progress already, and memory.
     pub(crate) async fn ask_more<T, F>(
         &self,
         viewer: &Viewer,
@@ -146,15 +213,45 @@ impl Pool {
         T: Send + 'static,
         F: FnOnce(&Progress) -> T + Send + 'static,
     {
+        self.queued(viewer, 0, progress, question).await.map(|(answer, _)| answer)
+    }
+
+    /// Asks what takes so much memory, as soon as that is free; what takes more than there is, takes all of it. With the answer comes
+    /// the memory, to be given back when the answer was taken.
+    pub(crate) async fn ask_heavy<T, F>(
+        &self,
+        viewer: &Viewer,
+        bytes: u64,
+        progress: Arc<Progress>,
+        question: F,
+    ) -> Result<(T, Held), Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Progress) -> T + Send + 'static,
+    {
+        self.queued(viewer, bytes.clamp(1, self.shared.memory), progress, question).await
+    }
+
+    async fn queued<T, F>(
+        &self,
+        viewer: &Viewer,
+        bytes: u64,
+        progress: Arc<Progress>,
+        question: F,
+    ) -> Result<(T, Held), Refusal>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Progress) -> T + Send + 'static,
+    {
         let (tell, told) = oneshot::channel();
         let waits = Waits(Some(Arc::clone(&progress)));
-        let task = move || {
+        let task = move |held: Held| {
             if !tell.is_closed() {
                 let answer = question(&progress);
-                let _ = tell.send(answer);
+                let _ = tell.send((answer, held));
             }
         };
-        self.shared.queue().push(viewer, Box::new(task))?;
+        self.shared.queue().push(viewer, bytes, Box::new(task))?;
         self.shared.changed.notify_one();
         let answer = told.await;
         waits.are_over();
@@ -184,8 +281,10 @@ impl Drop for Pool {
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
         queue.is_over = true;
-        (queue.turns, queue.tasks, queue.waiting) = Default::default();
+        let dropped = (std::mem::take(&mut queue.light), std::mem::take(&mut queue.heavy));
         drop(queue);
+        // Not under the lock: whatever they hold is given back.
+        drop(dropped);
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -203,26 +302,84 @@ mod tests {
         Viewer::Named(name.to_owned())
     }
 
+    fn held(bytes: u64) -> Held {
+        let shared = Shared { queue: Mutex::new(Queue::new(0)), changed: Condvar::new(), memory: 0 };
+        Held { shared: Arc::new(shared), bytes }
+    }
+
+    /// Whoever needs more than there is waits, and is not overtaken but by what needs nothing.
+    #[test]
+    fn questions_wait_for_memory() {
+        let mut queue = Queue::new(100);
+        for (viewer, bytes) in [("a", 60), ("b", 50), ("c", 10), ("d", 0), ("e", 0)] {
+            queue.push(&named(viewer), bytes, Box::new(|_| {})).unwrap();
+        }
+        let mut popped = || queue.pop().map(|(bytes, _)| bytes);
+        assert_eq!([popped(), popped(), popped(), popped()], [Some(0), Some(60), Some(0), None]);
+        queue.free += 60;
+        let mut popped = || queue.pop().map(|(bytes, _)| bytes);
+        assert_eq!([popped(), popped(), popped()], [Some(50), Some(10), None]);
+    }
+
+    /// What all questions and answers have at a time is never more than there is, and all of it comes back.
+    #[test]
+    fn memory_is_bounded_and_comes_back() {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        let pool = Arc::new(Pool::new(4, 100).unwrap());
+        let (now, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let ask = |number: u64| {
+            let (pool, now, most) = (Arc::clone(&pool), Arc::clone(&now), Arc::clone(&most));
+            async move {
+                let bytes = [10, 35, 70, 500][number as usize % 4];
+                let (counted, now_too) = (bytes.min(100), Arc::clone(&now));
+                let work = move |_: &Progress| {
+                    let all = now_too.fetch_add(counted, Ordering::SeqCst) + counted;
+                    most.fetch_max(all, Ordering::SeqCst);
+                    assert!(number % 16 != 3, "on purpose");
+                };
+                let viewer = named(&(number % 7).to_string());
+                let answered = pool.ask_heavy(&viewer, bytes, Arc::default(), work).await;
+                tokio::task::yield_now().await;
+                // A mistake gives its memory back when it is met, all others when they were taken.
+                let is_kept = answered.as_ref().is_ok_and(|(_, held)| held.bytes == counted);
+                assert_eq!(is_kept, number % 16 != 3);
+                now.fetch_sub(counted, Ordering::SeqCst);
+            }
+        };
+        // One after the other what fails on purpose, as it cannot say when its memory is back.
+        runtime.block_on(async {
+            for number in (3..64).step_by(16) {
+                ask(number).await;
+            }
+            let others = (0..64).filter(|number| number % 16 != 3).map(ask);
+            futures::future::join_all(others).await;
+        });
+        let most = most.load(Ordering::SeqCst);
+        assert!((70..=100).contains(&most), "{most}");
+        assert_eq!(pool.shared.queue().free, 100);
+    }
+
     #[test]
     fn viewers_take_turns() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::new(100);
         let (said, heard) = mpsc::channel();
         for (viewer, what) in [("a", "a1"), ("a", "a2"), ("a", "a3"), ("b", "b1"), ("c", "c1"), ("b", "b2")] {
             let said = said.clone();
-            queue.push(&named(viewer), Box::new(move || said.send(what).unwrap())).unwrap();
+            queue.push(&named(viewer), 0, Box::new(move |_| said.send(what).unwrap())).unwrap();
         }
-        while let Some(task) = queue.pop() {
-            task();
+        while let Some((_, task)) = queue.pop() {
+            task(held(0));
         }
         drop(said);
         assert_eq!(heard.iter().collect::<Vec<_>>(), ["a1", "b1", "c1", "a2", "b2", "a3"]);
-        assert!(queue.tasks.is_empty() && queue.waiting == 0);
+        assert!(queue.light.tasks.is_empty() && queue.light.waiting == 0);
     }
 
     #[test]
     fn nobody_fills_the_queue_alone() {
-        let mut queue = Queue::default();
-        let mut push = |viewer: Viewer| queue.push(&viewer, Box::new(|| {})).is_ok();
+        let mut queue = Queue::new(100);
+        let mut push = |viewer: Viewer| queue.push(&viewer, 0, Box::new(|_| {})).is_ok();
         assert_eq!((0..=WAITING_MAX).filter(|_| push(named("greedy"))).count(), WAITING_MAX);
         assert!(push(named("other")));
         let accepted = (0..).take_while(|number| push(Viewer::Connection(*number))).count();
@@ -232,7 +389,7 @@ mod tests {
     /// The thread that met the mistake goes on with the next question.
     #[test]
     fn a_mistake_is_told_and_ends_no_thread() {
-        let pool = Pool::new(1).unwrap();
+        let pool = Pool::new(1, 100).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let refused = runtime.block_on(pool.ask(&named("a"), |_| -> u8 { panic!("on purpose") }));
         assert_eq!(refused.unwrap_err().status(), 500);
@@ -241,7 +398,7 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_cancelled() {
-        let pool = Pool::new(1).unwrap();
+        let pool = Pool::new(1, 100).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ((begun, has_begun), (ended, has_ended)) = (mpsc::channel(), mpsc::channel());
         runtime.block_on(async {

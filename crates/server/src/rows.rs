@@ -4,6 +4,8 @@
 //! question ──> table ──> one partition ──batch──> bytes ──> taken? ──> next batch ...
 //! ```
 //!
+//! `from` and `before` ask for a page at a place: a few rows that are answered as a whole, with the places on both sides of them.
+//!
 //! Between two pieces no thread is kept; who takes them slowly keeps no more than one batch and the buffers of the streams. Those who
 //! read at a time are so many; others wait for a while.
 
@@ -12,18 +14,22 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
 use kymo_session::arrow::error::ArrowError;
 use kymo_session::arrow::ipc::writer::StreamWriter;
-use kymo_session::{EventPartition, EventsFailure, EventsQuestion, Session};
+use kymo_session::{
+    EventPage, EventPartition, EventsFailure, EventsQuestion, NotAPlace, PAGE_ROWS_MAX, PageOf, Progress, RowPlace,
+    Session,
+};
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::pool::Viewer;
+use crate::held;
+use crate::pool::{Held, Viewer};
 use crate::query::Query;
-use crate::refusal::Refusal;
+use crate::refusal::{Refusal, answer};
 use crate::selection::selection;
 use crate::shared::Asked;
 
@@ -38,6 +44,15 @@ const COLUMNS_MAX: usize = 1024;
 const READERS: usize = 64;
 /// How long others wait for one of them to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes of memory of whoever reads events, about; and of a row of a page, as it is and as it is sent.
+const READ_BYTES: u64 = 1 << 20;
+const ROW_BYTES: u64 = 1024;
+/// Bytes of packets that are read to count events; of more, some are.
+const COUNT_BYTES: u64 = 64 << 20;
+/// Headers of a page: the places before and behind its rows, and whether there are no more in its direction.
+const BEFORE: HeaderName = HeaderName::from_static("kymo-before");
+const AFTER: HeaderName = HeaderName::from_static("kymo-after");
+const END: HeaderName = HeaderName::from_static("kymo-end");
 /// What an Arrow IPC stream is called.
 const KIND: &str = "application/vnd.apache.arrow.stream";
 
@@ -66,11 +81,30 @@ struct Question {
     filter: Option<String>,
     columns: Option<Vec<String>>,
     limit: u64,
+    page: Option<PageOf>,
+}
+
+/// A place between rows.
+fn place(query: &Query, name: &str) -> Result<Option<RowPlace>, Refusal> {
+    let wrong = |error: NotAPlace| Refusal::parameter(name, format!("`{name}` is no place: {error}"));
+    query.text(name)?.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+fn page(query: &Query, limit: u64) -> Result<Option<PageOf>, Refusal> {
+    let page = match (place(query, "from")?, place(query, "before")?) {
+        (None, None) => return Ok(None),
+        (Some(place), None) => PageOf::From(place),
+        (None, Some(place)) => PageOf::Before(place),
+        (Some(_), Some(_)) => return Err(Refusal::parameter("before", "`before` stands without `from`")),
+    };
+    match limit <= PAGE_ROWS_MAX {
+        true => Ok(Some(page)),
+        false => Err(Refusal::parameter("limit", format!("a page has {PAGE_ROWS_MAX} rows at most"))),
+    }
 }
 
 impl Question {
-    fn new(uri: &Uri) -> Result<Self, Refusal> {
-        let query = Query::new(uri, &["begin", "end", "filter", "event", "columns", "limit"])?;
+    fn new(query: &Query) -> Result<Self, Refusal> {
         let any = i64::MIN..=i64::MAX;
         let (begin_ns, end_ns) = (query.number("begin", any.clone())?, query.number("end", any)?);
         if begin_ns.zip(end_ns).is_some_and(|(begin, end)| begin > end) {
@@ -88,25 +122,48 @@ impl Question {
         }
         let filter = query.text("filter")?.map(str::to_owned);
         let limit = query.number("limit", 1..=i64::MAX as u64)?.unwrap_or(LIMIT);
-        Ok(Self { begin_ns, end_ns, events, filter, columns, limit })
+        let page = page(query, limit)?;
+        Ok(Self { begin_ns, end_ns, events, filter, columns, limit, page })
     }
 
-    /// Begins to read.
-    fn begin(self, session: &Arc<Session>) -> Result<Rows, Refusal> {
-        let selection = selection(session, self.events, self.filter.as_deref())?;
-        let question = EventsQuestion {
-            selection,
+    /// As the session is asked.
+    fn asked(self, session: &Session) -> Result<EventsQuestion, Refusal> {
+        Ok(EventsQuestion {
+            selection: selection(session, self.events, self.filter.as_deref())?,
             begin_ns: self.begin_ns,
             end_ns: self.end_ns,
             columns: self.columns,
             keep_bytes: false,
             batch_rows: BATCH_ROWS.min(usize::try_from(self.limit).unwrap_or(usize::MAX)),
-        };
+        })
+    }
+
+    /// Begins to read.
+    fn begin(self, session: &Arc<Session>) -> Result<Rows, Refusal> {
+        let limit = self.limit;
+        let question = self.asked(session)?;
         let table = session.events(&question).map_err(|failure| refusal(&failure))?;
         let writer = StreamWriter::try_new(Vec::new(), table.schema()).map_err(Refusal::fault)?;
         // One part is read by whoever asks for it, as a whole and in order; a stream would read far ahead.
         let partition = table.partitions(1).pop().ok_or_else(|| Refusal::fault("events have no part"))?;
-        Ok(Rows { partition, writer, left: self.limit, is_over: false })
+        Ok(Rows { partition, writer, left: limit, is_over: false })
+    }
+
+    /// A page as a whole: its places and its bytes.
+    fn read_page(
+        self,
+        session: &Arc<Session>,
+        of: PageOf,
+        progress: &Arc<Progress>,
+    ) -> Result<(EventPage, Vec<u8>), Refusal> {
+        let limit = self.limit;
+        let question = self.asked(session)?;
+        let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
+        let page = pages.page(of, limit, progress).map_err(|failure| refusal(&failure))?;
+        let mut writer = StreamWriter::try_new(Vec::new(), pages.schema()).map_err(Refusal::fault)?;
+        page.batches.iter().try_for_each(|batch| writer.write(batch)).map_err(Refusal::fault)?;
+        writer.finish().map_err(Refusal::fault)?;
+        Ok((page, writer.into_inner().map_err(Refusal::fault)?))
     }
 }
 
@@ -117,6 +174,7 @@ fn refusal(failure: &EventsFailure) -> Refusal {
             let message = format!("no selected event has a column `{name}`");
             Refusal::parameter("columns", message).with("near", json!(near))
         }
+        EventsFailure::NoTimes => Refusal::new(StatusCode::CONFLICT, "traces", failure),
         failure => Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, "fault", failure),
     }
 }
@@ -162,33 +220,39 @@ struct Reading {
     viewer: Viewer,
     rows: Rows,
     _place: OwnedSemaphorePermit,
+    held: Held,
 }
 
 impl Reading {
     /// The next piece. Whatever fails then ends the connection, so that nobody takes a part for the whole.
     async fn next(self) -> Option<(Result<Bytes, std::io::Error>, Self)> {
-        let Self { asked, viewer, mut rows, _place } = self;
+        let Self { asked, viewer, mut rows, _place, held } = self;
         let progress = Arc::clone(rows.partition.progress());
         let work = move |_: &kymo_session::Progress| (rows.next(), rows);
         let (next, rows) = asked.pool.ask_more(&viewer, progress, work).await.ok()?;
         let bytes = next.map_err(std::io::Error::other).transpose()?;
-        Some((bytes, Self { asked, viewer, rows, _place }))
+        Some((bytes, Self { asked, viewer, rows, _place, held }))
     }
 }
 
 /// Answers with events.
 pub(crate) async fn events(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
-    let question = Question::new(&uri)?;
+    let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before"];
+    let question = Question::new(&Query::new(&uri, &known)?)?;
     let place = asked.readers.enter().await?;
+    if let Some(of) = question.page {
+        return answer_page(&asked, &viewer, question, of).await;
+    }
     let session = Arc::clone(&asked.session);
     // The first piece decides whether there is an answer.
-    let begun = asked.pool.ask(&viewer, move |_| {
+    let begins = move |_: &Progress| {
         let mut rows = question.begin(&session)?;
         let first = rows.next().map_err(|failure| refusal(&failure))?;
         Ok::<_, Refusal>((first.unwrap_or_default(), rows))
-    });
-    let (first, rows) = begun.await??;
-    let reading = Reading { asked, viewer, rows, _place: place };
+    };
+    let (begun, held) = asked.pool.ask_heavy(&viewer, READ_BYTES, Arc::default(), begins).await?;
+    let (first, rows) = begun?;
+    let reading = Reading { asked, viewer, rows, _place: place, held };
     let body = stream::unfold((Some(first), Some(reading)), |(first, reading)| async {
         if let Some(first) = first {
             return Some((Ok(first), (None, reading)));
@@ -198,4 +262,37 @@ pub(crate) async fn events(State(asked): State<Asked>, viewer: Viewer, uri: Uri)
         Some((next, (None, reading)))
     });
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(KIND))], Body::from_stream(body)).into_response())
+}
+
+/// Answers with a page.
+async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: PageOf) -> Result<Response, Refusal> {
+    let (session, progress) = (Arc::clone(&asked.session), Arc::<Progress>::default());
+    let own = Arc::clone(&progress);
+    let needed = READ_BYTES + question.limit * ROW_BYTES;
+    let read = move |_: &Progress| question.read_page(&session, of, &own);
+    let (read, memory) = asked.pool.ask_heavy(viewer, needed, progress, read).await?;
+    let (page, bytes) = read?;
+    let mut response = held::answer(KIND, bytes, memory);
+    let said = [(BEFORE, page.before.to_string()), (AFTER, page.after.to_string()), (END, page.is_end.to_string())];
+    for (name, value) in said {
+        response.headers_mut().insert(name, HeaderValue::from_str(&value).map_err(Refusal::fault)?);
+    }
+    Ok(response)
+}
+
+/// How many events there are: counted, or guessed where that would take long.
+pub(crate) async fn count(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    let question = Question::new(&Query::new(&uri, &["begin", "end", "filter", "event"])?)?;
+    let _place = asked.readers.enter().await?;
+    let (session, progress) = (Arc::clone(&asked.session), Arc::<Progress>::default());
+    let own = Arc::clone(&progress);
+    let counts = move |_: &Progress| {
+        let question =
+            EventsQuestion { columns: Some(Vec::new()), batch_rows: BATCH_ROWS, ..question.asked(&session)? };
+        let pages = session.event_pages(&question).map_err(|failure| refusal(&failure))?;
+        pages.count(COUNT_BYTES, &own).map_err(|failure| refusal(&failure))
+    };
+    let (count, _held) = asked.pool.ask_heavy(&viewer, READ_BYTES, progress, counts).await?;
+    let count = count?;
+    Ok(answer(&json!({"events": count.events, "exact": count.is_exact})))
 }

@@ -8,7 +8,9 @@
 //!
 //! docs/http.md describes the items. Nothing is decided here: what stands in the tiles is written, in their order.
 
-use kymo_session::{ArrowBucket, HeatBucket, InstantBucket, Items, StateBucket, Tiles, TrackTile};
+use kymo_session::{
+    ArrowBucket, ExactArrow, ExactInstant, ExactRun, HeatBucket, InstantBucket, Items, StateBucket, Tiles, TrackTile,
+};
 
 /// Bytes before the spans, of a span, and of a track without its items.
 const HEAD_BYTES: usize = 28;
@@ -22,6 +24,9 @@ const STATES: (u32, usize) = (0, 24);
 const INSTANTS: (u32, usize) = (2, 16);
 const ARROWS: (u32, usize) = (4, 24);
 const HEAT: (u32, usize) = (5, 12);
+const RUNS: (u32, usize) = (1, 24);
+const EXACT_INSTANTS: (u32, usize) = (6, 16);
+const EXACT_ARROWS: (u32, usize) = (7, 32);
 
 /// The bytes of an answer.
 pub(crate) fn encode(tiles: &Tiles) -> Vec<u8> {
@@ -46,6 +51,9 @@ fn form(items: &Items) -> (u32, usize) {
         Items::Instants(_) => INSTANTS,
         Items::Arrows(_) => ARROWS,
         Items::Heat(_) => HEAT,
+        Items::Runs(_) => RUNS,
+        Items::ExactInstants(_) => EXACT_INSTANTS,
+        Items::ExactArrows(_) => EXACT_ARROWS,
     }
 }
 
@@ -55,6 +63,9 @@ fn count(items: &Items) -> usize {
         Items::Instants(buckets) => buckets.len(),
         Items::Arrows(buckets) => buckets.len(),
         Items::Heat(buckets) => buckets.len(),
+        Items::Runs(runs) => runs.len(),
+        Items::ExactInstants(instants) => instants.len(),
+        Items::ExactArrows(arrows) => arrows.len(),
     }
 }
 
@@ -76,6 +87,9 @@ impl Out {
             Items::Instants(buckets) => buckets.iter().for_each(|bucket| self.instant(bucket)),
             Items::Arrows(buckets) => buckets.iter().for_each(|bucket| self.arrow(bucket)),
             Items::Heat(buckets) => buckets.iter().for_each(|bucket| self.heat(bucket)),
+            Items::Runs(runs) => runs.iter().for_each(|run| self.run(run)),
+            Items::ExactInstants(instants) => instants.iter().for_each(|instant| self.exact_instant(instant)),
+            Items::ExactArrows(arrows) => arrows.iter().for_each(|arrow| self.exact_arrow(arrow)),
         }
     }
 
@@ -93,14 +107,34 @@ impl Out {
     }
 
     fn arrow(&mut self, bucket: &ArrowBucket) {
-        let ArrowBucket { bucket, from, to, count } = *bucket;
+        let ArrowBucket { bucket, from, to, count, longest_ns } = *bucket;
         self.numbers([bucket, from, to.unwrap_or(NONE), count]);
-        // How long the longest takes is not known.
-        self.0.extend_from_slice(&f64::NAN.to_le_bytes());
+        let longest = longest_ns.map_or(f64::NAN, |longest| longest as f64);
+        self.0.extend_from_slice(&longest.to_le_bytes());
     }
 
     fn heat(&mut self, bucket: &HeatBucket) {
         self.numbers([bucket.bucket, bucket.bin, bucket.count]);
+    }
+
+    /// Nanoseconds as doubles, which are exact for a hundred days.
+    fn times<const N: usize>(&mut self, times: [i64; N]) {
+        times.iter().for_each(|time| self.0.extend_from_slice(&(*time as f64).to_le_bytes()));
+    }
+
+    fn run(&mut self, run: &ExactRun) {
+        self.times([run.begin, run.end]);
+        self.numbers([run.value, run.flags]);
+    }
+
+    fn exact_instant(&mut self, instant: &ExactInstant) {
+        self.times([instant.time]);
+        self.numbers([instant.value, instant.flags]);
+    }
+
+    fn exact_arrow(&mut self, arrow: &ExactArrow) {
+        self.times([arrow.begin, arrow.end]);
+        self.numbers([arrow.from, arrow.to, arrow.value, arrow.flags]);
     }
 }
 
@@ -144,9 +178,18 @@ mod tests {
             },
             TrackTile {
                 number: 10,
-                items: Items::Arrows(vec![ArrowBucket { bucket: 1, from: 7, to: Some(8), count: 2 }]),
+                items: Items::Arrows(vec![
+                    ArrowBucket { bucket: 1, from: 7, to: Some(8), count: 2, longest_ns: None },
+                    ArrowBucket { bucket: 1, from: 7, to: None, count: 1, longest_ns: Some(3) },
+                ]),
             },
             TrackTile { number: 11, items: Items::Heat(vec![HeatBucket { bucket: 3, bin: 40, count: 2 }; 2]) },
+            TrackTile { number: 12, items: Items::Runs(vec![ExactRun { begin: -1, end: 2, value: 5, flags: 3 }]) },
+            TrackTile { number: 13, items: Items::ExactInstants(vec![ExactInstant { time: 4, value: 1, flags: 0 }]) },
+            TrackTile {
+                number: 14,
+                items: Items::ExactArrows(vec![ExactArrow { begin: 1, end: 2, from: 7, to: 8, value: 5, flags: 2 }]),
+            },
         ];
         let spans = vec![
             Span { begin: 0, end: 3, quality: Quality::Exact },
@@ -154,7 +197,7 @@ mod tests {
         ];
         let bytes = encode(&Tiles { level: 12, first: 0x1_0000_0002, count: 4, spans, tracks });
         let expected = expect![[r#"
-            3154594b c 2 1 4 2 5
+            3154594b c 2 1 4 2 8
             0 3 0
             3 4 3
             7 0 6 1
@@ -162,11 +205,18 @@ mod tests {
             8 0 0 0
             9 2 0 1
             0 1 4 3
-            a 4 0 1
+            a 4 0 2
             1 7 8 2 0 7ff80000
+            1 7 ffffffff 1 0 40080000
             b 5 0 2
             3 28 2 3 28 2
+            c 1 0 1
+            0 bff00000 0 40000000 5 3
+            d 6 0 1
+            0 40100000 1 0
+            e 7 0 1
+            0 3ff00000 0 40000000 7 8 5 2
         "#]];
-        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 4, 6]));
+        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 6, 4, 6, 4, 6, 4, 4, 4, 8]));
     }
 }

@@ -9,9 +9,11 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kymo_session::{
-    BUCKETS_MAX, Quality, Session, TRACKS_MAX, TileQuestion, Timeline, TimelineFailure, TimelineOptions,
+    BUCKETS_MAX, ITEMS_MAX, ItemQuestion, Progress, Quality, Session, TRACKS_MAX, TileQuestion, Timeline,
+    TimelineFailure, TimelineOptions,
 };
 
+use crate::held;
 use crate::pages::matches;
 use crate::pool::Viewer;
 use crate::query::Query;
@@ -21,6 +23,13 @@ use crate::tiles::encode;
 
 /// The widest buckets.
 const LEVEL_MAX: u8 = 62;
+/// Items of an answer, if nobody says how many.
+const ITEMS: u32 = 100;
+/// Bytes of memory that an item takes, about, and an entry of the catalogue: as they are and as they are sent.
+const ITEM_BYTES: u64 = 4096;
+const ENTRY_BYTES: u64 = 1024;
+/// What objects are called.
+const JSON: &str = "application/json";
 /// What tiles are called.
 const KIND: &str = "application/vnd.kymograph.tiles";
 
@@ -92,8 +101,12 @@ pub(crate) async fn catalogue(State(asked): State<Asked>, viewer: Viewer, uri: U
     let from = |name| Ok::<u32, Refusal>(query.number(name, 0..=u32::MAX)?.unwrap_or(0));
     let (tracks, values) = (from("tracks_from")?, from("values_from")?);
     let timeline = asked.shown.timeline()?;
-    let told = asked.pool.ask(&viewer, move |_| serde_json::to_value(timeline.catalogue(tracks, values))).await?;
-    Ok(answer(&told.map_err(Refusal::fault)?))
+    let status = timeline.status();
+    let entries = status.tracks.saturating_sub(tracks) + status.values.saturating_sub(values);
+    let told = move |_: &Progress| serde_json::to_vec(&timeline.catalogue(tracks, values));
+    let bytes = u64::from(entries) * ENTRY_BYTES;
+    let (told, held) = asked.pool.ask_heavy(&viewer, bytes, Arc::default(), told).await?;
+    Ok(held::answer(JSON, told.map_err(Refusal::fault)?, held))
 }
 
 /// What of some tracks is in a window, as bytes.
@@ -117,19 +130,52 @@ pub(crate) async fn tiles(
     let known = headers.get(header::IF_NONE_MATCH);
     let holds = |tag: &&String| known.is_some_and(|known| matches(known, tag));
     if let Some(tag) = [&exact, &version].into_iter().find(holds) {
-        return Ok(tagged(StatusCode::NOT_MODIFIED, tag, Vec::new()));
+        return Ok(tagged(StatusCode::NOT_MODIFIED.into_response(), tag));
     }
-    let asks = move |progress: &kymo_session::Progress| {
+    let needed = timeline.tiles_bytes(&question);
+    let asks = move |progress: &Progress| {
         let tiles = timeline.tiles(&question, progress)?;
         let is_exact = tiles.spans.iter().all(|span| span.quality == Quality::Exact);
         Ok::<_, TimelineFailure>((encode(&tiles), is_exact))
     };
-    let (bytes, is_exact) = asked.pool.ask(&viewer, asks).await?.map_err(|failure| refusal(&failure))?;
-    Ok(tagged(StatusCode::OK, if is_exact { &exact } else { &version }, bytes))
+    let (found, held) = asked.pool.ask_heavy(&viewer, needed, Arc::default(), asks).await?;
+    let (bytes, is_exact) = found.map_err(|failure| refusal(&failure))?;
+    Ok(tagged(held::answer(KIND, bytes, held), if is_exact { &exact } else { &version }))
 }
 
-fn tagged(status: StatusCode, tag: &str, bytes: Vec<u8>) -> Response {
-    let mut response = (status, bytes).into_response();
+/// What is on a track at a time, or from one to another, with all that is known of it.
+pub(crate) async fn items(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    let question = item_question(&Query::new(&uri, &["track", "at", "begin", "end", "limit"])?)?;
+    let timeline = asked.shown.timeline()?;
+    let needed = timeline.items_bytes() + u64::from(question.limit) * ITEM_BYTES;
+    let asks = move |progress: &Progress| timeline.items(&question, progress).map(|found| serde_json::to_vec(&found));
+    let (found, held) = asked.pool.ask_heavy(&viewer, needed, Arc::default(), asks).await?;
+    let found = found.map_err(|failure| refusal(&failure))?;
+    Ok(held::answer(JSON, found.map_err(Refusal::fault)?, held))
+}
+
+fn item_question(query: &Query) -> Result<ItemQuestion, Refusal> {
+    let any = || i64::MIN..=i64::MAX;
+    let (at, begin, end) = (query.number("at", any())?, query.number("begin", any())?, query.number("end", any())?);
+    let (begin_ns, end_ns) = match (at, begin, end) {
+        (Some(at), None, None) => (at, at),
+        (None, Some(begin), Some(end)) if begin < end => (begin, end),
+        (None, Some(_), Some(_)) => return Err(Refusal::parameter("end", "`end` is not behind `begin`")),
+        (Some(_), ..) => return Err(Refusal::parameter("at", "`at` stands without `begin` and `end`")),
+        (None, begin, _) => {
+            let missing = if begin.is_none() { "begin" } else { "end" };
+            return Err(Refusal::parameter(missing, format!("`{missing}` is missing; or `at` alone is asked for")));
+        }
+    };
+    Ok(ItemQuestion {
+        track: query.needed("track", 0..=u32::MAX)?,
+        begin_ns,
+        end_ns,
+        limit: query.number("limit", 1..=ITEMS_MAX)?.unwrap_or(ITEMS),
+    })
+}
+
+fn tagged(mut response: Response, tag: &str) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(KIND));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));

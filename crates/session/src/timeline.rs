@@ -16,6 +16,8 @@ mod build;
 mod catalogue;
 mod chunks;
 mod estimate;
+mod exact;
+mod items;
 mod kept;
 mod pyramid;
 #[cfg(test)]
@@ -42,6 +44,8 @@ pub use self::ask::{
     Tiles, TrackTile,
 };
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
+pub use self::exact::{BEGIN_UNKNOWN, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun, IN_DOUBT};
+pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem};
 
 use self::build::Desk;
 use self::catalogue::Names;
@@ -54,6 +58,8 @@ use self::pyramid::Pyramid;
 pub struct TimelineOptions {
     /// A mapping from events to roles that goes before those that are built in.
     pub roles: Option<std::path::PathBuf>,
+    /// Memory for what was looked at last; without it, 48 MiB.
+    pub cache_bytes: Option<usize>,
 }
 
 /// A trace as a viewer sees it. All may be asked by any thread.
@@ -68,6 +74,8 @@ pub struct Timeline {
     desk: Desk,
     names: Names,
     progress: Progress,
+    /// Chunks that are read for questions right now.
+    shared: exact::Shared,
     /// Questions that are being answered: whoever builds lets them go first.
     asked: AtomicUsize,
     /// Somebody builds.
@@ -140,7 +148,7 @@ pub struct TimelineStatus {
     pub unix: bool,
     /// A bucket of this level holds everything.
     pub level_max: Level,
-    /// Goes up whenever tiles, tracks or values change.
+    /// Goes up whenever tiles or tracks change; not when values are met, of which `values` tells.
     pub version: u64,
     /// How far building is.
     pub state: TimelineState,
@@ -169,6 +177,7 @@ impl Session {
     ///
     /// Packets do not say when they are, clocks cannot be compared, or the mapping is wrong.
     pub fn timeline(self: &Arc<Self>, options: &TimelineOptions) -> Result<Arc<Timeline>, TimelineFailure> {
+        let cache_bytes = options.cache_bytes;
         if !self.times_are_comparable() {
             return Err(TimelineFailure::Incomparable);
         }
@@ -208,11 +217,15 @@ impl Session {
             pyramid,
             names,
             progress,
+            shared: exact::Shared::default(),
             asked: AtomicUsize::new(0),
             is_started: AtomicBool::new(false),
             began: Instant::now(),
             home,
         };
+        if let Some(bytes) = cache_bytes {
+            timeline.pyramid.hold(bytes);
+        }
         if is_recalled {
             timeline.desk.complete(timeline.chunks.len());
             timeline.progress.add(total);
@@ -234,7 +247,7 @@ impl Timeline {
     pub fn status(&self) -> TimelineStatus {
         let (done_bytes, total_bytes) = self.progress.bytes();
         let (state, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed), self.chunks.len());
-        let (tracks, values, version) = self.names.count();
+        let (tracks, values) = self.names.count();
         let elapsed_ms = self.began.elapsed().as_millis() as u64;
         let eta = (done_bytes > 0).then(|| elapsed_ms.saturating_mul(total_bytes - done_bytes) / done_bytes);
         let lost = |sum: Option<u64>, lane: &LaneFacts| Some(sum?.saturating_add(lane.lost?));
@@ -243,7 +256,8 @@ impl Timeline {
             end_ns: self.span.1,
             unix: self.session.times_are_unix(),
             level_max: self.level_max(),
-            version: version + self.desk.version(),
+            // Values get their numbers when somebody asks for them: that changes nothing for others.
+            version: u64::from(tracks) + self.desk.version(),
             state,
             failure,
             done_bytes,

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { placeOf, type Frame } from "../model/geometry.ts";
 import { packed } from "../model/palette.ts";
 import type { TrackValue } from "../model/catalogue.ts";
-import { NONE, type Counts, type Heat, type Instants, type Runs, type States } from "../model/tile.ts";
+import { NONE, type Arrows, type Counts, type Heat, type Instants, type Runs, type States } from "../model/tile.ts";
 import { counts, instants, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, valueNumber } from "../units/tiles.ts";
 import { px } from "../units/screen.ts";
 import { nanos } from "../units/time.ts";
 import { Looks } from "./looks.ts";
-import { binsOf, paintCounts, paintHeat, paintInstants, paintRuns, paintStates } from "./paint.ts";
+import { binsOf, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates } from "./paint.ts";
 import { STRIP_ROWS, StripSheet, type Strip } from "./strip.ts";
 
 const VALUES: TrackValue[] = [
@@ -131,6 +131,15 @@ test("instants are drawn at their time, as wide as they are to be", () => {
   const strip = stripOf(10);
   paintInstants(strip, place(frameOf(10, 250)), instants([62.5, 0, 0], [249, 1, 0], [300, 0, 0]) as Instants, looks, 2);
   expect(picture(strip).at(-1)).toBe("..RR.....B");
+});
+
+test("an arrow has a mark where it leaves, and a line until it has come", () => {
+  const strip = stripOf(8);
+  const [begin, end] = [Float64Array.of(-3, 3, 7), Float64Array.of(1.5, 5.5, 7)];
+  const number = Uint32Array.of(0, 0, 0);
+  const items: Arrows = { form: "arrows", begin, end, from: number, to: number, value: number, flags: number };
+  paintArrows(strip, place(frameOf(8, 8)), items, looks.of(0).packed);
+  expect(picture(strip)).toEqual(["...R...R", "...R...R", "...R...R", "...R...R", "R..RR..R", "R..RR..R"]);
 });
 
 test("a heat map has the longest at the top, and stronger colours for more", () => {

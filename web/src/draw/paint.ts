@@ -5,7 +5,7 @@
 import { firstPixel, type Place } from "../model/geometry.ts";
 import type { Looks } from "./looks.ts";
 import type { Strip } from "./strip.ts";
-import { BEGIN_UNKNOWN, IN_DOUBT, NONE, type Counts, type Heat, type Instants, type Runs, type States, type ArrowCounts } from "../model/tile.ts";
+import { BEGIN_UNKNOWN, IN_DOUBT, NONE, type Counts, type Heat, type Instants, type Runs, type States, type ArrowCounts, type Arrows } from "../model/tile.ts";
 
 /** A bar of one value that may have room for its name. */
 export interface Bar {
@@ -18,6 +18,8 @@ export interface Bar {
 const SECOND_SHARE = 0.25 * 65_535;
 /** A bar that covers less than this of its bucket is as high as what it covers. */
 const FULL_SHARE = 0.5 * 65_535;
+/** Rows of the mark where an arrow leaves. */
+const ARROW_ROWS = 6;
 /** Bars of as many pixels have an edge at their left. */
 const EDGE_PX = 4;
 
@@ -161,6 +163,18 @@ export function paintCounts(strip: Strip, place: Place, items: Counts, looks: Lo
 export function paintArrowCounts(strip: Strip, place: Place, items: ArrowCounts, colour: number): void {
   for (let index = 0; index < items.bucket.length; index++) {
     column(strip, place, items.bucket[index] ?? 0, rowsFor(items.count[index] ?? 0), colour);
+  }
+}
+
+/** Arrows, each for itself: a mark where one leaves, and a line until it has come. */
+export function paintArrows(strip: Strip, place: Place, items: Arrows, colour: number): void {
+  for (let index = 0; index < items.begin.length; index++) {
+    const begin = firstPixel(place.left + (items.begin[index] ?? 0) * place.perNs);
+    const end = Math.max(firstPixel(place.left + (items.end[index] ?? 0) * place.perNs), begin + 1);
+    strip.fill(Math.max(begin, place.from), Math.min(end, place.to), strip.rows - 2, strip.rows, colour);
+    if (begin >= place.from && begin < place.to) {
+      strip.fill(begin, begin + 1, strip.rows - ARROW_ROWS, strip.rows, colour);
+    }
   }
 }
 

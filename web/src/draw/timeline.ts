@@ -13,7 +13,7 @@ import type { Tick } from "../model/ruler.ts";
 import type { Counter, Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Viewport } from "../model/viewport.ts";
 import type { Looks } from "./looks.ts";
-import { binsOf, paintArrowCounts, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
+import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
 import { STRIP_ROWS, type StripSheet } from "./strip.ts";
 
@@ -115,8 +115,10 @@ function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { t
       case "arrow counts":
         paintArrowCounts(strip, place, items, packed(surface.accent));
         break;
-      case "counter":
       case "arrows":
+        paintArrows(strip, place, items, packed(surface.accent));
+        break;
+      case "counter":
         break;
     }
   }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { counter, counts, heat, runs, states } from "../testing/tiles.ts";
+import { counter, counts, heat, instants, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
@@ -45,6 +45,12 @@ test("a run is there from its begin to before its end", () => {
     2,
     null,
   ]);
+});
+
+test("instants that share a bucket are counted, with what most of them are", () => {
+  const items = instants([3, 1, 0], [4, 2, 0], [5, 3, 0], [7.5, 3, 0], [8, 1, 0]);
+  expect(at(6, items)?.found).toEqual({ kind: "count", value: 3, count: 3, ofValue: 2 });
+  expect(at(12, items)?.found).toBeNull();
 });
 
 test("a counter holds until it changes", () => {

@@ -2,7 +2,7 @@
 
 import type { Piece } from "./cache.ts";
 import { lowerBound } from "./split.ts";
-import { NONE, type Counter, type Counts, type Heat, type Items, type Quality, type Runs, type States, type Tile } from "./tile.ts";
+import { NONE, type Counter, type Counts, type Heat, type Instants, type Items, type Quality, type Runs, type States, type Tile } from "./tile.ts";
 import { bucketSpan, tileBegin } from "./wanted.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 
@@ -49,6 +49,8 @@ function findIn(items: Items, tile: Tile, bucket: number, since: number): Found 
       return runAt(items, since);
     case "counts":
       return countAt(items, bucket);
+    case "instants":
+      return instantsAt(items, bucket * Number(bucketSpan(tile.level)), Number(bucketSpan(tile.level)));
     case "counter":
       return numberAt(items, bucket);
     case "heat":
@@ -84,6 +86,19 @@ function countAt(items: Counts, bucket: number): Found | null {
     return null;
   }
   return { kind: "count", value: items.value[at] ?? NONE, count: items.count[at] ?? 0, ofValue: items.countOfValue[at] ?? 0 };
+}
+
+/** Instants from a time on, for so long: how many, and what most of them are. */
+function instantsAt(items: Instants, from: number, length: number): Found | null {
+  const [low, high] = [lowerBound(items.time, from), lowerBound(items.time, from + length)];
+  const counts = new Map<number, number>();
+  let [value, ofValue] = [NONE, 0];
+  for (const one of items.value.subarray(low, high)) {
+    const count = (counts.get(one) ?? 0) + 1;
+    counts.set(one, count);
+    [value, ofValue] = count > ofValue ? [one, count] : [value, ofValue];
+  }
+  return low === high ? null : { kind: "count", value, count: high - low, ofValue };
 }
 
 /** What a counter is holds until it changes. */

@@ -5,12 +5,13 @@ import type { Catalogue, Status, Track } from "./catalogue.ts";
 import { everything } from "./viewport.ts";
 import { levelFor, tilesIn, type TileRange } from "./wanted.ts";
 
-/** As many tracks are summed up; a trace of more streams shows those it began with. */
-const TRACKS_MAX = 256;
+/** The track that counts all that is recorded, of traces of several streams. */
+const ALL = "all/events";
 
-/** Tracks that count what is recorded: of each CPU, or of each stream. */
+/** Tracks that count what is recorded, each event once: one for all streams, or that of the only one. */
 export function overviewTracks(catalogue: Catalogue): readonly Track[] {
-  return catalogue.tracks.filter((track) => track.kind === "instants" && track.group === "Events").slice(0, TRACKS_MAX);
+  const all = catalogue.tracks.find((track) => track.id === ALL);
+  return all === undefined ? catalogue.tracks.filter((track) => track.kind === "instants" && track.group === "Events") : [all];
 }
 
 export function overviewRange(status: Status, width: Px): TileRange {

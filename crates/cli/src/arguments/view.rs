@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use kymo_session::TraceOffset;
 
-use crate::quantity::trace_offset;
+use crate::quantity::{some_size, trace_offset};
 use crate::view::Listen;
 
 const HELP: &str = "\
@@ -42,10 +42,24 @@ pub(crate) struct ViewArguments {
     /// Opens no browser
     #[arg(long)]
     pub(crate) no_browser: bool,
+    /// Memory for the questions and answers of all viewers, results of analyses, and what was looked at last: what does not
+    /// fit waits for its turn
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory)]
+    pub(crate) memory: u64,
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
     /// A mapping from events to roles that goes before those that are built in
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
+}
+
+/// Memory without which nobody could be answered.
+const MEMORY_MIN: u64 = 16 << 20;
+
+fn memory(text: &str) -> Result<u64, &'static str> {
+    some_size(text)
+        .ok()
+        .filter(|bytes| *bytes >= MEMORY_MIN)
+        .ok_or("a size of 16MiB or more is expected, such as `512MiB`")
 }

@@ -1,11 +1,14 @@
 //! The server as it is asked: over connections to a free port of this machine.
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../cli/tests/schema/checker.rs"]
+mod checker;
 mod client;
 mod connections;
 mod description;
 #[cfg(unix)]
 mod examples;
+mod memory;
 mod pages;
 mod questions;
 mod refusals;

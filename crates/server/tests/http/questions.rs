@@ -60,6 +60,45 @@ fn events_are_as_many_as_asked_for() {
     assert_eq!(names, ["time", "name"]);
 }
 
+/// A list goes back and forth by what pages say of themselves, and finds the same.
+#[test]
+fn pages_of_events_go_back_and_forth() {
+    let server = serve();
+    let ask = |query: &str| server.get(&format!("/api/v1/events?columns=cycles&{query}"));
+    let cycles = |answer: &Answer| -> Vec<u64> {
+        let of = |batch: RecordBatch| {
+            let data = batch.column(0).to_data();
+            data.buffers()[0].typed_data::<u64>()[data.offset()..][..batch.num_rows()].to_vec()
+        };
+        rows(answer).into_iter().flat_map(of).collect()
+    };
+    let all = cycles(&ask("limit=2400"));
+    let first = ask("from=0&limit=1500");
+    assert_eq!((cycles(&first), first.headers["kymo-end"].as_str()), (all[..1500].to_vec(), "false"));
+    let back = ask(&format!("before={}&limit=10", first.headers["kymo-after"]));
+    assert_eq!(cycles(&back), all[1490..1500]);
+    let again = ask(&format!("from={}&limit=5", back.headers["kymo-before"]));
+    assert_eq!(
+        (cycles(&again), &again.headers["kymo-before"]),
+        (all[1490..1495].to_vec(), &back.headers["kymo-before"])
+    );
+    let begin = ask(&format!("before={}&limit=5", first.headers["kymo-before"]));
+    assert_eq!((cycles(&begin), begin.headers["kymo-end"].as_str()), (vec![], "true"));
+    // The previous match.
+    let matches = cycles(&ask("filter=id%20==%2030&limit=2400"));
+    let previous = ask(&format!("filter=id%20==%2030&limit=1&before={}", i64::MAX));
+    assert_eq!(cycles(&previous), matches[matches.len() - 1..]);
+}
+
+#[test]
+fn events_are_counted() {
+    let server = serve();
+    let count = |query: &str| server.get(&format!("/api/v1/events/count?{query}")).json();
+    assert_eq!(count(""), json!({"events": 2400, "exact": true}));
+    assert_eq!(count("event=jobs:begin"), json!({"events": 400, "exact": true}));
+    assert_eq!(count("end=0"), json!({"events": 0, "exact": true}));
+}
+
 /// A job, once it has ended.
 fn ended(server: &Running, asks: &Value) -> Value {
     let begun = server.post("/api/v1/jobs", asks);

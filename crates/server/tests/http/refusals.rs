@@ -148,7 +148,7 @@ fn absurd_questions_are_refused_by_name() {
     events(
         "filtre=x",
         &expect![[
-            r#"400 {"error":{"code":"parameter","message":"there is no parameter `filtre` here; there are: begin, end, filter, event, columns, limit","parameter":"filtre"}}"#
+            r#"400 {"error":{"code":"parameter","message":"there is no parameter `filtre` here; there are: begin, end, filter, event, columns, limit, from, before","parameter":"filtre"}}"#
         ]],
     );
     events(
@@ -169,6 +169,52 @@ fn absurd_questions_are_refused_by_name() {
         many.trim_end_matches('&'),
         &expect![[
             r#"400 {"error":{"code":"parameter","message":"`event` has 65 names; 64 are the most","parameter":"event"}}"#
+        ]],
+    );
+}
+
+#[test]
+fn places_that_are_none_are_refused_by_name() {
+    let server = serve();
+    let events = |query: &str, expected: &Expect| get(&server, &format!("/api/v1/events?{query}"), expected);
+    events(
+        "from=5&before=6",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`before` stands without `from`","parameter":"before"}}"#
+        ]],
+    );
+    events(
+        "before=5.x",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`before` is no place: a place is a time in nanoseconds, or with a point behind it how many rows of that time are before it: `1500.2`","parameter":"before"}}"#
+        ]],
+    );
+    events(
+        "before=5&limit=10001",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"a page has 10000 rows at most","parameter":"limit"}}"#
+        ]],
+    );
+}
+
+#[test]
+fn items_of_nothing_are_refused_by_name() {
+    let server = serve();
+    let items = |query: &str, expected: &Expect| get(&server, &format!("/api/v1/items?{query}"), expected);
+    items(
+        "track=0",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"`begin` is missing; or `at` alone is asked for","parameter":"begin"}}"#
+        ]],
+    );
+    items(
+        "track=0&begin=5&end=5",
+        &expect![[r#"400 {"error":{"code":"parameter","message":"`end` is not behind `begin`","parameter":"end"}}"#]],
+    );
+    items(
+        "track=99999&at=5",
+        &expect![[
+            r#"400 {"error":{"code":"parameter","message":"track is 99999, but no track has that number","parameter":"track"}}"#
         ]],
     );
 }

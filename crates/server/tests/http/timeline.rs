@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::client::{Running, serve, session};
 
 /// The timeline of a server, once it is complete.
-fn complete(server: &Running) -> Value {
+pub fn complete(server: &Running) -> Value {
     for _ in 0..10_000 {
         let status = server.get("/api/v1/timeline").json();
         if status["state"] == "complete" {
@@ -42,6 +42,11 @@ impl Words<'_> {
     }
 }
 
+/// The first word of a time.
+fn low(time: i64) -> u32 {
+    (time as f64).to_bits() as u32
+}
+
 /// The numbers of tracks by what they are called everywhere.
 fn ids(catalogue: &Value) -> Vec<(String, u64)> {
     let tracks = catalogue["tracks"].as_array().unwrap().iter();
@@ -63,17 +68,24 @@ fn it_is_told_how_far_it_is_and_what_there_is() {
     assert_eq!(ids(&rest), ids(&catalogue)[1..]);
 }
 
-/// What is in the bytes, read as docs/http.md says, is what the session says.
+/// What is in the bytes, read as docs/http.md says, is what the session says: in buckets, and one by one.
 #[test]
 fn tiles_are_those_of_the_session() {
     let server = serve();
-    let status = complete(&server);
+    let level = complete(&server)["level_max"].as_u64().unwrap() as u8;
+    for (level, forms) in [(level - 6, [0, 2, 4, 5].as_slice()), (level - 9, &[1, 6, 7])] {
+        let found = compared(&server, level);
+        assert!(found.iter().any(|form| forms.contains(form)), "level {level}: {found:?}");
+    }
+}
+
+/// Compares the tiles of a level; the forms of those in which something happens.
+fn compared(server: &Running, level: u8) -> Vec<u32> {
     let timeline = own();
     let (theirs, ours) =
         (ids(&server.get("/api/v1/catalogue").json()), ids(&serde_json::to_value(timeline.catalogue(0, 0)).unwrap()));
     let id =
         |all: &[(String, u64)], number: u32| all.iter().find(|track| track.1 == u64::from(number)).unwrap().0.clone();
-    let level = status["level_max"].as_u64().unwrap() as u8 - 6;
     let numbers: Vec<String> = theirs.iter().map(|track| track.1.to_string()).collect();
     let answer = server.get(&format!("/api/v1/tiles?level={level}&first=1&count=32&tracks={}", numbers.join(",")));
     assert_eq!((answer.status, answer.headers["content-type"].as_str()), (200, "application/vnd.kymograph.tiles"));
@@ -90,8 +102,8 @@ fn tiles_are_those_of_the_session() {
     let mut found: Vec<(String, u32, usize, Vec<u32>)> = (0..tracks)
         .map(|_| {
             let [number, form, _, items] = words.words();
-            let size = [6, 0, 4, 0, 6, 3][form as usize];
-            // The buckets, which depend on no number of a value.
+            let size = [6, 6, 4, 10, 6, 3, 4, 8][form as usize];
+            // The buckets and times, which depend on no number of a value.
             let buckets = (0..items).map(|_| (0..size).map(|_| words.word()).collect::<Vec<u32>>()[0]).collect();
             (id(&theirs, number), form, items as usize, buckets)
         })
@@ -106,6 +118,9 @@ fn tiles_are_those_of_the_session() {
                 Items::Instants(all) => (2, all.iter().map(|one| one.bucket).collect()),
                 Items::Arrows(all) => (4, all.iter().map(|one| one.bucket).collect()),
                 Items::Heat(all) => (5, all.iter().map(|one| one.bucket).collect()),
+                Items::Runs(all) => (1, all.iter().map(|one| low(one.begin)).collect()),
+                Items::ExactInstants(all) => (6, all.iter().map(|one| low(one.time)).collect()),
+                Items::ExactArrows(all) => (7, all.iter().map(|one| low(one.begin)).collect()),
             };
             (id(&ours, track.number), form, buckets.len(), buckets)
         })
@@ -114,6 +129,27 @@ fn tiles_are_those_of_the_session() {
     wanted.sort();
     assert!(wanted.iter().any(|track| track.2 > 5), "something happens");
     assert_eq!(found, wanted);
+    found.into_iter().filter(|track| track.2 > 0).map(|track| track.1).collect()
+}
+
+/// What is at a time on a track, as the session says it: an event with all its fields.
+#[test]
+fn items_are_events_with_their_fields() {
+    let server = serve();
+    let status = complete(&server);
+    let catalogue = server.get("/api/v1/catalogue").json();
+    let events = ids(&catalogue).into_iter().find(|(id, _)| id.starts_with("events/")).unwrap().1;
+    let (begin, end) = (&status["begin_ns"], &status["end_ns"]);
+    let found = server.get(&format!("/api/v1/items?track={events}&begin={begin}&end={end}&limit=3")).json();
+    assert_eq!((&found["complete"], found["items"].as_array().map(Vec::len)), (&Value::Bool(true), Some(3)), "{found}");
+    for item in found["items"].as_array().unwrap() {
+        assert_eq!((&item["kind"], &item["event"]["time"]), (&"event".into(), &item["time_ns"]));
+        assert_eq!(item["event"]["event"], item["value"]["label"]);
+        let again = server.get(&format!("/api/v1/items?track={events}&at={}", item["time_ns"])).json();
+        assert!(again["items"].as_array().unwrap().contains(item), "{again} {item}");
+    }
+    let next = found["next_ns"].as_i64().unwrap();
+    assert!(next > found["items"][2]["time_ns"].as_i64().unwrap());
 }
 
 /// Tiles that are exact have a tag that holds as long as the server runs, and no longer.

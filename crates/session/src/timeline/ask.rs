@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey};
+use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey, told};
 
-use super::catalogue::{Meaning, TrackKind, kind, meaning};
+use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
+use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn};
 use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
@@ -19,10 +20,21 @@ use crate::progress::Progress;
 pub const BUCKETS_MAX: u32 = 4096;
 /// Tracks of a question at most.
 pub const TRACKS_MAX: usize = 1024;
+/// Buckets of all tracks together at most.
+pub const BUCKETS_ALL_MAX: u64 = 1 << 20;
+/// Buckets of all tracks that are put together at a time.
+const GROUP_BUCKETS: usize = 1 << 17;
+/// Bytes of a bucket of a track in an answer, as it is put together and as it is sent; and of the cells that it is made of.
+const ANSWER_BYTES: u64 = 56;
+const CELLS_BYTES: u64 = 7 * size_of::<Cell>() as u64;
+/// Bytes of memory that a byte of a chunk takes while it is read.
+const READ_BYTES: u64 = 4;
 /// Chunks that are not built yet and are read at once for a question; where there are more, nobody waits for them.
 const READ_MAX: usize = 3;
 /// Chunks that are read before their turn for a question.
 const WANTED_MAX: usize = 64;
+/// Items of a track that are told one by one where the trace was read, if there are not even so many buckets.
+const FEW: usize = 256;
 
 /// Which buckets of which tracks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +98,7 @@ pub struct TrackTile {
     pub items: Items,
 }
 
-/// What happens in buckets.
+/// What happens in buckets; or one by one, where the trace was read and there are no more things than buckets, or few.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Items {
     /// One value at a time. Buckets that are not there hold what the one before ended with, or `carry`.
@@ -102,6 +114,12 @@ pub enum Items {
     Heat(Vec<HeatBucket>),
     /// From one track to another.
     Arrows(Vec<ArrowBucket>),
+    /// Values from when to when, in the order of their begins.
+    Runs(Vec<ExactRun>),
+    /// Things that take no time, in order.
+    ExactInstants(Vec<ExactInstant>),
+    /// From one track to another, in the order of their begins.
+    ExactArrows(Vec<ExactArrow>),
 }
 
 /// A bucket in which a value changes.
@@ -158,6 +176,8 @@ pub struct ArrowBucket {
     pub to: Option<u32>,
     /// How often.
     pub count: u32,
+    /// The longest, in nanoseconds, where that is known.
+    pub longest_ns: Option<u64>,
 }
 
 /// A part of the window, and what knows of it.
@@ -173,7 +193,7 @@ enum Part {
 }
 
 /// Says that somebody waits, as long as it lives.
-struct Asked<'a>(&'a AtomicUsize);
+pub(super) struct Asked<'a>(&'a AtomicUsize);
 
 impl<'a> Asked<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
@@ -189,7 +209,17 @@ impl Drop for Asked<'_> {
 }
 
 /// What is known of a track's value: what it is and since when, or that it is nothing.
-type Known = HashMap<u64, Option<(u64, i64)>>;
+pub(super) type Known = HashMap<u64, Option<(u64, i64)>>;
+
+/// Chunks that were read, by their places.
+type Read = HashMap<usize, Arc<Node>>;
+
+/// What buckets are made of: cells of tracks in a window, and what was before them.
+struct Gathered {
+    rows: Vec<Vec<Cell>>,
+    carries: Vec<Option<u64>>,
+    spans: Spans,
+}
 
 impl TileQuestion {
     fn check(&self) -> Result<(), TimelineFailure> {
@@ -205,7 +235,10 @@ impl TileQuestion {
         let is_first = last.is_some_and(|end| end >> level >= *first && end <= i64::MAX.cast_unsigned());
         bounds("first", *first, is_first, &|| "the last bucket must end before 2^63 ns".to_owned())?;
         let is_few = tracks.len() <= TRACKS_MAX;
-        bounds("tracks", tracks.len() as u64, is_few, &|| format!("{TRACKS_MAX} can be asked for at once"))
+        bounds("tracks", tracks.len() as u64, is_few, &|| format!("{TRACKS_MAX} can be asked for at once"))?;
+        let all = u64::from(*count) * tracks.len() as u64;
+        let expected = || format!("{BUCKETS_ALL_MAX} buckets of all tracks together can be asked for");
+        bounds("count times tracks", all, all <= BUCKETS_ALL_MAX, &expected)
     }
 }
 
@@ -217,7 +250,7 @@ impl Timeline {
     /// The question is out of bounds, a file cannot be read, or nobody waits any more.
     pub fn tiles(&self, question: &TileQuestion, progress: &Progress) -> Result<Tiles, TimelineFailure> {
         question.check()?;
-        let _asked = Asked::new(&self.asked);
+        let _asked = self.ask();
         let TileQuestion { level, first, count, ref tracks } = *question;
         let unknown = |number: u32| TimelineFailure::Bounds {
             name: "tracks",
@@ -231,28 +264,126 @@ impl Timeline {
         let known = self.desk.known();
         let parts = self.cover(window, level, known);
         let read = self.read(&parts, known, progress)?;
-        let mut rows: Vec<Vec<Cell>> = vec![Vec::new(); keys.len()];
-        let (mut carries, mut is_first, mut spans) = (vec![None; keys.len()], true, Spans::default());
-        for part in &parts {
+        let mut tiles = Tiles { level, first, count, spans: Vec::new(), tracks: Vec::new() };
+        // Cells take more memory than what is told of them.
+        let group = (GROUP_BUCKETS / count as usize).max(1);
+        for (numbers, keys) in
+            tracks.chunks(group).zip(keys.chunks(group)).chain(tracks.is_empty().then_some((&[][..], &[][..])))
+        {
+            let exact = self.exact_items(question, keys, (&parts, &read))?;
+            let gathered = self.gather(question, keys, (&parts, &read, &exact, known), progress)?;
+            let Gathered { rows, carries, spans } = gathered;
+            tiles.spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
+            let row = |(((number, key), exact), (mut cells, carry))| match exact {
+                Some(items) => Some(TrackTile { number, items }),
+                None => {
+                    add_up(&mut cells);
+                    self.track_tile((number, key), (&cells, carry), (level, first))
+                }
+            };
+            let numbers = numbers.iter().copied().zip(keys.iter().copied()).zip(exact);
+            tiles.tracks.extend(numbers.zip(rows.into_iter().zip(carries)).filter_map(row));
+        }
+        Ok(tiles)
+    }
+
+    /// Memory that answering a question takes at most, about: reading chunks, and the answer.
+    #[must_use]
+    pub fn tiles_bytes(&self, question: &TileQuestion) -> u64 {
+        if question.check().is_err() {
+            return 0;
+        }
+        let TileQuestion { level, first, count, ref tracks } = *question;
+        let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
+        let parts = self.cover((at(first), at(first + u64::from(count))), level, self.desk.known());
+        let is_read = |chunk: usize| self.pyramid.looked_at(Key::Exact(chunk)).is_none();
+        let unread = parts.iter().filter_map(|part| match part {
+            Part::Read(chunk) if is_read(*chunk) => Some(self.chunks[*chunk].slice.bytes),
+            _ => None,
+        });
+        let buckets = u64::from(count) * tracks.len() as u64;
+        unread.sum::<u64>() * READ_BYTES + buckets * ANSWER_BYTES + buckets.min(GROUP_BUCKETS as u64) * CELLS_BYTES / 4
+    }
+
+    /// Memory that finding items takes at most, about: a chunk is read at a time.
+    #[must_use]
+    pub fn items_bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.slice.bytes).max().unwrap_or(0) * READ_BYTES
+    }
+
+    /// What tracks show one by one, of those of which it is few, if all of the window was read.
+    fn exact_items(
+        &self,
+        question: &TileQuestion,
+        keys: &[u64],
+        (parts, read): (&[Part], &Read),
+    ) -> Result<Vec<Option<Items>>, TimelineFailure> {
+        let TileQuestion { level, first, count, .. } = *question;
+        let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
+        let chunks: Option<Vec<usize>> = parts.iter().map(chunk).collect();
+        let Some((chunks, &first_chunk)) = chunks.as_ref().and_then(|chunks| Some((chunks, chunks.first()?))) else {
+            return Ok(keys.iter().map(|_| None).collect());
+        };
+        let since = |at_ns: i64| at_ns.saturating_sub(self.span.0);
+        let ends = chunks.iter().map(|chunk| self.chunks[*chunk].span.1);
+        let span = (self.chunks[first_chunk].span.0, ends.max().unwrap_or(self.span.1));
+        let nodes = chunks.iter().map(|chunk| &*read[chunk]).collect();
+        let exactly = Exactly { timeline: self, nodes, first_chunk, read: (since(span.0), since(span.1)) };
+        let window = ((first << level).cast_signed(), ((first + u64::from(count)) << level).cast_signed());
+        let known = self.known_before(keys.to_vec(), first_chunk)?;
+        let items = |key: &u64| {
+            let before = self.before_of(known.get(key).copied().flatten());
+            exactly.items(*key, before, (window, level, FEW.max(count as usize)))
+        };
+        keys.iter().map(items).collect()
+    }
+
+    /// The cells of tracks in a window, but of those that are told one by one.
+    fn gather(
+        &self,
+        question: &TileQuestion,
+        keys: &[u64],
+        (parts, read, exact, known): (&[Part], &Read, &[Option<Items>], usize),
+        progress: &Progress,
+    ) -> Result<Gathered, TimelineFailure> {
+        let TileQuestion { level, first, count, .. } = *question;
+        let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
+        let window = (at(first), at(first + u64::from(count)));
+        let is_before = |cell: &Cell| cell.bucket < first;
+        let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
+        let (rows, carries) = (vec![Vec::new(); keys.len()], vec![None; keys.len()]);
+        let mut gathered = Gathered { rows, carries, spans: Spans::default() };
+        for (place, part) in parts.iter().enumerate() {
             progress.whole(())?;
             let (chunk, quality) = self.facts(part, known);
-            spans.add(self.span_of(part), quality);
-            if is_first {
-                carries = self.values_before(&keys, chunk)?;
+            gathered.spans.add(self.span_of(part), quality);
+            if place == 0 {
+                gathered.carries = self.values_before(keys, chunk)?;
             }
-            let is_before = |cell: &Cell| cell.bucket < first;
-            let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
             let node = match part {
                 Part::Node(at) => self.pyramid.node(*at)?.expect("it is in its place"),
                 Part::Early(_, node) => Arc::clone(node),
                 Part::Read(chunk) => Arc::clone(&read[chunk]),
                 Part::Estimate(chunk) => Arc::new(self.estimate(*chunk, level, window)),
             };
-            for ((key, row), carry) in keys.iter().zip(&mut rows).zip(&mut carries) {
-                let Some(track) = node.track(*key) else { continue };
+            let Gathered { rows, carries, .. } = &mut gathered;
+            for (((key, row), carry), exact) in keys.iter().zip(rows).zip(carries).zip(exact) {
+                if exact.is_some() {
+                    continue;
+                }
                 let from = row.len();
-                row.extend(track.cells(level).take_while(|cell| !is_behind(cell)));
-                if is_first {
+                let plain = |cell: Cell| match part {
+                    Part::Read(_) => Cell { value: told(*key, cell.value).0, ..cell },
+                    _ => cell,
+                };
+                match node.track(*key) {
+                    Some(track) => row.extend(track.cells(level).take_while(|cell| !is_behind(cell)).map(plain)),
+                    None if *key == ALL_EVENTS.key() => {
+                        row.extend(cells_of(&node, *key, level).into_iter().filter(|cell| !is_behind(cell)));
+                    }
+                    None => continue,
+                }
+                if place == 0 {
                     // Cells of one bucket may be several of a value: only together they say whether it is over.
                     add_up(row);
                     let before = row.partition_point(is_before);
@@ -263,15 +394,13 @@ impl Timeline {
                     debug_assert!(row[from..].iter().all(|cell| !is_before(cell)));
                 }
             }
-            is_first = false;
         }
-        let spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
-        let row = |((number, key), (mut cells, carry))| {
-            add_up(&mut cells);
-            self.track_tile((number, key), (&cells, carry), (level, first))
-        };
-        let tracks = tracks.iter().copied().zip(keys).zip(rows.into_iter().zip(carries)).filter_map(row).collect();
-        Ok(Tiles { level, first, count, spans, tracks })
+        Ok(gathered)
+    }
+
+    /// Somebody asks until it is dropped.
+    pub(super) fn ask(&self) -> Asked<'_> {
+        Asked::new(&self.asked)
     }
 
     fn bucket(&self, at_ns: i64, level: Level) -> u64 {
@@ -345,12 +474,7 @@ impl Timeline {
     }
 
     /// The chunks that have to be read, read side by side.
-    fn read(
-        &self,
-        parts: &[Part],
-        known: usize,
-        progress: &Progress,
-    ) -> Result<HashMap<usize, Arc<Node>>, TimelineFailure> {
+    fn read(&self, parts: &[Part], known: usize, progress: &Progress) -> Result<Read, TimelineFailure> {
         let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
         let chunks: Vec<usize> = parts.iter().filter_map(chunk).collect();
         let next = AtomicUsize::new(0);
@@ -384,7 +508,7 @@ impl Timeline {
 
     /// What is known of tracks when a chunk begins: the last thing that the nodes before it say. What none of them says
     /// is as it was when the trace began.
-    fn known_before(&self, mut keys: Vec<u64>, chunk: usize) -> Result<Known, TimelineFailure> {
+    pub(super) fn known_before(&self, mut keys: Vec<u64>, chunk: usize) -> Result<Known, TimelineFailure> {
         let mut known = Known::new();
         let mut end = chunk;
         while end > 0 && !keys.is_empty() {
@@ -421,13 +545,20 @@ impl Timeline {
         Ok(node.map(|node| (self.chunks_of(at).start, node)))
     }
 
-    /// What happened in a chunk, in the finest buckets.
-    fn exact(&self, chunk: usize, known: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
+    /// What happened in a chunk, in the finest buckets. Who wants the same as others do waits for them, and does not read it again.
+    pub(super) fn exact(&self, chunk: usize, known: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
+        let is_known = chunk <= known;
+        let turn = self.shared.turn(chunk);
+        let mut found = take_turn(&turn);
         if let Some(node) = self.pyramid.looked_at(Key::Exact(chunk)) {
             return Ok(node);
         }
+        if let Some((_, node)) = found.as_ref().filter(|(was_known, _)| *was_known || !is_known) {
+            return Ok(Arc::clone(node));
+        }
         let node = Arc::new(self.look(chunk, EXACT_LEVEL, true, progress)?);
-        if chunk <= known {
+        *found = Some((is_known, Arc::clone(&node)));
+        if is_known {
             self.pyramid.remember(Key::Exact(chunk), &node);
         } else {
             self.names.meet(&node);
@@ -513,7 +644,7 @@ impl Timeline {
         };
         let (from, is_one) = (track(Thing::Cpu, cell.value >> 32), cell.value & ANYBODY != ANYBODY);
         let to = is_one.then(|| track(Thing::Thread, cell.value));
-        ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins }
+        ArrowBucket { bucket: bucket(cell.bucket), from, to, count: cell.begins, longest_ns: None }
     }
 
     /// How many events there are.

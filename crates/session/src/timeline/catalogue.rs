@@ -98,9 +98,14 @@ pub(super) enum Meaning {
     Estimate,
 }
 
+/// The track of all events, whatever recorded them: that of no lane. Nodes have none; it is the sum of all lanes'.
+pub(super) const ALL_EVENTS: TrackKey = TrackKey { thing: Thing::LaneEvents, host: 0, number: -1, track: 0 };
+
 /// What is known of tracks and values.
 pub(super) struct Names {
     held: Mutex<Held>,
+    /// There are several lanes, whose events have a track together.
+    has_all: bool,
     /// Machines' names, if there are several.
     hosts: Vec<Option<String>>,
 }
@@ -184,18 +189,21 @@ impl Names {
         let several = hosts.len() > 1;
         let name =
             |(host, name): (u16, Option<String>)| several.then(|| name.unwrap_or_else(|| format!("host {host}")));
-        Self { held: Mutex::new(held), hosts: hosts.into_iter().map(name).collect() }
+        let has_all = analysis.lanes().len() > 1;
+        if has_all {
+            held.track(ALL_EVENTS.key());
+        }
+        Self { held: Mutex::new(held), has_all, hosts: hosts.into_iter().map(name).collect() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many tracks and values there are, and a number that goes up with both.
-    pub(super) fn count(&self) -> (u32, u32, u64) {
+    /// How many tracks and values there are.
+    pub(super) fn count(&self) -> (u32, u32) {
         let held = self.lock();
-        let (tracks, values) = (held.known.tracks.len(), held.values.len());
-        (tracks as u32, values as u32, (tracks + values) as u64)
+        (held.known.tracks.len() as u32, held.values.len() as u32)
     }
 
     /// What a chunk says of what was before, and what things are called.
@@ -247,6 +255,9 @@ impl Names {
         let mut held = self.lock();
         held.numbers = known.tracks.iter().enumerate().map(|(number, key)| (*key, number as u32)).collect();
         held.known = known;
+        if self.has_all {
+            held.track(ALL_EVENTS.key());
+        }
     }
 
     /// The keys of tracks; `None`: there is no such track.
@@ -271,6 +282,11 @@ impl Names {
         held.values.push(TrackValue { number, ..described });
         held.value_numbers.insert((meaning, value), number);
         number
+    }
+
+    /// What a value is whose number was told.
+    pub(super) fn told(&self, number: u32) -> Option<TrackValue> {
+        self.lock().values.get(number as usize).cloned()
     }
 
     fn host(&self, host: u16) -> Option<String> {
@@ -352,6 +368,11 @@ impl Timeline {
         Catalogue { version, tracks, values }
     }
 
+    /// A track of the catalogue.
+    pub(super) fn track_of(&self, number: u32, key: u64) -> Option<Track> {
+        self.track(&mut self.names.lock(), number, key)
+    }
+
     fn track(&self, held: &mut Held, number: u32, raw: u64) -> Option<Track> {
         let TrackKey { thing, host, number: of, track } = TrackKey::of(raw)?;
         let track_kind = kind(raw)?;
@@ -367,6 +388,9 @@ impl Timeline {
                 (format!("thread/{host}/{of}/state"), name, "Threads", None)
             }
             (Thing::Thread, _) => (format!("thread/{host}/{of}/calls"), "system calls".into(), "Threads", None),
+            (Thing::LaneEvents, _) if raw == ALL_EVENTS.key() => {
+                ("all/events".into(), "all events".into(), "Events", None)
+            }
             (Thing::LaneEvents, _) => {
                 let lane = self.analysis.lanes().get(of as usize)?;
                 let name = lane.cpu.map_or_else(|| format!("stream {of}"), |cpu| format!("events of CPU {cpu}"));

@@ -27,7 +27,7 @@ use crate::spool::{read_exact_at, unwritten, write_all_at};
 
 /// Nodes that make one above.
 pub(super) const FAN: usize = 4;
-/// Memory for nodes that were looked at last.
+/// Memory for nodes that were looked at last, if nobody says how much.
 const CACHE_BYTES: usize = 48 << 20;
 
 /// Which node: its height, and its place among those of that height.
@@ -62,6 +62,8 @@ struct Cache {
     /// The last one was looked at last.
     order: VecDeque<Key>,
     bytes: usize,
+    /// Less than [`CACHE_BYTES`], or more.
+    bytes_max: Option<usize>,
 }
 
 /// A node of the pyramid, or the exact one of a chunk.
@@ -89,7 +91,7 @@ impl Cache {
         }
         self.order.push_back(key);
         self.bytes += node.size_bytes();
-        while self.bytes > CACHE_BYTES && self.order.len() > 1 {
+        while self.bytes > self.bytes_max.unwrap_or(CACHE_BYTES) && self.order.len() > 1 {
             let oldest = self.order.pop_front().expect("there are two");
             self.bytes -= self.nodes.remove(&oldest).map_or(0, |node| node.size_bytes());
         }
@@ -136,6 +138,11 @@ impl Pyramid {
     ) -> Self {
         let (places, named) = (Mutex::new(places), Mutex::new(named));
         Self { places, file, named, folder, end: AtomicU64::new(end), cache: Mutex::default() }
+    }
+
+    /// So much memory is for nodes that were looked at last.
+    pub(super) fn hold(&self, bytes_max: usize) {
+        lock(&self.cache).bytes_max = Some(bytes_max);
     }
 
     /// The file that may get a name, once.

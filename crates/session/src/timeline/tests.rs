@@ -57,9 +57,45 @@ fn said(timeline: &Timeline, level: Level, (first, count): (u64, u32)) -> BTreeM
             }
             Items::Heat(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 2])),
             Items::Arrows(buckets) => buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.count, [0; 2])),
+            Items::Runs(runs) => {
+                let before = runs.iter().find(|run| run.begin < 0 && 0 < run.end).map(|run| run.value);
+                say(-1, [before; 3], 0, [0; 2]);
+                for at in bucketed(runs, level, count) {
+                    say(at.bucket.into(), [at.value, at.second, at.last], at.begins, [at.share, at.share_second]);
+                }
+            }
+            Items::ExactInstants(all) => {
+                all.iter().for_each(|at| say(at.time >> level, [Some(at.value), None, None], 1, [0; 2]));
+            }
+            Items::ExactArrows(all) => all.iter().for_each(|at| say(at.begin >> level, [None; 3], 1, [0; 2])),
         }
     }
     said
+}
+
+/// Runs as buckets, counted anew: those in which something begins or ends.
+fn bucketed(runs: &[ExactRun], level: Level, count: u32) -> Vec<StateBucket> {
+    let edges = runs.iter().flat_map(|run| [Some(run.begin), (run.flags & END_UNKNOWN == 0).then_some(run.end)]);
+    let edges = edges.flatten().map(|at| at >> level).filter(|bucket| (0..i64::from(count)).contains(bucket));
+    let buckets: std::collections::BTreeSet<i64> = edges.collect();
+    let of = |bucket: i64| {
+        let (begin, end) = (bucket << level, (bucket + 1) << level);
+        let mut held: BTreeMap<u32, i64> = BTreeMap::new();
+        for run in runs {
+            let lasts = run.end.min(end) - run.begin.max(begin);
+            *held.entry(run.value).or_default() += lasts.max(0);
+        }
+        let mut held: Vec<(u32, i64)> = held.into_iter().filter(|(_, lasts)| *lasts > 0).collect();
+        held.sort_by_key(|&(value, lasts)| (std::cmp::Reverse(lasts), value));
+        let share =
+            |place: usize| held.get(place).map_or(0, |(_, lasts)| ((i128::from(*lasts) * 65535) >> level) as u16);
+        let value = |place: usize| held.get(place).map(|(value, _)| *value);
+        let last = runs.iter().rev().find(|run| run.begin < end && end <= run.end).map(|run| run.value);
+        let begins = runs.iter().filter(|run| (begin..end).contains(&run.begin)).count() as u32;
+        let (bucket, share, share_second) = (bucket as u32, share(0), share(1));
+        StateBucket { bucket, value: value(0), second: value(1), last, begins, share, share_second }
+    };
+    buckets.into_iter().map(of).collect()
 }
 
 /// Whether nodes of the pyramid, which round times to a 256th of a bucket and tell a few values apart, say what was read.
@@ -104,17 +140,23 @@ fn every_event_is_counted_at_every_level() {
     let counts = session.count(&crate::CountOptions::default(), &Progress::default()).unwrap();
     let all: u64 = counts.classes.iter().map(|class| class.events).sum();
     assert_eq!(timeline.status().events, Some(all));
-    let is_lane = |track: &&Track| track.id.starts_with("events/");
     let catalogue = timeline.catalogue(0, 0);
-    let tracks: Vec<u32> = catalogue.tracks.iter().filter(is_lane).map(|track| track.number).collect();
+    let of = |begin: &str| -> Vec<u32> {
+        catalogue.tracks.iter().filter(|track| track.id.starts_with(begin)).map(|track| track.number).collect()
+    };
+    let (tracks, together) = (of("events/"), of("all/events"));
+    assert!(tracks.len() > 1 && together.len() == 1);
     for level in (timeline.status().level_max - 12)..=timeline.status().level_max {
-        let question = TileQuestion { level, first: 0, count: 4096, tracks: tracks.clone() };
-        let tiles = timeline.tiles(&question, &Progress::default()).unwrap();
         let count = |track: &TrackTile| match &track.items {
             Items::Instants(buckets) => buckets.iter().map(|bucket| u64::from(bucket.count)).sum::<u64>(),
+            Items::ExactInstants(all) => all.len() as u64,
             other => panic!("{other:?}"),
         };
-        assert_eq!(tiles.tracks.iter().map(count).sum::<u64>(), all, "level {level}");
+        for tracks in [&tracks, &together] {
+            let question = TileQuestion { level, first: 0, count: 4096, tracks: tracks.clone() };
+            let tiles = timeline.tiles(&question, &Progress::default()).unwrap();
+            assert_eq!(tiles.tracks.iter().map(count).sum::<u64>(), all, "level {level}");
+        }
     }
 }
 
@@ -154,9 +196,14 @@ fn a_pyramid_that_was_kept_answers_alike_and_is_made_anew_when_it_is_broken() {
     let first = built(&demo(), Some(1), Some(cache.path()));
     let level = first.status().level_max - 6;
     let expected = said(&first, level, (0, 100));
-    let file = std::fs::read_dir(cache.path()).unwrap().find_map(|entry| {
-        let path = entry.unwrap().path();
-        path.extension().is_some_and(|extension| extension == "tiles").then_some(path)
+    let kept = || {
+        let mut paths = std::fs::read_dir(cache.path()).unwrap().map(|entry| entry.unwrap().path());
+        paths.find(|path| path.extension().is_some_and(|extension| extension == "tiles"))
+    };
+    // Whoever has built the last chunk keeps them, after those who waited for it were told.
+    let file = (0..2000).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(if kept().is_some() { 0 } else { 5 }));
+        kept()
     });
     let file = file.expect("it was kept");
     let options = OpenOptions { cache: Some(cache.path().to_owned()), ..OpenOptions::default() };
@@ -194,5 +241,9 @@ fn questions_out_of_bounds_are_refused_in_words() {
     );
     assert_eq!(ask(20, 0, 1, vec![9999]), Err("tracks is 9999, but no track has that number".into()));
     assert_eq!(ask(20, 0, 1, vec![0; 1025]), Err("tracks is 1025, but 1024 can be asked for at once".into()));
+    assert_eq!(
+        ask(20, 0, 1025, vec![0; 1024]),
+        Err("count times tracks is 1049600, but 1048576 buckets of all tracks together can be asked for".into())
+    );
     assert_eq!(ask(20, 1 << 40, 1, vec![0]), Ok(1));
 }

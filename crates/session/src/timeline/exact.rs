@@ -1,0 +1,535 @@
+//! Runs, instants and arrows one by one, of chunks that were read in buckets of a nanosecond.
+//!
+//! ```text
+//! before ──┐   cells of an instant: what ends, what begins and ends at once, what begins
+//! 7 ───────┴──7──┐  9 ──┐        9 ─ ─ ─ (nothing was read any more: the end is unknown)
+//!          │ window         │
+//! ```
+//!
+//! A run is told with its true begin and end, also where these are outside of the window; where they are outside of what was read, what
+//! was before says when it began, and its end is unknown. Times count from the timeline's begin.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use hashbrown::HashMap;
+use kymo_analysis::states::{Doing, thread_track};
+use kymo_analysis::timeline::cells::{Cell, Level};
+use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::{Thing, TrackKey, told};
+
+use super::ask::{ArrowBucket, Items};
+use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
+use super::{Timeline, TimelineFailure};
+
+/// A run's begin is before what is known.
+pub const BEGIN_UNKNOWN: u32 = 1;
+/// A run's end is behind what was read; of an arrow: it is not known when whoever was woken ran.
+pub const END_UNKNOWN: u32 = 2;
+/// Events are missing around it.
+pub const IN_DOUBT: u32 = 4;
+
+/// A value from when to when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactRun {
+    /// When it begins, in nanoseconds after the begin of the question's first bucket; it may be before it.
+    pub begin: i64,
+    /// When it ends; it may be behind the last bucket.
+    pub end: i64,
+    /// The value, by its number.
+    pub value: u32,
+    /// [`BEGIN_UNKNOWN`], [`END_UNKNOWN`], [`IN_DOUBT`].
+    pub flags: u32,
+}
+
+/// Something that takes no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactInstant {
+    /// When, in nanoseconds after the begin of the question's first bucket.
+    pub time: i64,
+    /// What, by the number of its value.
+    pub value: u32,
+    /// None so far.
+    pub flags: u32,
+}
+
+/// Something goes from one track to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExactArrow {
+    /// When it leaves, in nanoseconds after the begin of the question's first bucket.
+    pub begin: i64,
+    /// When it has come: whoever was woken runs.
+    pub end: i64,
+    /// From which track.
+    pub from: u32,
+    /// To which.
+    pub to: u32,
+    /// Who is woken, by the number of the value.
+    pub value: u32,
+    /// [`END_UNKNOWN`].
+    pub flags: u32,
+}
+
+/// A value from when to when, counted from the timeline's begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    pub(super) value: u64,
+    pub(super) flags: u32,
+}
+
+/// What a track is where reading begins: which value, and since when if that is known.
+pub(super) type Before = Option<(u64, Option<i64>)>;
+
+/// What of a track is wanted, and from when to when it was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) key: u64,
+    pub(super) read: (i64, i64),
+    pub(super) window: (i64, i64),
+    /// More are not wanted.
+    pub(super) most: usize,
+}
+
+impl Wanted {
+    /// Whether something is in the window; what takes no time is where it begins.
+    fn has(&self, begin: i64, end: i64) -> bool {
+        begin < self.window.1 && (self.window.0 < end || self.window.0 <= begin)
+    }
+}
+
+/// Puts runs together.
+struct Runs {
+    wanted: Wanted,
+    open: Option<Run>,
+    done: Vec<Run>,
+}
+
+/// What happens to one value at one instant.
+struct Change {
+    value: u64,
+    begins: u32,
+    ends: i64,
+    /// Events are missing around what begins, and around what ends.
+    doubts: (bool, bool),
+}
+
+impl Runs {
+    fn push(&mut self, run: Run) {
+        if self.wanted.has(run.begin, run.end) {
+            self.done.push(run);
+        }
+    }
+
+    fn close(&mut self, at: i64, flags: u32) {
+        if let Some(open) = self.open.take() {
+            self.push(Run { end: at, flags: open.flags | flags, ..open });
+        }
+    }
+
+    /// The changes of one instant: what is there ends before anything begins.
+    fn instant(&mut self, at: i64, cells: &[Cell]) {
+        let mut changes: Vec<Change> = Vec::new();
+        for cell in cells {
+            let (value, is_doubtful) = told(self.wanted.key, cell.value);
+            let ends = i64::from(cell.begins) - i64::from(cell.net);
+            let place = changes.iter().position(|change| change.value == value).unwrap_or_else(|| {
+                changes.push(Change { value, begins: 0, ends: 0, doubts: (false, false) });
+                changes.len() - 1
+            });
+            let Change { begins: all_begins, ends: all_ends, doubts, .. } = &mut changes[place];
+            *all_begins = all_begins.saturating_add(cell.begins);
+            *all_ends += ends;
+            doubts.0 |= is_doubtful && cell.begins > 0;
+            doubts.1 |= is_doubtful && ends > 0;
+        }
+        for change in &mut changes {
+            if change.ends > 0 && self.open.is_some_and(|open| open.value == change.value) {
+                self.close(at, flag(change.doubts.1));
+                change.ends -= 1;
+            }
+        }
+        for change in &changes {
+            self.begin(at, change);
+        }
+    }
+
+    fn begin(&mut self, at: i64, change: &Change) {
+        let Change { value, begins, ends, doubts } = *change;
+        let run = Run { begin: at, end: at, value, flags: flag(doubts.0) };
+        let at_once = i64::from(begins).min(ends).max(0);
+        for _ in 0..at_once {
+            if self.done.len() > self.wanted.most {
+                return;
+            }
+            self.push(run);
+        }
+        if ends > at_once && self.open.is_none() {
+            // Nobody knew of it.
+            self.push(Run { begin: self.wanted.read.0, flags: flag(doubts.1) | BEGIN_UNKNOWN, ..run });
+        }
+        if i64::from(begins) > at_once {
+            // A track has one value at a time: where events are missing, the end of the one before may be, too.
+            self.close(at, IN_DOUBT);
+            self.open = Some(run);
+        }
+    }
+}
+
+fn flag(is_doubtful: bool) -> u32 {
+    if is_doubtful { IN_DOUBT } else { 0 }
+}
+
+/// Calls back with the cells of each instant, in order, until it is told to stop.
+fn each_instant(cells: impl Iterator<Item = Cell>, mut with: impl FnMut(i64, &[Cell]) -> bool) {
+    let (mut cells, mut of_instant) = (cells.peekable(), Vec::new());
+    while let Some(cell) = cells.next() {
+        of_instant.clear();
+        of_instant.push(cell);
+        while let Some(next) = cells.next_if(|next| next.bucket == cell.bucket) {
+            of_instant.push(next);
+        }
+        if !with(cell.bucket.cast_signed(), &of_instant) {
+            return;
+        }
+    }
+}
+
+/// The runs of a track that are in the window, in the order of their begins; `None`: there are more than are wanted.
+pub(super) fn runs(cells: impl Iterator<Item = Cell>, before: Before, wanted: Wanted) -> Option<Vec<Run>> {
+    let open = before.map(|(value, since)| Run {
+        begin: since.unwrap_or(0),
+        end: wanted.read.1,
+        value,
+        flags: if since.is_some() { 0 } else { BEGIN_UNKNOWN },
+    });
+    let mut runs = Runs { wanted, open, done: Vec::new() };
+    each_instant(cells, |at, cells| {
+        let is_behind = wanted.window.1 <= at && runs.open.is_none_or(|open| wanted.window.1 <= open.begin);
+        if !is_behind {
+            runs.instant(at, cells);
+        }
+        !is_behind && runs.done.len() <= wanted.most
+    });
+    runs.close(wanted.read.1, END_UNKNOWN);
+    let mut done = runs.done;
+    done.sort_by_key(|run| run.begin);
+    (done.len() <= wanted.most).then_some(done)
+}
+
+/// What happens at which instant in the window, in order; `None`: there is more than is wanted.
+pub(super) fn instants(cells: impl Iterator<Item = Cell>, wanted: Wanted) -> Option<Vec<(i64, u64)>> {
+    let mut found = Vec::new();
+    each_instant(cells, |at, cells| {
+        for cell in cells.iter().filter(|_| wanted.has(at, at)) {
+            let room = wanted.most.saturating_add(1).saturating_sub(found.len()).min(cell.begins as usize);
+            found.extend(std::iter::repeat_n((at, cell.value), room));
+        }
+        at < wanted.window.1 && found.len() <= wanted.most
+    });
+    (found.len() <= wanted.most).then_some(found)
+}
+
+/// A wakeup: when, when whoever was woken runs, and the value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Flight {
+    pub(super) begin: i64,
+    pub(super) end: i64,
+    pub(super) value: u64,
+    pub(super) flags: u32,
+}
+
+/// When a thread that is woken at a time runs, of the runs of what it does: it waits for a CPU until then. `None`: nobody knows.
+pub(super) fn runs_at(states: &[Run], at: i64) -> Option<i64> {
+    let first = states.partition_point(|run| run.end <= at);
+    for run in &states[first..] {
+        match Doing::of(run.value)?.0 {
+            Doing::Running => return Some(run.begin.max(at)),
+            Doing::Woken | Doing::New | Doing::Preempted if run.flags & END_UNKNOWN == 0 => {}
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Neighbouring chunks that were read as a whole.
+pub(super) struct Exactly<'a> {
+    pub(super) timeline: &'a Timeline,
+    /// In the order of time, the first of them a chunk.
+    pub(super) nodes: Vec<&'a Node>,
+    pub(super) first_chunk: usize,
+    pub(super) read: (i64, i64),
+}
+
+impl Exactly<'_> {
+    /// All cells of a track, in the order of time.
+    pub(super) fn cells(&self, key: u64) -> impl Iterator<Item = Cell> {
+        self.nodes.iter().flat_map(move |node| cells_of(node, key, 0))
+    }
+
+    /// What a track shows in a window one by one, of a question whose first bucket begins with it; `None`: that is more than is wanted,
+    /// or adds up.
+    pub(super) fn items(
+        &self,
+        key: u64,
+        before: Before,
+        (window, level, most): ((i64, i64), Level, usize),
+    ) -> Result<Option<Items>, TimelineFailure> {
+        let wanted = Wanted { key, read: self.read, window, most };
+        let number = |meaning: Option<Meaning>, value: u64| {
+            meaning.map(|meaning| self.timeline.names.value(&self.timeline.analysis, meaning, value))
+        };
+        Ok(match kind(key) {
+            Some(TrackKind::States) => runs(self.cells(key), before, wanted).and_then(|runs| {
+                let run = |run: Run| {
+                    let (begin, end) = (run.begin - window.0, run.end - window.0);
+                    Some(ExactRun { begin, end, value: number(meaning(key), run.value)?, flags: run.flags })
+                };
+                runs.into_iter().map(run).collect::<Option<_>>().map(Items::Runs)
+            }),
+            Some(TrackKind::Instants) => instants(self.cells(key), wanted).and_then(|found| {
+                let instant = |(at, value): (i64, u64)| {
+                    let value = number(meaning(key), value)?;
+                    Some(ExactInstant { time: at - window.0, value, flags: 0 })
+                };
+                found.into_iter().map(instant).collect::<Option<_>>().map(Items::ExactInstants)
+            }),
+            Some(TrackKind::Arrows) => {
+                let flights = self.flights(Wanted { most: usize::MAX, ..wanted })?;
+                Some(self.arrows(key, &flights, (window.0, level, most)))
+            }
+            _ => None,
+        })
+    }
+
+    /// Wakeups in the window, each with when whoever was woken runs.
+    pub(super) fn flights(&self, wanted: Wanted) -> Result<Vec<Flight>, TimelineFailure> {
+        let found = instants(self.cells(wanted.key), wanted).unwrap_or_default();
+        let mut keys: Vec<u64> = found.iter().map(|(_, value)| thread(wanted.key, *value)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let known = self.timeline.known_before(keys.clone(), self.first_chunk)?;
+        let states: HashMap<u64, Vec<Run>> = keys
+            .into_iter()
+            .map(|key| {
+                let before = self.timeline.before_of(known.get(&key).copied().flatten());
+                let all = Wanted { key, window: (wanted.window.0, i64::MAX), most: usize::MAX, ..wanted };
+                (key, runs(self.cells(key), before, all).unwrap_or_default())
+            })
+            .collect();
+        let flight = |(at, value): (i64, u64)| {
+            let end = runs_at(&states[&thread(wanted.key, value)], at);
+            let flags = if end.is_some() { 0 } else { END_UNKNOWN };
+            Flight { begin: at, end: end.unwrap_or(at), value, flags }
+        };
+        Ok(found.into_iter().map(flight).collect())
+    }
+
+    /// Wakeups one by one if they are few, else by bucket and from where to where.
+    fn arrows(&self, key: u64, flights: &[Flight], (first, level, most): (i64, Level, usize)) -> Items {
+        if flights.len() <= most {
+            let arrow = |flight: &Flight| {
+                let (from, to) = self.timeline.ends_of(key, flight.value);
+                let value = self.timeline.woken(key, flight.value);
+                ExactArrow {
+                    begin: flight.begin - first,
+                    end: flight.end - first,
+                    from,
+                    to,
+                    value,
+                    flags: flight.flags,
+                }
+            };
+            return Items::ExactArrows(flights.iter().map(arrow).collect());
+        }
+        let mut buckets: Vec<ArrowBucket> = Vec::new();
+        for flight in flights {
+            let bucket = ((flight.begin - first) >> level) as u32;
+            let (from, to) = self.timeline.ends_of(key, flight.value);
+            let longest = (flight.flags & END_UNKNOWN == 0).then(|| flight.begin.abs_diff(flight.end));
+            let is_same = |known: &&mut ArrowBucket| (known.from, known.to) == (from, Some(to));
+            let of_bucket = buckets.partition_point(|known| known.bucket < bucket);
+            match buckets[of_bucket..].iter_mut().find(is_same) {
+                Some(known) => {
+                    known.count += 1;
+                    known.longest_ns = known.longest_ns.max(longest);
+                }
+                None => buckets.push(ArrowBucket { bucket, from, to: Some(to), count: 1, longest_ns: longest }),
+            }
+        }
+        Items::Arrows(buckets)
+    }
+}
+
+/// The cells of a track of a node in the order of buckets, also of all events together.
+pub(super) fn cells_of(node: &Node, key: u64, level: Level) -> Vec<Cell> {
+    if key != ALL_EVENTS.key() {
+        return node.track(key).map(|part| part.cells(level).collect()).unwrap_or_default();
+    }
+    let lanes = node.tracks().filter(|part| TrackKey::of(part.key).is_some_and(|key| key.thing == Thing::LaneEvents));
+    let mut cells: Vec<Cell> = lanes.flat_map(|part| part.cells(level).collect::<Vec<_>>()).collect();
+    cells.sort_by_key(|cell| cell.bucket);
+    cells
+}
+
+/// The track of what the thread does that a wakeup wakes.
+pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
+    let host = TrackKey::of(key).map_or(0, |key| key.host);
+    let number = (wakeup as u32).cast_signed();
+    TrackKey { thing: Thing::Thread, host, number, track: thread_track::STATE as u8 }.key()
+}
+
+impl Timeline {
+    /// What nodes say of a track before a chunk, with times that count from the timeline's begin.
+    pub(super) fn before_of(&self, known: Option<(u64, i64)>) -> Before {
+        let (value, since) = known?;
+        Some((value, (since != i64::MIN).then(|| since.saturating_sub(self.span.0))))
+    }
+
+    /// The tracks of a wakeup: the CPU that does it, the thread that is woken.
+    pub(super) fn ends_of(&self, key: u64, wakeup: u64) -> (u32, u32) {
+        let host = TrackKey::of(key).map_or(0, |key| key.host);
+        let cpu = TrackKey { thing: Thing::Cpu, host, number: (wakeup >> 32) as i32, track: 0 };
+        (self.names.number(cpu.key()), self.names.number(thread(key, wakeup)))
+    }
+
+    /// Who is woken, as the number of a value.
+    pub(super) fn woken(&self, key: u64, wakeup: u64) -> u32 {
+        let host = TrackKey::of(key).map_or(0, |key| key.host);
+        self.names.value(&self.analysis, Meaning::Thread(host), wakeup & 0xffff_ffff)
+    }
+}
+
+/// A chunk that somebody reads: others who want the same wait for it.
+#[derive(Default)]
+pub(super) struct Shared(Mutex<HashMap<usize, Weak<Turn>>>);
+
+/// Whose turn it is to read a chunk, and what was found: whether all was known that is before it.
+pub(super) type Turn = Mutex<Option<(bool, Arc<Node>)>>;
+
+impl Shared {
+    /// The turn of a chunk, for all who want it at the same time.
+    pub(super) fn turn(&self, chunk: usize) -> Arc<Turn> {
+        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(&chunk).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(chunk, Arc::downgrade(&turn));
+        turn
+    }
+}
+
+/// What was found by whoever had the turn before.
+pub(super) fn take_turn(turn: &Turn) -> MutexGuard<'_, Option<(bool, Arc<Node>)>> {
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use kymo_analysis::timeline::node::NodeBuilder;
+
+    use super::*;
+
+    /// Runs of a track that follow each other, some with gaps, some that take no time, some twice the same.
+    fn made(seed: u64) -> Vec<(i64, i64, u64)> {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let (mut runs, mut at) = (Vec::new(), 0);
+        for _ in 0..60 {
+            at += (below(3) / 2 * below(9)).cast_signed();
+            let end = at + below(12).cast_signed();
+            runs.push((at, end, 1 + below(3)));
+            at = end;
+        }
+        runs
+    }
+
+    /// What a node of them says, read up to a time, and what is there before it.
+    fn told_of(runs_made: &[(i64, i64, u64)], read: (i64, i64), window: (i64, i64)) -> Vec<(i64, i64, u64, u32)> {
+        let key = TrackKey { thing: Thing::Cpu, host: 0, number: 0, track: 0 }.key();
+        let mut node = NodeBuilder::new(0, 0);
+        for &(begin, end, value) in runs_made {
+            if (read.0..read.1).contains(&begin) {
+                node.begin(key, begin, value);
+            }
+            if (read.0..read.1).contains(&end) {
+                node.end(key, end, value);
+            }
+        }
+        let open = runs_made.iter().find(|run| run.0 < read.0 && read.0 <= run.1);
+        let before = open.map(|run| (run.2, Some(run.0)));
+        let node = node.build();
+        let cells = node.track(key).map(|part| part.cells(0).collect::<Vec<_>>()).unwrap_or_default();
+        let wanted = Wanted { key, read, window, most: 1000 };
+        let runs = runs(cells.into_iter(), before, wanted).unwrap();
+        runs.into_iter().map(|run| (run.begin, run.end, run.value, run.flags)).collect()
+    }
+
+    #[test]
+    fn runs_are_those_that_were_made() {
+        for seed in 0..300 {
+            let made = made(seed);
+            let last = made.iter().map(|run| run.1).max().unwrap();
+            let (from, to) = (last / 4, last * 3 / 4);
+            for (read, window) in
+                [((0, last + 1), (0, last + 1)), ((0, last + 1), (from, to)), ((from, to), (from + 5, to - 9))]
+            {
+                let is_there =
+                    |&&(begin, end, _): &&(i64, i64, u64)| begin < window.1 && (window.0 < end || window.0 <= begin);
+                let mut expected: Vec<_> = made
+                    .iter()
+                    .filter(is_there)
+                    .map(
+                        |&(begin, end, value)| {
+                            if end < read.1 { (begin, end, value, 0) } else { (begin, read.1, value, END_UNKNOWN) }
+                        },
+                    )
+                    .collect();
+                let mut found = told_of(&made, read, window);
+                // Several that take no time at one instant have no order.
+                expected.sort_unstable();
+                found.sort_unstable();
+                assert_eq!(found, expected, "{seed}: {read:?}, {window:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_said() {
+        let key = TrackKey { thing: Thing::Thread, host: 0, number: 7, track: 0 }.key();
+        let doubt = 1 << 63;
+        let mut node = NodeBuilder::new(0, 0);
+        node.end(key, 10, 5);
+        node.begin(key, 20, 6 | doubt);
+        node.end(key, 30, 6 | doubt);
+        node.begin(key, 30, 6);
+        let node = node.build();
+        let wanted = Wanted { key, read: (4, 50), window: (8, 40), most: 3 };
+        let of = |before, wanted| runs(node.track(key).unwrap().cells(0), before, wanted);
+        let run = |begin, end, value, flags| Run { begin, end, value, flags };
+        let behind = [run(20, 30, 6, IN_DOUBT), run(30, 50, 6, END_UNKNOWN)];
+        assert_eq!(of(None, wanted).unwrap(), [&[run(4, 10, 5, BEGIN_UNKNOWN)][..], &behind].concat());
+        assert_eq!(of(Some((5, None)), wanted).unwrap(), [&[run(0, 10, 5, BEGIN_UNKNOWN)][..], &behind].concat());
+        assert_eq!(of(Some((5, Some(1))), wanted).unwrap(), [&[run(1, 10, 5, 0)][..], &behind].concat());
+        assert_eq!(of(None, Wanted { most: 2, ..wanted }), None);
+    }
+
+    #[test]
+    fn whoever_is_woken_runs_when_it_has_waited() {
+        let doing = |doing: Doing, begin, end, flags| Run { begin, end, value: (doing as u64) << 32, flags };
+        let states = [
+            doing(Doing::Blocked, 0, 10, 0),
+            doing(Doing::Woken, 10, 15, 0),
+            doing(Doing::Running, 15, 20, 0),
+            doing(Doing::Blocked, 20, 30, 0),
+            doing(Doing::Woken, 30, 40, END_UNKNOWN),
+        ];
+        let asked = [10, 12, 16, 22, 30, 50].map(|at| runs_at(&states, at));
+        assert_eq!(asked, [Some(15), Some(15), Some(16), None, None, None]);
+    }
+}
