@@ -45,11 +45,11 @@ TRACES = (
 BUCKETS_MAX = 300
 TRACKS_MAX = 40
 SHARE = 65535
-# So many values of a bucket are told apart, whatever happens.
-TOLD_APART = 6
+# So many values of a bucket are told apart, whatever happens: of what lasts, and of what happens.
+TOLD_APART, TOLD_APART_INSTANTS = 6, 3
 # Where buckets are of more nanoseconds than that, begins and ends are kept to such a part of a bucket. Half of it is lost of each
 # at most, as often too much as too little: of many, as much as the root of their number, and next to nothing of all buckets together.
-TIME_EXACT, TIME_PART = 256, 1 / 256
+TIME_EXACT, TIME_PART = 64, 1 / 64
 BIAS_MAX = 1 / 1024
 # Whatever is not told apart.
 OTHERS = "others"
@@ -581,7 +581,7 @@ class Check:
                 continue
             differences.same(f"{what}: events", item.count, sum(classes.values()))
             most = max(classes.values(), default=0)
-            if len(classes) <= TOLD_APART:
+            if len(classes) <= TOLD_APART_INSTANTS:
                 differences.same(f"{what}: events of the most frequent class", item.count_of_value, most)
                 differences.same(f"{what}: of {self.value(item.value)}", classes.get(self.plain(item.value), 0), most)
             elif self.value(item.value) != OTHERS and item.count_of_value > classes[self.plain(item.value)]:

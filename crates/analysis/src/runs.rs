@@ -92,9 +92,12 @@ impl RunWriter {
 
     /// All runs of a writer without a spool, in no order.
     #[must_use]
-    pub fn into_memory(self) -> Vec<Run> {
+    pub fn into_memory(mut self) -> Vec<Run> {
         debug_assert!(self.blocks.is_empty(), "some of the runs are in a spool");
-        self.drawers.into_iter().flatten().collect()
+        // Without a spool all are in the last drawer.
+        let mut runs = self.drawers.pop().unwrap_or_default();
+        self.drawers.iter().for_each(|others| runs.extend_from_slice(others));
+        runs
     }
 
     /// Adds those of another writer with the same spool, or without one.
@@ -102,6 +105,16 @@ impl RunWriter {
         self.spool = self.spool.take().or(other.spool);
         self.fault = self.fault.take().or(other.fault);
         self.blocks.extend(other.blocks);
+        if self.spool.is_none() {
+            let all = &mut self.drawers[DRAWERS - 1];
+            for mut runs in other.drawers {
+                match all.is_empty() {
+                    true => std::mem::swap(all, &mut runs),
+                    false => all.append(&mut runs),
+                }
+            }
+            return;
+        }
         for run in other.drawers.into_iter().flatten() {
             self.push(run);
         }

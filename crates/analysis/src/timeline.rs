@@ -143,11 +143,13 @@ pub fn wakeup(cpu: u32, tid: i32) -> u64 {
 /// The thread of a wakeup that stands for all.
 pub const ANYBODY: u64 = 0xffff_ffff;
 
-/// Values of a bucket that nodes of the pyramid tell apart: those of things that have few are all there, and so are durations.
+/// Values of a bucket that nodes of the pyramid tell apart: all durations and wakeups; of what happens, fewer than of what lasts, as
+/// one of them is drawn.
 #[must_use]
 pub fn values_max(key: u64) -> usize {
     match TrackKey::of(key).map(|key| key.thing) {
         Some(Thing::Latency | Thing::Wakeups) => usize::MAX,
+        Some(Thing::LaneEvents | Thing::ThreadEvents) => 3,
         _ => 6,
     }
 }
@@ -403,9 +405,10 @@ impl Timeline {
         let doubt = if is_whole { value & DOUBT } else { 0 };
         let value = shown(key, value);
         if since <= begin {
-            node.begin(key, begin, value | doubt);
+            node.run(key, (begin, end), value | doubt);
+        } else {
+            node.end(key, end, value | doubt);
         }
-        node.end(key, end, value | doubt);
         if begin != i64::MIN
             && let Some(latency) = latency(key, value)
         {

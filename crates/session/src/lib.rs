@@ -20,6 +20,7 @@ mod export;
 mod follow;
 mod identity;
 mod index;
+mod indexed;
 mod info;
 pub mod json;
 #[cfg(test)]

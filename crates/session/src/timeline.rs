@@ -50,7 +50,7 @@ pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem};
 use self::build::Desk;
 use self::catalogue::Names;
 use self::chunks::Chunk;
-use self::kept::Home;
+use self::kept::{Home, Recalled};
 use self::pyramid::Pyramid;
 
 /// How a timeline is made.
@@ -71,7 +71,7 @@ pub struct Timeline {
     span: (i64, i64),
     chunks: Vec<Chunk>,
     pyramid: Pyramid,
-    desk: Desk,
+    desk: Arc<Desk>,
     names: Names,
     progress: Progress,
     /// Chunks that are read for questions right now.
@@ -193,20 +193,19 @@ impl Session {
         let chunks = chunks::of(self, &prepared, span);
         let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
         let home = self.home(&options);
-        let recalled = Timeline::recalled(home.as_ref(), &spans);
         let names = Names::new(&analysis);
-        let is_recalled = recalled.is_some();
-        let pyramid = match recalled {
-            Some((pyramid, known)) => {
+        let desk = Arc::new(Desk::new(&analysis, chunks.len()));
+        let progress = Progress::default();
+        progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
+        let pyramid = match home.as_ref().and_then(|home| home.recall(&spans)) {
+            Some(Recalled { pyramid, known, built, before }) => {
                 names.recall(known);
+                desk.go_on(built, before);
+                progress.add(chunks[..built].iter().map(|chunk| chunk.slice.bytes).sum());
                 pyramid
             }
             None => Pyramid::new(self.cache.as_deref(), chunks.len())?,
         };
-        let total: u64 = chunks.iter().map(|chunk| chunk.slice.bytes).sum();
-        let progress = Progress::default();
-        progress.expect(total);
-        let desk = Desk::new(&analysis);
         let timeline = Timeline {
             session: Arc::clone(self),
             desk,
@@ -226,10 +225,6 @@ impl Session {
         if let Some(bytes) = cache_bytes {
             timeline.pyramid.hold(bytes);
         }
-        if is_recalled {
-            timeline.desk.complete(timeline.chunks.len());
-            timeline.progress.add(total);
-        }
         Ok(Arc::new(timeline))
     }
 
@@ -237,7 +232,7 @@ impl Session {
     fn home(&self, options: &AnalysisOptions) -> Option<Home> {
         let belongs = self.fingerprint(options, b"timeline")?;
         let folder = self.cache.as_deref()?;
-        Some(Home::new(folder.join(kept::file_name(self.paths_hash(b""))), belongs))
+        Some(Home::new(folder, self.paths_hash(b""), belongs))
     }
 }
 
@@ -246,7 +241,7 @@ impl Timeline {
     #[must_use]
     pub fn status(&self) -> TimelineStatus {
         let (done_bytes, total_bytes) = self.progress.bytes();
-        let (state, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed), self.chunks.len());
+        let (state, failure) = self.desk.state(self.is_started.load(Ordering::Relaxed));
         let (tracks, values) = self.names.count();
         let elapsed_ms = self.began.elapsed().as_millis() as u64;
         let eta = (done_bytes > 0).then(|| elapsed_ms.saturating_mul(total_bytes - done_bytes) / done_bytes);
@@ -273,6 +268,13 @@ impl Timeline {
     /// A bucket of this level holds everything.
     fn level_max(&self) -> Level {
         (64 - self.span.0.abs_diff(self.span.1).leading_zeros()) as Level
+    }
+}
+
+impl Drop for Timeline {
+    /// Threads that wait for something to do end.
+    fn drop(&mut self) {
+        self.desk.stop();
     }
 }
 

@@ -5,10 +5,15 @@
 //! chunks        [ node ][ node ][ node ]     each with about as many buckets
 //! ```
 //!
-//! A node is bytes with a directory, so that it costs memory and time for those tracks only that somebody asks for.
+//! A node is bytes with a directory, so that it costs memory and time for those tracks only that somebody asks for. Where little
+//! happens to a track, wider buckets have as many cells as those below: then the parent says no more than below which of its
+//! nodes they are.
+
+mod code;
 
 use hashbrown::HashMap;
 
+use self::code::{Written, put, put_value, take, take_value, unit, unzigzag, zigzag};
 use super::cells::{Cell, LEVEL_MAX, Level, add_up, thin};
 
 /// What happened in a span of time.
@@ -16,24 +21,39 @@ use super::cells::{Cell, LEVEL_MAX, Level, add_up, thin};
 pub struct Node {
     /// How wide its buckets are.
     level: Level,
-    /// All values that its cells have.
-    values: Vec<u64>,
+    /// No cell is in a bucket before this one.
+    base: u64,
     /// By key.
     tracks: Vec<Entry>,
+    /// What few of them have.
+    extras: Vec<Extra>,
     bytes: Vec<u8>,
 }
 
-/// A track in which something happened.
+/// A track in which something happened. There are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     key: u64,
-    /// What it is behind all that happened, and since when.
-    last: Option<(u64, i64)>,
-    /// How many values begin.
-    begins: u64,
     /// Where the bytes of its cells end; they begin where those before end.
     end: u32,
+    /// Where what else there is to know of it stands; [`NO_EXTRA`]: nothing.
+    extra: u32,
+    /// A bit for each node below that has the cells, if it is not this one.
+    below: u8,
+    /// Nothing of it takes time.
+    is_plain: bool,
 }
+
+/// What is known of some tracks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Extra {
+    /// What it is behind all that happened, and since when.
+    last: Option<(u64, i64)>,
+    /// How often something happened, if nothing of it takes time.
+    begins: u64,
+}
+
+const NO_EXTRA: u32 = u32::MAX;
 
 /// How many values of a bucket are told apart at most, by the key of its track.
 pub type Most = fn(u64) -> usize;
@@ -46,11 +66,15 @@ pub struct NodeBuilder {
     origin: i64,
     /// How many values of a bucket of a track are told apart at most.
     most: Option<Most>,
-    tracks: HashMap<u64, Building>,
+    places: HashMap<u64, usize>,
+    tracks: Vec<Building>,
+    /// The track that was there last: it often comes again.
+    at: usize,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Building {
+    key: u64,
     last: Option<(u64, i64)>,
     cells: Vec<Cell>,
 }
@@ -70,16 +94,11 @@ impl Building {
     }
 }
 
-/// Times are kept in units of `1 << unit(level)` nanoseconds: a 256th of a bucket.
-fn unit(level: Level) -> u32 {
-    u32::from(level.saturating_sub(8))
-}
-
 impl NodeBuilder {
     /// Buckets of a level, the first of which begins at the origin.
     #[must_use]
     pub fn new(origin: i64, level: Level) -> Self {
-        Self { level, origin, most: None, tracks: HashMap::new() }
+        Self { level, origin, most: None, places: HashMap::new(), tracks: Vec::new(), at: 0 }
     }
 
     /// The same, of which so many values of each bucket are told apart.
@@ -88,40 +107,68 @@ impl NodeBuilder {
         Self { most: Some(most), ..self }
     }
 
-    fn edge(&mut self, key: u64, at: i64, value: u64, (begins, net): (u32, i32)) -> &mut Building {
+    #[inline]
+    fn building(&mut self, key: u64) -> &mut Building {
+        if self.tracks.get(self.at).is_none_or(|building| building.key != key) {
+            self.at = *self.places.entry(key).or_insert_with(|| {
+                self.tracks.push(Building { key, ..Building::default() });
+                self.tracks.len() - 1
+            });
+        }
+        &mut self.tracks[self.at]
+    }
+
+    /// The cell of a value that begins or ends.
+    #[inline]
+    fn edge(&self, at: i64, value: u64, (begins, net): (u32, i32)) -> Cell {
         let since = at.saturating_sub(self.origin).max(0).cast_unsigned();
         let bucket = since >> self.level;
         let unit = unit(self.level);
         let rest = (((bucket + 1) << self.level) - since + (1 << unit >> 1)) >> unit << unit;
-        let time = i64::from(net) * rest.cast_signed();
-        let building = self.tracks.entry(key).or_default();
-        building.add(Cell { bucket, value, begins, net, time });
-        building
+        Cell { bucket, value, begins, net, time: i64::from(net) * rest.cast_signed() }
     }
 
     /// A value begins.
     pub fn begin(&mut self, key: u64, at: i64, value: u64) {
-        self.edge(key, at, value, (1, 1));
+        let cell = self.edge(at, value, (1, 1));
+        self.building(key).add(cell);
     }
 
     /// A value begins that is there still when the node's span ends.
     pub fn open(&mut self, key: u64, at: i64, value: u64) {
-        self.edge(key, at, value, (1, 1)).last = Some((value, at));
+        let cell = self.edge(at, value, (1, 1));
+        let building = self.building(key);
+        building.add(cell);
+        building.last = Some((value, at));
     }
 
     /// A value ends.
     pub fn end(&mut self, key: u64, at: i64, value: u64) {
-        self.edge(key, at, value, (0, -1));
+        let cell = self.edge(at, value, (0, -1));
+        self.building(key).add(cell);
+    }
+
+    /// A value begins and ends.
+    #[inline]
+    pub fn run(&mut self, key: u64, (begin, end): (i64, i64), value: u64) {
+        let (mut first, last) = (self.edge(begin, value, (1, 1)), self.edge(end, value, (0, -1)));
+        let building = self.building(key);
+        if first.bucket == last.bucket {
+            first.add(&last);
+        } else {
+            building.add(last);
+        }
+        building.add(first);
     }
 
     /// Something happens that takes no time, so many times.
     pub fn count(&mut self, key: u64, bucket: u64, value: u64, begins: u32) {
-        self.tracks.entry(key).or_default().add(Cell { bucket, value, begins, net: 0, time: 0 });
+        self.building(key).add(Cell { bucket, value, begins, net: 0, time: 0 });
     }
 
     /// What a track is that has no cells, and since when; `None`: nothing.
     pub fn known(&mut self, key: u64, now: Option<(u64, i64)>) {
-        self.tracks.entry(key).or_default().last = now;
+        self.building(key).last = now;
     }
 
     /// The bucket of a time.
@@ -139,101 +186,22 @@ impl NodeBuilder {
     /// What happened.
     #[must_use]
     pub fn build(self) -> Node {
-        let mut tracks: Vec<(u64, Building)> = self.tracks.into_iter().collect();
-        tracks.sort_unstable_by_key(|(key, _)| *key);
-        let mut writer = Writer::new(self.level);
-        for (key, mut building) in tracks {
-            add_up(&mut building.cells);
-            if let Some(most) = self.most {
-                thin(&mut building.cells, most(key));
+        let Self { mut tracks, most, level, .. } = self;
+        let mut order: Vec<(u64, usize)> = tracks.iter().map(|building| building.key).zip(0..).collect();
+        order.sort_unstable();
+        for Building { key, cells, .. } in &mut tracks {
+            add_up(cells);
+            if let Some(most) = most {
+                thin(cells, most(*key));
             }
-            writer.track(key, building.last, &building.cells);
         }
-        writer.node
-    }
-}
-
-/// Buckets of any level that there may be: their times fit into 64 bits at every level that is wider.
-const BUCKETS_MAX: u64 = 1 << 62;
-
-/// What does not fit into two bits of a cell's head stands behind it.
-const MANY: u32 = 3;
-
-/// Writes a node.
-struct Writer {
-    node: Node,
-    places: HashMap<u64, u64>,
-}
-
-impl Writer {
-    fn new(level: Level) -> Self {
-        let node = Node { level, values: Vec::new(), tracks: Vec::new(), bytes: Vec::new() };
-        Self { node, places: HashMap::new() }
-    }
-
-    /// Tracks come in the order of their keys, cells in theirs.
-    fn track(&mut self, key: u64, last: Option<(u64, i64)>, cells: &[Cell]) {
-        let Self { node: Node { values, bytes, level, .. }, places } = self;
-        let unit = unit(*level);
-        let mut place = |value: u64| {
-            *places.entry(value).or_insert_with(|| {
-                values.push(value);
-                values.len() as u64 - 1
-            })
-        };
-        // It need not have a cell.
-        if let Some((value, _)) = last {
-            place(value);
+        let first = tracks.iter().filter_map(|building| Some(building.cells.first()?.bucket)).min();
+        let mut node = Node::new(level, first.unwrap_or(0));
+        for (key, place) in order {
+            node.push(key, tracks[place].last, &tracks[place].cells);
         }
-        let (mut before, mut begins) = (0, 0);
-        for cell in cells {
-            let place = place(cell.value);
-            put(bytes, cell.bucket - before);
-            before = cell.bucket;
-            // Of almost all cells the net is 0, 1 or -1, and many begin once or never.
-            let net = zigzag(cell.net.into());
-            put(bytes, place << 4 | u64::from(cell.begins.min(MANY)) << 2 | net.min(MANY.into()));
-            if cell.begins >= MANY {
-                put(bytes, u64::from(cell.begins - MANY));
-            }
-            if net >= MANY.into() {
-                put(bytes, net);
-            }
-            put(bytes, zigzag(cell.time >> unit));
-            begins += u64::from(cell.begins);
-        }
-        let end = u32::try_from(bytes.len()).expect("a node is made of a few megabytes");
-        self.node.tracks.push(Entry { key, last, begins, end });
+        node
     }
-}
-
-fn zigzag(number: i64) -> u64 {
-    (number << 1 ^ number >> 63).cast_unsigned()
-}
-
-fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
-}
-
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (&byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 /// A track of a node.
@@ -243,13 +211,42 @@ pub struct TrackPart<'a> {
     pub key: u64,
     /// What it is behind all that happened in the node, and since when.
     pub last: Option<(u64, i64)>,
-    /// How many values begin.
+    /// How often something happened, if nothing of it takes time.
     pub begins: u64,
-    node: &'a Node,
-    bytes: &'a [u8],
+    /// A bit for each node below that has the cells, if it is not this one.
+    pub below: u8,
+    written: &'a [u8],
+    head: (Level, u64, bool),
 }
 
 impl Node {
+    fn new(level: Level, base: u64) -> Self {
+        Self { level, base, tracks: Vec::new(), extras: Vec::new(), bytes: Vec::new() }
+    }
+
+    /// Adds a track. They come in the order of their keys, cells in theirs.
+    fn push(&mut self, key: u64, last: Option<(u64, i64)>, cells: &[Cell]) {
+        let is_plain = code::are_plain(cells);
+        code::write(&mut self.bytes, cells, (self.level, self.base, is_plain));
+        let begins = if is_plain { cells.iter().map(|cell| u64::from(cell.begins)).sum() } else { 0 };
+        self.enter((key, is_plain), 0, Extra { last, begins });
+    }
+
+    /// Adds an entry for the bytes that have no one yet.
+    fn enter(&mut self, (key, is_plain): (u64, bool), below: u8, extra: Extra) {
+        let end = u32::try_from(self.bytes.len()).expect("a node is made of a few megabytes");
+        let mut entry = Entry { key, end, extra: NO_EXTRA, below, is_plain };
+        if extra != Extra::default() {
+            entry.extra = self.extras.len() as u32;
+            self.extras.push(extra);
+        }
+        self.tracks.push(entry);
+    }
+
+    fn extra(&self, entry: &Entry) -> Extra {
+        self.extras.get(entry.extra as usize).copied().unwrap_or_default()
+    }
+
     /// How wide its buckets are.
     #[must_use]
     pub fn level(&self) -> Level {
@@ -259,7 +256,8 @@ impl Node {
     /// Bytes that it takes.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
-        size_of::<Self>() + self.values.len() * 8 + self.tracks.len() * size_of::<Entry>() + self.bytes.len()
+        let extras = self.extras.len() * size_of::<Extra>();
+        size_of::<Self>() + self.tracks.len() * size_of::<Entry>() + extras + self.bytes.len()
     }
 
     /// The tracks in which something happened, in the order of their keys.
@@ -273,30 +271,34 @@ impl Node {
         self.tracks.binary_search_by_key(&key, |entry| entry.key).ok().map(|place| self.at(place))
     }
 
-    /// All values that tracks have.
+    /// Whether cells of some track are in nodes below.
     #[must_use]
-    pub fn values(&self) -> &[u64] {
-        &self.values
+    pub fn has_below(&self) -> bool {
+        self.tracks.iter().any(|entry| entry.below != 0)
     }
 
     /// As bytes: numbers of the directory as steps from those before, as tracks of a kind have keys that follow each other.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bytes.len() + 8 * self.tracks.len());
-        let first = self.tracks.iter().filter_map(|entry| entry.last).map(|last| last.1).min().unwrap_or(0);
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 8 * self.tracks.len() + 64);
+        let first = self.extras.iter().filter_map(|extra| extra.last).map(|last| last.1).min().unwrap_or(0);
         put(&mut bytes, self.level.into());
+        put(&mut bytes, self.base);
         put(&mut bytes, zigzag(first));
-        put(&mut bytes, self.values.len() as u64);
-        self.values.iter().for_each(|&value| put(&mut bytes, value));
         put(&mut bytes, self.tracks.len() as u64);
         let (mut key, mut end) = (0, 0);
-        let places: HashMap<u64, u64> = self.values.iter().copied().zip(1..).collect();
         for entry in &self.tracks {
             put(&mut bytes, entry.key - std::mem::replace(&mut key, entry.key));
-            put(&mut bytes, u64::from(entry.end - std::mem::replace(&mut end, entry.end)));
-            put(&mut bytes, entry.begins);
-            put(&mut bytes, entry.last.map_or(0, |(value, _)| places[&value]));
-            if let Some((_, since)) = entry.last {
+            let size = u64::from(entry.end - std::mem::replace(&mut end, entry.end));
+            let (is_below, is_plain, Extra { last, begins }) = (entry.below != 0, entry.is_plain, self.extra(entry));
+            let size = if is_below { entry.below.into() } else { size };
+            let marks = u64::from(is_below) << 2 | u64::from(is_plain) << 1 | u64::from(last.is_some());
+            put(&mut bytes, size << 3 | marks);
+            if is_plain {
+                put(&mut bytes, begins);
+            }
+            if let Some((value, since)) = last {
+                put_value(&mut bytes, value);
                 put(&mut bytes, first.abs_diff(since));
             }
         }
@@ -309,77 +311,140 @@ impl Node {
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let bytes = &mut bytes;
         let level = Level::try_from(take(bytes)?).ok().filter(|level| *level <= LEVEL_MAX)?;
+        let base = take(bytes)?;
         let first = unzigzag(take(bytes)?);
         // As many as there are bytes at most, so that a number alone takes no memory.
-        let count = |bytes: &mut &[u8]| usize::try_from(take(bytes)?).ok().filter(|count| *count <= bytes.len());
-        let values: Vec<u64> = (0..count(bytes)?).map(|_| take(bytes)).collect::<Option<_>>()?;
-        let count = count(bytes)?;
-        let (mut tracks, mut key, mut end) = (Vec::with_capacity(count), 0u64, 0u32);
+        let count = usize::try_from(take(bytes)?).ok().filter(|count| *count <= bytes.len())?;
+        let mut node = Self::new(level, base);
+        node.tracks.reserve_exact(count);
+        let (mut key, mut end) = (0u64, 0usize);
         for _ in 0..count {
             key = key.checked_add(take(bytes)?)?;
-            end = end.checked_add(u32::try_from(take(bytes)?).ok()?)?;
-            let begins = take(bytes)?;
-            let last = match take(bytes)? {
-                0 => None,
-                place => {
-                    let value = *values.get(usize::try_from(place - 1).ok()?)?;
-                    Some((value, first.checked_add_unsigned(take(bytes)?)?))
-                }
-            };
-            tracks.push(Entry { key, last, begins, end });
+            let head = take(bytes)?;
+            let (is_below, is_plain, has_last) = (head & 4 != 0, head & 2 != 0, head & 1 != 0);
+            let below = if is_below { u8::try_from(head >> 3).ok()? } else { 0 };
+            if !is_below {
+                end = end.checked_add(usize::try_from(head >> 3).ok()?).filter(|end| *end <= u32::MAX as usize)?;
+            }
+            let begins = if is_plain { take(bytes)? } else { 0 };
+            let last =
+                if has_last { Some((take_value(bytes)?, first.checked_add_unsigned(take(bytes)?)?)) } else { None };
+            node.enter((key, is_plain), below, Extra { last, begins });
+            node.tracks.last_mut()?.end = end as u32;
         }
-        (end as usize == bytes.len()).then(|| Self { level, values, tracks, bytes: bytes.to_vec() })
+        node.bytes = bytes.to_vec();
+        (end == bytes.len()).then_some(node)
     }
 
     fn at(&self, place: usize) -> TrackPart<'_> {
-        let Entry { key, last, begins, end } = self.tracks[place];
+        let entry = &self.tracks[place];
+        let (Entry { key, end, below, is_plain, .. }, Extra { last, begins }) = (*entry, self.extra(entry));
         let begin = place.checked_sub(1).map_or(0, |before| self.tracks[before].end);
-        let bytes = self.bytes.get(begin as usize..end as usize).unwrap_or_default();
-        TrackPart { key, last, begins, node: self, bytes }
-    }
-
-    /// What happened in these spans, which follow each other, in buckets of a level that is no finer than theirs.
-    #[must_use]
-    pub fn together(nodes: &[&Self], level: Level, most: Most) -> Self {
-        let mut keys: Vec<u64> = nodes.iter().flat_map(|node| node.tracks.iter().map(|entry| entry.key)).collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut writer = Writer::new(level);
-        let mut cells = Vec::new();
-        for key in keys {
-            cells.clear();
-            let mut last = None;
-            for part in nodes.iter().filter_map(|node| node.track(key)) {
-                cells.extend(part.cells(level));
-                last = part.last;
-            }
-            add_up(&mut cells);
-            thin(&mut cells, most(key));
-            writer.track(key, last, &cells);
-        }
-        writer.node
+        let written = self.bytes.get(begin as usize..end as usize).unwrap_or_default();
+        TrackPart { key, last, begins, below, written, head: (self.level, self.base, is_plain) }
     }
 }
 
-impl TrackPart<'_> {
+/// A node that others are made of: with those below it that have cells of its tracks.
+#[derive(Clone, Copy, Debug)]
+pub struct Child<'a> {
+    /// The node.
+    pub node: &'a Node,
+    /// Those below it, in their order; empty if it has all cells itself.
+    pub below: &'a [&'a Node],
+}
+
+impl<'a> Child<'a> {
+    /// A node that has all of its cells.
+    #[must_use]
+    pub fn alone(node: &'a Node) -> Self {
+        Self { node, below: &[] }
+    }
+}
+
+/// A track of several nodes that follow each other.
+#[derive(Default)]
+struct Gathered {
+    cells: Vec<Cell>,
+    last: Option<(u64, i64)>,
+    begins: u64,
+    /// Which children have it, and whether they all have its cells themselves.
+    children: u8,
+    are_own: bool,
+    is_plain: bool,
+}
+
+impl Gathered {
+    fn clear(&mut self) {
+        self.cells.clear();
+        (self.last, self.begins, self.children, self.are_own, self.is_plain) = (None, 0, 0, true, true);
+    }
+
+    fn add(&mut self, (number, child): (usize, &Child<'_>), part: &TrackPart<'_>, level: Level) {
+        (self.last, self.begins) = (part.last, self.begins + part.begins);
+        self.children |= 1 << number;
+        self.is_plain &= part.head.2;
+        self.are_own &= part.below == 0;
+        self.cells.extend(part.cells(level));
+        for below in part.numbers_below().filter_map(|number| child.below.get(number)) {
+            self.cells.extend(below.track(part.key).into_iter().flat_map(|part| part.cells(level)));
+        }
+    }
+}
+
+/// Children whose places fit into the bits of a byte.
+const CHILDREN_MAX: usize = 8;
+
+impl Node {
+    /// What happened in the spans of up to eight nodes, which follow each other, in buckets of a level that is no finer than theirs.
+    #[must_use]
+    pub fn together(children: &[Child<'_>], level: Level, most: Most) -> Self {
+        debug_assert!(children.len() <= CHILDREN_MAX, "{} children", children.len());
+        let base = children.iter().map(|child| child.node.base >> (level - child.node.level)).min();
+        let mut node = Self::new(level, base.unwrap_or(0));
+        let mut places = [0; CHILDREN_MAX];
+        let mut gathered = Gathered::default();
+        loop {
+            let heads = children.iter().zip(&places).filter_map(|(child, place)| child.node.tracks.get(*place));
+            let Some(key) = heads.map(|entry| entry.key).min() else { return node };
+            gathered.clear();
+            for (number, (child, place)) in children.iter().zip(&mut places).enumerate() {
+                if child.node.tracks.get(*place).is_some_and(|entry| entry.key == key) {
+                    gathered.add((number, child), &child.node.at(*place), level);
+                    *place += 1;
+                }
+            }
+            node.adopt(key, &mut gathered, most);
+        }
+    }
+
+    /// Adds a track of children: its cells, or where they are.
+    fn adopt(&mut self, key: u64, gathered: &mut Gathered, most: Most) {
+        let all = gathered.cells.len();
+        add_up(&mut gathered.cells);
+        thin(&mut gathered.cells, most(key));
+        // No further down than one step, so that few nodes are looked at.
+        if gathered.are_own && gathered.cells.len() * 2 > all && all > 0 {
+            let Gathered { last, begins, children, is_plain, .. } = *gathered;
+            self.enter((key, is_plain), children, Extra { last, begins });
+        } else {
+            self.push(key, gathered.last, &gathered.cells);
+        }
+    }
+}
+
+impl<'a> TrackPart<'a> {
     /// Its cells in buckets of a level that is no finer than the node's, in the order of buckets; those of one bucket may be
     /// several of a value. Bytes that nobody wrote end them.
-    pub fn cells(&self, level: Level) -> impl Iterator<Item = Cell> {
-        let (mut bytes, mut bucket, values, from) = (self.bytes, 0u64, &self.node.values, self.node.level);
-        let unit = unit(from);
-        std::iter::from_fn(move || {
-            bucket = bucket.checked_add(take(&mut bytes)?).filter(|bucket| *bucket < BUCKETS_MAX)?;
-            let head = take(&mut bytes)?;
-            let value = *values.get(usize::try_from(head >> 4).ok()?)?;
-            let begins = match head >> 2 & 3 {
-                few if few < MANY.into() => few as u32,
-                _ => u32::try_from(take(&mut bytes)?.checked_add(MANY.into())?).ok()?,
-            };
-            let net = if head & 3 < MANY.into() { head & 3 } else { take(&mut bytes)? };
-            let net = i32::try_from(unzigzag(net)).ok()?;
-            let time = unzigzag(take(&mut bytes)?).checked_mul(1 << unit)?;
-            Some(Cell { bucket, value, begins, net, time }.widened(from, level.max(from)))
-        })
+    pub fn cells(&self, level: Level) -> impl Iterator<Item = Cell> + use<'a> {
+        let from = self.head.0;
+        Written::new(self.written, self.head).map(move |cell| cell.widened(from, level.max(from)))
+    }
+
+    /// Which nodes below have the cells: their places among those below.
+    pub fn numbers_below(&self) -> impl Iterator<Item = usize> + use<> {
+        let below = self.below;
+        (0..CHILDREN_MAX).filter(move |number| below >> number & 1 != 0)
     }
 }
 
@@ -413,12 +478,12 @@ mod tests {
         for seed in 0..100 {
             let random = &mut Random(seed);
             let level = random.below(30) as Level;
-            let mut writer = Writer::new(level);
+            let mut written = Node::new(level, 0);
             let tracks: Vec<(u64, Vec<Cell>)> = (0..5).map(|key| (key * 7, cells(random, level))).collect();
-            tracks.iter().for_each(|(key, cells)| writer.track(*key, Some((cells[0].value, 5)), cells));
-            let bytes = writer.node.encode();
+            tracks.iter().for_each(|(key, cells)| written.push(*key, Some((cells[0].value, 5)), cells));
+            let bytes = written.encode();
             let node = Node::decode(&bytes).unwrap();
-            assert_eq!(node, writer.node);
+            assert_eq!(node, written);
             assert!((0..bytes.len()).all(|cut| Node::decode(&bytes[..cut]).is_none()), "{seed}");
             for (key, cells) in &tracks {
                 let part = node.track(*key).unwrap();
@@ -429,32 +494,64 @@ mod tests {
         }
     }
 
-    /// A node of two spans says what a node of both says at once.
+    /// What a track of a node says, wherever its cells are.
+    fn said(child: &Child<'_>, key: u64, level: Level) -> Vec<Cell> {
+        let Some(part) = child.node.track(key) else { return Vec::new() };
+        let mut cells: Vec<Cell> = part.cells(level).collect();
+        for number in part.numbers_below() {
+            cells.extend(said(&Child::alone(child.below[number]), key, level));
+        }
+        add_up(&mut cells);
+        cells
+    }
+
+    /// Sixteen spans with a track that changes often (1), and some that seldom do (10..20), or of which something happens (20..30):
+    /// nodes of four of them, and one of those four, say what a node of all says at once.
     #[test]
     fn nodes_side_by_side_are_one() {
+        let most = |_| 99;
+        let mut were_below = [0; 3];
         for seed in 0..100 {
             let random = &mut Random(seed);
             let builder = || NodeBuilder::new(0, 3);
-            let (mut left, mut right, mut whole) = (builder(), builder(), builder());
-            let (mut at, mut is_open) = (0, false);
-            for _ in 0..60 {
+            let (mut spans, mut whole) = (vec![builder(); 16], builder());
+            let mut open = [false; 40];
+            for at in (0..16 * 512).step_by(8) {
+                let key = [1, 10 + random.below(10), 20 + random.below(10)][random.below(6).saturating_sub(3)];
                 let value = random.below(3) as u64;
-                for node in [if at < 500 { &mut left } else { &mut right }, &mut whole] {
-                    if is_open {
-                        node.end(1, at, 1);
-                    } else {
-                        node.begin(1, at, 1);
+                for node in [&mut spans[at / 512], &mut whole] {
+                    let (at, bucket) = (at as i64, node.bucket(at as i64));
+                    match (key, open[key]) {
+                        (20.., _) => node.count(key as u64, bucket, value, 1),
+                        (_, true) => node.end(key as u64, at, 1),
+                        (_, false) => node.begin(key as u64, at, 1),
                     }
-                    node.count(2, node.bucket(at), value, 1);
                 }
-                is_open = !is_open;
-                at += 1 + random.below(30) as i64;
+                open[key] = !open[key];
             }
-            let nodes = [&left.build(), &right.build()];
-            let (together, whole) = (Node::together(&nodes, 6, |_| 99), Node::together(&[&whole.build()], 6, |_| 99));
-            let said = |node: &Node| node.tracks().map(|part| part.cells(6).collect()).collect::<Vec<Vec<_>>>();
-            assert_eq!(said(&together), said(&whole), "{seed}");
+            let spans: Vec<Node> = spans.into_iter().map(NodeBuilder::build).collect();
+            let below: Vec<Vec<&Node>> = spans.chunks(4).map(|four| four.iter().collect()).collect();
+            let above = |four: &Vec<&Node>| {
+                let children: Vec<Child<'_>> = four.iter().map(|node| Child::alone(node)).collect();
+                Node::decode(&Node::together(&children, 5, most).encode()).unwrap()
+            };
+            let parents: Vec<Node> = below.iter().map(above).collect();
+            let children: Vec<Child<'_>> =
+                parents.iter().zip(&below).map(|(node, below)| Child { node, below }).collect();
+            let top = Node::together(&children, 7, most);
+            let whole = whole.build();
+            let parents: Vec<&Node> = parents.iter().collect();
+            let top = Child { node: &top, below: &parents };
+            for part in whole.tracks() {
+                assert_eq!(said(&top, part.key, 7), said(&Child::alone(&whole), part.key, 7), "{seed}: {}", part.key);
+                assert_eq!(top.node.track(part.key).unwrap().begins, part.begins);
+            }
+            for (number, node) in [&whole, parents[0], top.node].into_iter().enumerate() {
+                were_below[number] += node.tracks().filter(|part| part.below != 0).count();
+            }
         }
+        let [whole, parents, top] = were_below;
+        assert!(whole == 0 && parents > 500 && top < parents, "{were_below:?}");
     }
 
     /// Bytes that nobody wrote end cells, and break nothing.
@@ -462,9 +559,8 @@ mod tests {
     fn broken_bytes_end_cells() {
         for seed in 0..300 {
             let random = &mut Random(seed);
-            let mut writer = Writer::new(3);
-            writer.track(1, None, &cells(random, 3));
-            let mut node = writer.node;
+            let mut node = Node::new(3, 0);
+            node.push(1, None, &cells(random, 3));
             let at = random.below(node.bytes.len());
             node.bytes[at] = random.below(256) as u8;
             node.bytes.truncate(node.bytes.len() - random.below(5));

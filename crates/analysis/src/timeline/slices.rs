@@ -221,8 +221,7 @@ impl Sequel {
     /// Puts everything into a node.
     pub(super) fn draw(self, node: &mut NodeBuilder) {
         for Run { key, begin, end, value } in self.inner {
-            node.begin(key, begin, value);
-            node.end(key, end, value);
+            node.run(key, (begin, end), value);
         }
         self.ended.into_iter().for_each(|run| node.end(run.key, run.end, run.value));
         self.open.into_iter().for_each(|run| node.open(run.key, run.begin, run.value));

@@ -9,43 +9,31 @@
 //! changed, everything is found out again. Without a cache, a file without a name does for one answer. The states of an own
 //! analysis are another such file (`own`), which belongs to the text of the analysis too.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use kymo_analysis::runs::{Run, RunBlock, RunWriter, runs_between};
 use kymo_analysis::states::{Moment, States, Texts};
 use kymo_analysis::{Analysis, Answer, Block, Role, Room, Setup, Spool, SpoolError, SpoolErrorKind, Wishes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use tempfile::NamedTempFile;
 
 use super::{AnalyseFailure, Analysed, Found, Question, TABLE_BYTES};
 use crate::analysis_options::AnalysisOptions;
-use crate::cache::{hash, tidy};
+use crate::cache::hash;
+use crate::indexed::{FileKind, IndexedFile};
 use crate::open::Session;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::spool::{read_exact_at, unwritten, write_all_at};
 
-/// The last byte is the version of what is before it.
-const MAGIC: u64 = u64::from_le_bytes(*b"kymorun\x01");
-/// Behind all: where the index begins, its size, its hash, what the file belongs to, and the magic number.
-const TRAILER_WORDS: usize = 5;
-const WORD_BYTES: usize = 8;
-const EXTENSION: &str = "runs";
-/// All files together; the one that is in use may be larger.
-const BYTES_MAX: u64 = 4 << 30;
+const KIND: FileKind = FileKind { magic: u64::from_le_bytes(*b"kymorun\x01"), extension: "runs", bytes_max: 4 << 30 };
+const HASH_BYTES: usize = 8;
 
 /// Blocks in a file, each with a hash behind it.
 #[derive(Debug)]
-struct RunFile {
-    file: File,
-    folder: PathBuf,
-    end: AtomicU64,
-}
+struct RunFile(IndexedFile);
 
 /// What there is to know of the blocks of a file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -178,7 +166,7 @@ impl Session {
     }
 
     fn runs_path(&self, folder: &Path, name: &[u8]) -> PathBuf {
-        folder.join(format!("{:016x}.{EXTENSION}", self.paths_hash(name)))
+        KIND.path(folder, self.paths_hash(name))
     }
 
     /// A number for where the traces are, and a name.
@@ -214,8 +202,8 @@ impl Session {
         progress: &Progress,
     ) -> Result<Kept<T>, AnalyseFailure> {
         let unwritable = |error: io::Error| AnalyseFailure::Written(Arc::new(error));
-        let (file, named) = new_file(path.and_then(Path::parent)).map_err(unwritable)?;
-        let file = Arc::new(file);
+        let (file, named) = IndexedFile::new(path.and_then(Path::parent)).map_err(unwritable)?;
+        let file = Arc::new(RunFile(file));
         let spool: Arc<dyn Spool> = Arc::<RunFile>::clone(&file);
         let room = Room { spool, budget_bytes: TABLE_BYTES };
         let Found { analysis, state, report, span_ns } = self.find(wanted.question, options, &room, progress)?;
@@ -226,65 +214,28 @@ impl Session {
         progress.whole(())?;
         let index = Index { blocks, texts, span_ns, report };
         let file = Arc::into_inner(file).expect("whoever wrote runs is gone");
-        file.finish(&index, belongs.unwrap_or(0)).map_err(unwritable)?;
+        file.0.finish(&KIND, &index, belongs.unwrap_or(0)).map_err(unwritable)?;
         if let Some((named, path)) = named.zip(path).filter(|_| belongs.is_some()) {
-            // A cache that cannot be written only costs time.
-            let _ = named.persist(path);
-            path.parent().into_iter().for_each(|folder| tidy(folder, EXTENSION, BYTES_MAX, Some(path)));
+            KIND.keep(named, path);
         }
         Ok(Kept { file, index })
     }
 }
 
-/// A file for runs: in the cache's folder, where it may get a name, or without one.
-fn new_file(folder: Option<&Path>) -> io::Result<(RunFile, Option<NamedTempFile>)> {
-    let named = folder.and_then(|folder| {
-        fs::create_dir_all(folder).ok()?;
-        NamedTempFile::new_in(folder).ok()
-    });
-    let file = match &named {
-        Some(named) => named.as_file().try_clone()?,
-        None => tempfile::tempfile()?,
-    };
-    let folder = folder.filter(|_| named.is_some()).map_or_else(std::env::temp_dir, Path::to_owned);
-    Ok((RunFile { file, folder, end: AtomicU64::new(0) }, named))
-}
-
-impl RunFile {
-    /// Writes what there is to know behind all blocks.
-    fn finish<T: Serialize>(&self, index: &Index<T>, belongs: u64) -> io::Result<()> {
-        let mut bytes = postcard::to_allocvec(index).map_err(io::Error::other)?;
-        let (at, size) = (self.end.load(Ordering::Relaxed), bytes.len() as u64);
-        let trailer = [at, size, hash(&bytes), belongs, MAGIC];
-        bytes.extend(trailer.iter().flat_map(|word| word.to_le_bytes()));
-        write_all_at(&self.file, &bytes, at)
-    }
-}
-
 impl Spool for RunFile {
     fn write(&self, bytes: &[u8]) -> Result<Block, SpoolError> {
-        let size = bytes.len() + WORD_BYTES;
-        let at = self.end.fetch_add(size as u64, Ordering::Relaxed);
-        let checked = [bytes, &hash(bytes).to_le_bytes()].concat();
-        write_all_at(&self.file, &checked, at).map_err(|cause| unwritten(at, size, self.folder.clone(), cause))?;
+        let at = self.0.append(&[bytes, &hash(bytes).to_le_bytes()].concat())?;
         Ok(Block { at, size_bytes: bytes.len() })
     }
 
     fn read(&self, block: Block, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
         let Block { at, size_bytes } = block;
-        let broken = |kind| SpoolError { at, kind };
-        let end = at.checked_add((size_bytes + WORD_BYTES) as u64);
-        if end.is_none_or(|end| end > self.end.load(Ordering::Relaxed)) {
-            return Err(broken(SpoolErrorKind::Changed { size_bytes }));
-        }
-        bytes.resize(size_bytes + WORD_BYTES, 0);
-        read_exact_at(&self.file, bytes, at)
-            .map_err(|cause| broken(SpoolErrorKind::Read { wanted_bytes: size_bytes, cause }))?;
+        self.0.read((at, (size_bytes + HASH_BYTES) as u64), bytes)?;
         let check = bytes.split_off(size_bytes);
-        if hash(bytes).to_le_bytes() != *check {
-            return Err(broken(SpoolErrorKind::Changed { size_bytes }));
+        match hash(bytes).to_le_bytes() == *check {
+            true => Ok(()),
+            false => Err(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes } }),
         }
-        Ok(())
     }
 
     /// What was written stays: nobody writes what is not needed.
@@ -294,24 +245,8 @@ impl Spool for RunFile {
 impl<T: Meanings> Kept<T> {
     /// A file that belongs to these traces; `None`: there is none, or it is broken.
     fn open(path: &Path, belongs: u64) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let size = file.metadata().ok()?.len();
-        let mut trailer = [0; TRAILER_WORDS * WORD_BYTES];
-        let end = size.checked_sub(trailer.len() as u64)?;
-        read_exact_at(&file, &mut trailer, end).ok()?;
-        let mut words = trailer.as_chunks::<WORD_BYTES>().0.iter().map(|word| u64::from_le_bytes(*word));
-        let [at, index_size, check, found, magic] = std::array::from_fn(|_| words.next().unwrap_or(0));
-        if (found, magic) != (belongs, MAGIC) || at.checked_add(index_size) != Some(end) {
-            return None;
-        }
-        let mut bytes = vec![0; usize::try_from(index_size).ok()?];
-        read_exact_at(&file, &mut bytes, at).ok()?;
-        if hash(&bytes) != check {
-            return None;
-        }
-        let index = postcard::from_bytes(&bytes).ok()?;
-        let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-        Some(Self { file: RunFile { file, folder, end: AtomicU64::new(at) }, index })
+        let (file, index) = IndexedFile::open(&KIND, path, belongs)?;
+        Some(Self { file: RunFile(file), index })
     }
 
     /// What CPUs and threads do at an instant. The outer error: runs cannot be read.

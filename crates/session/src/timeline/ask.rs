@@ -361,10 +361,10 @@ impl Timeline {
                 gathered.carries = self.values_before(keys, chunk)?;
             }
             let node = match part {
-                Part::Node(at) => self.pyramid.node(*at)?.expect("it is in its place"),
-                Part::Early(_, node) => Arc::clone(node),
-                Part::Read(chunk) => Arc::clone(&read[chunk]),
-                Part::Estimate(chunk) => Arc::new(self.estimate(*chunk, level, window)),
+                Part::Node(_) => None,
+                Part::Early(_, node) => Some(Arc::clone(node)),
+                Part::Read(chunk) => Some(Arc::clone(&read[chunk])),
+                Part::Estimate(chunk) => Some(Arc::new(self.estimate(*chunk, level, window))),
             };
             let Gathered { rows, carries, .. } = &mut gathered;
             for (((key, row), carry), exact) in keys.iter().zip(rows).zip(carries).zip(exact) {
@@ -372,16 +372,11 @@ impl Timeline {
                     continue;
                 }
                 let from = row.len();
-                let plain = |cell: Cell| match part {
-                    Part::Read(_) => Cell { value: told(*key, cell.value).0, ..cell },
-                    _ => cell,
-                };
-                match node.track(*key) {
-                    Some(track) => row.extend(track.cells(level).take_while(|cell| !is_behind(cell)).map(plain)),
-                    None if *key == ALL_EVENTS.key() => {
-                        row.extend(cells_of(&node, *key, level).into_iter().filter(|cell| !is_behind(cell)));
-                    }
-                    None => continue,
+                self.cells(part, node.as_deref(), (*key, level), &mut |cell| {
+                    row.extend((!is_behind(&cell)).then_some(cell))
+                })?;
+                if row.len() == from {
+                    continue;
                 }
                 if place == 0 {
                     // Cells of one bucket may be several of a value: only together they say whether it is over.
@@ -401,6 +396,40 @@ impl Timeline {
     /// Somebody asks until it is dropped.
     pub(super) fn ask(&self) -> Asked<'_> {
         Asked::new(&self.asked)
+    }
+
+    /// The cells of a track of a part, in the order of buckets. `node`: the part's, if it is not one of the pyramid.
+    fn cells(
+        &self,
+        part: &Part,
+        node: Option<&Node>,
+        (key, level): (u64, Level),
+        each: &mut dyn FnMut(Cell),
+    ) -> Result<(), TimelineFailure> {
+        let (Some(node), Part::Read(_)) = (node, part) else {
+            return match (node, part) {
+                (Some(node), _) => Ok(cells_of(node, key, level).into_iter().for_each(each)),
+                (None, Part::Node(at)) if key == ALL_EVENTS.key() => self.all_events(*at, level, each),
+                (None, Part::Node(at)) => Ok(self.pyramid.cells(*at, key, level, each)?),
+                (None, _) => unreachable!("others have their node"),
+            };
+        };
+        // What was read says what is in doubt, which nobody draws.
+        let plain = |cell: Cell| Cell { value: told(key, cell.value).0, ..cell };
+        cells_of(node, key, level).into_iter().map(plain).for_each(each);
+        Ok(())
+    }
+
+    /// The cells of all events of a node together, in the order of buckets.
+    fn all_events(&self, at: At, level: Level, each: &mut dyn FnMut(Cell)) -> Result<(), TimelineFailure> {
+        let mut cells = Vec::new();
+        for (number, lane) in self.analysis.lanes().iter().enumerate() {
+            let key = TrackKey { thing: Thing::LaneEvents, host: lane.host, number: number as i32, track: 0 };
+            self.pyramid.cells(at, key.key(), level, &mut |cell| cells.push(cell))?;
+        }
+        cells.sort_by_key(|cell| cell.bucket);
+        cells.into_iter().for_each(each);
+        Ok(())
     }
 
     fn bucket(&self, at_ns: i64, level: Level) -> u64 {

@@ -31,6 +31,10 @@ pub(super) struct Desk {
 }
 
 struct Held {
+    /// How many there are.
+    chunks: usize,
+    /// Threads that do something.
+    working: usize,
     /// The next chunk to be read, and the next one to be sealed.
     read: usize,
     seal: usize,
@@ -60,8 +64,10 @@ enum Job {
 }
 
 impl Desk {
-    pub(super) fn new(analysis: &Analysis) -> Self {
+    pub(super) fn new(analysis: &Analysis, chunks: usize) -> Self {
         let held = Held {
+            chunks,
+            working: 0,
             read: 0,
             seal: 0,
             waiting: BTreeMap::new(),
@@ -92,11 +98,11 @@ impl Desk {
     }
 
     /// How far it is.
-    pub(super) fn state(&self, is_started: bool, chunks: usize) -> (TimelineState, Option<String>) {
+    pub(super) fn state(&self, is_started: bool) -> (TimelineState, Option<String>) {
         let held = self.lock();
         match &held.failure {
             Some(failure) => (TimelineState::Failed, Some(failure.to_string())),
-            None if held.built == chunks => (TimelineState::Complete, None),
+            None if held.built == held.chunks => (TimelineState::Complete, None),
             None if is_started && !held.is_stopped => (TimelineState::Building, None),
             None => (TimelineState::Idle, None),
         }
@@ -113,15 +119,38 @@ impl Desk {
         let mut held = self.lock();
         if held.wanted != chunks {
             held.wanted = chunks;
+            self.changed.notify_all();
         }
     }
 
-    /// All chunks are built already.
-    pub(super) fn complete(&self, chunks: usize) {
+    /// So many of the first chunks are built already; what is known behind these, if there are others.
+    pub(super) fn go_on(&self, built: usize, before: Option<State>) {
         self.change(|held| {
-            (held.read, held.seal) = (chunks, chunks);
-            (held.built, held.known) = (chunks, chunks);
+            (held.read, held.seal) = (built, built);
+            (held.built, held.known) = (built, built);
+            held.before = before;
         });
+    }
+
+    /// What to do next, as soon as there is something; `None`: nothing any more.
+    fn next(&self, threads: usize) -> Option<Job> {
+        let mut held = self.lock();
+        loop {
+            match held.job(threads) {
+                Job::End => return None,
+                Job::Wait => held = self.changed.wait(held).unwrap_or_else(PoisonError::into_inner),
+                job => {
+                    held.working += 1;
+                    return Some(job);
+                }
+            }
+        }
+    }
+
+    /// When nobody does anything any more.
+    fn idle(&self) -> MutexGuard<'_, Held> {
+        let is_busy = |held: &mut Held| held.working > 0;
+        self.changed.wait_while(self.lock(), is_busy).unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn stop(&self) {
@@ -130,8 +159,8 @@ impl Desk {
 }
 
 impl Held {
-    fn job(&mut self, chunks: usize, threads: usize) -> Job {
-        if self.is_stopped || self.failure.is_some() || self.built == chunks {
+    fn job(&mut self, threads: usize) -> Job {
+        if self.is_stopped || self.failure.is_some() || self.built == self.chunks {
             return Job::End;
         }
         if self.waiting.contains_key(&self.seal)
@@ -146,7 +175,7 @@ impl Held {
                 return Job::Look(chunk);
             }
         }
-        if self.read < chunks && self.read < self.seal + AHEAD * threads {
+        if self.read < self.chunks && self.read < self.seal + AHEAD * threads {
             self.read += 1;
             return Job::Read(self.read - 1);
         }
@@ -165,15 +194,17 @@ impl Held {
     }
 }
 
-/// Tells those who wait when a thread panics: what it does is never done.
-struct Alarm<'a>(&'a Desk);
+/// A thread that does something. When it panics, those who wait are told: what it does is never done.
+struct Working<'a>(&'a Desk);
 
-impl Drop for Alarm<'_> {
+impl Drop for Working<'_> {
     fn drop(&mut self) {
+        let mut held = self.0.lock();
+        held.working -= 1;
         if std::thread::panicking() {
-            let broken = || TimelineFailure::Unreadable("a thread that built the timeline is gone".to_owned());
-            self.0.change(|held| held.failure = Some(broken()));
+            held.failure = Some(TimelineFailure::Unreadable("a thread that built the timeline is gone".to_owned()));
         }
+        self.0.changed.notify_all();
     }
 }
 
@@ -184,15 +215,21 @@ impl Timeline {
             return;
         }
         for _ in 0..self.session.threads {
-            let timeline = Arc::downgrade(self);
-            std::thread::spawn(move || Self::serve(&timeline));
+            let (timeline, desk, threads) = (Arc::downgrade(self), Arc::clone(&self.desk), self.session.threads);
+            std::thread::spawn(move || Self::serve(&timeline, &desk, threads));
         }
     }
 
-    /// Ends building. What was built stays.
+    /// Ends building, and waits for that. What was built stays, and is left in the cache: the next one goes on from there.
     pub fn stop(&self) {
         self.progress.cancel();
         self.desk.stop();
+        let held = self.desk.idle();
+        let is_some = 0 < held.known && held.known < held.chunks && held.failure.is_none();
+        // Nothing is scattered, and what is before the next chunk is known.
+        if is_some && held.built == held.known && held.known == held.seal && held.before.is_some() {
+            self.keep(held.before.as_ref());
+        }
     }
 
     /// Waits until everything is built.
@@ -202,7 +239,8 @@ impl Timeline {
     /// Building failed or was stopped, or nobody waits any more.
     pub fn wait(&self, progress: &Progress) -> Result<(), TimelineFailure> {
         let mut held = self.desk.lock();
-        while held.built < self.chunks.len() {
+        // Who has built the last chunk leaves everything in the cache then.
+        while held.built < self.chunks.len() || held.working > 0 {
             if let Some(failure) = &held.failure {
                 return Err(failure.clone());
             }
@@ -216,26 +254,21 @@ impl Timeline {
     }
 
     /// A thread's life. It holds the timeline only while it works.
-    fn serve(timeline: &Weak<Self>) {
+    fn serve(timeline: &Weak<Self>, desk: &Desk, threads: usize) {
         crate::priority::background();
-        while let Some(timeline) = timeline.upgrade() {
-            let _alarm = Alarm(&timeline.desk);
-            let job = timeline.desk.lock().job(timeline.chunks.len(), timeline.session.threads);
+        while let Some(job) = desk.next(threads) {
+            let _working = Working(desk);
+            let Some(timeline) = timeline.upgrade() else { return };
             let done = match job {
                 Job::Read(chunk) => timeline.build_read(chunk),
                 Job::Seal(chunk, states) => timeline.build_seal(chunk, *states),
                 Job::Look(chunk) => timeline.build_early(chunk),
-                Job::Wait => {
-                    let held = timeline.desk.lock();
-                    let _ = timeline.desk.changed.wait_timeout(held, Duration::from_millis(5));
-                    Ok(())
-                }
-                Job::End => return,
+                Job::Wait | Job::End => return,
             };
             match done {
                 // It is the end of that job, and of all others.
                 Ok(()) | Err(TimelineFailure::Cancelled(_)) => {}
-                Err(failure) => timeline.desk.change(|held| held.failure = Some(failure)),
+                Err(failure) => desk.change(|held| held.failure = Some(failure)),
             }
         }
     }
@@ -298,7 +331,7 @@ impl Timeline {
             held.built == self.chunks.len()
         });
         if is_complete {
-            self.keep();
+            self.keep(None);
         }
         Ok(())
     }

@@ -9,21 +9,21 @@
 //! A node above is made as soon as those below it are there; the last one of each height of what there is.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
-use kymo_analysis::timeline::node::Node;
+use kymo_analysis::timeline::cells::{Cell, Level};
+use kymo_analysis::timeline::node::{Child, Node};
 use kymo_analysis::timeline::values_max;
 use kymo_analysis::{SpoolError, SpoolErrorKind};
 use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::cache::hash;
-use crate::spool::{read_exact_at, unwritten, write_all_at};
+use crate::indexed::IndexedFile;
+use crate::spool::unwritten;
 
 /// Nodes that make one above.
 pub(super) const FAN: usize = 4;
@@ -47,11 +47,9 @@ pub(super) struct Place {
 pub(super) struct Pyramid {
     /// By height.
     places: Mutex<Vec<Vec<Option<Place>>>>,
-    file: File,
+    pub(super) file: IndexedFile,
     /// The file's name, until it is kept.
     named: Mutex<Option<NamedTempFile>>,
-    folder: PathBuf,
-    pub(super) end: AtomicU64,
     cache: Mutex<Cache>,
 }
 
@@ -115,29 +113,14 @@ pub(super) fn heights(chunks: usize) -> Vec<usize> {
 impl Pyramid {
     /// Without any nodes, in a file in the cache's folder if there is one.
     pub(super) fn new(cache: Option<&Path>, chunks: usize) -> Result<Self, SpoolError> {
-        let named = cache.and_then(|folder| {
-            fs::create_dir_all(folder).ok()?;
-            NamedTempFile::new_in(folder).ok()
-        });
-        let file = match &named {
-            Some(named) => named.as_file().try_clone(),
-            None => tempfile::tempfile(),
-        };
-        let folder = cache.map_or_else(std::env::temp_dir, Path::to_owned);
-        let file = file.map_err(|cause| unwritten(0, 0, folder.clone(), cause))?;
-        let places = heights(chunks).into_iter().map(|count| vec![None; count]).collect();
-        Ok(Self::of(file, named, folder, (places, 0)))
+        let file = IndexedFile::new(cache);
+        let (file, named) = file.map_err(|cause| unwritten(0, 0, std::env::temp_dir(), cause))?;
+        Ok(Self::of(file, named, heights(chunks).into_iter().map(|count| vec![None; count]).collect()))
     }
 
-    /// With the nodes that a file has up to an end.
-    pub(super) fn of(
-        file: File,
-        named: Option<NamedTempFile>,
-        folder: PathBuf,
-        (places, end): (Vec<Vec<Option<Place>>>, u64),
-    ) -> Self {
-        let (places, named) = (Mutex::new(places), Mutex::new(named));
-        Self { places, file, named, folder, end: AtomicU64::new(end), cache: Mutex::default() }
+    /// With the nodes that a file has.
+    pub(super) fn of(file: IndexedFile, named: Option<NamedTempFile>, places: Vec<Vec<Option<Place>>>) -> Self {
+        Self { places: Mutex::new(places), file, named: Mutex::new(named), cache: Mutex::default() }
     }
 
     /// So much memory is for nodes that were looked at last.
@@ -188,16 +171,10 @@ impl Pyramid {
 
     fn read(&self, place: Place) -> Result<Node, SpoolError> {
         let Place { at, size_bytes, .. } = place;
-        let broken = |kind| SpoolError { at, kind };
-        let size_bytes =
-            usize::try_from(size_bytes).map_err(|_| broken(SpoolErrorKind::Changed { size_bytes: usize::MAX }))?;
-        let mut bytes = vec![0; size_bytes];
-        let read = read_exact_at(&self.file, &mut bytes, at);
-        read.map_err(|cause| broken(SpoolErrorKind::Read { wanted_bytes: size_bytes, cause }))?;
-        if hash(&bytes) != place.hash {
-            return Err(broken(SpoolErrorKind::Changed { size_bytes }));
-        }
-        Node::decode(&bytes).ok_or(broken(SpoolErrorKind::Changed { size_bytes }))
+        let mut bytes = Vec::new();
+        self.file.read((at, size_bytes), &mut bytes)?;
+        let node = (hash(&bytes) == place.hash).then(|| Node::decode(&bytes)).flatten();
+        node.ok_or(SpoolError { at, kind: SpoolErrorKind::Changed { size_bytes: bytes.len() } })
     }
 
     /// Puts a node where it belongs, and those above it that can be made then. `widest`: the level of the node above.
@@ -215,27 +192,61 @@ impl Pyramid {
             if !is_made {
                 return Ok(());
             }
-            let mut nodes = Vec::new();
-            for place in below {
-                nodes.extend(self.node((at.0, place))?);
-            }
-            let nodes: Vec<&Node> = nodes.iter().map(|node| &**node).collect();
-            node = Arc::new(Node::together(&nodes, level_above(above), values_max));
+            node = Arc::new(self.together(at.0, below, level_above(above))?);
             at = above;
         }
     }
 
-    fn write(&self, node: &Node) -> Result<Place, SpoolError> {
-        let bytes = node.encode();
-        let at = self.append(&bytes)?;
-        Ok(Place { at, size_bytes: bytes.len() as u64, hash: hash(&bytes), level: node.level() })
+    /// The node above some of a height.
+    fn together(&self, height: usize, places: Range<usize>, level: u8) -> Result<Node, SpoolError> {
+        let mut families = Vec::new();
+        for place in places {
+            let node = self.present((height, place))?;
+            let mut below = Vec::new();
+            if node.has_below() {
+                let count = self.count(height - 1);
+                for place in place * FAN..((place + 1) * FAN).min(count) {
+                    below.push(self.present((height - 1, place))?);
+                }
+            }
+            families.push((node, below));
+        }
+        let mut below: Vec<Vec<&Node>> = Vec::new();
+        for (_, nodes) in &families {
+            below.push(nodes.iter().map(|node| &**node).collect());
+        }
+        let mut children = Vec::new();
+        for ((node, _), below) in families.iter().zip(&below) {
+            children.push(Child { node, below });
+        }
+        Ok(Node::together(&children, level, values_max))
     }
 
-    /// Writes behind everything; where that is.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<u64, SpoolError> {
-        let at = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        let failed = |cause: io::Error| unwritten(at, bytes.len(), self.folder.clone(), cause);
-        write_all_at(&self.file, bytes, at).map_err(failed)?;
-        Ok(at)
+    /// A node that is known to be there.
+    fn present(&self, at: At) -> Result<Arc<Node>, SpoolError> {
+        Ok(self.node(at)?.expect("it is in its place"))
+    }
+
+    /// How many nodes a height has.
+    fn count(&self, height: usize) -> usize {
+        lock(&self.places).get(height).map_or(0, Vec::len)
+    }
+
+    /// Hands out the cells of a track of a node, in buckets of a level that is no finer than the node's, in the order of time: its
+    /// own, or those of nodes below it.
+    pub(super) fn cells(&self, at: At, key: u64, level: Level, each: &mut dyn FnMut(Cell)) -> Result<(), SpoolError> {
+        let node = self.present(at)?;
+        let Some(part) = node.track(key) else { return Ok(()) };
+        part.cells(level).for_each(&mut *each);
+        for number in part.numbers_below() {
+            self.cells((at.0 - 1, at.1 * FAN + number), key, level, each)?;
+        }
+        Ok(())
+    }
+
+    fn write(&self, node: &Node) -> Result<Place, SpoolError> {
+        let bytes = node.encode();
+        let at = self.file.append(&bytes)?;
+        Ok(Place { at, size_bytes: bytes.len() as u64, hash: hash(&bytes), level: node.level() })
     }
 }

@@ -7,7 +7,7 @@ use expect_test::expect;
 use super::*;
 use crate::Wishes;
 use crate::testing::{Random, Script};
-use crate::timeline::cells::Cell;
+use crate::timeline::cells::{Cell, add_up};
 use crate::timeline::node::Node;
 use crate::timeline::{State, Timeline};
 
@@ -46,11 +46,14 @@ fn look(timeline: &Timeline, chunk: State, nodes: &[Node], begin: i64) -> Node {
 
 /// The cells of tracks of durations.
 fn said(nodes: &[&Node], level: u8) -> BTreeMap<u64, Vec<Cell>> {
-    let together = Node::together(nodes, level, |_| usize::MAX);
     let is_slices =
         |key: u64| TrackKey::of(key).is_some_and(|key| matches!(key.thing, Thing::Slices | Thing::LaneSlices));
-    let tracks = together.tracks().filter(|track| is_slices(track.key));
-    tracks.map(|track| (track.key, track.cells(level).collect())).collect()
+    let mut tracks: BTreeMap<u64, Vec<Cell>> = BTreeMap::new();
+    for track in nodes.iter().flat_map(|node| node.tracks()).filter(|track| is_slices(track.key)) {
+        tracks.entry(track.key).or_default().extend(track.cells(level));
+    }
+    tracks.values_mut().for_each(add_up);
+    tracks
 }
 
 /// From when to when something is on which track, one line each, in the order of tracks.

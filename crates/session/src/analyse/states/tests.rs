@@ -74,7 +74,7 @@ fn at(session: &Session, at_ns: i64) -> Option<Answer> {
 /// Files of runs in a folder, with when they were written.
 fn files(cache: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.path());
-    entries.filter(|path| path.extension().is_some_and(|found| found == EXTENSION)).collect()
+    entries.filter(|path| path.extension().is_some_and(|found| found == KIND.extension)).collect()
 }
 
 #[test]
