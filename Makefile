@@ -3,7 +3,7 @@
 export CARGO_TARGET_DIR ?= $(if $(SUDO_USER),$(shell getent passwd $(SUDO_USER) | cut -d: -f6),$(HOME))/.cache/kymograph/target
 KYMO := $(CARGO_TARGET_DIR)/ci/kymo
 
-.PHONY: demo test api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer
+.PHONY: demo test api web libkymo install-libkymo wheel wheel-sql python check conformance mutants sanitize cross bench bench-filter bench-analyses bench-python bench-tracer bench-view
 
 demo:
 	@scripts/setup.sh build
@@ -132,6 +132,11 @@ bench-analyses:
 bench-python:
 	cargo build --release --package kymo-cli --features export,sql
 	python="$$(scripts/wheel.sh release)/bin/python" && $$python bench/python.py --python $$python --peer --kymo $(CARGO_TARGET_DIR)/release/kymo
+
+bench-view:
+	@scripts/setup.sh web && scripts/web.sh build
+	cargo build --release --package kymo-cli
+	python3 bench/view.py $(CARGO_TARGET_DIR)/release/kymo --traces k400,k1400
 
 # What an event costs in a program in C, without contexts and with each of them. Stacks are found by frames.
 bench-tracer: libkymo
