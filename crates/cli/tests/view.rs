@@ -76,3 +76,18 @@ fn what_cannot_be_listened_on_is_told() {
     let said = String::from_utf8_lossy(&both.stderr);
     assert!(said.starts_with("error: --listen says port 2, --port 1"), "{said}");
 }
+
+#[test]
+fn memory_is_a_size_that_is_enough() {
+    for size in ["1MiB", "0", "much"] {
+        let refused =
+            start(&["view", "--no-browser", "--memory", size, "examples/traces/demo"]).wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("a size of 16MiB or more is expected, such as `512MiB`"), "{said}");
+    }
+    let mut viewer = start(&["view", "--no-browser", "--memory", "16MiB", "examples/traces/demo"]);
+    assert!(asked(&mut viewer).1.starts_with("HTTP/1.1 200 OK"));
+    interrupt(&viewer);
+    assert!(viewer.wait().unwrap().success());
+}

@@ -230,6 +230,40 @@ fn the_longest_arrow_of_a_bucket_is_known_where_the_trace_was_read() {
     assert_eq!(buckets.iter().map(|bucket| bucket.count as usize).sum::<usize>(), all);
 }
 
+/// Who wants a chunk that others read waits for them: there is one node, and all have it.
+#[test]
+fn a_chunk_that_many_want_is_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    write_trace(folder.path(), 1500);
+    let timeline = built(folder.path(), None);
+    let (known, progress, begins) = (timeline.desk.known(), Progress::default(), std::sync::Barrier::new(8));
+    let nodes: Vec<_> = std::thread::scope(|scope| {
+        let read = || {
+            begins.wait();
+            timeline.exact(0, known, &progress).unwrap()
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(read)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(nodes.iter().all(|node| Arc::ptr_eq(node, &nodes[0])));
+}
+
+/// A question that needs a chunk takes more memory than one whose chunk was read, and what is refused takes none.
+#[test]
+fn questions_say_how_much_memory_they_take() {
+    let folder = tempfile::tempdir().unwrap();
+    write_trace(folder.path(), 1500);
+    let timeline = built(folder.path(), None);
+    let question = TileQuestion { level: 0, first: 0, count: 256, tracks: vec![0] };
+    let before = timeline.tiles_bytes(&question);
+    timeline.tiles(&question, &Progress::default()).unwrap();
+    let after = timeline.tiles_bytes(&question);
+    assert!(after > 0 && before >= after + timeline.items_bytes(), "{before} {after}");
+    assert_eq!(timeline.tiles_bytes(&TileQuestion { count: 0, ..question.clone() }), 0);
+    let more = TileQuestion { tracks: vec![0; 100], ..question };
+    assert_eq!(timeline.tiles_bytes(&more), 100 * after);
+}
+
 #[test]
 fn questions_without_an_answer_are_refused_in_words() {
     let folder = tempfile::tempdir().unwrap();
