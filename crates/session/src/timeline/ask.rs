@@ -373,7 +373,7 @@ impl Timeline {
                 }
                 let from = row.len();
                 self.cells(part, node.as_deref(), (*key, level), &mut |cell| {
-                    row.extend((!is_behind(&cell)).then_some(cell))
+                    row.extend((!is_behind(&cell)).then_some(cell));
                 })?;
                 if row.len() == from {
                     continue;
@@ -406,17 +406,19 @@ impl Timeline {
         (key, level): (u64, Level),
         each: &mut dyn FnMut(Cell),
     ) -> Result<(), TimelineFailure> {
-        let (Some(node), Part::Read(_)) = (node, part) else {
-            return match (node, part) {
-                (Some(node), _) => Ok(cells_of(node, key, level).into_iter().for_each(each)),
-                (None, Part::Node(at)) if key == ALL_EVENTS.key() => self.all_events(*at, level, each),
-                (None, Part::Node(at)) => Ok(self.pyramid.cells(*at, key, level, each)?),
-                (None, _) => unreachable!("others have their node"),
-            };
+        let node = match (node, part) {
+            (Some(node), _) => node,
+            (None, Part::Node(at)) if key == ALL_EVENTS.key() => return self.all_events(*at, level, each),
+            (None, Part::Node(at)) => return Ok(self.pyramid.cells(*at, key, level, each)?),
+            (None, _) => unreachable!("others have their node"),
         };
         // What was read says what is in doubt, which nobody draws.
-        let plain = |cell: Cell| Cell { value: told(key, cell.value).0, ..cell };
-        cells_of(node, key, level).into_iter().map(plain).for_each(each);
+        let is_read = matches!(part, Part::Read(_));
+        let plain = |cell: Cell| if is_read { Cell { value: told(key, cell.value).0, ..cell } } else { cell };
+        match node.track(key) {
+            Some(track) => track.cells(level).map(plain).for_each(each),
+            None => cells_of(node, key, level).into_iter().map(plain).for_each(each),
+        }
         Ok(())
     }
 
