@@ -31,6 +31,7 @@ test:
 	@scripts/setup.sh oracles
 	python3 scripts/analyses.py $(KYMO)
 	python3 scripts/tiles.py $(KYMO) --only bug446190 --windows 30
+	python3 scripts/tiles.py $(KYMO) --only traces/demo --windows 60
 	python3 scripts/viewers.py $(KYMO) --seconds 5
 	python3 scripts/api.py $(KYMO) "$$(scripts/setup.sh api)/bin/schemathesis" --examples 10 --seconds 30
 	python3 scripts/mutants.py $(KYMO) --count 400

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Checks that what `kymo view` sends to be drawn is true: tiles against a count of every event, one by one.
 
-    tiles.py KYMO [--only NAME] [--windows N] [--seed N]
+    tiles.py KYMO [--only NAME] [--windows N] [--seed N] [--program TRACE]...
 
-On kernel traces of the corpus. Each trace is read whole over babeltrace2's library and played through by the oracle of
-`kymo state` (scripts/oracles/state.py): what ran where from when to when, who was in which state and call, which interrupts were
-served, which events there are. Then random windows of random widths are asked of a server, and everything in the answers is
+On kernel traces of the corpus, and on the project's sample, whose durations and counters are those of scripts/oracles/durations.py. Each
+trace is read whole over babeltrace2's library and played through by the oracle of `kymo state` (scripts/oracles/state.py): what ran where
+from when to when, who was in which state and call, which interrupts were served, which events there are. Then random windows of random widths are asked of a server, and everything in the answers is
 counted again: which value covers most of a bucket and which the next most, for how long, what begins in it, what it ends with; instants
-and how many are of the most frequent class; exact runs, instants and wakeups where there are few, to the nanosecond. Besides, what
-two neighbouring buckets say must add up to what the bucket of the next level says, whatever the truth is; and what is at random times on
-random tracks, which is asked for with all that is known of it, must begin and end as it does in truth.
+and how many are of the most frequent class; exact runs, instants and wakeups where there are few, to the nanosecond; between what and
+what counters go, and what they are on average. Besides, what two neighbouring buckets say must add up to what the bucket of the next level says, whatever
+the truth is; and what is at random times on random tracks, which is asked for with all that is known of it, must begin and end as it does in truth.
 
 Where more happens in a bucket than can be told apart on a screen, the server keeps the values that last longest or happen most often, and
 puts the rest together as others; times are kept to a part of the bucket. So of buckets with few values everything must be true, of
@@ -42,6 +42,7 @@ TRACES = (
     "ctf/tracecompass/perf-taskset2",
     "ctf/tracecompass/many-threads",
 )
+PROGRAMS = (ROOT / "examples/traces/demo",)
 BUCKETS_MAX = 300
 TRACKS_MAX = 40
 SHARE = 65535
@@ -51,6 +52,8 @@ TOLD_APART, TOLD_APART_INSTANTS = 6, 3
 # at most, as often too much as too little: of many, as much as the root of their number, and next to nothing of all buckets together.
 TIME_EXACT, TIME_PART = 64, 1 / 64
 BIAS_MAX = 1 / 1024
+# Events of streams without a CPU: which stream is which, is not told.
+LANES = ("events", None)
 # Whatever is not told apart.
 OTHERS = "others"
 OTHER_BIN = 0xFFFFFFFE
@@ -67,8 +70,10 @@ FOREVER = float("inf")
 class Runs:
     """The values of a track, each from when to when; nothing where there is none. Those of no length are not in it."""
 
-    def __init__(self, history):
-        self.runs = []
+    def __init__(self, history=None):
+        self.runs, self.points = [], []
+        if history is None:
+            return
         if history.times and history.before[0] is not None:
             self._add(-FOREVER, history.times[0], of_truth(history.before[0]))
         for number, (begin, value) in enumerate(zip(history.times, history.values)):
@@ -76,6 +81,16 @@ class Runs:
             if value is not None:
                 self._add(begin, end, of_truth(value))
         self._ends = [end for _, end, _ in self.runs]
+
+    @classmethod
+    def of(cls, runs):
+        """Those of a list in the order of time; when those of no length are, `points` say."""
+        found = cls()
+        for begin, end, value in runs:
+            found._add(begin, end, value)
+        found.points = [begin for begin, end, _ in runs if begin == end]
+        found._ends = [end for _, end, _ in found.runs]
+        return found
 
     def _add(self, begin, end, value):
         if begin < end:
@@ -133,6 +148,11 @@ class Truth:
         # Those without any are found to have none, and stay so.
         self.instants = dict(self.instants)
         self.durations = self._durations()
+        threads = [runs for name, runs in self.states.items() if name[0] == "thread" and name[-1] == "state"]
+        self.numbers = {
+            ("threads", "running"): Numbers.of_crowd(threads, ("running",)),
+            ("threads", "waiting"): Numbers.of_crowd(threads, WAITING),
+        }
         self.events = len(trace.events)
 
     def runs_at(self, tid, time):
@@ -155,10 +175,72 @@ class Truth:
         return {name: sorted(ends) for name, ends in found.items()}
 
 
+class TruthOfPrograms:
+    """The same of a trace of programs, whose CPUs and threads do nothing that anybody knows of but to record events."""
+
+    def __init__(self, path):
+        from durations import Durations, Programs, counters
+
+        trace = Programs(str(path))
+        self.numbers = {("counter", *name): Numbers(changes) for name, changes in counters(trace).items()}
+        runs = Durations(trace).runs
+        self.states = {("thread", tid, "slices", depth): Runs.of(found) for (tid, depth), found in runs.items()}
+        self.cpus, self.arrows, self.events = trace.cpus(), [], len(trace.events)
+        self.instants, self.durations = collections.defaultdict(list), {}
+        for event in trace.events:
+            self.instants["events", trace.streams[event.stream].cpu].append((event.time, event.name))
+            self.instants["thread", event.tid, "events"].append((event.time, event.name))
+        self.instants = dict(self.instants)
+        self.instants["all",] = [(event.time, event.name) for event in trace.events]
+
+
 def bin_of(duration):
     """Bins are an eighth of an octave wide, and a nanosecond at least."""
     octave = duration.bit_length() - 1
     return duration if octave < 3 else (octave - 2) * 8 + (duration >> (octave - 3)) % 8
+
+
+class Numbers:
+    """What a counter is since when; `before` the first of these times, None where nobody knows."""
+
+    def __init__(self, changes, before=None):
+        self.changes, self.before = changes, before
+        self._times = [time for time, _ in changes]
+
+    def at(self, time):
+        place = bisect.bisect_right(self._times, time)
+        return self.changes[place - 1][1] if place else self.before
+
+    def bucket(self, begin, end):
+        """How often it changes, and the least, the most, the last and the average of what it is, for the former two also before; None
+        where it does not change."""
+        first, behind = bisect.bisect_left(self._times, begin), bisect.bisect_left(self._times, end)
+        inside = self.changes[first:behind]
+        if not inside:
+            return None
+        held = self.at(begin - 1)
+        steps = [(begin, held)] if held is not None and inside[0][0] > begin else []
+        steps += inside
+        values = [value for _, value in inside] + [held] * (held is not None)
+        lasting = sum((until - since) * value for (since, value), (until, _) in zip(steps, [*steps[1:], (end, None)]))
+        return len(inside), min(values), max(values), inside[-1][1], lasting / (end - steps[0][0])
+
+    @classmethod
+    def of_crowd(cls, states, wanted):
+        """How many of these threads are in one of the wanted states."""
+        steps, before = collections.Counter(), 0
+        for begin, end, value in (run for runs in states for run in runs.runs if run[2] in wanted):
+            if begin == -FOREVER:
+                before += 1
+            else:
+                steps[begin] += 1
+            if end != FOREVER:
+                steps[end] -= 1
+        now, changes = before, []
+        for time in sorted(time for time, step in steps.items() if step):
+            now += steps[time]
+            changes.append((time, now))
+        return cls(changes, before)
 
 
 class Bucket:
@@ -171,6 +253,7 @@ class Bucket:
             if lasted > 0:
                 self.times[value] += lasted
             self.begins += begin <= since < end
+        self.begins += bisect.bisect_left(runs.points, end) - bisect.bisect_left(runs.points, begin)
         self.last = runs.at(end - 1)
 
 
@@ -323,10 +406,11 @@ class Check:
     def all_tracks(self):
         """Everything that the truth has is a track, and what is a track is in the truth."""
         differences = Differences()
-        expected = {name for name, runs in self.truth.states.items() if runs.between(self.origin, self.end + 1)}
-        expected |= set(self.truth.instants)
-        found = [self.track(number) for number in self.tracks]
-        known = set(self.truth.states) | set(self.truth.instants) | set(self.truth.durations) | {("wakeups",)}
+        expected = {name for name, runs in self.truth.states.items() if runs.between(self.origin, self.end + 1) or runs.points}
+        expected |= set(self.truth.instants) - {LANES}
+        found = [self.track(number) for number in self.tracks if self.track(number) != LANES]
+        expected |= {name for name, numbers in self.truth.numbers.items() if numbers.changes}
+        known = set(self.truth.states) | set(self.truth.numbers) | set(self.truth.instants) | set(self.truth.durations) | {("wakeups",)}
         known |= {("events", cpu) for cpu in self.truth.cpus}
         # Of one stream there is no sum.
         expected -= {("all",)} if sum(name[0] == "events" for name in found) < 2 else set()
@@ -361,7 +445,7 @@ class Check:
 
     def some_tracks(self):
         """All tracks that are no thread's, and those of some threads."""
-        numbers = sorted(self.tracks)
+        numbers = sorted(number for number in self.tracks if self.track(number) != LANES)
         threads = [number for number in numbers if self.track(number)[0] == "thread"]
         others = [number for number in numbers if self.track(number)[0] != "thread"]
         return (others + self.random.sample(threads, min(len(threads), TRACKS_MAX)))[:1024]
@@ -383,6 +467,7 @@ class Check:
                 served.INSTANTS_IN_BUCKETS: self.counts,
                 served.INSTANTS: self.events,
                 served.HEAT: self.heat,
+                served.COUNTER: self.numbers,
                 served.ARROWS_IN_BUCKETS: self.arrows,
                 served.ARROWS: self.wakeups,
             }.get(track.form)
@@ -400,6 +485,24 @@ class Check:
             expected[window.number(end), duration] += 1
         found = {(item.bucket, None if item.bin == OTHER_BIN else item.bin): item.count for item in track.items}
         same_or_others(name, found, expected, differences)
+
+    def numbers(self, window, track, name, differences):
+        """What counters are: averages up to what is lost of times."""
+        truth, items = self.truth.numbers[name], {item.bucket: item for item in track.items}
+        if window.first:
+            differences.same(f"{name}: at the begin", track.carry, truth.at(window.begin - 1))
+        for number in range(window.count):
+            begin, end = window.bucket(number)
+            item, expected = items.pop(number, None), truth.bucket(begin, end)
+            what = f"{name}, bucket {number}"
+            if item is None or expected is None:
+                differences.same(what, item, expected)
+                continue
+            differences.same(f"{what}: changes, least, most, last", tuple(item[1:5]), tuple(expected[:4]))
+            lost = lost_time(end - begin, item.changes) / (end - begin) * (item.max - item.min)
+            if abs(item.mean - expected[4]) > lost + 1e-9 * max(1, abs(item.min), abs(item.max)):
+                differences.same(f"{what}: average", item.mean, expected[4])
+        differences.same(f"{name}: buckets behind the window", items, {})
 
     def arrows(self, window, track, name, differences):
         """Who wakes whom in each bucket."""
@@ -660,6 +763,8 @@ def in_buckets(track, level):
             counts[int(item.time) >> level, None] += 1
         elif track.form == served.HEAT:
             counts[item.bucket, None] += item.count
+        elif track.form == served.COUNTER:
+            counts[item.bucket, None] += item.changes
         elif track.form == served.ARROWS_IN_BUCKETS:
             counts[item.bucket, item.source] += item.count
         elif track.form == served.ARROWS:
@@ -683,10 +788,10 @@ def with_library():
     return False
 
 
-def check(kymo, path, windows, seed):
+def check(kymo, path, programs, windows, seed):
     """Whether all answers are right, and what was compared."""
     begun = time.monotonic()
-    truth = Truth(path)
+    truth = (TruthOfPrograms if path in programs else Truth)(path)
     read = time.monotonic() - begun
     with tempfile.TemporaryDirectory() as cache:
         with served.Served(kymo, [path], environment={"XDG_CACHE_HOME": cache}) as server:
@@ -714,6 +819,7 @@ def main():
     parser.add_argument("--only", default="", help="traces whose path has this in it")
     parser.add_argument("--windows", type=int, default=60, help="random windows of each trace")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--program", type=pathlib.Path, action="append", default=[], help="also a trace that kymo recorded of a program")
     arguments = parser.parse_args()
     if not with_library():
         print("NOT CHECKED: tiles, as no Python here has babeltrace2's library (python3-bt2)", file=sys.stderr)
@@ -722,12 +828,13 @@ def main():
     if not corpus.is_dir():
         print(f"NOT CHECKED: tiles, as there is no corpus at {corpus} (KYMO_CORPUS)", file=sys.stderr)
         return 0
-    traces = [corpus / name for name in TRACES if arguments.only in name]
+    programs = (*PROGRAMS, *arguments.program)
+    traces = [path for path in (*(corpus / name for name in TRACES), *programs) if arguments.only in str(path)]
     if not traces:
-        parser.error(f"no trace has {arguments.only!r} in its path: {', '.join(TRACES)}")
-    results = [check(arguments.kymo, path, arguments.windows, arguments.seed) for path in traces]
+        parser.error(f"no trace has {arguments.only!r} in its path: {', '.join(map(str, (*TRACES, *PROGRAMS)))}")
+    results = [check(arguments.kymo, path, programs, arguments.windows, arguments.seed) for path in traces]
     compared = sum((counts for _, counts in results), collections.Counter())
-    never = [name for name in ("runs", "events", "wakeups", "items") if not compared[name]]
+    never = [name for name in ("runs", "events", "wakeups", "numbers", "items") if not compared[name]]
     if never and not arguments.only:
         print(f"nothing was compared of: {', '.join(never)}")
     return 0 if all(is_right for is_right, _ in results) and (arguments.only or not never) else 1

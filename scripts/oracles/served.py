@@ -50,11 +50,10 @@ class Wrong(Exception):
 
 
 class TrackTiles:
-    """What an answer says of one track. `carry` is the value at the begin, None where there is none."""
+    """What an answer says of one track. `carry` is the value at the begin, None where there is none; of a counter, the number."""
 
     def __init__(self, number, form, carry, items):
-        self.number, self.form, self.items = number, form, items
-        self.carry = carry - 1 if carry else None
+        self.number, self.form, self.items, self.carry = number, form, items, carry
 
 
 class Tiles:
@@ -85,6 +84,8 @@ class Tiles:
         if form >= len(FORMS):
             raise Wrong(f"track {number} has form {form}, which there is not")
         layout, make = FORMS[form]
+        held = self._take("<d")[0] if form == COUNTER and carry else None
+        carry = held if form == COUNTER else carry - 1 if carry else None
         return number, TrackTiles(number, form, carry, [make(*self._take(layout)) for _ in range(items)])
 
     def exact_until(self):

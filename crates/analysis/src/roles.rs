@@ -73,6 +73,8 @@ pub enum Role {
     Begin,
     /// It ends.
     End,
+    /// A number has another value from now on.
+    Counter,
     /// A rule of an analysis that somebody declared: see [`crate::declared`]. Mappings do not know it, and an event may
     /// have it several times.
     Rule,
@@ -111,6 +113,8 @@ pub enum FieldKind {
     Text,
     /// Integers or texts, as the trace has them.
     Either,
+    /// Integers or real numbers.
+    Number,
 }
 
 /// A field of a role: its place among [`RoleFacts::fields`].
@@ -139,6 +143,10 @@ const fn either(name: &'static str) -> FieldFacts {
     FieldFacts { name, kind: FieldKind::Either, is_required: false }
 }
 
+const fn number(name: &'static str) -> FieldFacts {
+    FieldFacts { name, kind: FieldKind::Number, is_required: false }
+}
+
 const fn required(fact: FieldFacts) -> FieldFacts {
     FieldFacts { is_required: true, ..fact }
 }
@@ -148,14 +156,14 @@ macro_rules! fields {
         /// Places of the role's fields.
         #[allow(missing_docs, reason = "a field's meaning is its name's, as tracers use it")]
         pub mod $module {
-            use super::{FieldFacts, FieldIndex, either, integer, required, text};
+            use super::{FieldFacts, FieldIndex, either, integer, number, required, text};
             #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "places as constants")]
             enum Places { $($index),* }
             $(pub const $index: FieldIndex = Places::$index as FieldIndex;)*
             pub(super) const FACTS: &[FieldFacts] = &[$($fact),*];
             // Not every group has fields of all kinds.
             #[allow(clippy::needless_pass_by_value, reason = "a name of static life is a reference")]
-            const _: [fn(&'static str) -> FieldFacts; 3] = [|name| required(integer(name)), text, either];
+            const _: [fn(&'static str) -> FieldFacts; 4] = [|name| required(integer(name)), text, either, number];
         }
     };
 }
@@ -273,6 +281,13 @@ fields! { pair:
     GROUP either("group");
 }
 
+// Counters of the same name are one, but for those of another place.
+fields! { counter:
+    COUNTER_NAME required(either("name"));
+    COUNTER_VALUE required(number("value"));
+    COUNTER_WITHIN either("within");
+}
+
 fields! { rule:
     NUMBER required(integer("number"));
     VALUE either("value");
@@ -320,6 +335,7 @@ pub const ROLES: &[RoleFacts] = &[
     facts(Role::InterfaceState, "interface_state", "a network interface that existed before", interface_state::FACTS),
     facts(Role::Begin, "begin", "something begins; its end has the same key", pair::FACTS),
     facts(Role::End, "end", "it ends", pair::FACTS),
+    facts(Role::Counter, "counter", "a number has another value from now on", counter::FACTS),
 ];
 
 const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {

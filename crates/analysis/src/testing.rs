@@ -308,7 +308,7 @@ fn number(word: &str) -> i64 {
 
 fn is_text(field: &FieldFacts, value: &str) -> bool {
     match field.kind {
-        FieldKind::Integer => false,
+        FieldKind::Integer | FieldKind::Number => false,
         FieldKind::Text => true,
         FieldKind::Either => value.parse::<i64>().is_err(),
     }

@@ -14,6 +14,7 @@
 pub mod cells;
 pub mod marks;
 pub mod node;
+pub mod numbers;
 pub mod slices;
 
 use std::collections::BTreeMap;
@@ -21,15 +22,16 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{TID, pair};
+use crate::roles::{TID, counter, pair};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
     Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Role, Setup, Shape, SpoolError, Windows,
 };
 use cells::Level;
-use marks::Marks;
+use marks::{CounterName, Marks};
 use node::{Node, NodeBuilder};
+use numbers::{Numbers, Tally};
 use slices::Slices;
 
 /// What a track is of.
@@ -57,6 +59,10 @@ pub enum Thing {
     LaneSliceKeys,
     /// Hidden: which thread has what is open with a key.
     SliceOwners,
+    /// A counter of a program; number and track are a digest of what it is called.
+    Counter,
+    /// How many threads of a machine do something; the number is of [`Crowd`].
+    Crowd,
 }
 
 /// What takes time.
@@ -78,6 +84,51 @@ impl Latency {
     pub const ALL: [Self; 4] = [Self::Calls, Self::Irqs, Self::Softirqs, Self::Waiting];
 }
 
+/// What threads of a machine are counted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(i32)]
+pub enum Crowd {
+    /// They run.
+    Running,
+    /// They could run, and wait for a CPU.
+    Waiting,
+}
+
+impl Crowd {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Running, Self::Waiting];
+
+    fn key(self, host: u16) -> u64 {
+        TrackKey { thing: Thing::Crowd, host, number: self as i32, track: 0 }.key()
+    }
+
+    /// For what and on which machine a thread is counted as long as it has this value.
+    fn of(key: u64, value: u64) -> Option<(Self, u16)> {
+        (key >> 48 == STATE).then_some(())?;
+        let crowd = match Doing::of(value)?.0 {
+            Doing::Running => Self::Running,
+            Doing::Preempted | Doing::Woken | Doing::New => Self::Waiting,
+            _ => return None,
+        };
+        Some((crowd, (key >> 32) as u16))
+    }
+
+    /// The track on which a thread is counted as long as it has this value.
+    #[must_use]
+    pub fn counting(key: u64, value: u64) -> Option<u64> {
+        Self::of(key, value).map(|(crowd, host)| crowd.key(host))
+    }
+}
+
+/// The upper bits of keys of what threads do.
+const STATE: u64 = (thread_track::STATE as u64) << 8 | EntityKind::Thread as u64;
+
+/// Whether values of a track are numbers: see [`numbers`].
+#[must_use]
+pub fn is_number(key: u64) -> bool {
+    TrackKey::of(key).is_some_and(|key| matches!(key.thing, Thing::Counter | Thing::Crowd))
+}
+
 /// A track's key: the same everywhere and always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrackKey {
@@ -92,7 +143,7 @@ pub struct TrackKey {
 }
 
 impl TrackKey {
-    const ALL: [Thing; 11] = [
+    const ALL: [Thing; 13] = [
         Thing::Cpu,
         Thing::Thread,
         Thing::LaneEvents,
@@ -104,6 +155,8 @@ impl TrackKey {
         Thing::SliceKeys,
         Thing::LaneSliceKeys,
         Thing::SliceOwners,
+        Thing::Counter,
+        Thing::Crowd,
     ];
 
     /// As a number, in the order of which nodes keep tracks.
@@ -150,6 +203,7 @@ pub fn values_max(key: u64) -> usize {
     match TrackKey::of(key).map(|key| key.thing) {
         Some(Thing::Latency | Thing::Wakeups) => usize::MAX,
         Some(Thing::LaneEvents | Thing::ThreadEvents) => 3,
+        Some(Thing::Counter | Thing::Crowd) => numbers::MOST,
         _ => 6,
     }
 }
@@ -178,6 +232,7 @@ pub struct State {
     /// What programs tell, until it is sealed; then what is open.
     marks: Marks,
     slices: Slices,
+    numbers: Numbers,
 }
 
 /// Events of a class, one after the other, in a bucket of the finest level that was asked for.
@@ -254,6 +309,12 @@ impl State {
     pub fn slice_names(&self) -> &HashMap<u64, String> {
         &self.marks.names
     }
+
+    /// Counters that programs told of, by the keys of their tracks.
+    #[must_use]
+    pub fn counters(&self) -> &HashMap<u64, CounterName> {
+        &self.marks.counters
+    }
 }
 
 /// A chunk that was sealed.
@@ -261,6 +322,8 @@ impl State {
 pub struct Sealed {
     sequel: Sequel,
     slices: slices::Sequel,
+    numbers: numbers::Sequel,
+    crowds: Vec<(u64, i64, Tally)>,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
     begin: i64,
@@ -280,6 +343,8 @@ impl Timeline {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         let mut needs = Needs { all: true, ..States::needs() };
         needs.roles.extend([(Role::Begin, fields.clone()), (Role::End, fields)]);
+        let fields = vec![counter::COUNTER_NAME, counter::COUNTER_VALUE, counter::COUNTER_WITHIN];
+        needs.roles.push((Role::Counter, fields));
         needs
     }
 
@@ -322,6 +387,7 @@ impl Timeline {
             wakeups: Vec::new(),
             marks: Marks::default(),
             slices: Slices::default(),
+            numbers: Numbers::default(),
         }
     }
 
@@ -335,6 +401,8 @@ impl Timeline {
     pub fn asked(&self, chunk: &State) -> Vec<u64> {
         let mut asked = self.states.asked(&chunk.states);
         asked.extend(Slices::asked(&chunk.marks.marks));
+        asked.extend(chunk.marks.counters.keys());
+        asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
         asked
     }
 
@@ -359,7 +427,12 @@ impl Timeline {
     /// What is before a chunk, of what nodes know: for keys that were asked what they are there and since when.
     #[must_use]
     pub fn before(&self, chunk: &State, known: &HashMap<u64, Option<(u64, i64)>>) -> State {
-        State { states: self.states.before(&chunk.states, known), slices: Slices::before(known), ..self.empty() }
+        State {
+            states: self.states.before(&chunk.states, known),
+            slices: Slices::before(known),
+            numbers: Numbers::before(known),
+            ..self.empty()
+        }
     }
 
     /// Puts a chunk behind all that is before it; it begins at `begin`.
@@ -367,14 +440,47 @@ impl Timeline {
         let State { states, counts, wakeups, marks, .. } = chunk;
         let sequel = self.states.follow(&mut before.states, states, begin);
         let slices = before.slices.follow(&marks.marks, &self.holes);
-        Sealed { sequel, slices, counts, wakeups, begin }
+        let numbers = before.numbers.follow(marks.changes);
+        let crowds = self.crowds(&mut before.numbers, &sequel, begin);
+        Sealed { sequel, slices, numbers, crowds, counts, wakeups, begin }
+    }
+
+    /// Machines are numbered: how many there are.
+    fn hosts(&self) -> u16 {
+        self.lanes.iter().map(|lane| lane.host + 1).max().unwrap_or(0)
+    }
+
+    /// When threads of a chunk that begins at `since` come and go that are counted; and how many more there were before than when the trace
+    /// began.
+    fn crowds(&self, numbers: &mut Numbers, sequel: &Sequel, since: i64) -> Vec<(u64, i64, Tally)> {
+        let mut hosts: Vec<[Tally; 2]> = (0..self.hosts()).map(|_| Default::default()).collect();
+        let mut add = |run: &Run| {
+            let Some((crowd, host)) = Crowd::of(run.key, run.value) else { return };
+            let tally = &mut hosts[usize::from(host)][crowd as usize];
+            // As [`Timeline::run`] draws it.
+            if run.end < since {
+                return;
+            }
+            if since <= run.begin {
+                tally.begins.push(run.begin);
+            }
+            if run.end != i64::MAX {
+                tally.ends.push(run.end);
+            }
+        };
+        sequel.inner.each(|run| add(&run)).expect("runs of a chunk are in memory");
+        sequel.ended.iter().chain(&sequel.open).for_each(&mut add);
+        let keys = (0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host)));
+        let tallies = keys.zip(hosts.into_iter().flatten());
+        let before = |(key, tally): (u64, Tally)| (key, numbers.tally(key, tally.net()), tally);
+        tallies.filter(|(_, tally)| !tally.is_empty()).map(before).collect()
     }
 
     /// The cells of a chunk in buckets of the level that it was read with; with all values, of which those that end in doubt say so
     /// (see [`told`]), or with the most important ones and without who is woken.
     #[must_use]
     pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
-        let Sealed { sequel, slices, counts, wakeups, begin } = sealed;
+        let Sealed { sequel, slices, numbers, crowds, counts, wakeups, begin } = sealed;
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut node = NodeBuilder::new(self.origin, level);
         if !is_whole {
@@ -394,6 +500,10 @@ impl Timeline {
             node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);
         }
         slices.draw(&mut node);
+        numbers.draw(&mut node);
+        for (key, before, tally) in crowds {
+            tally.sequel(key, before).draw(&mut node);
+        }
         node.build()
     }
 
@@ -427,7 +537,6 @@ fn is_name(key: u64) -> bool {
 
 /// A run's value as it is shown: where a thread runs, the CPUs' tracks say.
 fn shown(key: u64, value: u64) -> u64 {
-    const STATE: u64 = (thread_track::STATE as u64) << 8 | EntityKind::Thread as u64;
     let value = value & !DOUBT;
     if key >> 48 == STATE { value >> 32 << 32 } else { value }
 }

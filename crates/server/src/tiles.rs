@@ -9,7 +9,8 @@
 //! docs/http.md describes the items. Nothing is decided here: what stands in the tiles is written, in their order.
 
 use kymo_session::{
-    ArrowBucket, ExactArrow, ExactInstant, ExactRun, HeatBucket, InstantBucket, Items, StateBucket, Tiles, TrackTile,
+    ArrowBucket, CounterBucket, ExactArrow, ExactInstant, ExactRun, HeatBucket, InstantBucket, Items, StateBucket,
+    Tiles, TrackTile,
 };
 
 /// Bytes before the spans, of a span, and of a track without its items.
@@ -22,6 +23,7 @@ const NONE: u32 = u32::MAX;
 /// Forms of items: their numbers and bytes.
 const STATES: (u32, usize) = (0, 24);
 const INSTANTS: (u32, usize) = (2, 16);
+const COUNTER: (u32, usize) = (3, 40);
 const ARROWS: (u32, usize) = (4, 24);
 const HEAT: (u32, usize) = (5, 12);
 const RUNS: (u32, usize) = (1, 24);
@@ -30,7 +32,7 @@ const EXACT_ARROWS: (u32, usize) = (7, 32);
 
 /// The bytes of an answer.
 pub(crate) fn encode(tiles: &Tiles) -> Vec<u8> {
-    let items: usize = tiles.tracks.iter().map(|track| form(&track.items).1 * count(&track.items)).sum();
+    let items: usize = tiles.tracks.iter().map(|track| bytes(&track.items)).sum();
     let size = HEAD_BYTES + tiles.spans.len() * SPAN_BYTES + tiles.tracks.len() * TRACK_BYTES + items;
     let mut out = Out(Vec::with_capacity(size));
     out.0.extend_from_slice(b"KYT1");
@@ -54,6 +56,7 @@ fn form(items: &Items) -> (u32, usize) {
         Items::Runs(_) => RUNS,
         Items::ExactInstants(_) => EXACT_INSTANTS,
         Items::ExactArrows(_) => EXACT_ARROWS,
+        Items::Counter { .. } => COUNTER,
     }
 }
 
@@ -66,7 +69,14 @@ fn count(items: &Items) -> usize {
         Items::Runs(runs) => runs.len(),
         Items::ExactInstants(instants) => instants.len(),
         Items::ExactArrows(arrows) => arrows.len(),
+        Items::Counter { buckets, .. } => buckets.len(),
     }
+}
+
+/// Bytes of items; a counter's first number stands before them.
+fn bytes(items: &Items) -> usize {
+    let first = matches!(items, Items::Counter { carry: Some(_), .. });
+    form(items).1 * count(items) + if first { size_of::<f64>() } else { 0 }
 }
 
 struct Out(Vec<u8>);
@@ -79,6 +89,7 @@ impl Out {
     fn track(&mut self, track: &TrackTile) {
         let carry = match &track.items {
             Items::States { carry, .. } => carry.map_or(0, |value| value + 1),
+            Items::Counter { carry, .. } => u32::from(carry.is_some()),
             _ => 0,
         };
         self.numbers([track.number, form(&track.items).0, carry, count(&track.items) as u32]);
@@ -90,6 +101,10 @@ impl Out {
             Items::Runs(runs) => runs.iter().for_each(|run| self.run(run)),
             Items::ExactInstants(instants) => instants.iter().for_each(|instant| self.exact_instant(instant)),
             Items::ExactArrows(arrows) => arrows.iter().for_each(|arrow| self.exact_arrow(arrow)),
+            Items::Counter { carry, buckets } => {
+                carry.iter().for_each(|carry| self.reals([*carry]));
+                buckets.iter().for_each(|bucket| self.counter(bucket));
+            }
         }
     }
 
@@ -111,6 +126,16 @@ impl Out {
         self.numbers([bucket, from, to.unwrap_or(NONE), count]);
         let longest = longest_ns.map_or(f64::NAN, |longest| longest as f64);
         self.0.extend_from_slice(&longest.to_le_bytes());
+    }
+
+    fn reals<const N: usize>(&mut self, reals: [f64; N]) {
+        reals.iter().for_each(|real| self.0.extend_from_slice(&real.to_le_bytes()));
+    }
+
+    fn counter(&mut self, bucket: &CounterBucket) {
+        let CounterBucket { bucket, changes, min, max, last, mean } = *bucket;
+        self.numbers([bucket, changes]);
+        self.reals([min, max, last, mean]);
     }
 
     fn heat(&mut self, bucket: &HeatBucket) {
@@ -190,6 +215,14 @@ mod tests {
                 number: 14,
                 items: Items::ExactArrows(vec![ExactArrow { begin: 1, end: 2, from: 7, to: 8, value: 5, flags: 2 }]),
             },
+            TrackTile {
+                number: 15,
+                items: Items::Counter {
+                    carry: Some(1.0),
+                    buckets: vec![CounterBucket { bucket: 2, changes: 3, min: -1.0, max: 2.5, last: 0.0, mean: 1.5 }],
+                },
+            },
+            TrackTile { number: 16, items: Items::Counter { carry: None, buckets: vec![] } },
         ];
         let spans = vec![
             Span { begin: 0, end: 3, quality: Quality::Exact },
@@ -197,7 +230,7 @@ mod tests {
         ];
         let bytes = encode(&Tiles { level: 12, first: 0x1_0000_0002, count: 4, spans, tracks });
         let expected = expect![[r#"
-            3154594b c 2 1 4 2 8
+            3154594b c 2 1 4 2 a
             0 3 0
             3 4 3
             7 0 6 1
@@ -216,7 +249,11 @@ mod tests {
             0 40100000 1 0
             e 7 0 1
             0 3ff00000 0 40000000 7 8 5 2
+            f 3 1 1
+            0 3ff00000
+            2 3 0 bff00000 0 40040000 0 0 0 3ff80000
+            10 3 0 0
         "#]];
-        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 6, 4, 6, 4, 6, 4, 4, 4, 8]));
+        expected.assert_eq(&words(&bytes, &[7, 3, 3, 4, 6, 4, 4, 4, 4, 6, 6, 4, 6, 4, 6, 4, 4, 4, 8, 4, 2, 10, 4]));
     }
 }

@@ -40,8 +40,8 @@ use crate::open::Session;
 use crate::progress::{Cancelled, Progress};
 
 pub use self::ask::{
-    ArrowBucket, BUCKETS_MAX, HeatBucket, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX, TileQuestion,
-    Tiles, TrackTile,
+    ArrowBucket, BUCKETS_MAX, CounterBucket, HeatBucket, InstantBucket, Items, Quality, Span, StateBucket, TRACKS_MAX,
+    TileQuestion, Tiles, TrackTile,
 };
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
 pub use self::exact::{BEGIN_UNKNOWN, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun, IN_DOUBT};

@@ -7,7 +7,7 @@ import { rowsOf, PLAIN_LAYOUT } from "../model/rows.ts";
 import { ticks } from "../model/ruler.ts";
 import { NONE, type Items, type Span } from "../model/tile.ts";
 import { RecordingPen, recordingTools } from "../testing/pen.ts";
-import { counter, counts, runs, states } from "../testing/tiles.ts";
+import { counter, counts, heldCounter, runs, states } from "../testing/tiles.ts";
 import { px } from "../units/screen.ts";
 import { level, tileIndex, trackNumber, valueNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
@@ -104,6 +104,12 @@ test("a counter is a line with steps, and an envelope where it changes within a 
 test("a counter that never changes has a line in the middle", () => {
   const pen = drawn("counter", [pieceOf(counter([0, 1, 7, 7, 7, 7]))]);
   expect(pen.of("line")).toEqual(["line 256 45"]);
+});
+
+test("a counter is what it was before its first change", () => {
+  expect(drawn("counter", [pieceOf(heldCounter(5))]).of("line")).toEqual(["line 256 45"]);
+  const pen = drawn("counter", [pieceOf(heldCounter(0, [200, 1, 0, 10, 10, 5]))]);
+  expect([...pen.of("move"), ...pen.of("line")]).toEqual(["move 0 65", "line 201 65", "line 201 25", "line 256 25"]);
 });
 
 test("a counter holds from tile to tile", () => {

@@ -180,7 +180,7 @@ function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box)
   pen.beginPath();
   let held: number | null = null;
   for (const { items, place, isCut } of pieces) {
-    held = drawSteps(pen, items, place, y, held);
+    held = drawSteps(pen, items, place, y, Number.isNaN(items.held) ? held : items.held);
     held = isCut ? null : held;
   }
   pen.stroke();
@@ -189,7 +189,8 @@ function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box)
 /** From the least to the most that a counter is; something more if that is the same. */
 function scaleOf(all: readonly Counter[]): { low: number; high: number } {
   let [low, high] = [Infinity, -Infinity];
-  for (const { min, max } of all) {
+  for (const { min, max, held } of all) {
+    [low, high] = Number.isNaN(held) ? [low, high] : [Math.min(low, held), Math.max(high, held)];
     min.forEach((value) => (low = Math.min(low, value)));
     max.forEach((value) => (high = Math.max(high, value)));
   }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { level, trackNumber } from "../units/tiles.ts";
-import { counter, counts, encodeAnswer, instants, runs, states } from "../testing/tiles.ts";
+import { counter, counts, encodeAnswer, heldCounter, instants, runs, states } from "../testing/tiles.ts";
 import { TileFault, decode } from "./decode.ts";
 import { NONE, type Answer, type Items } from "./tile.ts";
 
@@ -27,6 +27,8 @@ const ITEMS: readonly Items[] = [
   runs([-1e6, 4_000, 7, 1], [4_000, 1e9, 8, 6]),
   counts([0, 3, 10, 9], [255, 4, 1, 1]),
   counter([2, 5, -1.5, 3.25, 1, 0.5]),
+  heldCounter(-2.5, [2, 5, -1.5, 3.25, 1, 0.5]),
+  heldCounter(0),
   arrowCounts,
   heat,
   instants([0, 1, 0], [77.5, 2, 4]),
@@ -84,7 +86,7 @@ test.each([
   ["spans that overlap", 40, 99, "at byte 40 of the tiles: the begin of a span: found 99, expected 100 to 256"],
   ["a quality that there is not", 36, 4, "at byte 36 of the tiles: found a quality that is none of 0 to 3"],
   ["a form that there is not", 68, 8, "at byte 68 of the tiles: track 10 has form 8, expected 0 to 7"],
-  ["more items than bytes", 76, 1_000, "at byte 80 of the tiles: 1000 items of 24 bytes: 24000 bytes are needed, 392 are left"],
+  ["more items than bytes", 76, 1_000, "at byte 80 of the tiles: 1000 items of 24 bytes: 24000 bytes are needed, 480 are left"],
   ["a bucket behind the last", 80, 256, "at byte 80 of the tiles: item 0 has 256, expected a bucket of 256, not before the one of the item before"],
   ["buckets out of order", 80, 251, "at byte 104 of the tiles: item 1 has 250, expected a bucket of 256, not before the one of the item before"],
 ])("%s is refused", (_, at, value, message) => {

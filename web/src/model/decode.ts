@@ -91,13 +91,20 @@ function readTrack(reader: Reader, count: number): TrackItems {
   if (columns === undefined) {
     throw new TileFault(at, `track ${track} has form ${form}, expected 0 to ${FORMS.length - 1}`);
   }
-  return { track, carry: carry === 0 ? NONE : carry - 1, items: readItems(reader, columns, itemCount, count) };
+  const held = form === COUNTER && carry !== 0 ? reader.f64("what a counter is at the begin") : NaN;
+  const items = readItems(reader, columns, itemCount, count);
+  if (items.form === "counter") {
+    return { track, carry: NONE, items: { ...items, held } };
+  }
+  return { track, carry: carry === 0 ? NONE : carry - 1, items };
 }
 
 /** What a column holds: times are in order, ends not before the begins in the first column, buckets in order and below the count. */
 type Kind = "bucket" | "u16" | "u32" | "f64" | "time" | "end";
 
 const KIND_BYTES: Readonly<Record<Kind, number>> = { bucket: 4, u16: 2, u32: 4, f64: 8, time: 8, end: 8 };
+/** What a number is at the begin stands before its items, if there is anything. */
+const COUNTER = 3;
 
 interface Layout<T extends Items> {
   readonly form: T["form"];
@@ -203,6 +210,10 @@ class Reader {
 
   u64(what: string): bigint {
     return this.view.getBigUint64(this.need(8, what), true);
+  }
+
+  f64(what: string): number {
+    return this.view.getFloat64(this.need(8, what), true);
   }
 
   bounded(what: string, low: number, high: number): number {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { counter, counts, heat, instants, runs, states } from "../testing/tiles.ts";
+import { counter, counts, heat, heldCounter, instants, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
@@ -58,6 +58,7 @@ test("a counter holds until it changes", () => {
   expect(at(0, items)?.found).toBeNull();
   expect(at(12, items)?.found).toEqual({ kind: "number", low: 1, high: 8 });
   expect(at(100, items)?.found).toEqual({ kind: "number", low: 5, high: 5 });
+  expect(at(0, heldCounter(3, [3, 2, 1, 8, 5, 4]))?.found).toEqual({ kind: "number", low: 3, high: 3 });
 });
 
 test("nothing is told of a time that no tile has", () => {

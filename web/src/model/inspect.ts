@@ -107,8 +107,8 @@ function numberAt(items: Counter, bucket: number): Found | null {
   if (items.bucket[at] === bucket) {
     return { kind: "number", low: items.min[at] ?? 0, high: items.max[at] ?? 0 };
   }
-  const held = items.last[at - 1];
-  return held === undefined ? null : { kind: "number", low: held, high: held };
+  const held = items.last[at - 1] ?? items.held;
+  return Number.isNaN(held) ? null : { kind: "number", low: held, high: held };
 }
 
 function durationsAt(items: Heat, bucket: number): Found | null {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { level, trackNumber } from "../units/tiles.ts";
-import { counts, instants, runs, states } from "../testing/tiles.ts";
+import { counter, counts, heldCounter, instants, runs, states } from "../testing/tiles.ts";
 import { lowerBound, split } from "./split.ts";
 import { NONE, type Answer, type Items } from "./tile.ts";
 
@@ -37,6 +37,12 @@ test("what a track is at the begin of a tile is what it was at the end of the on
     states(),
     states([88, 3, NONE, 3, 1, 9, 0]),
   ]);
+});
+
+test("a number is at the begin of a tile what it was at the end of the one before", () => {
+  const tiles = split(answerOf(heldCounter(4, [10, 1, 2, 5, 3, 3], [600, 1, 3, 7, 7, 6])));
+  expect(tiles.map((tile) => tile.items)).toEqual([heldCounter(4, [10, 1, 2, 5, 3, 3]), heldCounter(3), heldCounter(3, [88, 1, 3, 7, 7, 6])]);
+  expect(split(answerOf(counter([600, 1, 3, 7, 7, 6])))[1]?.items).toEqual(counter());
 });
 
 test("a run is in every tile that it touches, with its true begin and end", () => {

@@ -50,7 +50,8 @@ function cut(track: TrackItems, begin: number, bucketNs: number): TrackItems {
   const [low, high] = [lowerBound(items.bucket, begin), lowerBound(items.bucket, begin + TILE_BUCKETS)];
   const carry = items.form === "states" && low > 0 ? (items.last[low - 1] ?? NONE) : track.carry;
   const bucket = items.bucket.slice(low, high).map((found) => found - begin);
-  return { ...track, carry, items: { ...picked(items, low, high), bucket } };
+  const part = { ...picked(items, low, high), bucket };
+  return { ...track, carry, items: part.form === "counter" && items.form === "counter" ? { ...part, held: items.last[low - 1] ?? items.held } : part };
 }
 
 /** Runs and arrows that are somewhere between two times; also those that do not last, which are in one tile alone. */
@@ -72,7 +73,7 @@ function picked<T extends Items>(items: T, low: number, high: number): T {
 type Column = Uint16Array | Uint32Array | Float64Array;
 
 function mapColumns<T extends Items>(items: T, change: (column: Column) => Column): T {
-  const entries = Object.entries(items).map(([name, column]) => [name, typeof column === "string" ? column : change(column as Column)]);
+  const entries = Object.entries(items).map(([name, column]) => [name, typeof column === "object" ? change(column as Column) : column]);
   return Object.fromEntries(entries) as T;
 }
 

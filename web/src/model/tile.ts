@@ -60,9 +60,11 @@ export interface Counts {
   readonly countOfValue: Uint32Array;
 }
 
-/** A number over time, by bucket. */
+/** A number over time, by bucket. It is what it was until it changes. */
 export interface Counter {
   readonly form: "counter";
+  /** What it is when the first bucket begins; not a number where there is nothing yet. */
+  readonly held: number;
   readonly bucket: Uint32Array;
   readonly changes: Uint32Array;
   readonly min: Float64Array;
@@ -164,7 +166,7 @@ export function valueMax({ items, carry }: TrackItems): number {
 export function bytesOf(tile: Tile): number {
   let bytes = 200 + 60 * tile.spans.length;
   for (const column of Object.values(tile.items)) {
-    bytes += typeof column === "string" ? 0 : (column as ArrayBufferView).byteLength;
+    bytes += typeof column === "object" ? (column as ArrayBufferView).byteLength : 0;
   }
   return bytes;
 }

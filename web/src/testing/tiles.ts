@@ -30,8 +30,13 @@ export function encodeAnswer(answer: Answer): ArrayBuffer {
 
 function trackParts(track: TrackItems): Part[] {
   const count = lengthOf(track.items);
-  const carry = track.carry === NONE ? 0 : track.carry + 1;
+  const { items } = track;
+  const held = items.form === "counter" && !Number.isNaN(items.held) ? items.held : null;
+  const carry = held !== null ? 1 : track.carry === NONE ? 0 : track.carry + 1;
   const parts: Part[] = [["u32", track.track], ["u32", FORMS.indexOf(track.items.form)], ["u32", carry], ["u32", count]];
+  if (held !== null) {
+    parts.push(["f64", held]);
+  }
   for (let index = 0; index < count; index++) {
     parts.push(...itemParts(track.items, index));
   }
@@ -125,11 +130,17 @@ export function counts(...rows: number[][]): Items {
   return { form: "counts", bucket: column(0), value: column(1), count: column(2), countOfValue: column(3) };
 }
 
-/** Columns of a counter from rows of bucket, changes, min, max, last and mean. */
+/** Columns of a counter from rows of bucket, changes, min, max, last and mean; nothing is before them. */
 export function counter(...rows: number[][]): Items {
+  return heldCounter(NaN, ...rows);
+}
+
+/** The same of a counter that is something before them. */
+export function heldCounter(held: number, ...rows: number[][]): Items {
   const column = (index: number): Float64Array => Float64Array.from(rows, (row) => row[index] ?? 0);
   return {
     form: "counter",
+    held,
     bucket: Uint32Array.from(column(0)),
     changes: Uint32Array.from(column(1)),
     min: column(2),

@@ -249,6 +249,7 @@ fn find(path: &Path, kind: FieldKind, names: &dyn Fields) -> Choice {
         Found::Constant(Constant::Real(_)) => unfit("a real number"),
         Found::Constant(constant) => with_path(fit(kind, matches!(constant, Constant::Text(_)), chosen()), path),
         Found::Field(field) => match field.kind {
+            InputKind::Real if kind == FieldKind::Number => Choice::Chosen(chosen()),
             InputKind::Real => unfit("a real number"),
             kind_of => with_path(fit(kind, matches!(kind_of, InputKind::Text(_)), chosen()), path),
         },
@@ -257,9 +258,9 @@ fn find(path: &Path, kind: FieldKind, names: &dyn Fields) -> Choice {
 
 fn fit(kind: FieldKind, is_text: bool, chosen: Chosen) -> Choice {
     match kind {
-        FieldKind::Integer if is_text => Choice::Unfit { path: String::new(), what: "text" },
+        FieldKind::Integer | FieldKind::Number if is_text => Choice::Unfit { path: String::new(), what: "text" },
         FieldKind::Text if !is_text => Choice::Unfit { path: String::new(), what: "an integer" },
-        FieldKind::Integer | FieldKind::Text | FieldKind::Either => Choice::Chosen(chosen),
+        FieldKind::Integer | FieldKind::Text | FieldKind::Either | FieldKind::Number => Choice::Chosen(chosen),
     }
 }
 

@@ -63,6 +63,9 @@ pub fn add_up(cells: &mut Vec<Cell>) {
 /// Leaves of each bucket, of cells that were added up, so many values: those that last longest there or happen most often, and all
 /// that are there before it or behind it, see [`Cell::stays`]. The rest becomes one: what lasts longer than that is told as it is.
 pub fn thin(cells: &mut Vec<Cell>, most: usize) {
+    if most == super::numbers::MOST {
+        return super::numbers::thin(cells);
+    }
     let mut kept = 0;
     let mut at = 0;
     while at < cells.len() {

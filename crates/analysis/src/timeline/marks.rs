@@ -1,14 +1,15 @@
-//! What programs tell of themselves, while a lane is read: durations that begin and end.
+//! What programs tell of themselves, while a lane is read: durations that begin and end, counters.
 //!
 //! Events that do are few in some traces and all that there is in others; a class without such a role costs nothing here. What a
 //! lane tells is put in the order of time when the chunk is over; what follows from it, whoever seals chunks finds out: see
-//! [`super::slices`].
+//! [`super::slices`], [`super::numbers`].
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::numbers::{self, Change};
 use super::{Thing, TrackKey};
-use crate::roles::{Role, TID, pair};
+use crate::roles::{Role, TID, counter, pair};
 use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
 
 /// Bits of numbers that stand for something: those above say what it is.
@@ -52,12 +53,26 @@ pub struct Marks {
     pub(super) marks: Vec<Mark>,
     /// Names by the values that stand for them.
     pub(super) names: HashMap<u64, String>,
+    /// Changes of counters; those of a lane in the order of time.
+    pub(super) changes: Vec<Change>,
+    /// Counters by their tracks.
+    pub(super) counters: HashMap<u64, CounterName>,
+}
+
+/// Which counter of a machine it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterName {
+    /// What it is called.
+    pub name: String,
+    /// Where: almost always the number of a process.
+    pub within: Option<String>,
 }
 
 /// For each class of events, whether it has a role that is looked at here.
 #[must_use]
 pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
-    let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| matches!(bound.role, Role::Begin | Role::End));
+    let is_role = |role: Role| matches!(role, Role::Begin | Role::End | Role::Counter);
+    let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| is_role(bound.role));
     classes.iter().map(is_mark).collect()
 }
 
@@ -117,6 +132,27 @@ impl Marks {
             let name = self.name(&meaning, is_end);
             self.marks.push(Mark { time: event.time, thread, key, name, is_end });
         }
+        if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::Counter) {
+            self.count(&meaning, facts.host);
+        }
+    }
+
+    /// A counter has another value. What is no number is none, and what has too many names has no tracks.
+    fn count(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
+        let number = match meaning.value(counter::COUNTER_VALUE)? {
+            Value::Integer(integer) => integer as f64,
+            Value::Real(real) => Some(real).filter(|real| real.is_finite())?,
+            Value::Text(_) => return None,
+        };
+        let (name, within) = (meaning.value(counter::COUNTER_NAME)?, meaning.value(counter::COUNTER_WITHIN));
+        let digest = within.into_iter().fold(Digest::default().with(name), Digest::with).number();
+        let key = TrackKey { thing: Thing::Counter, host, number: digest as i32, track: (digest >> 32) as u8 }.key();
+        if !self.counters.contains_key(&key) {
+            (self.counters.len() < NAMES_MAX).then_some(())?;
+            self.counters.insert(key, CounterName { name: text(name), within: within.map(text) });
+        }
+        self.changes.push(Change { time: meaning.event.time, key, value: numbers::value(number) });
+        Some(())
     }
 
     /// What somebody calls it; what begins is called like its event otherwise.
@@ -142,11 +178,14 @@ impl Marks {
     pub(super) fn extend(&mut self, other: Self) {
         self.marks.extend(other.marks);
         self.names.extend(other.names);
+        self.changes.extend(other.changes);
+        self.counters.extend(other.counters);
     }
 
     /// All lanes have told: what they tell in the order of time, at one time in the order of lanes.
     pub(super) fn put_in_order(&mut self) {
         self.marks.sort_by_key(|mark| mark.time);
+        self.changes.sort_by_key(|change| change.time);
     }
 }
 

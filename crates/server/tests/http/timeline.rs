@@ -116,6 +116,7 @@ fn compared(server: &Running, level: u8) -> Vec<u32> {
             let (form, buckets): (u32, Vec<u32>) = match &track.items {
                 Items::States { buckets, .. } => (0, buckets.iter().map(|one| one.bucket).collect()),
                 Items::Instants(all) => (2, all.iter().map(|one| one.bucket).collect()),
+                Items::Counter { buckets, .. } => (3, buckets.iter().map(|one| one.bucket).collect()),
                 Items::Arrows(all) => (4, all.iter().map(|one| one.bucket).collect()),
                 Items::Heat(all) => (5, all.iter().map(|one| one.bucket).collect()),
                 Items::Runs(all) => (1, all.iter().map(|one| low(one.begin)).collect()),

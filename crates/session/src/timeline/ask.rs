@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey, told};
+use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey, numbers, told};
 
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
@@ -120,6 +120,13 @@ pub enum Items {
     ExactInstants(Vec<ExactInstant>),
     /// From one track to another, in the order of their begins.
     ExactArrows(Vec<ExactArrow>),
+    /// A number. In buckets that are not there it is what the one before ended with, or `carry`.
+    Counter {
+        /// What it is at the begin.
+        carry: Option<f64>,
+        /// Buckets in which it changes; see [`CounterBucket`].
+        buckets: Vec<CounterBucket>,
+    },
 }
 
 /// A bucket in which a value changes.
@@ -178,6 +185,23 @@ pub struct ArrowBucket {
     pub count: u32,
     /// The longest, in nanoseconds, where that is known.
     pub longest_ns: Option<u64>,
+}
+
+/// A bucket in which a number changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CounterBucket {
+    /// Which.
+    pub bucket: u32,
+    /// How often it changes.
+    pub changes: u32,
+    /// The least that it is; what it begins with is among that.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+    /// What it is at the end.
+    pub last: f64,
+    /// What it is on average, as long as it is anything.
+    pub mean: f64,
 }
 
 /// A part of the window, and what knows of it.
@@ -646,9 +670,34 @@ impl Timeline {
                 };
                 Items::Heat(cells.iter().map(heat).collect())
             }
+            TrackKind::Counter => self.counter(key, (cells, carry), level, bucket),
             TrackKind::Arrows => Items::Arrows(cells.iter().map(|cell| self.arrow(key, cell, bucket)).collect()),
         };
         Some(TrackTile { number, items })
+    }
+
+    /// What a number is. Who counts threads counts from the trace's begin: those that were there then come on top.
+    fn counter(
+        &self,
+        key: u64,
+        (cells, carry): (&[Cell], Option<u64>),
+        level: Level,
+        bucket: impl Fn(u64) -> u32,
+    ) -> Items {
+        let is_crowd = TrackKey::of(key).is_some_and(|key| key.thing == Thing::Crowd);
+        let (carry, more) = match is_crowd {
+            true => (Some(carry.unwrap_or_else(|| numbers::value(0.0))), f64::from(self.names.crowd(key))),
+            false => (carry, 0.0),
+        };
+        let buckets = numbers::buckets(cells, level, carry).map(|found| CounterBucket {
+            bucket: bucket(found.bucket),
+            changes: found.changes,
+            min: found.min + more,
+            max: found.max + more,
+            last: found.last + more,
+            mean: found.mean + more,
+        });
+        Items::Counter { carry: carry.map(|carry| numbers::number(carry) + more), buckets: buckets.collect() }
     }
 
     fn instants(&self, key: u64, cells: &[Cell], bucket: impl Fn(u64) -> u32) -> Option<Vec<InstantBucket>> {

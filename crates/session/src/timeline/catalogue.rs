@@ -1,16 +1,16 @@
 //! Which tracks there are, and what their values mean: lists that only grow, so that whoever has a part of them asks for
 //! the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
-use kymo_analysis::timeline::marks::{NAMES_MAX, integer_name};
+use kymo_analysis::timeline::marks::{CounterName, NAMES_MAX, integer_name};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
+use kymo_analysis::timeline::{Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
 
 use super::Timeline;
@@ -39,6 +39,8 @@ pub enum TrackKind {
     Heat,
     /// From one track to another.
     Arrows,
+    /// A number.
+    Counter,
 }
 
 /// A track.
@@ -124,6 +126,8 @@ pub(super) struct Known {
     pub(super) irqs: BTreeMap<(u16, u64), String>,
     /// What durations are called.
     pub(super) slices: BTreeMap<u64, String>,
+    /// Counters of programs, by the keys of their tracks.
+    pub(super) counters: BTreeMap<u64, CounterName>,
 }
 
 #[derive(Default)]
@@ -132,9 +136,19 @@ struct Held {
     numbers: HashMap<u64, u32>,
     values: Vec<TrackValue>,
     value_numbers: HashMap<(Meaning, u64), u32>,
+    /// How many threads were counted when the trace began, by tracks.
+    crowds: HashMap<u64, u32>,
 }
 
 impl Held {
+    /// What a track was when the trace began.
+    fn initial(&mut self, key: u64, value: u64) {
+        if let btree_map::Entry::Vacant(entry) = self.known.initial.entry(key) {
+            entry.insert(value);
+            Crowd::counting(key, value).into_iter().for_each(|crowd| *self.crowds.entry(crowd).or_default() += 1);
+        }
+    }
+
     fn track(&mut self, key: u64) -> u32 {
         let Self { known, numbers, .. } = self;
         *numbers.entry(key).or_insert_with(|| {
@@ -173,6 +187,7 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
         (Thing::Latency, _) => TrackKind::Heat,
         (Thing::Wakeups, _) => TrackKind::Arrows,
         (Thing::Slices | Thing::LaneSlices, _) => TrackKind::States,
+        (Thing::Counter | Thing::Crowd, _) => TrackKind::Counter,
         (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
     })
 }
@@ -210,7 +225,7 @@ impl Names {
     pub(super) fn learn(&self, before: &State, sealed: &Sealed) {
         let mut held = self.lock();
         for (key, value) in sealed.initial() {
-            held.known.initial.entry(key).or_insert(value);
+            held.initial(key, value);
         }
         for (&digest, &comm) in before.names() {
             held.known.comms.entry(digest).or_insert(comm);
@@ -226,6 +241,9 @@ impl Names {
     /// What a chunk that was read calls things, before anybody sees them.
     pub(super) fn learn_texts(&self, read: &State) {
         let mut held = self.lock();
+        for (&key, name) in read.counters() {
+            held.known.counters.entry(key).or_insert_with(|| name.clone());
+        }
         for (&number, name) in read.slice_names() {
             if held.known.slices.len() < NAMES_MAX {
                 held.known.slices.entry(number).or_insert_with(|| name.clone());
@@ -254,10 +272,19 @@ impl Names {
     pub(super) fn recall(&self, known: Known) {
         let mut held = self.lock();
         held.numbers = known.tracks.iter().enumerate().map(|(number, key)| (*key, number as u32)).collect();
+        held.crowds.clear();
+        for crowd in known.initial.iter().filter_map(|(key, value)| Crowd::counting(*key, *value)) {
+            *held.crowds.entry(crowd).or_default() += 1;
+        }
         held.known = known;
         if self.has_all {
             held.track(ALL_EVENTS.key());
         }
+    }
+
+    /// How many there are of what a track counts that came before the trace began, as far as that is known.
+    pub(super) fn crowd(&self, key: u64) -> u32 {
+        self.lock().crowds.get(&key).copied().unwrap_or(0)
     }
 
     /// The keys of tracks; `None`: there is no such track.
@@ -408,16 +435,19 @@ impl Timeline {
             (Thing::LaneSlices, depth) => {
                 (format!("events/{host}/{of}/slices/{depth}"), slices_name(depth), "Events", None)
             }
+            (Thing::Counter, _) => {
+                let counter = held.known.counters.get(&raw)?;
+                let within = counter.within.as_ref().map_or_else(String::new, |within| format!("/{within}"));
+                (format!("counter/{host}{within}/{}", counter.name), counter.name.clone(), "Counters", None)
+            }
+            (Thing::Crowd, _) => {
+                let (id, name) = crowd(of)?;
+                (format!("threads/{host}/{id}"), name.to_owned(), "CPUs", None)
+            }
             (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
         };
+        let of_counter = held.known.counters.get(&raw).and_then(|counter| counter.within.as_ref()?.parse().ok());
         let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
-        let parent = match (thing, detail) {
-            (Thing::Cpu, detail) if detail != cpu_track::THREAD => Some(key(thing, host, of, cpu_track::THREAD)),
-            (Thing::ThreadEvents | Thing::Slices, _) => Some(key(Thing::Thread, host, of, thread_track::STATE)),
-            (Thing::LaneSlices, _) => Some(key(Thing::LaneEvents, host, of, 0)),
-            (Thing::Thread, detail) if detail != thread_track::STATE => Some(key(thing, host, of, thread_track::STATE)),
-            _ => None,
-        };
         Some(Track {
             number,
             id,
@@ -427,15 +457,39 @@ impl Timeline {
             host: self.names.host(host),
             cpu,
             tid: is_thread.then_some(of),
-            process: held.known.processes.get(&(host, of)).filter(|_| is_thread).map(|pid| pid.cast_signed()),
+            process: match is_thread {
+                true => held.known.processes.get(&(host, of)).map(|pid| pid.cast_signed()),
+                false => of_counter,
+            },
             depth: matches!(thing, Thing::Slices | Thing::LaneSlices).then_some(track.into()),
-            parent: parent.and_then(|parent| held.numbers.get(&parent).copied()),
+            parent: parent(raw).and_then(|parent| held.numbers.get(&parent).copied()),
         })
+    }
+}
+
+/// The track that one is a detail of.
+fn parent(raw: u64) -> Option<u64> {
+    let TrackKey { thing, host, number: of, track } = TrackKey::of(raw)?;
+    let state = || key(Thing::Thread, host, of, thread_track::STATE);
+    match (thing, usize::from(track)) {
+        (Thing::Cpu, detail) if detail != cpu_track::THREAD => Some(key(thing, host, of, cpu_track::THREAD)),
+        (Thing::ThreadEvents | Thing::Slices, _) => Some(state()),
+        (Thing::LaneSlices, _) => Some(key(Thing::LaneEvents, host, of, 0)),
+        (Thing::Thread, detail) if detail != thread_track::STATE => Some(state()),
+        _ => None,
     }
 }
 
 fn slices_name(depth: usize) -> String {
     if depth == 0 { "durations".to_owned() } else { format!("durations, depth {depth}") }
+}
+
+fn crowd(number: i32) -> Option<(&'static str, &'static str)> {
+    let crowd = *Crowd::ALL.get(usize::try_from(number).ok()?)?;
+    Some(match crowd {
+        Crowd::Running => ("running", "threads that run"),
+        Crowd::Waiting => ("waiting", "threads that wait for a CPU"),
+    })
 }
 
 fn latency(number: i32) -> Option<(&'static str, &'static str)> {

@@ -68,6 +68,9 @@ fn said(timeline: &Timeline, level: Level, (first, count): (u64, u32)) -> BTreeM
                 all.iter().for_each(|at| say(at.time >> level, [Some(at.value), None, None], 1, [0; 2]));
             }
             Items::ExactArrows(all) => all.iter().for_each(|at| say(at.begin >> level, [None; 3], 1, [0; 2])),
+            Items::Counter { buckets, .. } => {
+                buckets.iter().for_each(|at| say(at.bucket.into(), [None; 3], at.changes, [0; 2]));
+            }
         }
     }
     said
