@@ -80,28 +80,25 @@ async function moved() {
   for (let round = 0; round < ROUNDS; round++) {
     await page.mouse.move(VIEW.width * (0.35 + 0.1 * round), VIEW.height / 2);
     for (const code of KEYS) {
-      const took = page.evaluate(
-        () =>
-          new Promise((done) => {
-            window.addEventListener(
-              "keydown",
-              () => {
-                const began = performance.now();
-                // The page says in the next frame whether something is missing.
-                const look = () => {
-                  const isComplete = document.querySelector("main.app").dataset.complete === "true";
-                  isComplete ? requestAnimationFrame(() => done(performance.now() - began)) : requestAnimationFrame(look);
-                };
-                requestAnimationFrame(() => requestAnimationFrame(look));
-              },
-              { once: true },
-            );
-          }),
-      );
+      // The page listens before the key comes.
+      await page.evaluate(() => {
+        window.taken = new Promise((done) => {
+          const press = () => {
+            const began = performance.now();
+            // The page says in the next frame whether something is missing.
+            const look = () => {
+              const isComplete = document.querySelector("main.app").dataset.complete === "true";
+              requestAnimationFrame(isComplete ? () => done(performance.now() - began) : look);
+            };
+            requestAnimationFrame(() => requestAnimationFrame(look));
+          };
+          window.addEventListener("keydown", press, { once: true });
+        });
+      });
       await page.keyboard.press(code);
-      taken.push(await took);
+      taken.push(await page.evaluate(() => window.taken));
     }
-    await page.keyboard.press("KeyF");
+    await page.keyboard.press("Home");
     await page.waitForTimeout(500);
   }
   return taken;
