@@ -51,10 +51,6 @@ def rank(values, part):
     return values[min(len(values) - 1, int(part * len(values)))]
 
 
-def folder_bytes(folder):
-    return sum(entry.stat().st_size for entry in pathlib.Path(folder).rglob("*") if entry.is_file())
-
-
 def warm(folder):
     """Reads everything, so that the page cache has it; how many bytes that are."""
     size = 0
