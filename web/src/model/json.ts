@@ -2,6 +2,10 @@
 
 /** What a text says, with whole numbers of more than 15 digits as texts. Throws a `SyntaxError`. */
 export function parseJson(text: string): unknown {
+  // Most answers have none, also long ones.
+  if (!/\d{16}/.test(text)) {
+    return JSON.parse(text);
+  }
   // A text in quotes is taken as a whole, so that digits inside of it stay as they are.
   const exact = text.replace(/"(?:[^"\\]|\\.)*"|-?\d+[\d.eE+-]*/g, (found) => (/^-?\d{16,}$/.test(found) ? `"${found}"` : found));
   return JSON.parse(exact);
@@ -13,18 +17,21 @@ export class ShapeFault extends Error {}
 /** An object from outside, whose members are asked for one by one, with what is wrong said by path. */
 export class Shape {
   private readonly value: unknown;
-  private readonly path: string;
+  private readonly name: string | number;
+  private readonly within: Shape | null;
 
-  constructor(value: unknown, path: string) {
+  /** `name` is what it is called, or its place in a list, of what it is part of. */
+  constructor(value: unknown, name: string | number, within: Shape | null = null) {
     this.value = value;
-    this.path = path;
+    this.name = name;
+    this.within = within;
   }
 
   get(name: string): Shape {
     if (typeof this.value !== "object" || this.value === null) {
       throw this.fault("an object");
     }
-    return new Shape((this.value as Record<string, unknown>)[name], `${this.path}.${name}`);
+    return new Shape((this.value as Record<string, unknown>)[name], name, this);
   }
 
   /** Whether there is anything: neither absent nor null. */
@@ -36,7 +43,7 @@ export class Shape {
     if (!Array.isArray(this.value)) {
       throw this.fault("a list");
     }
-    return this.value.map((item: unknown, index) => new Shape(item, `${this.path}[${index}]`));
+    return this.value.map((item: unknown, index) => new Shape(item, index, this));
   }
 
   text(): string {
@@ -73,6 +80,15 @@ export class Shape {
       throw this.fault("a whole number");
     }
     return BigInt(this.value as string | number);
+  }
+
+  /** Where it is; answers have ten thousands of parts, and hardly ever is one wrong. */
+  private get path(): string {
+    const { name, within } = this;
+    if (within === null) {
+      return String(name);
+    }
+    return typeof name === "number" ? `${within.path}[${name}]` : `${within.path}.${name}`;
   }
 
   private fault(expected: string): ShapeFault {

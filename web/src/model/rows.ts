@@ -46,13 +46,13 @@ const NESTED_HEIGHT = cssPx(16);
 const GROUPS_FIRST = ["CPUs", "Threads"];
 const GROUPS_LAST = ["Latencies", "Arrows", "Events"];
 
-/** Ids with their numbers filled up, so that they are in the order of numbers. Kept, because traces have ten thousands of tracks. */
+/** Ids with how long a number is before each, so that they are in the order of numbers. Kept, because traces have ten thousands of tracks. */
 const sortKeys = new WeakMap<Track, string>();
 
 function sortKey(track: Track): string {
   let key = sortKeys.get(track);
   if (key === undefined) {
-    key = track.id.replace(/\d+/g, (digits) => digits.padStart(20, "0"));
+    key = track.id.replace(/\d+/g, (digits) => String.fromCharCode(digits.length) + digits);
     sortKeys.set(track, key);
   }
   return key;
@@ -95,7 +95,8 @@ function grouped(tracks: readonly Track[]): Map<string, Track[]> {
 
 /** Tracks with those that are part of them right below, in the order of depth. */
 function nestedOrder(unordered: readonly Track[]): Track[] {
-  const tracks = [...unordered].sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1));
+  const keyed = unordered.map((track) => ({ track, key: sortKey(track) }));
+  const tracks = keyed.sort((one, other) => (one.key < other.key ? -1 : 1)).map(({ track }) => track);
   const inside = new Set(tracks.map((track) => track.number));
   const parts = new Map<number, Track[]>();
   const tops: Track[] = [];
