@@ -1,3 +1,4 @@
+import { PLAIN_PANELS, openedPanel } from "./panels.ts";
 import { expect, test } from "vitest";
 import { nanos } from "../units/time.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
@@ -132,6 +133,7 @@ test("a URL holds all that is seen", () => {
     view: { begin: nanos(-5), span: nanos(71_210_000) },
     selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
     layout: { pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
+    panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
     timeStyle: "absolute",
     scroll: 120,
   };
@@ -142,7 +144,7 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, layout: { pinned: [], hidden: [], folded: [] }, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, layout: { pinned: [], hidden: [], folded: [] }, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);

@@ -5,6 +5,7 @@
 
 import { nanos } from "../units/time.ts";
 import type { TimeStyle } from "./clock.ts";
+import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Layout } from "./rows.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -13,6 +14,7 @@ export interface Seen {
   readonly view: Viewport | null;
   readonly selection: Viewport | null;
   readonly layout: Layout;
+  readonly panels: Panels;
   readonly timeStyle: TimeStyle;
   /** How far down the rows are scrolled, in CSS pixels. */
   readonly scroll: number;
@@ -32,6 +34,10 @@ export function encode(seen: Seen): string {
       parts.append(name, item);
     }
   }
+  const panels = encodePanels(seen.panels);
+  if (panels !== "") {
+    parts.set("panels", panels);
+  }
   if (seen.timeStyle !== "relative") {
     parts.set("time", seen.timeStyle);
   }
@@ -50,6 +56,7 @@ export function decodeUrl(text: string): Seen {
     view: readWindow(parts.get("at")),
     selection: readWindow(parts.get("selected")),
     layout: { pinned: unique(parts.getAll("pin")), hidden: unique(parts.getAll("hide")), folded: unique(parts.getAll("fold")) },
+    panels: decodePanels(parts.get("panels") ?? ""),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
   };

@@ -4,6 +4,7 @@ import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue
 import type { Clock, TimeStyle } from "../model/clock.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import type { Theme } from "../model/palette.ts";
+import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, heightOf, rowsOf, toggled, type Layout, type Row } from "../model/rows.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
@@ -45,6 +46,7 @@ export interface State {
   readonly selection: Viewport | null;
   readonly cursor: Cursor | null;
   readonly layout: Layout;
+  readonly panels: Panels;
   readonly scroll: number;
   readonly size: Size;
   readonly timeStyle: TimeStyle;
@@ -74,6 +76,7 @@ export const FIRST_STATE: State = {
   selection: null,
   cursor: null,
   layout: PLAIN_LAYOUT,
+  panels: PLAIN_PANELS,
   scroll: 0,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
   timeStyle: "relative",
@@ -86,23 +89,23 @@ export const FIRST_STATE: State = {
 
 /** The state of a page that a URL leads to. */
 export function opened(seen: Seen, zone: string, theme: Theme): State {
-  const { view, selection, layout, scroll, timeStyle } = seen;
-  return { ...FIRST_STATE, view, selection, layout, scroll, timeStyle, zone, theme };
+  const { view, selection, layout, panels, scroll, timeStyle } = seen;
+  return { ...FIRST_STATE, view, selection, layout, panels, scroll, timeStyle, zone, theme };
 }
 
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const next = { ...withLayout(state, seen.layout), selection: seen.selection, timeStyle: seen.timeStyle };
+  const next = { ...withLayout(state, seen.layout), selection: seen.selection, panels: seen.panels, timeStyle: seen.timeStyle };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, layout, scroll, timeStyle } = state;
+  const { status, view, selection, layout, panels, scroll, timeStyle } = state;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, layout, scroll, timeStyle };
+  return { view: all ? null : view, selection, layout, panels, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */
@@ -128,6 +131,10 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
 
 export function withLayout(state: State, layout: Layout): State {
   return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout) }, state.scroll);
+}
+
+export function withPanels(state: State, panels: Panels): State {
+  return panels === state.panels ? state : { ...state, panels };
 }
 
 export function togglePin(state: State, id: string): State {

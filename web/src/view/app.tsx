@@ -6,6 +6,7 @@ import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
 import { usePick } from "./hooks.ts";
 import { commandFor } from "./keys.ts";
+import { PanelAt } from "./panel.tsx";
 import { Overview } from "./overview.tsx";
 import type { Page } from "./page.ts";
 import { StatusLine } from "./status.tsx";
@@ -19,14 +20,20 @@ export function App({ page }: { readonly page: Page }): JSX.Element {
     <main class="app" data-complete={String(complete)}>
       <Header page={page} />
       <Overview page={page} />
-      <Timeline page={page} />
+      <div class="middle">
+        <PanelAt page={page} side="rail" />
+        <Timeline page={page} />
+        <PanelAt page={page} side="inspector" />
+      </div>
+      <PanelAt page={page} side="drawer" />
       <StatusLine page={page} />
       <Help page={page} />
     </main>
   );
 }
 
-function useKeys({ store }: Page): void {
+function useKeys(page: Page): void {
+  const { store } = page;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const { key, code } = event;
@@ -35,14 +42,16 @@ function useKeys({ store }: Page): void {
       if (command !== null && (!store.state.help || key === "Escape" || key === "?")) {
         event.preventDefault();
         store.update((state) => command.act(state, pressed));
+        command.run?.(page, pressed);
       }
     };
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
-  }, [store]);
+  }, [page]);
 }
 
-/** Whoever types a text means letters. */
+/** Whoever types a text, or chooses from a list, means letters. */
 function isTyping(event: KeyboardEvent): boolean {
-  return event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement;
+  const { target } = event;
+  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

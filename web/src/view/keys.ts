@@ -1,8 +1,11 @@
 // The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
 
+import { toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
-import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, type State } from "../state/viewer.ts";
+import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
+import type { Page } from "./page.ts";
+import { TABS } from "./tabs.ts";
 
 /** Something that keys do. */
 export interface Command {
@@ -12,6 +15,8 @@ export interface Command {
   /** Matches what the browser says of the key that was pressed. */
   readonly on: (key: Key) => boolean;
   readonly act: (state: State, key: Key) => State;
+  /** What else it does, when the state has changed: asks somebody, or moves the focus. */
+  readonly run?: (page: Page, key: Key) => void;
 }
 
 /** A key that was pressed. Letters are known by their place on the keyboard, so that W, A, S, D lie together on every one. */
@@ -45,6 +50,11 @@ function centre(view: Viewport, state: State): Nanos {
 function below(state: State): { readonly id: string | null; readonly group: string | null } {
   const row = state.rows.find((one) => one.key === state.cursor?.row);
   return { id: row?.track?.id ?? null, group: row?.group ?? null };
+}
+
+function panelKey(keys: string, side: Side, what: string): Command[] {
+  const act: Command["act"] = (state) => withPanels(state, toggledPanel(state.panels, side));
+  return TABS[side].length === 0 ? [] : [{ keys, what, on: plain(`Key${keys}`), act }];
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -92,6 +102,9 @@ export const COMMANDS: readonly Command[] = [
     on: plain("KeyT"),
     act: (state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }),
   },
+  ...panelKey("B", "rail", "the panel at the left: tracks, filters"),
+  ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
+  ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
   { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : { ...state, selection: null }) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];

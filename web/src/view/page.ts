@@ -33,6 +33,8 @@ const RETRY_MS = 2_000;
 export interface Page {
   readonly store: Store<State>;
   readonly tiles: TileCache;
+  /** Whom to ask. */
+  readonly client: Client;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -55,9 +57,10 @@ export function openPage(): Page {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), drag: null };
+  const client = new Client("api/v1", token, (url, init) => fetch(url, init));
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
-  new Conductor(page, new Client("api/v1", token, (url, init) => fetch(url, init))).begin();
+  new Conductor(page, client).begin();
   keepUrl(store);
   return page;
 }

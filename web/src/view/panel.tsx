@@ -1,0 +1,102 @@
+// A panel beside the timeline: tabs, what the chosen one shows, and an edge that can be dragged, also by keys.
+
+import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
+import { openedPanel, sizedPanel, toggledPanel, type Panels, type Side } from "../model/panels.ts";
+import { withPanels } from "../state/viewer.ts";
+import { usePick } from "./hooks.ts";
+import type { Page } from "./page.ts";
+import { TABS } from "./tabs.ts";
+
+const NAMES: Readonly<Record<Side, string>> = { rail: "Left panel", drawer: "Lower panel", inspector: "Right panel" };
+/** Where the edge is that can be dragged, and in which direction the panel grows. */
+const EDGES: Readonly<Record<Side, { readonly axis: "x" | "y"; readonly sign: 1 | -1 }>> = {
+  rail: { axis: "x", sign: 1 },
+  drawer: { axis: "y", sign: -1 },
+  inspector: { axis: "x", sign: -1 },
+};
+const KEY_STEP = 16;
+
+export function PanelAt({ page, side }: { readonly page: Page; readonly side: Side }): JSX.Element | null {
+  const { store } = page;
+  const [panel] = usePick(store, (state) => [state.panels[side]] as const);
+  const tabs = TABS[side];
+  const chosen = tabs.find((tab) => tab.id === panel.tab) ?? tabs[0];
+  if (!panel.isOpen || chosen === undefined) {
+    return null;
+  }
+  const act = (change: (panels: Panels) => Panels): void => store.update((state) => withPanels(state, change(state.panels)));
+  const length = EDGES[side].axis === "x" ? "width" : "height";
+  return (
+    <section class={`panel ${side}`} style={{ [length]: `${panel.size}px` }} aria-label={NAMES[side]}>
+      <Edge side={side} size={panel.size} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
+      <div class="tabs" role="tablist">
+        {tabs.map((tab) => (
+          <button
+            key={tab.id}
+            type="button"
+            role="tab"
+            id={`tab-${tab.id}`}
+            class="tab"
+            title={tab.hint}
+            aria-selected={tab === chosen}
+            aria-controls={`panel-${side}`}
+            onClick={() => act((panels) => openedPanel(panels, side, tab.id))}
+          >
+            {tab.title}
+          </button>
+        ))}
+        <button type="button" class="plain close" aria-label={`Close: ${NAMES[side]}`} title="Close" onClick={() => act((panels) => toggledPanel(panels, side))}>
+          ×
+        </button>
+      </div>
+      <div class="content" role="tabpanel" id={`panel-${side}`} aria-labelledby={`tab-${chosen.id}`}>
+        <chosen.view page={page} />
+      </div>
+    </section>
+  );
+}
+
+interface EdgeOptions {
+  readonly side: Side;
+  readonly size: number;
+  readonly resize: (size: number) => void;
+}
+
+/** The edge between a panel and the timeline. */
+function Edge({ side, size, resize }: EdgeOptions): JSX.Element {
+  const { axis, sign } = EDGES[side];
+  const held = useRef<{ at: number; size: number } | null>(null);
+  const placeOf = (event: PointerEvent): number => (axis === "x" ? event.clientX : event.clientY);
+  const [less, more] = axis === "x" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
+  return (
+    <div
+      class="edge"
+      role="separator"
+      tabIndex={0}
+      aria-label={`Size: ${NAMES[side]}`}
+      aria-orientation={axis === "x" ? "vertical" : "horizontal"}
+      aria-valuenow={size}
+      onPointerDown={(event) => {
+        event.preventDefault();
+        (event.currentTarget as HTMLElement).setPointerCapture(event.pointerId);
+        held.current = { at: placeOf(event), size };
+      }}
+      onPointerMove={(event) => {
+        if (held.current !== null) {
+          resize(held.current.size + sign * (placeOf(event) - held.current.at));
+        }
+      }}
+      onPointerUp={() => {
+        held.current = null;
+      }}
+      onKeyDown={(event) => {
+        if (event.key === less || event.key === more) {
+          event.preventDefault();
+          event.stopPropagation();
+          resize(size + sign * (event.key === more ? KEY_STEP : -KEY_STEP));
+        }
+      }}
+    />
+  );
+}

@@ -1,0 +1,21 @@
+// What stands in the panels. A tab is a component that has the page; it asks and shows what it likes.
+
+import type { JSX } from "preact";
+import type { Side } from "../model/panels.ts";
+import type { Page } from "./page.ts";
+
+export interface Tab {
+  /** Small letters; stands in the URL. */
+  readonly id: string;
+  readonly title: string;
+  /** What it is for, and its keys. */
+  readonly hint: string;
+  readonly view: (props: { readonly page: Page }) => JSX.Element;
+}
+
+/** The tabs of each panel, in their order. A panel without any is not there. */
+export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
+  rail: [],
+  drawer: [],
+  inspector: [],
+};
