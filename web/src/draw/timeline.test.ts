@@ -23,7 +23,7 @@ const frame = { view: { begin: nanos(1_000), span: nanos(256) }, width: px(256),
 const EXACT: readonly Span[] = [{ begin: 0, end: 256, quality: "exact" }];
 
 function trackOf(kind: TrackKind): Track {
-  return { number: trackNumber(0), id: "a", kind, name: "a", group: "G", host: null, process: null, tid: null, depth: null, parent: null };
+  return { number: trackNumber(0), id: "a", kind, name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
 }
 
 function pieceOf(items: Items, spans = EXACT): Piece {

@@ -132,6 +132,8 @@ test("a URL holds all that is seen", () => {
   const seen: Seen = {
     view: { begin: nanos(-5), span: nanos(71_210_000) },
     selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
+    item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
+    arrows: false,
     layout: { pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
     timeStyle: "absolute",
@@ -144,10 +146,11 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, layout: { pinned: [], hidden: [], folded: [] }, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: { pinned: [], hidden: [], folded: [] }, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);
   expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
+  expect(decodeUrl("#item=5&item=~a")).toEqual(plain);
   expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);
 });

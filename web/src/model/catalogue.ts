@@ -35,6 +35,7 @@ export interface Track {
   readonly name: string;
   readonly group: string;
   readonly host: string | null;
+  readonly cpu: number | null;
   readonly process: string | null;
   readonly tid: number | null;
   readonly depth: number | null;
@@ -117,6 +118,7 @@ function readTrack(shape: Shape): Track {
     name: shape.get("name").text(),
     group: shape.get("group").text(),
     host: optional(shape.get("host"), (found) => found.text()),
+    cpu: optional(shape.get("cpu"), (found) => found.number()),
     process: optional(shape.get("process"), (found) => found.label()),
     tid: optional(shape.get("tid"), (found) => found.number()),
     depth: optional(shape.get("depth"), (found) => found.number()),

@@ -5,6 +5,7 @@
 
 import { nanos } from "../units/time.ts";
 import type { TimeStyle } from "./clock.ts";
+import type { Item } from "./items.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Layout } from "./rows.ts";
 import type { Viewport } from "./viewport.ts";
@@ -13,6 +14,9 @@ import type { Viewport } from "./viewport.ts";
 export interface Seen {
   readonly view: Viewport | null;
   readonly selection: Viewport | null;
+  readonly item: Item | null;
+  /** Whether arrows are drawn between rows. */
+  readonly arrows: boolean;
   readonly layout: Layout;
   readonly panels: Panels;
   readonly timeStyle: TimeStyle;
@@ -28,6 +32,12 @@ export function encode(seen: Seen): string {
   }
   if (seen.selection !== null) {
     parts.set("selected", windowText(seen.selection));
+  }
+  if (seen.item !== null) {
+    parts.set("item", `${seen.item.time}~${seen.item.track}`);
+  }
+  if (!seen.arrows) {
+    parts.set("arrows", "hidden");
   }
   for (const [name, list] of Object.entries({ pin: seen.layout.pinned, hide: seen.layout.hidden, fold: seen.layout.folded })) {
     for (const item of list) {
@@ -55,6 +65,8 @@ export function decodeUrl(text: string): Seen {
   return {
     view: readWindow(parts.get("at")),
     selection: readWindow(parts.get("selected")),
+    item: readItem(parts.get("item")),
+    arrows: parts.get("arrows") !== "hidden",
     layout: { pinned: unique(parts.getAll("pin")), hidden: unique(parts.getAll("hide")), folded: unique(parts.getAll("fold")) },
     panels: decodePanels(parts.get("panels") ?? ""),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
@@ -70,6 +82,11 @@ function readWindow(text: string | null): Viewport | null {
   const found = /^(-?\d{1,19})~(\d{1,19})$/.exec(text ?? "");
   const [, begin, span] = found ?? [];
   return begin === undefined || span === undefined ? null : { begin: nanos(BigInt(begin)), span: nanos(BigInt(span)) };
+}
+
+function readItem(text: string | null): Item | null {
+  const [, time, track] = /^(-?\d{1,19})~(.+)$/s.exec(text ?? "") ?? [];
+  return time === undefined || track === undefined ? null : { track, time: nanos(BigInt(time)) };
 }
 
 function unique(list: readonly string[]): readonly string[] {

@@ -35,7 +35,7 @@ function statusOf(begin: number, end: number, version = 1): Status {
 }
 
 function trackOf(number: number): Track {
-  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, process: null, tid: null, depth: null, parent: null };
+  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
 }
 
 const ready: State = withStatus(FIRST_STATE, statusOf(0, 10_000));

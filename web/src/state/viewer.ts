@@ -3,12 +3,13 @@
 import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue.ts";
 import type { Clock, TimeStyle } from "../model/clock.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
+import { sameItem, type Item } from "../model/items.ts";
 import type { Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, heightOf, rowsOf, toggled, type Layout, type Row } from "../model/rows.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
-import { clamp, everything, type Viewport } from "../model/viewport.ts";
+import { clamp, everything, type Extent, type Viewport } from "../model/viewport.ts";
 import { cssPx, devicePixels, type CssPx, type Px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 
@@ -44,6 +45,11 @@ export interface State {
   readonly past: readonly Viewport[];
   readonly future: readonly Viewport[];
   readonly selection: Viewport | null;
+  /** What is picked, and from when to when it is, once that is known. */
+  readonly item: Item | null;
+  readonly itemExtent: Extent | null;
+  /** Whether arrows are drawn between rows. */
+  readonly arrows: boolean;
   readonly cursor: Cursor | null;
   readonly layout: Layout;
   readonly panels: Panels;
@@ -74,6 +80,9 @@ export const FIRST_STATE: State = {
   past: [],
   future: [],
   selection: null,
+  item: null,
+  itemExtent: null,
+  arrows: true,
   cursor: null,
   layout: PLAIN_LAYOUT,
   panels: PLAIN_PANELS,
@@ -89,23 +98,24 @@ export const FIRST_STATE: State = {
 
 /** The state of a page that a URL leads to. */
 export function opened(seen: Seen, zone: string, theme: Theme): State {
-  const { view, selection, layout, panels, scroll, timeStyle } = seen;
-  return { ...FIRST_STATE, view, selection, layout, panels, scroll, timeStyle, zone, theme };
+  return { ...FIRST_STATE, ...seen, zone, theme };
 }
 
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const next = { ...withLayout(state, seen.layout), selection: seen.selection, panels: seen.panels, timeStyle: seen.timeStyle };
+  const { selection, item, arrows, panels, timeStyle } = seen;
+  const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
+  const next = { ...withLayout(state, seen.layout), selection, item, itemExtent, arrows, panels, timeStyle };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, layout, panels, scroll, timeStyle } = state;
+  const { status, view, selection, item, arrows, layout, panels, scroll, timeStyle } = state;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, layout, panels, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, arrows, layout, panels, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */

@@ -21,7 +21,7 @@ const STATUS: Status = {
   events: null,
   lost: 0n,
 };
-const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, process: null, tid: null, depth: null, parent: null };
+const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
 
 function keyOf(code: string, key = code, more: Partial<Key> = {}): Key {
   return { key, code, shift: false, control: false, ...more };
@@ -36,7 +36,7 @@ const ready: State = withCatalogue(sized, { tracks: [TRACK], values: [] });
 const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } };
 
 test("no key means two things", () => {
-  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
+  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?"];
   for (const code of [...keys, ...arrows]) {
     expect(COMMANDS.filter((command) => command.on(keyOf(code))).length, code).toBe(1);
@@ -80,6 +80,13 @@ test("the selection is shown, and one can go back", () => {
   expect(pressed(there, keyOf("Backspace"), keyOf("Backspace", "Backspace", { shift: true })).view).toEqual(selected.selection);
   expect(pressed(there, keyOf("Escape")).selection).toBeNull();
   expect(pressed(ready, keyOf("KeyZ"))).toBe(ready);
+});
+
+test("what is picked is shown, and let go of", () => {
+  const picked = { ...ready, item: { track: "a", time: nanos(5_000) }, itemExtent: { begin: nanos(5_000), end: nanos(5_200) } };
+  expect(pressed(picked, keyOf("KeyF")).view).toEqual({ begin: 4_950n, span: 300n });
+  expect(pressed(picked, keyOf("Escape"))).toMatchObject({ item: null, itemExtent: null });
+  expect(pressed(ready, keyOf("KeyF"))).toBe(ready);
 });
 
 test("what is below the pointer is pinned, hidden, folded; without a pointer nothing is", () => {

@@ -2,6 +2,7 @@
 
 import { toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
+import { shown, withItem } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Page } from "./page.ts";
@@ -83,6 +84,7 @@ export const COMMANDS: readonly Command[] = [
     act: (state) => (state.status === null ? state : wentTo(state, everything(state.status.extent))),
   },
   { keys: "Z", what: "the selection", on: plain("KeyZ"), act: (state) => (state.selection === null ? state : wentTo(state, state.selection)) },
+  { keys: "F", what: "what is picked, with some room around it", on: plain("KeyF"), act: shown },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },
@@ -105,7 +107,7 @@ export const COMMANDS: readonly Command[] = [
   ...panelKey("B", "rail", "the panel at the left: tracks, filters"),
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
-  { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : { ...state, selection: null }) },
+  { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null }, null)) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];
 
@@ -114,6 +116,7 @@ export const GESTURES: ReadonlyArray<readonly [string, string]> = [
   ["wheel", "rows up and down"],
   ["Ctrl + wheel, pinch", "zoom at the pointer"],
   ["Shift + wheel", "earlier, later"],
+  ["click", "pick what is there"],
   ["drag", "select; Z shows the selection"],
   ["Shift + drag, middle button", "move the window"],
   ["double click", "zoom in there"],

@@ -9,6 +9,7 @@ import { heightOf, rowsBetween } from "../model/rows.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
 import { levelFor, tilesIn } from "../model/wanted.ts";
+import { withItem } from "../state/item.ts";
 import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
 import { cssPx, px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
@@ -150,7 +151,9 @@ function gestures(page: Page): Handlers {
       const { drag } = page;
       page.drag = null;
       if (drag !== null && !drag.moved && !event.shiftKey) {
-        store.update((state) => ({ ...state, selection: null }));
+        const track = store.state.rows.find((row) => row.key === rowOf(store.state, event))?.track;
+        const item = track === undefined || track === null ? null : { track: track.id, time: drag.begin };
+        store.update((state) => withItem({ ...state, selection: null }, item));
       }
     },
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),

@@ -1,0 +1,201 @@
+// What the server says of one thing on a track: a run of a value, an event with its fields, an arrow from track to track.
+//
+// Events are shown and copied as they were recorded, so numbers are kept as they were written: a field of 64 bits does not become a
+// double, and a text of digits does not become a number.
+
+import { trackNumber, type TrackNumber } from "../units/tiles.ts";
+import { minus, nanos, type Nanos } from "../units/time.ts";
+import { Shape, parseJson } from "./json.ts";
+import type { Extent } from "./viewport.ts";
+
+/** What is picked: whatever is on a track at a time. `track` is the id that stays. */
+export interface Item {
+  readonly track: string;
+  readonly time: Nanos;
+}
+
+/** A value that something shows: a thread, a state, a call. */
+export interface ItemValue {
+  readonly label: string;
+  readonly kind: string;
+  /** The row of what it is, as that of a thread. */
+  readonly track: TrackNumber | null;
+}
+
+/** A value from when to when; where an end is not known it is there until then at least. */
+export interface RunItem {
+  readonly kind: "run";
+  readonly begin: Nanos;
+  readonly end: Nanos;
+  readonly beginKnown: boolean;
+  readonly endKnown: boolean;
+  /** Events are missing around it. */
+  readonly inDoubt: boolean;
+  readonly value: ItemValue;
+}
+
+export interface EventItem {
+  readonly kind: "event";
+  readonly time: Nanos;
+  readonly value: ItemValue;
+  /** All that it says; `null` where it cannot be told which one it is. */
+  readonly event: Fields | null;
+}
+
+export interface ArrowItem {
+  readonly kind: "arrow";
+  readonly begin: Nanos;
+  readonly end: Nanos;
+  readonly endKnown: boolean;
+  readonly from: TrackNumber;
+  readonly to: TrackNumber;
+  /** Who is woken. */
+  readonly value: ItemValue;
+  /** Who ran where it leaves, if that is known. */
+  readonly waker: ItemValue | null;
+}
+
+export type TrackItem = RunItem | EventItem | ArrowItem;
+
+export interface ItemsFound {
+  /** All before was read: what is not known stays so. */
+  readonly complete: boolean;
+  /** In the order of their begins. */
+  readonly items: readonly TrackItem[];
+  /** There may be more from then on. */
+  readonly next: Nanos | null;
+}
+
+/** From when to when something is; an event is as short as anything can be. */
+export function extentOf(item: TrackItem): Extent {
+  return item.kind === "event" ? { begin: item.time, end: item.time } : { begin: item.begin, end: item.end };
+}
+
+/** How long something takes, where both ends are known. */
+export function durationOf(item: TrackItem): Nanos | null {
+  if (item.kind === "event" || !item.endKnown || (item.kind === "run" && !item.beginKnown)) {
+    return null;
+  }
+  return minus(item.end, item.begin);
+}
+
+export function sameItem(one: Item | null, other: Item | null): boolean {
+  return one === other || (one !== null && other !== null && one.track === other.track && one.time === other.time);
+}
+
+/** A number as it was written. */
+export class Figure {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get isWhole(): boolean {
+    return /^-?\d+$/.test(this.text);
+  }
+}
+
+export type Field = null | boolean | string | Figure | readonly Field[] | Fields;
+
+/** A structure: its members in their order. */
+export class Fields {
+  readonly members: ReadonlyMap<string, Field>;
+
+  constructor(members: ReadonlyMap<string, Field>) {
+    this.members = members;
+  }
+}
+
+/** The answer to a question for items. Throws a `ShapeFault` or a `SyntaxError`. */
+export function readItems(text: string): ItemsFound {
+  const shape = new Shape(parseJson(text), "items");
+  const exact = memberOf(parseFields(text), "items");
+  const events = Array.isArray(exact) ? (exact as readonly Field[]) : [];
+  return {
+    complete: shape.get("complete").flag(),
+    items: shape.get("items").list().flatMap((item, index) => readItem(item, memberOf(events[index], "event")) ?? []),
+    next: shape.get("next_ns").given ? nanos(shape.get("next_ns").whole()) : null,
+  };
+}
+
+/** One thing; `null` if it is of a kind that only a newer page knows. */
+function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
+  const time = (name: string): Nanos => nanos(shape.get(name).whole());
+  const value = readValue(shape.get("value"));
+  switch (shape.get("kind").text()) {
+    case "run":
+      return {
+        kind: "run",
+        begin: time("begin_ns"),
+        end: time("end_ns"),
+        beginKnown: shape.get("begin_known").flag(),
+        endKnown: shape.get("end_known").flag(),
+        inDoubt: shape.get("in_doubt").flag(),
+        value,
+      };
+    case "event":
+      return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null };
+    case "arrow":
+      return {
+        kind: "arrow",
+        begin: time("begin_ns"),
+        end: time("end_ns"),
+        endKnown: shape.get("end_known").flag(),
+        from: trackNumber(shape.get("from").number()),
+        to: trackNumber(shape.get("to").number()),
+        value,
+        waker: shape.get("waker").given ? readValue(shape.get("waker")) : null,
+      };
+    default:
+      return null;
+  }
+}
+
+function readValue(shape: Shape): ItemValue {
+  const track = shape.get("track");
+  return { label: shape.get("label").text(), kind: shape.get("kind").text(), track: track.given ? trackNumber(track.number()) : null };
+}
+
+function memberOf(field: Field | undefined, name: string): Field | undefined {
+  return field instanceof Fields ? field.members.get(name) : undefined;
+}
+
+/** JSON with its numbers as they are written. Throws a `SyntaxError`. */
+export function parseFields(text: string): Field {
+  // Numbers are put into a list, and what is parsed has their places in it instead.
+  const figures: Figure[] = [];
+  const placed = text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (found) => (found.startsWith('"') ? found : String(figures.push(new Figure(found)) - 1)));
+  const fieldOf = (value: unknown): Field => {
+    if (typeof value === "number") {
+      return figures[value] ?? null;
+    }
+    if (Array.isArray(value)) {
+      return value.map(fieldOf);
+    }
+    if (typeof value === "object" && value !== null) {
+      return new Fields(new Map(Object.entries(value).map(([name, member]) => [name, fieldOf(member)])));
+    }
+    return typeof value === "string" || typeof value === "boolean" ? value : null;
+  };
+  return fieldOf(JSON.parse(placed));
+}
+
+/** A field as JSON: on lines of their own what is in lists and structures, or all on one line. */
+export function jsonOf(field: Field, form: "lines" | "line" = "line", indent = ""): string {
+  if (field instanceof Figure) {
+    return field.text;
+  }
+  if (field === null || typeof field !== "object") {
+    return JSON.stringify(field);
+  }
+  const within = `${indent}  `;
+  const [open, close] = field instanceof Fields ? "{}" : "[]";
+  const parts = field instanceof Fields
+    ? [...field.members].map(([name, member]) => `${JSON.stringify(name)}: ${jsonOf(member, form, within)}`)
+    : field.map((one) => jsonOf(one, form, within));
+  if (parts.length === 0 || form === "line") {
+    return `${open}${parts.join(", ")}${close}`;
+  }
+  return `${open}\n${parts.map((part) => within + part).join(",\n")}\n${indent}${close}`;
+}

@@ -1,0 +1,75 @@
+// What is picked, and where it is on the screen.
+
+import type { Track } from "../model/catalogue.ts";
+import { sameItem, type Item } from "../model/items.ts";
+import type { Row } from "../model/rows.ts";
+import { endOf, type Extent, type Viewport } from "../model/viewport.ts";
+import { nanos } from "../units/time.ts";
+import { scrolledTo, wentTo, type State } from "./viewer.ts";
+
+/** How much of the window what is shown has, if it lasts. */
+const SHOWN_PART = { of: 2n, whole: 3n };
+/** What does not last is shown in the middle of a window that is shorter by as much. */
+const NEARER = 8n;
+
+/** Something else is picked, or nothing. */
+export function withItem(state: State, item: Item | null): State {
+  return sameItem(state.item, item) ? state : { ...state, item, itemExtent: null };
+}
+
+/** It is known from when to when what is picked is. */
+export function withItemExtent(state: State, item: Item, extent: Extent): State {
+  return sameItem(state.item, item) ? { ...state, itemExtent: extent } : state;
+}
+
+/** The track with an id. */
+export function trackOf(state: State, id: string): Track | null {
+  return state.catalogue.tracks.find((track) => track.id === id) ?? null;
+}
+
+/** The row of a track: pinned ones come first. */
+export function rowOf(state: State, id: string): Row | null {
+  return state.rows.find((row) => row.track?.id === id) ?? null;
+}
+
+/** The window and the rows move as far as what is picked needs it to be seen. */
+export function followed(state: State): State {
+  const { view, item } = state;
+  const extent = extentOfItem(state);
+  if (view === null || item === null || extent === null) {
+    return state;
+  }
+  const isSeen = extent.begin < endOf(view) && view.begin <= extent.end;
+  return inSight(isSeen ? state : wentTo(state, aroundTime(nanos((extent.begin + extent.end) / 2n), view)), item);
+}
+
+/** The window that shows what is picked, and not much more. */
+export function shown(state: State): State {
+  const { view, item, status } = state;
+  const extent = extentOfItem(state);
+  if (view === null || item === null || extent === null || status === null) {
+    return state;
+  }
+  const length = extent.end - extent.begin;
+  const span = length > 0n ? (length * SHOWN_PART.whole) / SHOWN_PART.of : view.span / NEARER;
+  const middle = nanos((extent.begin + extent.end) / 2n);
+  return inSight(wentTo(state, aroundTime(middle, { begin: view.begin, span: nanos(span) })), item);
+}
+
+function extentOfItem({ item, itemExtent }: State): Extent | null {
+  return itemExtent ?? (item === null ? null : { begin: item.time, end: item.time });
+}
+
+function aroundTime(middle: Viewport["begin"], { span }: Viewport): Viewport {
+  return { begin: nanos(middle - span / 2n), span };
+}
+
+/** Scrolls to the row of what is picked, if it has one that is not wholly on the screen. */
+function inSight(state: State, { track }: Item): State {
+  const row = rowOf(state, track);
+  const { scroll, size } = state;
+  if (row === null || (row.top >= scroll && row.top + row.height <= scroll + size.height)) {
+    return state;
+  }
+  return scrolledTo(state, row.top + row.height / 2 - size.height / 2);
+}
