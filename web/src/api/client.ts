@@ -36,6 +36,17 @@ export class Client {
     return guarded(async () => new Shape(parseJson(await response.text()), path.split("?")[0] ?? path), signal);
   }
 
+  /** What the server makes of a body, which is JSON. */
+  async post(path: string, body: string, signal?: AbortSignal): Promise<Shape> {
+    const response = await this.ask(path, { "Content-Type": "application/json" }, signal, { method: "POST", body });
+    return guarded(async () => new Shape(parseJson(await response.text()), path), signal);
+  }
+
+  /** Has the server forget something; also while the page is being closed. */
+  async remove(path: string): Promise<void> {
+    await this.ask(path, {}, undefined, { method: "DELETE", keepalive: true });
+  }
+
   /** What the server says, as bytes, unless it is what `etag` says. */
   async bytes(path: string, etag: string | null, signal?: AbortSignal): Promise<Bytes> {
     const response = await this.ask(path, etag === null ? {} : { "If-None-Match": etag }, signal);
@@ -54,10 +65,10 @@ export class Client {
     return response.body;
   }
 
-  private async ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+  private async ask(path: string, headers: Record<string, string>, signal?: AbortSignal, more: RequestInit = {}): Promise<Response> {
     const all = this.token === null ? headers : { ...headers, Authorization: `Bearer ${this.token}` };
     // The page keeps its tiles itself, with their tags; the browser would keep them a second time.
-    const init: RequestInit = { headers: all, cache: "no-store", ...(signal === undefined ? {} : { signal }) };
+    const init: RequestInit = { ...more, headers: all, cache: "no-store", ...(signal === undefined ? {} : { signal }) };
     const response = await guarded(() => this.fetch(`${this.base}/${path}`, init), signal);
     if (!response.ok && response.status !== 304) {
       throw await faultOf(response);

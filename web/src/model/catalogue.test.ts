@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { nanos } from "../units/time.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
+import { PLAIN_FILTER } from "./filter.ts";
 import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
 
@@ -135,22 +136,34 @@ test("a URL holds all that is seen", () => {
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
     arrows: false,
     layout: { pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
+    filter: {
+      ...PLAIN_FILTER,
+      text: 'took > 5ms && name == "a&b"',
+      events: { only: ["sched_*", "jobs:end"], but: ["sched_stat_wait"] },
+      cpus: { only: [3, 1, 2, 7], but: [] },
+      processes: { only: null, but: ["42", "my app"] },
+      threads: { only: null, but: [5] },
+      mode: "hide",
+    },
     panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
     timeStyle: "absolute",
     scroll: 120,
   };
   const text = encode(seen);
-  expect(decodeUrl(`#${text}`)).toEqual(seen);
+  expect(decodeUrl(`#${text}`)).toEqual({ ...seen, filter: { ...seen.filter, cpus: { only: [1, 2, 3, 7], but: [] } } });
   expect(text.startsWith("at=-5~71210000&selected=")).toBe(true);
   expect(text).toContain("pin=cpu/0/3/thread");
+  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&no-process=42&no-process=my+app&no-thread=5&mode=hide");
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: { pinned: [], hidden: [], folded: [] }, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: { pinned: [], hidden: [], folded: [] }, filter: PLAIN_FILTER, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);
   expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
   expect(decodeUrl("#item=5&item=~a")).toEqual(plain);
   expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);
+  expect(decodeUrl("#cpu=&thread=x,9-3,-1,99999999999&event=&mode=gone&filter=+").filter).toEqual({ ...PLAIN_FILTER, text: " " });
+  expect(decodeUrl("#thread=0-9999999999").filter.threads?.only?.length).toBe(20_000);
 });

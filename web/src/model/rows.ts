@@ -2,6 +2,8 @@
 
 import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
+import { trackTest } from "./filter-tracks.ts";
+import { PLAIN_FILTER, type Filter } from "./filter.ts";
 
 /** What the user wants of the tracks. All of it stands in the URL. */
 export interface Layout {
@@ -27,6 +29,8 @@ export interface Row {
   /** Of a head: how many tracks it stands for, and whether they are folded. */
   readonly count: number;
   readonly folded: boolean;
+  /** It is of a track that the filter does not mean. */
+  readonly dimmed: boolean;
 }
 
 export const PINNED_GROUP = "Pinned";
@@ -59,20 +63,39 @@ function sortKey(track: Track): string {
 }
 
 /** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. */
-export function rowsOf(catalogue: Catalogue, layout: Layout): Row[] {
+export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PLAIN_FILTER): Row[] {
   const hidden = new Set(layout.hidden);
   const folded = new Set(layout.folded);
-  const shown = catalogue.tracks.filter((track) => !hidden.has(track.id));
-  const rows = new Rows();
-  const byId = new Map(shown.map((track) => [track.id, track]));
+  const isMeant = trackTest(filter, catalogue.tracks) ?? (() => true);
+  const isThere = (track: Track): boolean => !hidden.has(track.id) && (filter.mode === "dim" || isMeant(track));
+  const rows = new Rows(filter.mode === "dim" ? isMeant : () => true);
+  const pins = new Set(layout.pinned);
+  const byId = new Map(pins.size === 0 ? [] : catalogue.tracks.filter((track) => pins.has(track.id) && isThere(track)).map((track) => [track.id, track]));
   const pinned = layout.pinned.flatMap((id) => byId.get(id) ?? []);
   if (pinned.length > 0) {
     rows.group(PINNED_GROUP, pinned, folded.has(PINNED_GROUP), true);
   }
-  for (const [group, tracks] of [...grouped(shown)].sort(([one], [other]) => rankOf(one) - rankOf(other))) {
-    rows.group(group, nestedOrder(tracks), folded.has(group), false);
+  for (const [group, tracks] of groupsOf(catalogue.tracks)) {
+    const shown = tracks.filter(isThere);
+    if (shown.length > 0) {
+      rows.group(group, shown, folded.has(group), false);
+    }
   }
   return rows.all;
+}
+
+/** Groups with their tracks, of the last lists that were asked for: putting ten thousands of tracks in order takes longer than a frame. */
+const ordered = new WeakMap<readonly Track[], readonly (readonly [string, readonly Track[]])[]>();
+
+/** Groups from top to bottom, with all of their tracks from top to bottom. */
+export function groupsOf(tracks: readonly Track[]): readonly (readonly [string, readonly Track[]])[] {
+  let groups = ordered.get(tracks);
+  if (groups === undefined) {
+    const sorted = [...grouped(tracks)].sort(([one], [other]) => rankOf(one) - rankOf(other));
+    groups = sorted.map(([group, some]) => [group, nestedOrder(some)] as const);
+    ordered.set(tracks, groups);
+  }
+  return groups;
 }
 
 function rankOf(group: string): number {
@@ -126,17 +149,22 @@ function nestedOrder(unordered: readonly Track[]): Track[] {
 
 class Rows {
   readonly all: Row[] = [];
+  private readonly isMeant: (track: Track) => boolean;
   private bottom = 0;
 
+  constructor(isMeant: (track: Track) => boolean) {
+    this.isMeant = isMeant;
+  }
+
   group(group: string, tracks: readonly Track[], folded: boolean, pinned: boolean): void {
-    this.add({ key: `group ${group}`, group, track: null, pinned, count: tracks.length, folded }, HEAD_HEIGHT);
+    this.add({ key: `group ${group}`, group, track: null, pinned, count: tracks.length, folded, dimmed: false }, HEAD_HEIGHT);
     if (folded) {
       return;
     }
     for (const track of tracks) {
       const key = `${pinned ? "pinned" : "track"} ${track.id}`;
       const nested = track.parent !== null && track.kind === "states";
-      this.add({ key, group, track, pinned, count: 0, folded: false }, nested ? NESTED_HEIGHT : HEIGHTS[track.kind]);
+      this.add({ key, group, track, pinned, count: 0, folded: false, dimmed: !this.isMeant(track) }, nested ? NESTED_HEIGHT : HEIGHTS[track.kind]);
     }
   }
 

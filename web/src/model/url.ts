@@ -5,6 +5,8 @@
 
 import { nanos } from "../units/time.ts";
 import type { TimeStyle } from "./clock.ts";
+import { filterParts, readFilter } from "./filter-url.ts";
+import type { Filter } from "./filter.ts";
 import type { Item } from "./items.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Layout } from "./rows.ts";
@@ -18,6 +20,7 @@ export interface Seen {
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
   readonly layout: Layout;
+  readonly filter: Filter;
   readonly panels: Panels;
   readonly timeStyle: TimeStyle;
   /** How far down the rows are scrolled, in CSS pixels. */
@@ -44,6 +47,7 @@ export function encode(seen: Seen): string {
       parts.append(name, item);
     }
   }
+  filterParts(seen.filter).forEach(([name, text]) => parts.append(name, text));
   const panels = encodePanels(seen.panels);
   if (panels !== "") {
     parts.set("panels", panels);
@@ -55,7 +59,7 @@ export function encode(seen: Seen): string {
     parts.set("down", String(Math.round(seen.scroll)));
   }
   // These are plain characters behind `#`, and easier to read than their codes.
-  return parts.toString().replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%7E", "~");
+  return parts.toString().replaceAll("%2F", "/").replaceAll("%3A", ":").replaceAll("%7E", "~").replaceAll("%2C", ",");
 }
 
 /** What a text behind `#` says. */
@@ -68,6 +72,7 @@ export function decodeUrl(text: string): Seen {
     item: readItem(parts.get("item")),
     arrows: parts.get("arrows") !== "hidden",
     layout: { pinned: unique(parts.getAll("pin")), hidden: unique(parts.getAll("hide")), folded: unique(parts.getAll("fold")) },
+    filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,

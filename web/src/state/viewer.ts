@@ -2,6 +2,7 @@
 
 import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue.ts";
 import type { Clock, TimeStyle } from "../model/clock.ts";
+import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import type { Theme } from "../model/palette.ts";
@@ -52,6 +53,8 @@ export interface State {
   readonly arrows: boolean;
   readonly cursor: Cursor | null;
   readonly layout: Layout;
+  /** What is wanted of the traces; `questionOf` says what to ask the server with. */
+  readonly filter: Filter;
   readonly panels: Panels;
   readonly scroll: number;
   readonly size: Size;
@@ -85,6 +88,7 @@ export const FIRST_STATE: State = {
   arrows: true,
   cursor: null,
   layout: PLAIN_LAYOUT,
+  filter: PLAIN_FILTER,
   panels: PLAIN_PANELS,
   scroll: 0,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
@@ -106,16 +110,17 @@ export function reopened(state: State, seen: Seen): State {
   const { status } = state;
   const { selection, item, arrows, panels, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
-  const next = { ...withLayout(state, seen.layout), selection, item, itemExtent, arrows, panels, timeStyle };
+  const filter = { ...seen.filter, names: state.filter.names };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, arrows, panels, timeStyle };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, item, arrows, layout, panels, scroll, timeStyle } = state;
+  const { status, view, selection, item, arrows, layout, filter, panels, scroll, timeStyle } = state;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, arrows, layout, panels, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, arrows, layout, filter, panels, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */
@@ -136,11 +141,11 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
   if (isSame && catalogue.values === state.catalogue.values && state.isCatalogued) {
     return state;
   }
-  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout) };
+  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout, state.filter) };
 }
 
 export function withLayout(state: State, layout: Layout): State {
-  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout) }, state.scroll);
+  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout, state.filter) }, state.scroll);
 }
 
 export function withPanels(state: State, panels: Panels): State {

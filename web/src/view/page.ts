@@ -18,6 +18,7 @@ import type { Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
 import { Store } from "../state/store.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { keepNames } from "./filter-names.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -61,6 +62,7 @@ export function openPage(): Page {
   const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
+  keepNames(page);
   keepUrl(store);
   return page;
 }

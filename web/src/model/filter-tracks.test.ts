@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { trackNumber } from "../units/tiles.ts";
+import type { Catalogue, Track } from "./catalogue.ts";
+import { allBut, only } from "./choice.ts";
+import { trackTest } from "./filter-tracks.ts";
+import { PLAIN_FILTER, type Filter } from "./filter.ts";
+import { PLAIN_LAYOUT, rowsOf } from "./rows.ts";
+
+const trackOf = (id: string, more: Partial<Track> = {}): Omit<Track, "number"> => ({
+  id,
+  kind: "states",
+  name: id,
+  group: "G",
+  host: null,
+  cpu: null,
+  tid: null,
+  process: null,
+  depth: null,
+  parent: null,
+  ...more,
+});
+const TRACKS: readonly Track[] = [
+  trackOf("cpu0", { cpu: 0 }),
+  trackOf("cpu1", { cpu: 1 }),
+  trackOf("main", { tid: 5, process: "5" }),
+  trackOf("worker", { tid: 6, process: "5" }),
+  trackOf("worker events", { tid: 6, kind: "instants" }),
+  trackOf("stranger", { tid: 7 }),
+  trackOf("elsewhere", { tid: 6, process: "9", host: "b" }),
+  trackOf("latencies", { kind: "heat" }),
+].map((track, number) => ({ ...track, number: trackNumber(number) }));
+const CATALOGUE: Catalogue = { tracks: TRACKS, values: [] };
+
+function meant(change: Partial<Filter>): string[] {
+  const isMeant = trackTest({ ...PLAIN_FILTER, ...change }, TRACKS);
+  return TRACKS.filter((track) => isMeant === null || isMeant(track)).map((track) => track.id);
+}
+
+test("tracks are asked for what they say of themselves", () => {
+  expect(meant({ cpus: only([1]) })).toEqual(["cpu1", "main", "worker", "worker events", "stranger", "elsewhere", "latencies"]);
+  expect(meant({ threads: only([6]) })).toEqual(["cpu0", "cpu1", "worker", "worker events", "elsewhere", "latencies"]);
+  expect(meant({ threads: allBut([6]) })).toEqual(["cpu0", "cpu1", "main", "stranger", "latencies"]);
+});
+
+test("a thread is of the process that any of its tracks names, on its machine", () => {
+  expect(meant({ processes: only(["5"]) })).toEqual(["cpu0", "cpu1", "main", "worker", "worker events", "latencies"]);
+  expect(meant({ processes: allBut(["5"]) })).toEqual(["cpu0", "cpu1", "stranger", "elsewhere", "latencies"]);
+});
+
+test("expressions and events say nothing of tracks", () => {
+  expect(trackTest({ ...PLAIN_FILTER, text: "x", events: only(["a"]) }, TRACKS)).toBeNull();
+});
+
+test("rows of other tracks are paler, or not there", () => {
+  const filter: Filter = { ...PLAIN_FILTER, cpus: only([1]) };
+  const dimmed = rowsOf(CATALOGUE, { ...PLAIN_LAYOUT, pinned: ["cpu0"] }, filter).filter((row) => row.dimmed);
+  expect(dimmed.map((row) => row.key)).toEqual(["pinned cpu0", "track cpu0"]);
+  const hidden = rowsOf(CATALOGUE, { ...PLAIN_LAYOUT, pinned: ["cpu0"] }, { ...filter, mode: "hide" });
+  expect(hidden.map((row) => row.key).filter((key) => key.includes("cpu"))).toEqual(["track cpu1"]);
+  expect(hidden.some((row) => row.dimmed)).toBe(false);
+});
+
+test("one of ten thousands of threads is found", () => {
+  const tracks = Array.from({ length: 16_000 }, (_, number) => ({ ...trackOf(`thread/0/${number}/state`, { tid: number, group: "Threads" }), number: trackNumber(number) }));
+  const rows = rowsOf({ tracks, values: [] }, PLAIN_LAYOUT, { ...PLAIN_FILTER, threads: only([7]), mode: "hide" });
+  expect(rows.map((row) => row.key)).toEqual(["group Threads", "track thread/0/7/state"]);
+});

@@ -1,0 +1,45 @@
+// Which tracks a filter means. A track is asked for what it says of itself: one of a CPU says nothing of threads, so that threads that are
+// chosen leave it as it is; what belongs to nobody, as latencies do, is always meant.
+
+import type { Track } from "./catalogue.ts";
+import { tester } from "./choice.ts";
+import type { Filter } from "./filter.ts";
+
+/** Says of tracks whether they are meant; `null`: all are. */
+export function trackTest(filter: Filter, tracks: readonly Track[]): ((track: Track) => boolean) | null {
+  const { cpus, processes, threads } = filter;
+  if (cpus === null && processes === null && threads === null) {
+    return null;
+  }
+  const [isCpu, isProcess, isThread] = [tester(cpus), tester(processes), tester(threads)];
+  const processOf = processes === null ? () => null : processesOf(tracks);
+  return (track) => {
+    if ((track.cpu !== null && !isCpu(track.cpu)) || (track.tid !== null && !isThread(track.tid))) {
+      return false;
+    }
+    if (processes === null || (track.tid === null && track.process === null)) {
+      return true;
+    }
+    const process = processOf(track);
+    // A thread whose process nobody knows is not one of those that were named.
+    return process === null ? processes.only === null : isProcess(process);
+  };
+}
+
+const known = new WeakMap<readonly Track[], Map<string, string>>();
+
+/** The process of a track: what it says, else what another track of its thread says. */
+export function processesOf(tracks: readonly Track[]): (track: Track) => string | null {
+  let found = known.get(tracks);
+  if (found === undefined) {
+    found = new Map();
+    for (const { host, tid, process } of tracks) {
+      if (tid !== null && process !== null) {
+        found.set(`${host ?? ""}/${tid}`, process);
+      }
+    }
+    known.set(tracks, found);
+  }
+  const byThread = found;
+  return ({ host, tid, process }) => process ?? (tid === null ? null : (byThread.get(`${host ?? ""}/${tid}`) ?? null));
+}

@@ -1,0 +1,223 @@
+// The one filter: which CPUs, processes, threads and events somebody wants to see, and an expression. Everything that asks the server asks
+// with it: rows, lists, statistics, arrows.
+//
+// Events say in fields on which CPU and by which thread they were made, and each tracer calls these fields as it likes. What of them the
+// traces have is asked once (`api/filter.ts`) and kept in the filter; without such a field nothing is asked that the server would refuse, and
+// the page says so (`unanswered`).
+
+import type { Choice } from "./choice.ts";
+import { ranges } from "./ranges.ts";
+
+/** What becomes of what is not chosen: rows are paler, or not there; or also what analyses compute is without it. */
+export type FilterMode = "dim" | "hide" | "exclude";
+
+export const FILTER_MODES: readonly FilterMode[] = ["dim", "hide", "exclude"];
+
+/** What can be chosen of. */
+export type Facet = "events" | "cpus" | "processes" | "threads";
+
+export interface Filter {
+  /** An expression of the filter language; empty: none. */
+  readonly text: string;
+  /** Names of events; `*` in them stands for any text. `null`, as in all that follow: no choice was made, all are meant. */
+  readonly events: Choice<string> | null;
+  readonly cpus: Choice<number> | null;
+  /** Numbers of processes; what is no number is the name of one. */
+  readonly processes: Choice<string> | null;
+  readonly threads: Choice<number> | null;
+  readonly mode: FilterMode;
+  /** What the traces' events call these; `null` until the server has said so. */
+  readonly names: FieldNames | null;
+}
+
+export const PLAIN_FILTER: Filter = { text: "", events: null, cpus: null, processes: null, threads: null, mode: "dim", names: null };
+
+/** A field that some events have. */
+export interface FieldName {
+  readonly name: string;
+  /** All events have it. */
+  readonly isEverywhere: boolean;
+}
+
+/** What events can be asked for: fields that there are, in the order in which they are believed. */
+export interface FieldNames {
+  readonly cpu: readonly FieldName[];
+  readonly thread: readonly FieldName[];
+  readonly process: readonly FieldName[];
+  /** Names of processes, as opposed to numbers. */
+  readonly processName: readonly FieldName[];
+}
+
+/** What tracers call these fields: those that Kymograph's own mappings of tracers know. `$ctx` is any context, also that of a packet. */
+export const FIELD_CANDIDATES: Readonly<Record<keyof FieldNames, readonly string[]>> = {
+  cpu: ["$ctx.cpu_id", "$ctx.cpu", "perf_cpu", "common_cpu"],
+  thread: ["$ctx.tid", "$ctx.vtid", "perf_tid", "common_pid"],
+  process: ["$ctx.pid", "$ctx.vpid", "perf_pid", "env.vpid"],
+  processName: ["$ctx.procname", "$ctx.comm", "$ctx.thread_name", "perf_comm", "env.procname"],
+};
+
+/** What to ask the server for events: an expression, and names. */
+export interface Asked {
+  readonly filter?: string;
+  readonly event?: readonly string[];
+}
+
+/** What to ask the server with, where it takes names of events beside an expression. Nothing where nothing is chosen. */
+export function questionOf(filter: Filter): Asked {
+  const named = filter.events?.only ?? null;
+  const but = filter.events === null || filter.events.but.length === 0 ? [] : [notNamed(filter.events.but)];
+  const expression = joined([...own(filter), ...fieldParts(filter), ...but]);
+  return { ...(expression === "" ? {} : { filter: expression }), ...(named === null ? {} : { event: named }) };
+}
+
+/** All of it as one expression, for what takes nothing else; empty: nothing is chosen. */
+export function expressionOf(filter: Filter): string {
+  const { events } = filter;
+  const named = events?.only ?? null;
+  const names = named === null ? [] : [isNamed(named)];
+  const but = events === null || events.but.length === 0 ? [] : [notNamed(events.but)];
+  return joined([...own(filter), ...fieldParts(filter), ...names, ...but]);
+}
+
+/** What analyses are asked with: they are about all of the traces unless somebody wants to exclude the rest. */
+export function analysisOf(filter: Filter): Asked {
+  const expression = filter.mode === "exclude" ? expressionOf(filter) : "";
+  return expression === "" ? {} : { filter: expression };
+}
+
+/** A filter's question as part of a URL: `filter=…&event=…`, empty if there is none. */
+export function queryOf(filter: Filter): string {
+  const { filter: expression, event } = questionOf(filter);
+  const parts = new URLSearchParams();
+  if (expression !== undefined) {
+    parts.set("filter", expression);
+  }
+  event?.forEach((name) => parts.append("event", name));
+  return parts.toString();
+}
+
+/** Whether it lets anything away. */
+export function isActive(filter: Filter): boolean {
+  return filter.text.trim() !== "" || FACETS.some((facet) => filter[facet] !== null);
+}
+
+export const FACETS: readonly Facet[] = ["cpus", "processes", "threads", "events"];
+
+/** What was chosen of, although no event says it: rows follow, lists and statistics cannot. */
+export function unanswered(filter: Filter): readonly Facet[] {
+  const { names } = filter;
+  if (names === null) {
+    return [];
+  }
+  const [numbers, texts] = processParts(filter.processes);
+  const lacking: Facet[] = [];
+  if (filter.cpus !== null && names.cpu.length === 0) {
+    lacking.push("cpus");
+  }
+  if ((numbers !== null && names.process.length === 0) || (texts !== null && names.processName.length === 0)) {
+    lacking.push("processes");
+  }
+  if (filter.threads !== null && names.thread.length === 0) {
+    lacking.push("threads");
+  }
+  return lacking;
+}
+
+/** Whether the server has to be asked what fields there are. */
+export function needsNames(filter: Filter): boolean {
+  return filter.names === null && (filter.cpus !== null || filter.processes !== null || filter.threads !== null);
+}
+
+function own(filter: Filter): string[] {
+  return filter.text.trim() === "" ? [] : [filter.text];
+}
+
+/** Several conditions as one. A line end closes a comment that may stand behind one. */
+function joined(parts: readonly string[]): string {
+  return parts.length <= 1 ? (parts[0] ?? "") : parts.map((part) => (/\/\//.test(part) ? `(${part}\n)` : `(${part})`)).join(" && ");
+}
+
+function fieldParts(filter: Filter): string[] {
+  const { names } = filter;
+  if (names === null) {
+    return [];
+  }
+  const [numbers, texts] = processParts(filter.processes);
+  return [
+    ...choicePart(filter.cpus, names.cpu, numberList),
+    ...eitherPart([numbers, names.process], [texts, names.processName]),
+    ...choicePart(filter.threads, names.thread, numberList),
+  ];
+}
+
+/** Numbers of processes, and names of others. */
+function processParts(choice: Choice<string> | null): [Choice<number> | null, Choice<string> | null] {
+  if (choice === null) {
+    return [null, null];
+  }
+  const isNumber = (text: string): boolean => /^\d{1,15}$/.test(text);
+  const split = <T>(keep: (text: string) => boolean, read: (text: string) => T): Choice<T> | null => {
+    const [named, but] = [choice.only?.filter(keep).map(read) ?? null, choice.but.filter(keep).map(read)];
+    return (named === null || named.length === 0) && but.length === 0 ? null : { only: named, but };
+  };
+  return [split(isNumber, Number), split((text) => !isNumber(text), String)];
+}
+
+/** Processes that are named are chosen by either; those that are taken out are by both. */
+function eitherPart(numbers: [Choice<number> | null, readonly FieldName[]], texts: [Choice<string> | null, readonly FieldName[]]): string[] {
+  const named = [...onlyPart(numbers[0], numbers[1], numberList), ...onlyPart(texts[0], texts[1], textList)];
+  const one = named.length <= 1 ? named : [named.map((part) => `(${part})`).join(" || ")];
+  return [...one, ...butPart(numbers[0], numbers[1], numberList), ...butPart(texts[0], texts[1], textList)];
+}
+
+function choicePart<T>(choice: Choice<T> | null, names: readonly FieldName[], list: (items: readonly T[]) => string): string[] {
+  return [...onlyPart(choice, names, list), ...butPart(choice, names, list)];
+}
+
+function onlyPart<T>(choice: Choice<T> | null, names: readonly FieldName[], list: (items: readonly T[]) => string): string[] {
+  const named = choice?.only ?? null;
+  return named === null || named.length === 0 || names.length === 0 ? [] : [oneOf(names, list(named))];
+}
+
+function butPart<T>(choice: Choice<T> | null, names: readonly FieldName[], list: (items: readonly T[]) => string): string[] {
+  return choice === null || choice.but.length === 0 || names.length === 0 ? [] : [`!(${oneOf(names, list(choice.but))})`];
+}
+
+/** Whether the first of these fields that an event has is in a list. False, not unknown, where it has none: so its opposite is true. */
+function oneOf(names: readonly FieldName[], list: string): string {
+  const terms: string[] = [];
+  const before: string[] = [];
+  for (const { name, isEverywhere } of names) {
+    const has = isEverywhere ? [] : [`has(${name})`];
+    terms.push([...before.map((other) => `!has(${other})`), ...has, `${name} in (${list})`].join(" && "));
+    if (isEverywhere) {
+      break;
+    }
+    before.push(name);
+  }
+  return terms.join(" || ");
+}
+
+/** Numbers as short as the language has them: neighbours are a range. */
+function numberList(numbers: readonly number[]): string {
+  return ranges(numbers).map(([from, to]) => (from === to ? String(from) : to === from + 1 ? `${from}, ${to}` : `${from}..=${to}`)).join(", ");
+}
+
+function textList(texts: readonly string[]): string {
+  return texts.map((text) => quoted(text).replaceAll("*", "\\*")).join(", ");
+}
+
+/** A text of the filter language. A star in it stays a star of the language. */
+export function quoted(text: string): string {
+  const escaped = text.replace(/[\\"]/g, "\\$&").replaceAll("\n", "\\n").replaceAll("\t", "\\t");
+  return `"${escaped}"`;
+}
+
+function isNamed(names: readonly string[]): string {
+  const list = names.map(quoted).join(", ");
+  return names.length === 1 ? `event.name == ${list}` : `event.name in (${list})`;
+}
+
+function notNamed(names: readonly string[]): string {
+  return names.length === 1 ? `event.name != ${names.map(quoted).join("")}` : `!(${isNamed(names)})`;
+}
