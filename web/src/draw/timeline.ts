@@ -41,6 +41,8 @@ export interface Picture {
 const HEAT_ROWS = 40;
 /** Bars that are narrower are not even tried to be joined to one that has a name. */
 const BAR_MIN_PX = 8;
+/** How much of a row that is not meant is covered. */
+const DIMMED_ALPHA = 0.75;
 /** A name needs as many CSS pixels. */
 const NAME_MIN_CSS_PX = 28;
 
@@ -69,6 +71,7 @@ export function drawTimeline(pen: Pen, tools: Tools, sheet: StripSheet, picture:
   for (const { box, bars } of painted) {
     drawNames(pen, picture, bars, box);
   }
+  drawDimmed(pen, picture, painted);
   drawOver(pen, picture);
 }
 
@@ -270,6 +273,18 @@ function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): 
       pen.fillText(text, bar.from + 4 * ratio, Math.round(box.y + middle + ratio / 2));
     }
   }
+}
+
+/** What the filter does not mean is nearer to the lane that it lies in. */
+function drawDimmed(pen: Pen, picture: Picture, painted: readonly { readonly content: RowContent; readonly box: Box }[]): void {
+  pen.fillStyle = css(SURFACES[picture.looks.theme].lane);
+  pen.globalAlpha = DIMMED_ALPHA;
+  for (const { content, box } of painted) {
+    if (content.row.dimmed) {
+      pen.fillRect(box.x, box.y, box.width, box.height);
+    }
+  }
+  pen.globalAlpha = 1;
 }
 
 /** Bars that were cut where tiles end, as one. */

@@ -50,8 +50,8 @@ function useKeys(page: Page): void {
   }, [page]);
 }
 
-/** Whoever types a text, or chooses from a list, means letters. */
+/** Whoever types a text, or chooses from a list, means letters; whoever ticks a box does not. */
 function isTyping(event: KeyboardEvent): boolean {
   const { target } = event;
-  return target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
+  return (target instanceof HTMLInputElement && target.type !== "checkbox") || target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement;
 }

@@ -6,6 +6,7 @@ import { duration } from "../model/clock.ts";
 import { advice } from "../model/fault.ts";
 import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
+import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 
@@ -22,6 +23,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
           </li>
         ))}
       </ul>
+      <FilterChips page={page} />
       <Badge status={status} connection={connection} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?

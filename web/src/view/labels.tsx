@@ -45,7 +45,7 @@ function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
   }
   const name = nameOf(track);
   return (
-    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
+    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
       <span class="name">{name}</span>
       <button
         type="button"

@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
 import type { Page } from "./page.ts";
+import { Filters } from "./rail/filters.tsx";
 
 export interface Tab {
   /** Small letters; stands in the URL. */
@@ -15,7 +16,7 @@ export interface Tab {
 
 /** The tabs of each panel, in their order. A panel without any is not there. */
 export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
-  rail: [],
+  rail: [{ id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters }],
   drawer: [],
   inspector: [],
 };

@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { trackNumber, valueNumber } from "../units/tiles.ts";
+import type { Catalogue, Track } from "./catalogue.ts";
+import { allBut, only } from "./choice.ts";
+import { cpusOf, eventNames, eventsOf, isNamed, peopleOf, shareOf, subsystemOf, subsystemsOf, withSubsystem, type Counts } from "./facets.ts";
+import { find, findable } from "./search.ts";
+
+const trackOf = (number: number, more: Partial<Track>): Track => ({
+  number: trackNumber(number),
+  id: `t${number}`,
+  kind: "states",
+  name: "",
+  group: "G",
+  host: null,
+  cpu: null,
+  tid: null,
+  process: null,
+  depth: null,
+  parent: null,
+  ...more,
+});
+const COUNTS: Counts = { byName: new Map([["sched_switch", 70n], ["irq_entry", 5n], ["sched_wakeup", 7n]]), byCpu: new Map([[1, 80n], [10, 2n]]) };
+const NAMES = ["irq_entry", "jobs:begin", "jobs:end", "sched_switch", "sched_wakeup"];
+
+test("CPUs are those that tracks or counts tell of", () => {
+  const tracks = [trackOf(0, { cpu: 2 }), trackOf(1, { cpu: 1 }), trackOf(2, {}), trackOf(3, { cpu: 2 })];
+  expect(cpusOf(tracks, COUNTS).map(({ label, count }) => [label, count])).toEqual([["CPU 1", 80n], ["CPU 2", 0n], ["CPU 10", 2n]]);
+  expect(cpusOf(tracks, null).map(({ count }) => count)).toEqual([null, null]);
+});
+
+test("processes are called as their first thread, threads say of whom they are", () => {
+  const { processes, threads } = peopleOf([
+    trackOf(0, { tid: 7, name: "events", kind: "instants" }),
+    trackOf(1, { tid: 5, name: "app (5)", process: "5" }),
+    trackOf(2, { tid: 6, name: "worker (6)", process: "5" }),
+    trackOf(3, { tid: 6, name: "calls", parent: trackNumber(2) }),
+    trackOf(4, { tid: 30, name: "gone (30)", process: "29" }),
+  ]);
+  expect(threads.map(({ key, label, detail }) => [key, label, detail])).toEqual([
+    [5, "app (5)", ""],
+    [30, "gone (30)", "process 29"],
+    [7, "thread 7", ""],
+    [6, "worker (6)", "app (5)"],
+  ]);
+  expect(processes.map(({ key, label, detail }) => [key, label, detail])).toEqual([
+    ["5", "app (5)", "2 threads"],
+    ["29", "process 29", ""],
+  ]);
+});
+
+test("events are those that were counted or met, the most frequent first", () => {
+  const value = { number: valueNumber(0), colour: 0 };
+  const catalogue: Catalogue = { tracks: [], values: [{ ...value, label: "met", kind: "event" }, { ...value, label: "bash", kind: "thread" }, { ...value, label: "irq_entry", kind: "event" }] };
+  const names = eventNames(catalogue, COUNTS);
+  expect(names).toEqual(["irq_entry", "met", "sched_switch", "sched_wakeup"]);
+  expect(eventsOf(names, COUNTS).map(({ key, count }) => [key, count])).toEqual([["sched_switch", 70n], ["sched_wakeup", 7n], ["irq_entry", 5n], ["met", 0n]]);
+  expect(eventNames(catalogue, null)).toEqual(["irq_entry", "met"]);
+});
+
+test("an event is part of its provider, or of what its name begins with", () => {
+  expect(["sched_switch", "lttng_ust_libc:malloc_a", "plain", "a:b:c"].map(subsystemOf)).toEqual(["sched", "lttng_ust_libc", "plain", "a"]);
+});
+
+test("a subsystem is a pattern where that means nothing else", () => {
+  const found = subsystemsOf([...NAMES, "jobs_x"], COUNTS);
+  expect(found.map(({ key, count, names }) => [key, count, names])).toEqual([
+    ["sched", 77n, ["sched_*"]],
+    ["irq", 5n, ["irq_entry"]],
+    ["jobs", 0n, ["jobs:begin", "jobs:end", "jobs_x"]],
+  ]);
+  // `lttng_*` would also mean what the provider `lttng_ust` tells.
+  const [own] = subsystemsOf(["lttng_a", "lttng_b", "lttng_ust:x"], null);
+  expect([own?.key, own?.names]).toEqual(["lttng", ["lttng_a", "lttng_b"]]);
+});
+
+test("subsystems are chosen and taken out as a whole, whatever was clicked before", () => {
+  const all = subsystemsOf(NAMES, COUNTS);
+  const [sched, , jobs] = all;
+  if (sched === undefined || jobs === undefined) {
+    throw new Error("there are three");
+  }
+  const without = withSubsystem(null, sched, false, NAMES);
+  expect(without).toEqual(allBut(["sched_*"]));
+  expect(withSubsystem(without, sched, true, NAMES)).toBeNull();
+  const some = allBut(["sched_switch"]);
+  expect([shareOf(some, sched), shareOf(some, jobs), shareOf(without, sched)]).toEqual(["some", "all", "none"]);
+  expect(withSubsystem(some, sched, true, NAMES)).toBeNull();
+  const alone = withSubsystem(only(["sched_switch"]), sched, true, NAMES);
+  expect(alone).toEqual(only(["sched_*"]));
+  const both = withSubsystem(alone, jobs, true, NAMES);
+  expect(both).toEqual(only(["sched_*", "jobs:*"]));
+  expect(withSubsystem(both, sched, false, NAMES)).toEqual(only(["jobs:*"]));
+  expect(withSubsystem(only(["jobs:*"]), jobs, false, NAMES)).toBeNull();
+  // A pattern that somebody wrote into the URL may mean more than a subsystem.
+  expect(withSubsystem(only(["*"]), sched, false, NAMES)).toEqual({ only: ["*"], but: ["sched_*"] });
+  expect(withSubsystem(allBut(["*e*"]), jobs, true, ["jobs:begin", "jobs:end", "irq_entry"])).toEqual(allBut(["irq_entry"]));
+});
+
+test("only stars are patterns", () => {
+  expect([isNamed("a.c", "abc"), isNamed("a*", "abc"), isNamed("*b*", "abc"), isNamed("a*", "ba"), isNamed("(x)*", "(x)y")]).toEqual([false, true, true, false, true]);
+});
+
+test("what begins with it is found first, then words, then parts, then letters in that order", () => {
+  const all = ["xsched", "irq sched", "sched_switch", "sched", "s_c_h_e_d", "a-c-d"].map((name) => findable(name, name));
+  expect(find(all, "sched").map((hit) => hit.item)).toEqual(["sched", "sched_switch", "irq sched", "xsched"]);
+  expect(find(all, "SCHED IRQ").map((hit) => hit.item)).toEqual(["irq sched"]);
+  expect(find(all, "ssw").map((hit) => hit.item)).toEqual(["sched_switch"]);
+  expect(find(all, "").length).toBe(6);
+  expect(find(all, "sched", 2).length).toBe(2);
+  expect(find(all, "zz")).toEqual([]);
+});

@@ -1,0 +1,38 @@
+// What the panel of filters knows beside the state of the page: how many events there are of what, and where they were counted.
+
+import type { Fault } from "../model/fault.ts";
+import type { Counts } from "../model/facets.ts";
+import type { Viewport } from "../model/viewport.ts";
+import type { Vocabulary } from "../model/completion.ts";
+import { NO_VOCABULARY } from "../model/completion.ts";
+
+export interface FacetsState {
+  /** Events are counted in the window instead of in all of the traces. */
+  readonly inWindow: boolean;
+  /** The last counts; those of another window stay until there are others. */
+  readonly counts: Counts | null;
+  /** Names of events that were counted in all of the traces. */
+  readonly names: Counts | null;
+  /** What is being counted, and how far that is, of 1. */
+  readonly counting: { readonly window: Viewport | null; readonly part: number } | null;
+  readonly fault: Fault | null;
+  /** What expressions can be made of, as far as that was asked for. */
+  readonly vocabulary: Vocabulary;
+}
+
+export const FIRST_FACETS: FacetsState = { inWindow: false, counts: null, names: null, counting: null, fault: null, vocabulary: NO_VOCABULARY };
+
+/** Counting begins. */
+export function counting(state: FacetsState, window: Viewport | null): FacetsState {
+  return { ...state, counting: { window, part: 0 }, fault: null };
+}
+
+/** How far it is. */
+export function countedPart(state: FacetsState, part: number): FacetsState {
+  return state.counting === null ? state : { ...state, counting: { ...state.counting, part } };
+}
+
+/** What was counted. */
+export function counted(state: FacetsState, counts: Counts, window: Viewport | null): FacetsState {
+  return { ...state, counts, names: window === null ? counts : state.names, counting: null };
+}

@@ -1,0 +1,255 @@
+// The box for an expression: what may come next is offered, what is wrong is underlined with the server's words, what would match is counted.
+
+import type { JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { ApiFault } from "../../api/client.ts";
+import { checkExpression, countEvents, type Checked, type Count } from "../../api/filter.ts";
+import { accepted, complete, marked, remembered, type Completion, type Offer } from "../../model/completion.ts";
+import { eventNames } from "../../model/facets.ts";
+import { queryOf } from "../../model/filter.ts";
+import { refiltered } from "../../state/filter.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+import { countingOf } from "./counting.ts";
+
+/** The server is asked once nothing was typed for so long. */
+const REST_MS = 120;
+const HISTORY_KEY = "kymo-expressions";
+
+/** What the server says of a text. */
+interface Said {
+  readonly text: string;
+  readonly checked: Checked | null;
+  readonly count: Count | null;
+  readonly fault: string | null;
+}
+
+const NOTHING: Said = { text: "", checked: null, count: null, fault: null };
+
+export function Expression({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [filter] = usePick(store, (state) => [state.filter] as const);
+  const [draft, setDraft] = useState(filter.text);
+  const [offers, setOffers] = useState<Completion | null>(null);
+  const [chosen, setChosen] = useState(0);
+  const box = useRef<HTMLTextAreaElement>(null);
+  const list = useId();
+  const said = useAnswers(page, draft);
+  useEffect(() => setDraft(filter.text), [filter.text]);
+
+  const offer = (text: string, caret: number): void => {
+    const names = eventNames(store.state.catalogue, countingOf(page).store.state.names);
+    const { vocabulary } = countingOf(page).store.state;
+    setOffers(complete(text, caret, vocabulary.events === names ? vocabulary : { ...vocabulary, events: names }));
+    setChosen(0);
+  };
+  const put = (text: string, caret: number): void => {
+    setDraft(text);
+    setOffers(null);
+    requestAnimationFrame(() => {
+      box.current?.focus();
+      box.current?.setSelectionRange(caret, caret);
+    });
+  };
+  const take = (one: Offer): void => {
+    if (offers !== null) {
+      const next = accepted(draft, offers, one);
+      put(next.text, next.caret);
+    }
+  };
+  const apply = (): void => {
+    setOffers(null);
+    void applied(page, draft);
+  };
+  const press = (event: KeyboardEvent): void => {
+    const one = offers?.offers[chosen];
+    event.stopPropagation();
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+      event.preventDefault();
+      apply();
+    } else if (event.key === "Tab" && !event.shiftKey && one !== undefined) {
+      event.preventDefault();
+      take(one);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (offers !== null) {
+        setOffers(null);
+      } else if (draft !== filter.text) {
+        setDraft(filter.text);
+      } else {
+        box.current?.blur();
+      }
+    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && offers !== null) {
+      event.preventDefault();
+      const { length } = offers.offers;
+      setChosen((chosen + (event.key === "ArrowDown" ? 1 : length - 1)) % length);
+    } else if (event.key === " " && event.ctrlKey) {
+      event.preventDefault();
+      offer(draft, box.current?.selectionStart ?? draft.length);
+    }
+  };
+  const problems = said.text === draft ? (said.checked?.problems ?? []) : [];
+  return (
+    <div class="expression">
+      <div class="expression-box">
+        <div class="expression-marks" aria-hidden="true">
+          {marked(draft, problems).map((part, index) => (
+            <span key={index} class={part.isWrong ? (said.checked?.isValid === true ? "strange" : "wrong") : ""}>
+              {part.text}
+            </span>
+          ))}{" "}
+        </div>
+        <textarea
+          ref={box}
+          class="field"
+          rows={2}
+          spellcheck={false}
+          autocomplete="off"
+          placeholder={"Expression, as ret < 0 && took > 5ms"}
+          aria-label="Filter expression"
+          aria-autocomplete="list"
+          aria-controls={list}
+          aria-describedby={`${list}-said`}
+          aria-invalid={said.text === draft && said.checked?.isValid === false}
+          {...(offers === null ? {} : { "aria-activedescendant": `${list}-${chosen}` })}
+          value={draft}
+          onInput={(event) => {
+            setDraft(event.currentTarget.value);
+            offer(event.currentTarget.value, event.currentTarget.selectionStart);
+          }}
+          onKeyDown={press}
+          onBlur={() => setOffers(null)}
+        />
+        <ul class="offers" id={list} role="listbox" aria-label="What may come here" hidden={offers === null}>
+          {(offers?.offers ?? []).map((one, index) => (
+            <li
+              key={one.text}
+              id={`${list}-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              onPointerDown={(event) => {
+                event.preventDefault();
+                take(one);
+              }}
+            >
+              <span class="mono">{one.text}</span> <span class="faint">{one.what}</span>
+            </li>
+          ))}
+        </ul>
+      </div>
+      <div class="expression-said" id={`${list}-said`} role="status">
+        <Words said={said} draft={draft} />
+      </div>
+      <div class="rail-bar">
+        <button type="button" class="button small" disabled={draft === filter.text || (said.text === draft && said.checked?.isValid === false)} onClick={apply}>
+          Apply
+        </button>
+        <button type="button" class="button small" disabled={draft === "" && filter.text === ""} onClick={() => (setDraft(""), store.update((state) => refiltered(state, { text: "" })))}>
+          Clear
+        </button>
+        <History page={page} choose={(text) => put(text, text.length)} />
+      </div>
+    </div>
+  );
+}
+
+/** Expressions of this browser tab that were asked before. */
+function History({ page, choose }: { readonly page: Page; readonly choose: (text: string) => void }): JSX.Element | null {
+  usePick(page.store, (state) => [state.filter.text] as const);
+  const all = readHistory();
+  if (all.length === 0) {
+    return null;
+  }
+  return (
+    <select
+      class="field history"
+      aria-label="Expressions before"
+      value=""
+      onChange={(event) => {
+        choose(event.currentTarget.value);
+        event.currentTarget.value = "";
+      }}
+    >
+      <option value="">before…</option>
+      {all.map((text) => (
+        <option key={text} value={text}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Words({ said, draft }: { readonly said: Said; readonly draft: string }): JSX.Element {
+  if (said.text !== draft) {
+    return <span class="faint">…</span>;
+  }
+  const { checked, count, fault } = said;
+  return (
+    <>
+      {checked?.problems.map((problem, index) => (
+        <p key={index} class={checked.isValid ? "strange-text" : "bad-text"}>
+          {problem.message}
+          {problem.help === null ? "" : `; ${problem.help}`}
+        </p>
+      ))}
+      {fault === null ? null : <p class="bad-text">{fault}</p>}
+      {count === null ? null : (
+        <p class="faint">
+          {count.isExact ? "" : "about "}
+          {count.events.toLocaleString("en")} {count.events === 1n ? "event matches" : "events match"}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the server says of what is written, together with all else that is chosen. */
+function useAnswers(page: Page, draft: string): Said {
+  const [filter] = usePick(page.store, (state) => [state.filter] as const);
+  const [said, setSaid] = useState<Said>(NOTHING);
+  const query = queryOf({ ...filter, text: draft });
+  useEffect(() => {
+    const ending = new AbortController();
+    const timer = setTimeout(() => {
+      void answersFor(page, draft, query, ending.signal).then((found) => {
+        if (!ending.signal.aborted) {
+          setSaid(found);
+        }
+      });
+    }, REST_MS);
+    return () => {
+      clearTimeout(timer);
+      ending.abort();
+    };
+  }, [page, draft, query]);
+  return said;
+}
+
+async function answersFor({ client }: Page, text: string, query: string, signal: AbortSignal): Promise<Said> {
+  try {
+    const checked = text.trim() === "" ? null : await checkExpression(client, text, signal);
+    const isAsked = checked?.isValid !== false && query !== "";
+    return { text, checked, count: isAsked ? await countEvents(client, query, signal) : null, fault: null };
+  } catch (error) {
+    return { text, checked: null, count: null, fault: error instanceof ApiFault ? error.message : String(error) };
+  }
+}
+
+/** Takes an expression as the filter's, if it can be asked. */
+async function applied({ store, client }: Page, text: string): Promise<void> {
+  const isValid = text.trim() === "" || (await checkExpression(client, text).then(({ isValid: found }) => found, () => false));
+  if (isValid) {
+    sessionStorage.setItem(HISTORY_KEY, JSON.stringify(remembered(readHistory(), text)));
+    store.update((state) => refiltered(state, { text: text.trim() === "" ? "" : text }));
+  }
+}
+
+function readHistory(): readonly string[] {
+  try {
+    const found: unknown = JSON.parse(sessionStorage.getItem(HISTORY_KEY) ?? "[]");
+    return Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
+  } catch {
+    return [];
+  }
+}

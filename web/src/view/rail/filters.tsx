@@ -1,0 +1,145 @@
+// The tab of filters: how what is not chosen is shown, an expression, and lists to choose of.
+
+import type { JSX } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { allBut, isChosen, only, withItem, type Choice } from "../../model/choice.ts";
+import { cpusOf, eventNames, eventsOf, isNamed, namingOf, peopleOf, shareOf, subsystemsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
+import { advice } from "../../model/fault.ts";
+import { FILTER_MODES, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
+import { refiltered, unfiltered } from "../../state/filter.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+import { countingOf } from "./counting.ts";
+import { Expression } from "./expression.tsx";
+import { FacetList } from "./facet.tsx";
+import "./rail.css";
+
+const MODES: Readonly<Record<FilterMode, string>> = {
+  dim: "Rows of what is not chosen are paler; lists are without it",
+  hide: "Rows of what is not chosen are not there; lists are without it",
+  exclude: "Rows of what is not chosen are not there; lists and analyses are without it",
+};
+
+export function Filters({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [filter] = usePick(store, (state) => [state.filter] as const);
+  useEffect(() => countingOf(page).want(), [page]);
+  return (
+    <div class="rail-tab">
+      <div class="rail-bar">
+        <fieldset class="modes">
+          <legend class="unseen">What is not chosen</legend>
+          {FILTER_MODES.map((mode) => (
+            <label key={mode} class={`mode${filter.mode === mode ? " chosen" : ""}`} title={MODES[mode]}>
+              <input type="radio" name="filter-mode" checked={filter.mode === mode} onChange={() => store.update((state) => refiltered(state, { mode }))} />
+              {mode}
+            </label>
+          ))}
+        </fieldset>
+        <button type="button" class="button small" disabled={!isActive(filter)} onClick={() => store.update(unfiltered)}>
+          Clear all
+        </button>
+      </div>
+      <Expression page={page} />
+      <Scope page={page} />
+      <Facets page={page} />
+    </div>
+  );
+}
+
+/** Where events are counted, and how far that is. */
+function Scope({ page }: { readonly page: Page }): JSX.Element {
+  const counting = countingOf(page);
+  const [inWindow, busy, fault] = usePick(counting.store, (state) => [state.inWindow, state.counting, state.fault] as const);
+  return (
+    <div class="rail-bar faint">
+      <label>
+        Counts of{" "}
+        <select class="field" value={inWindow ? "window" : "all"} onChange={(event) => counting.scope(event.currentTarget.value === "window")}>
+          <option value="all">all of the traces</option>
+          <option value="window">the window</option>
+        </select>
+      </label>
+      {busy === null ? null : (
+        <span role="status">
+          <progress value={busy.part} max={1} aria-label="Counted" />
+        </span>
+      )}
+      {fault === null ? null : (
+        <span class="bad-text" role="alert">
+          {fault.message}. {advice(fault.kind)}{" "}
+          <button type="button" class="plain link" onClick={() => counting.again()}>
+            Count again
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+function Facets({ page }: { readonly page: Page }): JSX.Element {
+  const { store } = page;
+  const [filter, tracks, catalogue] = usePick(store, (state) => [state.filter, state.catalogue.tracks, state.catalogue] as const);
+  const [counts, all] = usePick(countingOf(page).store, (state) => [state.counts, state.names] as const);
+  const cpus = useMemo(() => cpusOf(tracks, counts), [tracks, counts]);
+  const people = useMemo(() => peopleOf(tracks), [tracks]);
+  const names = useMemo(() => eventNames(catalogue, all), [catalogue, all]);
+  const events = useMemo(() => eventsOf(names, counts), [names, counts]);
+  const subsystems = useMemo(() => subsystemsOf(names, counts), [names, counts]);
+  const naming = useMemo(() => namingOf(names), [names]);
+  const change = <F extends Facet>(facet: F, choice: Choice<F extends "cpus" | "threads" ? number : string> | null): void =>
+    store.update((state) => refiltered(state, { [facet]: choice }));
+  const plain = <T extends string | number>(facet: "cpus" | "processes" | "threads", choice: Choice<T> | null): Pick<ListActions<T>, "shareOf" | "toggle" | "focus" | "clear"> => ({
+    shareOf: (entry) => (isChosen(choice, entry.key) ? "all" : "none"),
+    toggle: (entry, isIn) => change(facet, withItem(choice, entry.key, isIn) as Choice<never> | null),
+    focus: (entry, but) => change(facet, (but ? allBut([entry.key]) : only([entry.key])) as Choice<never> | null),
+    clear: choice === null ? null : () => change(facet, null),
+  });
+  const clearEvents = filter.events === null ? null : () => change("events", null);
+  const subsystemOf = (entry: Entry<string>): Subsystem | null => subsystems.find((one) => one.key === entry.key) ?? null;
+  const { processes, threads } = people;
+  return (
+    <>
+      <FacetList title="CPUs" entries={cpus} {...plain("cpus", filter.cpus)} note={noteFor(cpus, "CPU", filter.names, "cpu")} />
+      <FacetList title="Processes" entries={processes} {...plain("processes", filter.processes)} note={noteFor(processes, "process", filter.names, "process")} />
+      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={noteFor(threads, "thread", filter.names, "thread")} />
+      <FacetList
+        title="Subsystems"
+        entries={subsystems}
+        shareOf={(entry) => shareOf(filter.events, entry as Subsystem)}
+        toggle={(entry, isIn) => {
+          const subsystem = subsystemOf(entry);
+          if (subsystem !== null) {
+            change("events", withSubsystem(filter.events, subsystem, isIn, names));
+          }
+        }}
+        focus={(entry, but) => {
+          const own = subsystemOf(entry)?.names ?? [];
+          change("events", but ? allBut(own) : only(own));
+        }}
+        clear={clearEvents}
+        note={names.length === 0 ? "No event is known yet." : null}
+      />
+      <FacetList
+        title="Events"
+        entries={events}
+        shareOf={(entry) => (isChosen(filter.events, entry.key, isNamed) ? "all" : "none")}
+        toggle={(entry, isIn) => change("events", withItem(filter.events, entry.key, isIn, naming))}
+        focus={(entry, but) => change("events", but ? allBut([entry.key]) : only([entry.key]))}
+        clear={clearEvents}
+        note={names.length === 0 ? "No event is known yet." : null}
+      />
+    </>
+  );
+}
+
+type ListActions<T extends string | number> = Parameters<typeof FacetList<T>>[0];
+
+/** What is said of a list that is empty, or that events cannot follow. */
+function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {
+  if (entries.length === 0) {
+    return `These traces do not say of which ${what} anything is.`;
+  }
+  const lacks = names !== null && names[kind].length === 0;
+  return lacks ? `Events of these traces do not say their ${what}: rows follow what is chosen here, lists and statistics cannot.` : null;
+}
