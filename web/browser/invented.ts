@@ -2,6 +2,7 @@
 // of pages that need a server that always says the same.
 
 import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "../src/model/tile.ts";
+import type { TestItem } from "../src/testing/items.ts";
 import { counter, counts, instants, states } from "../src/testing/tiles.ts";
 import { level, trackNumber } from "../src/units/tiles.ts";
 
@@ -88,6 +89,21 @@ function invent(): Invented[] {
 }
 
 export const INVENTED: readonly Invented[] = invent();
+
+/** All that is on a track, one by one. */
+export function itemsOf(number: number): readonly TestItem[] {
+  const { runs = [], times = [] } = INVENTED[number] ?? {};
+  const valueAt = (value: number): object => ({ ...VALUES[value] });
+  return [
+    ...runs.map(({ begin, end, value }) => ({ begin, end, more: { kind: "run", begin_known: begin > 0, end_known: end < SPAN, in_doubt: false, value: valueAt(value) } })),
+    ...times.map(({ at, value }) => ({ begin: at, end: at, more: { kind: "event", value: valueAt(value), event: eventAt(at) } })),
+  ];
+}
+
+function eventAt(at: number): object {
+  const payload = { next_tid: 4711, next_comm: "nginx", kind: { value: 5, labels: ["CUSTOM"] }, ratio: 0.5, pages: [1, 2, 3] };
+  return { time: at, trace: "invented", stream: 1, event: "sched_switch", id: 3, context: { vtid: 801, procname: "bash" }, payload };
+}
 
 /** What is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
 export interface Progress {

@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { extname, join, normalize } from "node:path";
 import { encodeAnswer } from "../src/testing/tiles.ts";
-import { BEGIN, INVENTED, SPAN, VALUES, answer } from "./invented.ts";
+import { answerItems } from "../src/testing/items.ts";
+import { BEGIN, INVENTED, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
@@ -19,6 +20,9 @@ export interface StandIn {
   refusal: number | null;
   /** Questions for tiles that were answered. */
   readonly asked: string[];
+  /** The same of questions for items. */
+  itemsRefusal: number | null;
+  readonly askedItems: string[];
   tell(): void;
   /** It ends what it tells; who listens asks again. */
   hangUp(): void;
@@ -35,6 +39,8 @@ export async function serve(folder: string): Promise<StandIn> {
     read: 1,
     refusal: null,
     asked: [],
+    itemsRefusal: null,
+    askedItems: [],
     tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n`)),
     hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
@@ -90,11 +96,22 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
       listeners.add(response);
       request.on("close", () => listeners.delete(response));
       return undefined;
+    case "items":
+      return items(standIn, url, response);
     case "tiles":
       return tiles(standIn, url, request, response);
     default:
       return json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
   }
+}
+
+function items(standIn: StandIn, url: URL, response: ServerResponse): void {
+  standIn.askedItems.push(url.search);
+  if (standIn.itemsRefusal !== null) {
+    json(response, standIn.itemsRefusal, JSON.stringify({ error: { code: "fault", message: "the disk is full" } }));
+    return;
+  }
+  json(response, 200, answerItems(itemsOf(Number(url.searchParams.get("track"))), url.searchParams, BEGIN));
 }
 
 function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: ServerResponse): void {

@@ -43,6 +43,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     looks: new Looks("light", VALUES),
     ticks: [],
     selection: null,
+    picked: null,
     ...more,
   };
   drawTimeline(pen, recordingTools(pen), new StripSheet(), picture);
@@ -135,6 +136,23 @@ test("the selection lies over everything", () => {
   expect(pen.calls.slice(-3)).toEqual([`rect 10 0 20 100 ${accent} 0.15`, `rect 10 0 1 100 ${accent}`, `rect 29 0 1 100 ${accent}`]);
 });
 
+test("what is picked has a frame, also if it is shorter than a pixel", () => {
+  const [paper, ink] = [css(SURFACES.light.background), css(SURFACES.light.ink)];
+  const pen = drawn("states", [], { picked: { track: "a", extent: { begin: nanos(1_010), end: nanos(1_030) } } });
+  const frames = (of: RecordingPen): string[] => of.calls.slice(of.calls.findIndex((call) => call.startsWith("blit")) + 1);
+  // Two pixels around the bar on each side, and two more that are light.
+  expect(frames(pen)).toEqual([
+    ...["6 22 28 2", "6 42 28 2", "6 22 2 22", "32 22 2 22"].map((place) => `rect ${place} ${paper}`),
+    ...["8 24 24 2", "8 40 24 2", "8 24 2 18", "30 24 2 18"].map((place) => `rect ${place} ${ink}`),
+  ]);
+  const instant = drawn("states", [], { picked: { track: "a", extent: { begin: nanos(1_010), end: nanos(1_010) } } });
+  expect(frames(instant).at(-4)).toBe(`rect 8 24 5 2 ${ink}`);
+  // What is elsewhere has none, and what is far longer than the screen does not need larger numbers.
+  expect(frames(drawn("states", [], { picked: { track: "b", extent: { begin: nanos(1_010), end: nanos(1_010) } } }))).toEqual([]);
+  expect(frames(drawn("states", [], { picked: { track: "a", extent: { begin: nanos(2_000), end: nanos(2_010) } } }))).toEqual([]);
+  expect(frames(drawn("states", [], { picked: { track: "a", extent: { begin: nanos(0), end: nanos(9_000_000_000) } } })).at(-4)).toBe(`rect -8 24 272 2 ${ink}`);
+});
+
 test("rows move up when they are scrolled, and are sharp on every screen", () => {
   const pen = drawn("states", [], { scroll: 10, ratio: 2 });
   expect(pen.of("blit")).toEqual(["blit 0 8 to 0 28 256 36"]);
@@ -154,6 +172,7 @@ test("sixty rows of a wide screen are few calls", () => {
     looks: new Looks("light", VALUES),
     ticks: [],
     selection: null,
+    picked: null,
   });
   expect(pen.calls.length).toBeLessThan(4 * 60);
 });

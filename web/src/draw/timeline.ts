@@ -3,7 +3,7 @@
 //     lanes      a background for each track
 //     strips     what tracks show, painted pixel by pixel and put on the lanes
 //     over them  names on bars that have room, lines of counters, hatching where something is not known
-//     on top     the selection
+//     on top     what is picked, the selection
 
 import type { Piece } from "../model/cache.ts";
 import { firstPixel, placeOf, type Frame, type Place } from "../model/geometry.ts";
@@ -11,7 +11,7 @@ import { SURFACES, css, mix, packed } from "../model/palette.ts";
 import type { Row } from "../model/rows.ts";
 import type { Tick } from "../model/ruler.ts";
 import type { Counter, Heat, Span } from "../model/tile.ts";
-import { pixelOf, endOf, type Viewport } from "../model/viewport.ts";
+import { pixelOf, endOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Looks } from "./looks.ts";
 import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
@@ -35,6 +35,8 @@ export interface Picture {
   readonly looks: Looks;
   readonly ticks: readonly Tick[];
   readonly selection: Viewport | null;
+  /** What is picked: on which track, from when to when. */
+  readonly picked: { readonly track: string; readonly extent: Extent } | null;
 }
 
 /** Rows of the strip of a heat map. */
@@ -72,6 +74,11 @@ export function drawTimeline(pen: Pen, tools: Tools, sheet: StripSheet, picture:
     drawNames(pen, picture, bars, box);
   }
   drawDimmed(pen, picture, painted);
+  for (const { content, box } of painted) {
+    if (picture.picked !== null && content.row.track?.id === picture.picked.track) {
+      drawPicked(pen, picture, picture.picked.extent, box);
+    }
+  }
   drawOver(pen, picture);
 }
 
@@ -299,6 +306,27 @@ export function joined(bars: readonly Bar[]): Bar[] {
     }
   }
   return found;
+}
+
+/** A frame around what is picked, with a lighter one around it, so that it is seen on bars of any colour. */
+function drawPicked(pen: Pen, { frame, looks, ratio }: Picture, extent: Extent, box: Box): void {
+  const wide = Math.max(1, Math.round(1.5 * ratio));
+  const left = Math.floor(pixelOf(frame.view, extent.begin, frame.width));
+  const right = Math.max(Math.ceil(pixelOf(frame.view, extent.end, frame.width)), left + 1);
+  // What is far outside of the screen ends right behind it.
+  const [from, to] = [Math.max(left - wide, -4 * wide), Math.min(right + wide, frame.width + 4 * wide)];
+  if (to < 0 || from > frame.width) {
+    return;
+  }
+  const { background, ink } = SURFACES[looks.theme];
+  for (const [colour, out] of [[background, wide], [ink, 0]] as const) {
+    pen.fillStyle = css(colour);
+    const outer = { x: from - out, y: box.y - out, width: to - from + 2 * out, height: box.height + 2 * out };
+    pen.fillRect(outer.x, outer.y, outer.width, wide);
+    pen.fillRect(outer.x, outer.y + outer.height - wide, outer.width, wide);
+    pen.fillRect(outer.x, outer.y, wide, outer.height);
+    pen.fillRect(outer.x + outer.width - wide, outer.y, wide, outer.height);
+  }
 }
 
 function drawOver(pen: Pen, picture: Picture): void {

@@ -18,6 +18,8 @@ export interface Item {
 export interface ItemValue {
   readonly label: string;
   readonly kind: string;
+  /** A stable hash of what it is. */
+  readonly colour: number;
   /** The row of what it is, as that of a thread. */
   readonly track: TrackNumber | null;
 }
@@ -154,7 +156,12 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
 
 function readValue(shape: Shape): ItemValue {
   const track = shape.get("track");
-  return { label: shape.get("label").text(), kind: shape.get("kind").text(), track: track.given ? trackNumber(track.number()) : null };
+  return {
+    label: shape.get("label").text(),
+    kind: shape.get("kind").text(),
+    colour: shape.get("colour").number(),
+    track: track.given ? trackNumber(track.number()) : null,
+  };
 }
 
 function memberOf(field: Field | undefined, name: string): Field | undefined {

@@ -4,6 +4,7 @@ import type { Track } from "../model/catalogue.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import type { Row } from "../model/rows.ts";
 import { endOf, type Extent, type Viewport } from "../model/viewport.ts";
+import type { TrackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { scrolledTo, wentTo, type State } from "./viewer.ts";
 
@@ -25,6 +26,12 @@ export function withItemExtent(state: State, item: Item, extent: Extent): State 
 /** The track with an id. */
 export function trackOf(state: State, id: string): Track | null {
   return state.catalogue.tracks.find((track) => track.id === id) ?? null;
+}
+
+/** The track that the server calls by a number. */
+export function trackNumbered({ catalogue }: State, number: TrackNumber): Track | null {
+  const likely = catalogue.tracks[number];
+  return likely?.number === number ? likely : (catalogue.tracks.find((track) => track.number === number) ?? null);
 }
 
 /** The row of a track: pinned ones come first. */
@@ -54,6 +61,12 @@ export function shown(state: State): State {
   const span = length > 0n ? (length * SHOWN_PART.whole) / SHOWN_PART.of : view.span / NEARER;
   const middle = nanos((extent.begin + extent.end) / 2n);
   return inSight(wentTo(state, aroundTime(middle, { begin: view.begin, span: nanos(span) })), item);
+}
+
+/** What is picked, as it is drawn. */
+export function pickedOf(state: State): { readonly track: string; readonly extent: Extent } | null {
+  const extent = extentOfItem(state);
+  return state.item === null || extent === null ? null : { track: state.item.track, extent };
 }
 
 function extentOfItem({ item, itemExtent }: State): Extent | null {

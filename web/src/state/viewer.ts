@@ -228,7 +228,7 @@ export function resized(state: State, size: Size): State {
 }
 
 /** How wide the timeline is. */
-export function widthOf(state: State): Px {
+export function widthOf(state: Pick<State, "size">): Px {
   return devicePixels(state.size.width, state.size.ratio);
 }
 

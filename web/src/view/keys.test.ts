@@ -37,7 +37,7 @@ const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } 
 
 test("no key means two things", () => {
   const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
-  const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?"];
+  const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?", ",", ".", "[", "]"];
   for (const code of [...keys, ...arrows]) {
     expect(COMMANDS.filter((command) => command.on(keyOf(code))).length, code).toBe(1);
   }

@@ -53,6 +53,11 @@ function below(state: State): { readonly id: string | null; readonly group: stri
   return { id: row?.track?.id ?? null, group: row?.group ?? null };
 }
 
+/** For keys that ask somebody. */
+function stay(state: State): State {
+  return state;
+}
+
 function panelKey(keys: string, side: Side, what: string): Command[] {
   const act: Command["act"] = (state) => withPanels(state, toggledPanel(state.panels, side));
   return TABS[side].length === 0 ? [] : [{ keys, what, on: plain(`Key${keys}`), act }];
@@ -85,6 +90,10 @@ export const COMMANDS: readonly Command[] = [
   },
   { keys: "Z", what: "the selection", on: plain("KeyZ"), act: (state) => (state.selection === null ? state : wentTo(state, state.selection)) },
   { keys: "F", what: "what is picked, with some room around it", on: plain("KeyF"), act: shown },
+  { keys: ",", what: "the thing before on the same track", on: plain(","), act: stay, run: ({ picker }) => picker.step(-1) },
+  { keys: ".", what: "the next one", on: plain("."), act: stay, run: ({ picker }) => picker.step(1) },
+  { keys: "]", what: "along an arrow, from what is picked to what it leads to", on: plain("]"), act: stay, run: ({ picker }) => picker.follow("effect") },
+  { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: ({ picker }) => picker.follow("cause") },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },

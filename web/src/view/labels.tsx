@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { nameOf, rowsBetween, type Row } from "../model/rows.ts";
 import { toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
+import { pickAtMeant } from "./item/point.ts";
 import type { Page } from "./page.ts";
 
 export function Labels({ page }: { readonly page: Page }): JSX.Element {
@@ -46,7 +47,9 @@ function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
   const name = nameOf(track);
   return (
     <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
-      <span class="name">{name}</span>
+      <button type="button" class="plain name" onClick={() => pickAtMeant(page, row.key)}>
+        {name}
+      </button>
       <button
         type="button"
         class="plain pin"

@@ -19,6 +19,7 @@ import type { Nanos } from "../units/time.ts";
 import { Store } from "../state/store.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
+import { Picker } from "./item/picker.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -36,6 +37,8 @@ export interface Page {
   readonly tiles: TileCache;
   /** Whom to ask. */
   readonly client: Client;
+  /** What is picked. */
+  readonly picker: Picker;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -59,7 +62,7 @@ export function openPage(): Page {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker: new Picker(store, client), drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
+import { Inspector } from "./item/inspector.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
 
@@ -18,5 +19,5 @@ export interface Tab {
 export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   rail: [{ id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters }],
   drawer: [],
-  inspector: [],
+  inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };

@@ -9,7 +9,7 @@ import { heightOf, rowsBetween } from "../model/rows.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
 import { levelFor, tilesIn } from "../model/wanted.ts";
-import { withItem } from "../state/item.ts";
+import { pickedOf } from "../state/item.ts";
 import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
 import { cssPx, px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
@@ -17,6 +17,7 @@ import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
 import { Labels } from "./labels.tsx";
 import { Notice } from "./notice.tsx";
+import { pickAt } from "./item/point.ts";
 import type { Page } from "./page.ts";
 import { wheelFactor, wheelPixels } from "./wheel.ts";
 
@@ -63,8 +64,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** What the canvases show: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, timeStyle } = state;
-  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, item, itemExtent, timeStyle } = state;
+  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, item, itemExtent, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -151,9 +152,8 @@ function gestures(page: Page): Handlers {
       const { drag } = page;
       page.drag = null;
       if (drag !== null && !drag.moved && !event.shiftKey) {
-        const track = store.state.rows.find((row) => row.key === rowOf(store.state, event))?.track;
-        const item = track === undefined || track === null ? null : { track: track.id, time: drag.begin };
-        store.update((state) => withItem({ ...state, selection: null }, item));
+        store.update((state) => ({ ...state, selection: null }));
+        pickAt(page, rowOf(store.state, event), drag.begin);
       }
     },
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
@@ -248,6 +248,7 @@ class Painter {
       looks: this.looksFor(state),
       ticks: marks,
       selection: state.selection,
+      picked: pickedOf(state),
     });
   }
 

@@ -1,0 +1,189 @@
+// What is picked, in a browser: by mouse and by keys, with all that is known of it in the panel at the right.
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findBrowser, rested } from "./browser.ts";
+import { TOKEN, serve, type StandIn } from "./server.ts";
+
+const executablePath = findBrowser();
+/** Where pictures of the pages go, for whoever wants to look at them. */
+const pictures = process.env["KYMO_PICTURES"];
+
+describe.runIf(executablePath !== null)("what is picked", () => {
+  let browser: Browser;
+  let server: StandIn;
+  let faults: string[];
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    server = await serve(join(import.meta.dirname, "../dist"));
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.end();
+  });
+  beforeEach(() => {
+    faults = [];
+    server.itemsRefusal = null;
+  });
+
+  async function open(hash = "", options: { colorScheme?: "light" | "dark"; width?: number; ratio?: number } = {}): Promise<Page> {
+    const { colorScheme = "light", width = 1280, ratio = 1 } = options;
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 720 }, deviceScaleFactor: ratio, permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await context.newPage();
+    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+    page.on("pageerror", (error) => faults.push(String(error)));
+    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
+    await complete(page);
+    return page;
+  }
+
+  async function complete(page: Page): Promise<void> {
+    await page.waitForSelector('main[data-complete="true"]');
+    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  }
+
+  async function picture(page: Page, name: string): Promise<void> {
+    if (pictures !== undefined) {
+      mkdirSync(pictures, { recursive: true });
+      await page.screenshot({ path: join(pictures, `item-${name}.png`) });
+    }
+  }
+
+  /** Clicks on a row, so many CSS pixels from its left end. */
+  async function click(page: Page, row: string, x: number): Promise<void> {
+    const place = await placeOf(page, row, x);
+    await page.mouse.click(place.x, place.y);
+  }
+
+  async function placeOf(page: Page, row: string, x: number): Promise<{ x: number; y: number }> {
+    const [label, area] = [await page.locator(".label", { hasText: row }).first().boundingBox(), await page.locator(".area").boundingBox()];
+    return { x: (area?.x ?? 0) + x, y: (label?.y ?? 0) + (label?.height ?? 0) / 2 };
+  }
+
+  function itemOf(page: Page): Promise<string | null> {
+    return rested(page).then(() => new URLSearchParams(new URL(page.url()).hash.slice(1)).get("item"));
+  }
+
+  /** The facts of the panel, as lines. */
+  function facts(page: Page): Promise<string[]> {
+    return page.locator(".inspected tr").evaluateAll((rows) => rows.map((row) => [...row.children].slice(0, 2).map((cell) => cell.textContent?.trim()).join(": ")));
+  }
+
+  const title = (page: Page): Promise<string | null> => page.locator(".inspected h2").first().textContent();
+
+  test("is told in a panel that opens by itself, and let go of", async () => {
+    const page = await open("#at=1795219372300000000~20000000");
+    expect(await page.locator(".panel.inspector").count()).toBe(0);
+    await click(page, "CPU 1", 300);
+    await page.locator(".inspected h2").waitFor();
+    expect(await title(page)).toMatch(/^(idle|\S+ \(\d+\))$/);
+    const lines = await facts(page);
+    expect(lines.map((line) => line.split(":")[0])).toEqual(["begin", "end", "duration", "is a", "track", "group", "CPU"]);
+    expect(lines).toContain("track: CPU 1");
+    await picture(page, "run");
+    const item = await itemOf(page);
+    expect(item).toMatch(/^17952193723\d{8}~cpu\/0\/1\/thread$/);
+    await page.keyboard.press("Escape");
+    await page.locator(".inspected .words", { hasText: "Nothing is picked." }).waitFor();
+    expect(await itemOf(page)).toBeNull();
+    // Somebody has closed the panel: it stays so.
+    await page.keyboard.press("i");
+    await click(page, "CPU 1", 300);
+    expect(await itemOf(page)).not.toBeNull();
+    expect(await page.locator(".panel.inspector").count()).toBe(0);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("has neighbours that keys go to, the window follows, and the URL leads back to it", async () => {
+    const page = await open("#at=1795219372300000000~20000000");
+    await click(page, "CPU 1", 300);
+    await page.locator(".inspected h2").waitFor();
+    const begin = async (): Promise<string> => (await itemOf(page))?.split("~")[0] ?? "";
+    await page.keyboard.press(".");
+    const second = await begin();
+    await page.keyboard.press(".");
+    const third = await begin();
+    expect(BigInt(third)).toBeGreaterThan(BigInt(second));
+    await page.keyboard.press(",");
+    expect(await begin()).toBe(second);
+    for (let step = 0; step < 60; step++) {
+      await page.keyboard.press(".");
+      await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
+    }
+    const last = await begin();
+    const at = /at=(\d+)~(\d+)/.exec(page.url());
+    expect(BigInt(at?.[1] ?? 0)).toBeGreaterThan(1_795_219_372_300_000_000n);
+    expect(BigInt(last) - BigInt(at?.[1] ?? 0)).toBeLessThan(20_000_000n);
+    await page.keyboard.press("f");
+    await complete(page);
+    await picture(page, "shown");
+    const again = await open(new URL((await rested(page), page.url())).hash);
+    await again.locator(".inspected h2").waitFor();
+    expect(await facts(again)).toEqual(await facts(page));
+    expect(faults).toEqual([]);
+    await page.context().close();
+    await again.context().close();
+  });
+
+  test("is an event with all its fields, which can be copied one by one and as a whole", async () => {
+    const page = await open("#at=1795219372300000000~20000000", { colorScheme: "dark" });
+    await click(page, "events of CPU 1", 300);
+    await page.locator(".inspected .fields-of").waitFor();
+    const lines = await facts(page);
+    expect(lines).toContain("next_tid: 4711 integer");
+    expect(lines).toContain("kind: CUSTOM (5) enumeration");
+    expect(lines).toContain("ratio: 0.5 real number");
+    expect(lines).toContain("pages: [1, 2, 3] list of 3");
+    expect(lines).toContain("procname: bash text");
+    await page.getByRole("button", { name: "Copy next_comm" }).click();
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe("nginx");
+    await page.getByRole("button", { name: "Copy time" }).first().click();
+    const item = (await itemOf(page))?.split("~")[0];
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(item);
+    await page.getByRole("button", { name: "Copy all as JSON" }).click();
+    await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toContain('"next_comm": "nginx"');
+    await picture(page, "event-dark");
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("is nothing where nothing is, and what goes wrong is said", async () => {
+    const page = await open("#at=1795219372300000000~20000000&item=1795219372300000001~nowhere/0&panels=inspector");
+    await page.locator(".words", { hasText: "There is no track “nowhere/0”" }).waitFor();
+    await click(page, "queue", 300);
+    await page.locator(".words", { hasText: "adds up" }).waitFor();
+    await page.context().close();
+    server.itemsRefusal = 500;
+    const other = await open("#at=1795219372300000000~20000000&panels=inspector");
+    await click(other, "CPU 1", 300);
+    await other.locator(".words.bad", { hasText: "The disk is full." }).waitFor();
+    await picture(other, "refused");
+    await other.context().close();
+  });
+
+  test("is picked by keys alone", async () => {
+    const page = await open("#at=1795219372300000000~20000000");
+    await page.getByRole("button", { name: "CPU 2", exact: true }).focus();
+    await page.keyboard.press("Enter");
+    await page.locator(".inspected h2").waitFor();
+    expect(await facts(page)).toContain("track: CPU 2");
+    expect(await itemOf(page)).toMatch(/~cpu\/0\/2\/thread$/);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("fits a narrow screen", async () => {
+    const page = await open("#at=1795219372300000000~20000000", { width: 420, ratio: 2, colorScheme: "dark" });
+    await click(page, "CPU 1", 100);
+    await page.locator(".inspected h2").waitFor();
+    await complete(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
+    expect((await page.locator(".area").boundingBox())?.width).toBeGreaterThan(250);
+    await picture(page, "narrow-dark");
+    await page.context().close();
+  });
+});

@@ -1,0 +1,214 @@
+// What is known of something on a track, as lines that can be read: name, text, what is copied, where it leads.
+
+import { trackNumber } from "../units/tiles.ts";
+import type { Nanos } from "../units/time.ts";
+import type { Track } from "./catalogue.ts";
+import { dayText, duration, timeText, zoneText, type Clock } from "./clock.ts";
+import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type RunItem, type TrackItem } from "./items.ts";
+import { nameOf } from "./rows.ts";
+
+/** One line. */
+export interface Fact {
+  readonly name: string;
+  readonly text: string;
+  /** What more there is to say of it. */
+  readonly hint: string;
+  /** What is copied; `null` if that is of no use to anybody. */
+  readonly copy: string | null;
+  /** What can be picked instead. */
+  readonly to: Item | null;
+  /** It is less certain than it looks. */
+  readonly isDoubtful: boolean;
+}
+
+/** A field of an event, or a head above some of them. */
+export interface FieldLine {
+  readonly name: string;
+  /** `null`: it is the head of those below it that are deeper. */
+  readonly text: string | null;
+  readonly type: string;
+  readonly hint: string;
+  readonly copy: string;
+  readonly depth: number;
+}
+
+/** Lines of fields that are shown at most; all of them are copied. */
+export const FIELD_LINES_MAX = 300;
+
+/** What it takes to tell of something. */
+export interface Telling {
+  readonly clock: Clock;
+  readonly tracks: readonly Track[];
+}
+
+/** What something is, in a few words. */
+export function titleOf(item: TrackItem, { tracks }: Telling): string {
+  if (item.kind !== "arrow") {
+    return item.value.label;
+  }
+  const from = item.waker?.label ?? trackAt(tracks, item.from)?.name ?? "something";
+  return `${from} wakes ${item.value.label}`;
+}
+
+/** All facts but the fields of events. */
+export function factsOf(item: TrackItem, track: Track, telling: Telling): Fact[] {
+  const facts = item.kind === "run" ? ofRun(item, telling) : item.kind === "event" ? ofEvent(item, telling) : ofArrow(item, telling);
+  return [...facts, ...ofTrack(track)];
+}
+
+function fact(name: string, text: string, more: Partial<Fact> = {}): Fact {
+  return { name, text, hint: "", copy: text, to: null, isDoubtful: false, ...more };
+}
+
+function timeFact(name: string, time: Nanos, clock: Clock, more: Partial<Fact> = {}): Fact {
+  const other = clock.style === "absolute" ? timeText({ ...clock, style: "relative" }, time) : "";
+  const day = clock.unix ? `${dayText(clock, time)} ${timeText({ ...clock, style: "absolute" }, time)} ${zoneText({ ...clock, style: "absolute" }, time)}` : "";
+  const hint = [`${time} ns`, other === "" ? day : `${other} since begin`, other === "" ? "" : day].filter((part) => part !== "").join("\n");
+  return fact(name, timeText(clock, time), { hint, copy: String(time), ...more });
+}
+
+function spanFact(name: string, item: TrackItem): Fact[] {
+  const span = durationOf(item);
+  return span === null ? [] : [fact(name, duration(span, 6), { hint: `${span} ns`, copy: String(span) })];
+}
+
+function ofRun(item: RunItem, { clock, tracks }: Telling): Fact[] {
+  const { begin, end, beginKnown, endKnown, value } = item;
+  const facts = [
+    timeFact("begin", begin, clock, beginKnown ? {} : { text: `since before ${timeText(clock, begin)}`, hint: "It was there before the traces tell of it.", isDoubtful: true }),
+    timeFact("end", end, clock, endKnown ? {} : { text: `not before ${timeText(clock, end)}`, hint: "It has not ended in the traces, as far as they were read.", isDoubtful: true }),
+    ...spanFact("duration", item),
+  ];
+  if (item.inDoubt) {
+    facts.push(fact("in doubt", "events are missing around it", { copy: null, isDoubtful: true }));
+  }
+  const kind = KINDS[value.kind] ?? value.kind;
+  const row = value.track === null ? null : trackAt(tracks, value.track);
+  const link = row === null ? [] : [fact("its row", nameOf(row), { to: { track: row.id, time: begin }, copy: null })];
+  return [...facts, fact("is a", kind, { copy: null }), ...link];
+}
+
+/** What values are, in words. */
+const KINDS: Readonly<Record<string, string>> = {
+  thread: "thread that runs",
+  doing: "state of a thread",
+  call: "system call",
+  irq: "interrupt",
+  softirq: "softirq",
+  slice: "duration",
+  state: "state",
+};
+
+function ofEvent(item: EventItem, { clock }: Telling): Fact[] {
+  const members = [...(item.event?.members ?? [])].filter(([name, field]) => name !== "time" && name !== "event" && !isNested(field));
+  return [timeFact("time", item.time, clock), ...members.map(([name, field]) => fact(name, textOf(field), { copy: copyOf(field) }))];
+}
+
+function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
+  const { begin, end, endKnown, value, waker } = item;
+  const [from, to] = [trackAt(tracks, item.from), trackAt(tracks, item.to)];
+  const link = (track: Track | null, time: Nanos): Item | null => (track === null ? null : { track: track.id, time });
+  const who = waker?.track == null ? from : (trackAt(tracks, waker.track) ?? from);
+  return [
+    fact("who wakes", waker?.label ?? "nobody knows", { to: link(who, begin), isDoubtful: waker === null }),
+    fact("from", from === null ? "a track that is not known yet" : nameOf(from), { to: link(from, begin), copy: null }),
+    fact("who is woken", value.label, { to: link(to, endKnown ? end : begin) }),
+    timeFact("woken", begin, clock),
+    endKnown ? timeFact("runs", end, clock) : fact("runs", "nobody knows when", { copy: null, isDoubtful: true }),
+    ...spanFact("latency", item),
+  ];
+}
+
+function ofTrack(track: Track): Fact[] {
+  const facts = [fact("track", nameOf(track), { hint: track.id, copy: track.id }), fact("group", track.group, { copy: null })];
+  const known: ReadonlyArray<readonly [string, string | number | null]> = [
+    ["CPU", track.cpu],
+    ["thread", track.tid],
+    ["process", track.process],
+    ["depth", track.depth],
+    ["host", track.host],
+  ];
+  return [...facts, ...known.flatMap(([name, value]) => (value === null ? [] : [fact(name, String(value))]))];
+}
+
+function trackAt(tracks: readonly Track[], number: number): Track | null {
+  const likely = tracks[number];
+  return likely?.number === trackNumber(number) ? likely : (tracks.find((track) => track.number === number) ?? null);
+}
+
+/** How parts of an event are called; others have their own names. */
+const PARTS: Readonly<Record<string, string>> = {
+  payload: "fields",
+  context: "context of the event",
+  common_context: "context of all events",
+  packet_context: "context of the packet",
+  header: "header",
+};
+
+/** All fields of an event, line by line: its own ones first. */
+export function fieldLines(event: Fields): FieldLine[] {
+  const parts = [...event.members].filter(([, field]) => isNested(field));
+  const rank = (name: string): number => (name === "payload" ? 0 : 1);
+  return parts.sort(([one], [other]) => rank(one) - rank(other)).flatMap(([name, field]) => linesOf(PARTS[name] ?? name, field, 0));
+}
+
+function linesOf(name: string, field: Field, depth: number): FieldLine[] {
+  const line = { name, type: typeOf(field), hint: hintOf(field), copy: copyOf(field), depth };
+  if (!isNested(field) || enumerated(field) !== null) {
+    return [{ ...line, text: textOf(field) }];
+  }
+  const members: ReadonlyArray<readonly [string, Field]> = field instanceof Fields ? [...field.members] : field.map((item, index) => [String(index), item]);
+  // Short lists of plain values are read best on one line.
+  if (members.length === 0 || (!(field instanceof Fields) && members.every(([, member]) => !isNested(member)) && textOf(field).length <= 60)) {
+    return [{ ...line, text: members.length === 0 ? "none" : textOf(field) }];
+  }
+  return [{ ...line, text: null }, ...members.flatMap(([member, value]) => linesOf(member, value, depth + 1))];
+}
+
+function isNested(field: Field): field is readonly Field[] | Fields {
+  return Array.isArray(field) || field instanceof Fields;
+}
+
+/** An enumeration is written as its value with the labels that this has. */
+function enumerated(field: Field): { readonly value: Field; readonly labels: readonly Field[] } | null {
+  if (!(field instanceof Fields) || field.members.size !== 2) {
+    return null;
+  }
+  const [value, labels] = [field.members.get("value"), field.members.get("labels")];
+  return value instanceof Figure && Array.isArray(labels) ? { value, labels: labels as readonly Field[] } : null;
+}
+
+function textOf(field: Field): string {
+  const enumeration = enumerated(field);
+  if (enumeration !== null) {
+    const labels = enumeration.labels.map(textOf).join(", ");
+    return labels === "" ? textOf(enumeration.value) : `${labels} (${textOf(enumeration.value)})`;
+  }
+  if (field instanceof Figure) {
+    return field.text;
+  }
+  return typeof field === "string" ? field : jsonOf(field);
+}
+
+function copyOf(field: Field): string {
+  return typeof field === "string" ? field : jsonOf(field);
+}
+
+function typeOf(field: Field): string {
+  if (field instanceof Figure) {
+    return field.isWhole ? "integer" : "real number";
+  }
+  if (Array.isArray(field)) {
+    return `list of ${field.length}`;
+  }
+  if (field instanceof Fields) {
+    return enumerated(field) === null ? "structure" : "enumeration";
+  }
+  return field === null ? "nothing" : typeof field === "boolean" ? "true or false" : "text";
+}
+
+/** Numbers that may be addresses or flags, as these are written. */
+function hintOf(field: Field): string {
+  const large = field instanceof Figure && field.isWhole && field.text.length > 3 && !field.text.startsWith("-");
+  return large ? `0x${BigInt(field.text).toString(16)}` : "";
+}

@@ -1,0 +1,245 @@
+// The panel that tells all that is known of what is picked.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { FIELD_LINES_MAX, factsOf, fieldLines, titleOf, type Fact, type FieldLine, type Telling } from "../../model/facts.ts";
+import { advice } from "../../model/fault.ts";
+import { jsonOf, type Fields, type TrackItem } from "../../model/items.ts";
+import { colourOf, css } from "../../model/palette.ts";
+import { nameOf } from "../../model/rows.ts";
+import { shown } from "../../state/item.ts";
+import { clockOf } from "../../state/viewer.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+import { wordsAt } from "../words.ts";
+import { copyText } from "./copy.ts";
+import "./item.css";
+import { sentence, type Picked } from "./picker.ts";
+
+export function Inspector({ page }: { readonly page: Page }): JSX.Element {
+  const picked = usePick(page.picker.picked, (state) => state);
+  usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme] as const);
+  const { item, note } = picked;
+  return (
+    <div class="inspected" aria-busy={picked.phase === "asking"}>
+      {item === null ? null : <Steps page={page} />}
+      <p class="note" role="status">
+        {note}
+      </p>
+      <Content page={page} picked={picked} />
+    </div>
+  );
+}
+
+/** What can be gone to from here. */
+function Steps({ page }: { readonly page: Page }): JSX.Element {
+  const { picker, store } = page;
+  return (
+    <div class="steps" role="group" aria-label="Go to">
+      <Step sign="‹" name="Previous on this track" hint="," act={() => picker.step(-1)} />
+      <Step sign="›" name="Next on this track" hint="." act={() => picker.step(1)} />
+      <Step sign="⇤" name="Along an arrow to the cause" hint="[" act={() => picker.follow("cause")} />
+      <Step sign="⇥" name="Along an arrow to the effect" hint="]" act={() => picker.follow("effect")} />
+      <Step sign="⤢" name="Show it" hint="F" act={() => store.update(shown)} />
+      <Step sign="×" name="Let go of it" hint="Esc" act={() => store.update((state) => ({ ...state, item: null, itemExtent: null }))} />
+    </div>
+  );
+}
+
+function Step({ sign, name, hint, act }: { readonly sign: string; readonly name: string; readonly hint: string; readonly act: () => void }): JSX.Element {
+  return (
+    <button type="button" class="button" aria-label={name} title={`${name} (${hint})`} onClick={act}>
+      {sign}
+    </button>
+  );
+}
+
+function Content({ page, picked }: { readonly page: Page; readonly picked: Picked }): JSX.Element {
+  const { item, track, phase, items, fault } = picked;
+  const { state } = page.store;
+  const telling: Telling = { clock: clockOf(state), tracks: state.catalogue.tracks };
+  if (item === null) {
+    return <Words why="Nothing is picked." todo="Click on something in the timeline, or press Enter on a row: here is then all that is known of it." />;
+  }
+  if (phase === "absent") {
+    return <Words why={`There is no track “${item.track}” in these traces.`} todo="Perhaps the address is of other traces, or the track is not read yet." />;
+  }
+  if (phase === "failed" && fault !== null) {
+    return <Words why={sentence(fault.message)} todo={advice(fault.kind)} isBad />;
+  }
+  if (phase === "apart" && track !== null) {
+    return <Words why={wordsAt(page, state, track, item.time)} todo="What this track shows adds up: there is no single thing to be told of." />;
+  }
+  const [first, ...others] = items;
+  if (track === null || phase === "asking") {
+    return <Words why="What is there is being asked for." todo={track === null ? "" : wordsAt(page, state, track, item.time)} />;
+  }
+  if (first === undefined) {
+    return <Words why={`There is nothing on ${nameOf(track)} at that time.`} todo="The keys , and . go to what is before and behind it." />;
+  }
+  return (
+    <>
+      {picked.complete ? null : <p class="faint">Not all of the traces is read yet: more may become known.</p>}
+      <One page={page} item={first} facts={factsOf(first, track, telling)} telling={telling} />
+      {others.length === 0 ? null : <h3>At the same time</h3>}
+      {others.map((other, index) => (
+        <details key={index}>
+          <summary>{titleOf(other, telling)}</summary>
+          <One page={page} item={other} facts={factsOf(other, track, telling)} telling={telling} />
+        </details>
+      ))}
+      {picked.more ? <p class="faint">There is more at that time than is told here.</p> : null}
+    </>
+  );
+}
+
+function Words({ why, todo, isBad = false }: { readonly why: string; readonly todo: string; readonly isBad?: boolean }): JSX.Element {
+  return (
+    <p class={`words${isBad ? " bad" : ""}`} role={isBad ? "alert" : undefined}>
+      <strong>{why}</strong> {todo}
+    </p>
+  );
+}
+
+interface OneOptions {
+  readonly page: Page;
+  readonly item: TrackItem;
+  readonly facts: readonly Fact[];
+  readonly telling: Telling;
+}
+
+/** One thing, with all that is known of it. */
+function One({ page, item, facts, telling }: OneOptions): JSX.Element {
+  const time = String(item.kind === "event" ? item.time : item.begin);
+  return (
+    <section class="one">
+      <h2>
+        <Swatch page={page} item={item} />
+        {titleOf(item, telling)}
+      </h2>
+      <div class="copies">
+        <Copy text={time} what="time">
+          Copy time
+        </Copy>
+        <Copy text={wholeOf(item, facts)} what="all as JSON">
+          Copy all as JSON
+        </Copy>
+      </div>
+      <table class="facts-of">
+        <tbody>
+          {facts.map((fact, index) => (
+            <FactLine key={index} page={page} fact={fact} />
+          ))}
+        </tbody>
+      </table>
+      {item.kind === "event" ? <EventFields event={item.event} /> : null}
+    </section>
+  );
+}
+
+function Swatch({ page, item }: { readonly page: Page; readonly item: TrackItem }): JSX.Element {
+  const { label, kind, colour } = item.value;
+  return <span class="swatch" aria-hidden="true" style={{ background: css(colourOf(page.store.state.theme, kind, label, colour)) }} />;
+}
+
+function FactLine({ page, fact }: { readonly page: Page; readonly fact: Fact }): JSX.Element {
+  const { name, text, hint, copy, to, isDoubtful } = fact;
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td class={isDoubtful ? "doubtful" : ""} title={hint}>
+        {to === null ? (
+          text
+        ) : (
+          <button type="button" class="plain link" onClick={() => page.picker.go(to)}>
+            {text}
+          </button>
+        )}
+      </td>
+      <td>{copy === null ? null : <CopySign text={copy} what={name} />}</td>
+    </tr>
+  );
+}
+
+function EventFields({ event }: { readonly event: Fields | null }): JSX.Element {
+  if (event === null) {
+    return <p class="faint">Which event of the trace this is cannot be told: several of its kind are at that time.</p>;
+  }
+  const lines = fieldLines(event);
+  const left = lines.length - FIELD_LINES_MAX;
+  return (
+    <>
+      <table class="fields-of">
+        <tbody>
+          {lines.slice(0, FIELD_LINES_MAX).map((line, index) => (
+            <FieldRow key={index} line={line} />
+          ))}
+        </tbody>
+      </table>
+      {left <= 0 ? null : <p class="faint">{left.toLocaleString("en")} more are not shown; a copy of all has them.</p>}
+    </>
+  );
+}
+
+function FieldRow({ line }: { readonly line: FieldLine }): JSX.Element {
+  const { name, text, type, hint, copy, depth } = line;
+  const isHead = text === null && depth === 0;
+  return (
+    <tr class={isHead ? "head" : ""}>
+      <th scope="row" colSpan={isHead ? 2 : 1} style={{ paddingLeft: `${Math.max(0, depth - 1) * 12}px` }}>
+        {name}
+      </th>
+      {isHead ? null : (
+        <td title={hint === "" ? type : `${type}, ${hint}`}>
+          {text} <span class="type">{type}</span>
+        </td>
+      )}
+      <td>
+        <CopySign text={copy} what={name} />
+      </td>
+    </tr>
+  );
+}
+
+/** All of a thing, as JSON. */
+function wholeOf(item: TrackItem, facts: readonly Fact[]): string {
+  if (item.kind === "event" && item.event !== null) {
+    return jsonOf(item.event, "lines");
+  }
+  return JSON.stringify(Object.fromEntries(facts.map(({ name, copy, text }) => [name, copy ?? text])), null, 2);
+}
+
+function CopySign({ text, what }: { readonly text: string; readonly what: string }): JSX.Element {
+  return (
+    <Copy text={text} what={what} isSign>
+      <svg width="12" height="12" viewBox="0 0 12 12" fill="none" stroke="currentColor" aria-hidden="true">
+        <path d="M4 8H1.5V1.5H8V4M4 4h6.5v6.5H4z" />
+      </svg>
+    </Copy>
+  );
+}
+
+interface CopyOptions {
+  readonly text: string;
+  readonly what: string;
+  readonly isSign?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A button that copies something, and says so. */
+function Copy({ text, what, isSign = false, children }: CopyOptions): JSX.Element {
+  const [copied, setCopied] = useState<{ readonly text: string; readonly isDone: boolean } | null>(null);
+  const isSaid = copied?.text === text;
+  const said = !isSaid ? children : copied.isDone ? (isSign ? "✓" : "Copied") : isSign ? "✗" : "Not copied";
+  return (
+    <button
+      type="button"
+      class={isSign ? "plain copy" : "button"}
+      aria-label={isSign ? `Copy ${what}` : undefined}
+      title={`Copy ${what}`}
+      onClick={() => void copyText(text).then((isDone) => setCopied({ text, isDone }))}
+    >
+      {said}
+    </button>
+  );
+}
