@@ -9,13 +9,13 @@ const SOURCE = import.meta.dirname;
 /** Which rooms a room may import, beside its own files. */
 const ROOMS: Readonly<Record<string, readonly string[]>> = {
   units: [],
-  model: ["units"],
+  model: ["units", "@uwdata"],
   api: ["units", "model"],
   state: ["units", "model"],
   draw: ["units", "model"],
   view: ["units", "model", "api", "state", "draw", "preact"],
   main: ["view", "preact"],
-  testing: ["units", "model", "draw"],
+  testing: ["units", "model", "draw", "@uwdata"],
 };
 /** Words that mean a page: rooms that must work without one do not have them. */
 const PAGE_WORDS = /\b(document|window|navigator|localStorage|sessionStorage|location)\s*[.[]/;

@@ -56,6 +56,12 @@ export class Client {
     return guarded(async () => ({ bytes: await response.arrayBuffer(), etag: response.headers.get("ETag") }), signal);
   }
 
+  /** What the server says, as bytes, with the headers that say what they are. */
+  async whole(path: string, signal?: AbortSignal): Promise<{ readonly bytes: ArrayBuffer; readonly headers: Headers }> {
+    const response = await this.ask(path, {}, signal);
+    return guarded(async () => ({ bytes: await response.arrayBuffer(), headers: response.headers }), signal);
+  }
+
   /** An answer that goes on; its body is read by whoever asks. */
   async stream(path: string, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const response = await this.ask(path, { Accept: "text/event-stream" }, signal);

@@ -1,0 +1,157 @@
+// A list of events as the server hands it out: which events, places between rows, pages, and which columns a list has.
+//
+// A place is a time and how many rows of that time are before it. So there is one between any two rows, also where many have the same
+// time, and no row needs a number: nobody knows how many there are before it in a trace of 10^9.
+
+import { nanos, type Nanos } from "../units/time.ts";
+import { timesOf, type Column, type Rows } from "./arrow.ts";
+
+/** Which events. */
+export interface EventQuestion {
+  /** An expression; `null`: all. */
+  readonly filter: string | null;
+  /** Names, that may have `*` and `?`; none: all. */
+  readonly names: readonly string[];
+}
+
+export const ALL_EVENTS: EventQuestion = { filter: null, names: [] };
+
+export interface Place {
+  readonly time: Nanos;
+  /** Rows of that time before it. */
+  readonly rank: number;
+}
+
+/** Before everything, and behind everything. */
+export const FIRST_PLACE: Place = { time: nanos(-(2n ** 63n)), rank: 0 };
+export const LAST_PLACE: Place = { time: nanos(2n ** 63n - 1n), rank: 0 };
+
+export function placeText({ time, rank }: Place): string {
+  return rank === 0 ? `${time}` : `${time}.${rank}`;
+}
+
+/** What the server says a place is; `null` if that is none. */
+export function readPlace(text: string | null): Place | null {
+  const [, time, rank] = /^(-?\d{1,19})(?:\.(\d{1,15}))?$/.exec(text ?? "") ?? [];
+  return time === undefined ? null : { time: nanos(BigInt(time)), rank: Number(rank ?? 0) };
+}
+
+/** Rows behind a place, or before one. */
+export type Direction = "from" | "before";
+
+export interface EventPage {
+  readonly rows: Rows;
+  readonly times: BigInt64Array;
+  readonly before: Place;
+  readonly after: Place;
+  /** There are no more in the direction that was asked for. */
+  readonly isEnd: boolean;
+}
+
+export function pageOf(rows: Rows, before: Place, after: Place, isEnd: boolean): EventPage {
+  return { rows, times: timesOf(rows), before, after, isEnd };
+}
+
+/** The question with another condition. */
+export function narrowed(question: EventQuestion, condition: string): EventQuestion {
+  return { ...question, filter: question.filter === null ? condition : `(${question.filter}) && (${condition})` };
+}
+
+/** As the server is asked, without a `?`. */
+export function questionText({ filter, names }: EventQuestion): string {
+  const parts = new URLSearchParams(names.map((name) => ["event", name]));
+  if (filter !== null) {
+    parts.set("filter", filter);
+  }
+  return parts.toString();
+}
+
+/** Names as somebody types them: between spaces or commas. */
+export function readNames(text: string): readonly string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
+}
+
+/** Whether the events have one name, so that their columns are those of that event. */
+export function isSingle({ names }: EventQuestion): boolean {
+  return names.length === 1 && !/[*?]/.test(names[0] ?? "");
+}
+
+/** What a column of the list shows. */
+export type ColumnKind = "time" | "delta" | "event" | "cpu" | "thread" | "field" | "fields";
+
+/** A column of the list. */
+export interface ListColumn {
+  readonly kind: ColumnKind;
+  readonly title: string;
+  /** Whose values it shows; of a thread its name, then its number. */
+  readonly names: readonly string[];
+}
+
+/** Columns that say of each event where it happened, as tracers call them: the first one that there is. */
+const CPU = ["cpu_id", "perf_cpu", "common_cpu"];
+const THREAD_NAME = ["procname", "perf_comm", "common_comm"];
+const THREAD = ["vtid", "tid", "perf_tid", "common_pid"];
+/** What tracers write of all events alike. It comes before the fields of single events, which may have the same names: a `tid` behind
+ * them is that of whoever is woken, not of whoever runs. */
+const CONTEXT = /^(time|cycles|stream|name|cpu_id|procname|hostname|ip|prio|nice|pthread_id|v?p?pid|v?tid|v[ug]id|\w+_ns|(perf|common)_\w+)$/;
+/** What hardly anybody reads in a list. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["time", "name", "cycles", "stream"]);
+
+function contextOf(all: readonly string[]): readonly string[] {
+  const end = all.findIndex((name) => !CONTEXT.test(name));
+  return end < 0 ? all : all.slice(0, end);
+}
+
+/** Where events happened: the column of the CPU, and those of the thread's name and number. */
+function whereOf(all: readonly string[]): { readonly cpu: readonly string[]; readonly thread: readonly string[] } {
+  const context = contextOf(all);
+  const first = (names: readonly string[]): readonly string[] => names.filter((name) => context.includes(name)).slice(0, 1);
+  return { cpu: first(CPU), thread: [...first(THREAD_NAME), ...first(THREAD)] };
+}
+
+/** Which columns to ask for so that rows can be shown at once: reading all fields of a kernel's events takes ten times as long. */
+export function baseNames(all: readonly string[]): readonly string[] {
+  const { cpu, thread } = whereOf(all);
+  const base = new Set(["time", "name", ...cpu, ...thread]);
+  return all.filter((name) => base.has(name));
+}
+
+/** The columns of a list, of all that the server has. */
+export function listColumns(all: readonly string[], single: boolean): readonly ListColumn[] {
+  const has = (name: string): boolean => all.includes(name);
+  const { cpu, thread } = whereOf(all);
+  const columns: (ListColumn | null)[] = [
+    { kind: "time", title: "Time", names: ["time"] },
+    { kind: "delta", title: "Δ", names: ["time"] },
+    has("name") ? { kind: "event", title: "Event", names: ["name"] } : null,
+    cpu.length > 0 ? { kind: "cpu", title: "CPU", names: cpu } : null,
+    thread.length > 0 ? { kind: "thread", title: "Thread", names: thread } : null,
+  ];
+  const fields = fieldNames(all).map((name): ListColumn => ({ kind: "field", title: titleOf(name), names: [name] }));
+  const last: ListColumn[] = single ? fields : fields.length > 0 ? [{ kind: "fields", title: "Fields", names: [] }] : [];
+  return [...columns.filter((column) => column !== null), ...last];
+}
+
+/** Fields of events: without what all events have, lengths of lists, and what only says another one in words. */
+export function fieldNames(all: readonly string[]): readonly string[] {
+  const known = new Set(all);
+  const { cpu, thread } = whereOf(all);
+  const out = new Set([...LEFT_OUT, ...cpu, ...thread]);
+  const isExtra = (name: string): boolean => {
+    const [, of] = /^(.*)_(?:label|labels|bytes)$/.exec(name) ?? [];
+    return of !== undefined && known.has(of);
+  };
+  return all.filter((name) => !out.has(name) && !isExtra(name) && !/^(payload\.)?_.*_length$/.test(name));
+}
+
+/** How a field is called where it stands: the server says `payload.name` where an event's `name` has a field beside it. */
+export function titleOf(name: string): string {
+  return name.replace(/^payload\./, "");
+}
+
+/** The columns of some rows by their name. */
+export type Named = ReadonlyMap<string, Column>;
+
+export function named(rows: Rows): Named {
+  return new Map(rows.columns.map((column) => [column.name, column]));
+}
