@@ -44,6 +44,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     ticks: [],
     selection: null,
     picked: null,
+    mark: null,
     ...more,
   };
   drawTimeline(pen, recordingTools(pen), new StripSheet(), picture);
@@ -173,6 +174,7 @@ test("sixty rows of a wide screen are few calls", () => {
     ticks: [],
     selection: null,
     picked: null,
+    mark: null,
   });
   expect(pen.calls.length).toBeLessThan(4 * 60);
 });

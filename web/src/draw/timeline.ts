@@ -12,6 +12,7 @@ import type { Row } from "../model/rows.ts";
 import type { Tick } from "../model/ruler.ts";
 import type { Counter, Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Extent, type Viewport } from "../model/viewport.ts";
+import type { Nanos } from "../units/time.ts";
 import type { Looks } from "./looks.ts";
 import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
@@ -37,6 +38,8 @@ export interface Picture {
   readonly selection: Viewport | null;
   /** What is picked: on which track, from when to when. */
   readonly picked: { readonly track: string; readonly extent: Extent } | null;
+  /** When the list of events is. */
+  readonly mark: Nanos | null;
 }
 
 /** Rows of the strip of a heat map. */
@@ -342,5 +345,20 @@ function drawOver(pen: Pen, picture: Picture): void {
     pen.globalAlpha = 1;
     pen.fillRect(from, 0, wide, picture.height);
     pen.fillRect(to - wide, 0, wide, picture.height);
+  }
+  drawMark(pen, picture);
+}
+
+/** A line that is wider at the top, so that it is found among edges of bars. */
+function drawMark(pen: Pen, { frame, mark, ratio, looks, height }: Picture): void {
+  if (mark === null) {
+    return;
+  }
+  const x = Math.floor(pixelOf(frame.view, mark, frame.width));
+  const wide = Math.max(1, Math.round(ratio));
+  pen.fillStyle = css(SURFACES[looks.theme].ink);
+  pen.fillRect(x, 0, wide, height);
+  for (let row = 0; row < 4 * wide; row++) {
+    pen.fillRect(x - (4 * wide - row), row, 2 * (4 * wide - row) + wide, 1);
   }
 }

@@ -52,6 +52,8 @@ export interface State {
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
   readonly cursor: Cursor | null;
+  /** When the list of events is: a line on the timeline. */
+  readonly mark: Nanos | null;
   readonly layout: Layout;
   /** What is wanted of the traces; `questionOf` says what to ask the server with. */
   readonly filter: Filter;
@@ -87,6 +89,7 @@ export const FIRST_STATE: State = {
   itemExtent: null,
   arrows: true,
   cursor: null,
+  mark: null,
   layout: PLAIN_LAYOUT,
   filter: PLAIN_FILTER,
   panels: PLAIN_PANELS,
@@ -193,6 +196,18 @@ export function wentTo(state: State, view: Viewport): State {
     return next;
   }
   return { ...next, past: [...state.past, state.view].slice(-PAST_MAX), future: [] };
+}
+
+/** A time is marked, and in the window: in its middle if it was not in it before. */
+export function markShown(state: State, mark: Nanos): State {
+  const { view } = state;
+  const marked = state.mark === mark ? state : { ...state, mark };
+  if (view === null || (mark >= view.begin && mark < view.begin + view.span)) {
+    return marked;
+  }
+  const there: Viewport = { begin: nanos(mark - view.span / 2n), span: view.span };
+  const isNear = mark >= view.begin - view.span && mark < view.begin + 2n * view.span;
+  return isNear ? moved(marked, there) : wentTo(marked, there);
 }
 
 export function wentBack(state: State): State {

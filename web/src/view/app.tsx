@@ -37,8 +37,8 @@ function useKeys(page: Page): void {
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
       const { key, code } = event;
-      const pressed = { key, code, shift: event.shiftKey, control: event.ctrlKey || event.metaKey };
-      const command = event.altKey || isTyping(event) ? null : commandFor(pressed);
+      const pressed = { key, code, shift: event.shiftKey, control: event.ctrlKey || event.metaKey, alt: event.altKey };
+      const command = isTyping(event) && !event.altKey ? null : commandFor(pressed);
       if (command !== null && (!store.state.help || key === "Escape" || key === "?")) {
         event.preventDefault();
         store.update((state) => command.act(state, pressed));

@@ -24,7 +24,7 @@ const STATUS: Status = {
 const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
 
 function keyOf(code: string, key = code, more: Partial<Key> = {}): Key {
-  return { key, code, shift: false, control: false, ...more };
+  return { key, code, shift: false, control: false, alt: false, ...more };
 }
 
 function pressed(state: State, ...keys: Key[]): State {

@@ -1,6 +1,6 @@
 // The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
 
-import { toggledPanel, type Side } from "../model/panels.ts";
+import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
 import { shown, withItem } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
@@ -27,6 +27,7 @@ export interface Key {
   readonly shift: boolean;
   /** Ctrl, or the command key. */
   readonly control: boolean;
+  readonly alt: boolean;
 }
 
 const ZOOM_STEP = 0.75;
@@ -35,7 +36,7 @@ const PAN_PART_FAST = 0.75;
 const SCROLL_CSS_PX = 60;
 
 function plain(...names: string[]): (key: Key) => boolean {
-  return (key) => !key.control && (names.includes(key.code) || names.includes(key.key));
+  return (key) => !key.control && !key.alt && (names.includes(key.code) || names.includes(key.key));
 }
 
 function inView(change: (view: Viewport, state: State, key: Key) => Viewport): Command["act"] {
@@ -61,6 +62,18 @@ function stay(state: State): State {
 function panelKey(keys: string, side: Side, what: string): Command[] {
   const act: Command["act"] = (state) => withPanels(state, toggledPanel(state.panels, side));
   return TABS[side].length === 0 ? [] : [{ keys, what, on: plain(`Key${keys}`), act }];
+}
+
+/** Alt and a digit shows a tab of the panel below, by its place, and goes there. */
+function tabKeys(): Command[] {
+  const tabs = TABS.drawer;
+  const tabOf = (key: Key): string | null => tabs[Number(/^Digit([1-9])$/.exec(key.code)?.[1] ?? 0) - 1]?.id ?? null;
+  const act: Command["act"] = (state, key) => {
+    const tab = tabOf(key);
+    return tab === null ? state : withPanels(state, openedPanel(state.panels, "drawer", tab));
+  };
+  const run: Command["run"] = () => requestAnimationFrame(() => document.querySelector<HTMLElement>(".drawer [data-focus]")?.focus());
+  return tabs.length === 0 ? [] : [{ keys: "Alt 1…", what: "a tab of that panel", on: (key) => key.alt && !key.control && tabOf(key) !== null, act, run }];
 }
 
 export const COMMANDS: readonly Command[] = [
@@ -115,6 +128,7 @@ export const COMMANDS: readonly Command[] = [
   },
   ...panelKey("B", "rail", "the panel at the left: tracks, filters"),
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
+  ...tabKeys(),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
   { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null }, null)) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },

@@ -17,6 +17,7 @@ import { rowsBetween } from "../model/rows.ts";
 import type { Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
 import { Store } from "../state/store.ts";
+import { EventsDesk } from "./events/desk.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { Picker } from "./item/picker.ts";
@@ -39,6 +40,8 @@ export interface Page {
   readonly client: Client;
   /** What is picked. */
   readonly picker: Picker;
+  /** Who asks for the list of events. */
+  readonly events: EventsDesk;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -62,7 +65,8 @@ export function openPage(): Page {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker: new Picker(store, client), drag: null };
+  const [picker, events] = [new Picker(store, client), new EventsDesk(store, client)];
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);

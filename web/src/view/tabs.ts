@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
 import { Inspector } from "./item/inspector.tsx";
+import { EventsTab } from "./events/tab.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
 
@@ -18,6 +19,6 @@ export interface Tab {
 /** The tabs of each panel, in their order. A panel without any is not there. */
 export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   rail: [{ id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters }],
-  drawer: [],
+  drawer: [{ id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab }],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };

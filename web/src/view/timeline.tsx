@@ -64,8 +64,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** What the canvases show: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, item, itemExtent, timeStyle } = state;
-  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, item, itemExtent, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, timeStyle } = state;
+  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -154,6 +154,7 @@ function gestures(page: Page): Handlers {
       if (drag !== null && !drag.moved && !event.shiftKey) {
         store.update((state) => ({ ...state, selection: null }));
         pickAt(page, rowOf(store.state, event), drag.begin);
+        page.events.clicked(drag.begin);
       }
     },
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
@@ -249,6 +250,7 @@ class Painter {
       ticks: marks,
       selection: state.selection,
       picked: pickedOf(state),
+      mark: state.mark,
     });
   }
 

@@ -1,0 +1,113 @@
+// How rows leave the page: onto the clipboard, or as a file that the browser saves.
+
+import { FIRST_PLACE, isSingle, type Place } from "../../model/events.ts";
+import { pageText, type RowFormat } from "../../model/eventtext.ts";
+import { placeOf } from "../../model/reel.ts";
+import { endOf, type Viewport } from "../../model/viewport.ts";
+import { chosenRows } from "../../state/events.ts";
+import { clockOf } from "../../state/viewer.ts";
+import type { Nanos } from "../../units/time.ts";
+import type { Page } from "../page.ts";
+import { faultOf } from "./desk.ts";
+
+/** As many rows are copied, and saved; the browser holds all of them until they are on the disk. */
+export const COPIED_MAX = 10_000;
+export const SAVED_MAX = 1_000_000;
+/** Rows that are asked for at a time: all fields of a kernel's events take a few kB a row. */
+const SAVED_ROWS = 2_000;
+
+const WORDS: Readonly<Record<RowFormat, string>> = { csv: "CSV", json: "JSON lines", text: "text" };
+const KINDS: Readonly<Record<RowFormat, string>> = { csv: "text/csv", json: "application/x-ndjson", text: "text/plain" };
+
+/** Copies the rows that are chosen; returns what to say of it. */
+export async function copyRows(page: Page, format: RowFormat, signal: AbortSignal): Promise<string> {
+  const { state } = page.events.store;
+  const chosen = chosenRows(state);
+  const place = chosen === null ? null : placeOf(state.reel, chosen.first);
+  if (chosen === null || place === null) {
+    return "No row is chosen: click one, and another one with Shift.";
+  }
+  const count = Math.min(chosen.end - chosen.first, COPIED_MAX);
+  try {
+    const found = await page.events.ask({ direction: "from", place, limit: count }, signal);
+    await copyText(pageText(found, format, isSingle(state.question), count > 1 || format === "csv", clockOf(page.store.state)));
+  } catch (error) {
+    return `Not copied: ${faultOf(error).message}.`;
+  }
+  const rest = chosen.end - chosen.first > COPIED_MAX ? "; no more are copied at once, but saved" : "";
+  return `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"} copied as ${WORDS[format]}${rest}.`;
+}
+
+/** Puts a text on the clipboard, also where the page has come over a network without encryption. */
+async function copyText(text: string): Promise<void> {
+  if (window.isSecureContext) {
+    await navigator.clipboard.writeText(text);
+    return;
+  }
+  const listener = (event: ClipboardEvent): void => {
+    event.clipboardData?.setData("text/plain", text);
+    event.preventDefault();
+  };
+  document.addEventListener("copy", listener, { once: true });
+  document.execCommand("copy");
+  document.removeEventListener("copy", listener);
+}
+
+/** Which part of the list is saved; `null`: all of it. */
+export type Part = Viewport | null;
+
+/** Saves the list, or a part of it; returns what to say of it. */
+export async function saveRows(page: Page, format: RowFormat, part: Part, signal: AbortSignal): Promise<string> {
+  const parts: Blob[] = [];
+  let rows = 0;
+  try {
+    for (let place: Place = part === null ? FIRST_PLACE : { time: part.begin, rank: 0 }; rows < SAVED_MAX; ) {
+      const end: { end?: Nanos } = part === null ? {} : { end: endOf(part) };
+      const found = await page.events.ask({ direction: "from", place, limit: Math.min(SAVED_ROWS, SAVED_MAX - rows), ...end }, signal);
+      const { question } = page.events.store.state;
+      parts.push(new Blob([pageText(found, format, isSingle(question), rows === 0, clockOf(page.store.state))]));
+      rows += found.rows.count;
+      tellProgress(page, format, rows, partDone(page, found.times.at(-1) ?? null, part));
+      if (found.isEnd) {
+        break;
+      }
+      place = found.after;
+    }
+  } catch (error) {
+    const { kind, message } = faultOf(error);
+    return kind === "aborted" ? "Nothing was saved." : `Not saved: ${message}.`;
+  } finally {
+    page.events.store.update((state) => ({ ...state, leaving: null }));
+  }
+  offer(new Blob(parts, { type: KINDS[format] }), `${traceName(page)}-events.${format === "json" ? "jsonl" : format}`);
+  const cut = rows >= SAVED_MAX ? `, which is as many as fit into a file: there may be more` : "";
+  return `${rows.toLocaleString("en")} rows saved as ${WORDS[format]}${cut}.`;
+}
+
+/** How far a time is on the way through what is saved, of 1: nobody has to count rows for that. */
+function partDone(page: Page, time: bigint | null, part: Part): number | null {
+  const { status } = page.store.state;
+  const [begin, end] = part === null ? [status?.extent.begin ?? 0n, status?.extent.end ?? 0n] : [part.begin, endOf(part)];
+  return time === null || end <= begin ? null : Number(time - begin) / Number(end - begin);
+}
+
+function tellProgress(page: Page, format: RowFormat, rows: number, part: number | null): void {
+  page.events.store.update((state) => ({ ...state, leaving: { rows, part, what: WORDS[format] } }));
+}
+
+/** What files are called: after the traces. */
+export function traceName(page: Page): string {
+  const name = page.store.state.traces.map((trace) => trace.name).join("+");
+  return name.replace(/[^\w.+-]+/g, "_").slice(0, 80) || "trace";
+}
+
+/** Has the browser save something. */
+export function offer(blob: Blob, name: string): void {
+  const url = URL.createObjectURL(blob);
+  const link = document.createElement("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
