@@ -480,12 +480,19 @@ impl Timeline {
     /// (see [`told`]), or with the most important ones and without who is woken.
     #[must_use]
     pub fn node(&self, sealed: Sealed, level: Level, is_whole: bool) -> Node {
+        let node = NodeBuilder::new(self.origin, level);
+        self.drawn(sealed, if is_whole { node } else { node.thinned(values_max) }, is_whole)
+    }
+
+    /// The same with all values, of some tracks only.
+    #[must_use]
+    pub fn node_of(&self, sealed: Sealed, level: Level, keys: &[u64]) -> Node {
+        self.drawn(sealed, NodeBuilder::new(self.origin, level).only(keys), true)
+    }
+
+    fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> Node {
         let Sealed { sequel, slices, numbers, crowds, counts, wakeups, begin } = sealed;
         let is_drawn = |run: &Run| !is_name(run.key);
-        let mut node = NodeBuilder::new(self.origin, level);
-        if !is_whole {
-            node = node.thinned(values_max);
-        }
         let mut add = |run: Run| self.run(&mut node, run, (begin, is_whole));
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
         sequel.ended.into_iter().filter(is_drawn).for_each(add);

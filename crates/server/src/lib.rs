@@ -61,7 +61,7 @@ pub struct ServerOptions {
 }
 
 /// Memory, if nobody says how much.
-pub const MEMORY_BYTES: u64 = 256 << 20;
+pub const MEMORY_BYTES: u64 = 192 << 20;
 
 /// On any free port, for nobody but this machine.
 impl Default for ServerOptions {

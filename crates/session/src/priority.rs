@@ -5,6 +5,6 @@ pub(crate) fn background() {
     #[cfg(target_os = "linux")]
     {
         // Whoever may not be modest is only less polite.
-        let _ = rustix::process::nice(10);
+        let _ = rustix::process::nice(15);
     }
 }

@@ -28,6 +28,8 @@ pub struct Node {
     /// What few of them have.
     extras: Vec<Extra>,
     bytes: Vec<u8>,
+    /// The only keys that it knows anything of, in their order, if there are others.
+    only: Option<Box<[u64]>>,
 }
 
 /// A track in which something happened. There are many.
@@ -70,6 +72,8 @@ pub struct NodeBuilder {
     tracks: Vec<Building>,
     /// The track that was there last: it often comes again.
     at: usize,
+    /// The only keys that are collected, in their order, if there are others.
+    only: Option<Box<[u64]>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -98,7 +102,18 @@ impl NodeBuilder {
     /// Buckets of a level, the first of which begins at the origin.
     #[must_use]
     pub fn new(origin: i64, level: Level) -> Self {
-        Self { level, origin, most: None, places: HashMap::new(), tracks: Vec::new(), at: 0 }
+        Self { level, origin, most: None, places: HashMap::new(), tracks: Vec::new(), at: 0, only: None }
+    }
+
+    /// The same of some tracks only.
+    #[must_use]
+    pub fn only(mut self, keys: &[u64]) -> Self {
+        let mut only = keys.to_vec();
+        only.sort_unstable();
+        only.dedup();
+        self.places.extend(only.iter().copied().zip(0..));
+        self.tracks.extend(only.iter().map(|&key| Building { key, ..Building::default() }));
+        Self { only: Some(only.into()), ..self }
     }
 
     /// The same, of which so many values of each bucket are told apart.
@@ -108,14 +123,24 @@ impl NodeBuilder {
     }
 
     #[inline]
-    fn building(&mut self, key: u64) -> &mut Building {
+    fn building(&mut self, key: u64) -> Option<&mut Building> {
         if self.tracks.get(self.at).is_none_or(|building| building.key != key) {
-            self.at = *self.places.entry(key).or_insert_with(|| {
-                self.tracks.push(Building { key, ..Building::default() });
-                self.tracks.len() - 1
-            });
+            self.at = match self.only {
+                Some(_) => *self.places.get(&key)?,
+                None => *self.places.entry(key).or_insert_with(|| {
+                    self.tracks.push(Building { key, ..Building::default() });
+                    self.tracks.len() - 1
+                }),
+            };
         }
-        &mut self.tracks[self.at]
+        self.tracks.get_mut(self.at)
+    }
+
+    #[inline]
+    fn add(&mut self, key: u64, cell: Cell) {
+        if let Some(building) = self.building(key) {
+            building.add(cell);
+        }
     }
 
     /// The cell of a value that begins or ends.
@@ -131,28 +156,29 @@ impl NodeBuilder {
     /// A value begins.
     pub fn begin(&mut self, key: u64, at: i64, value: u64) {
         let cell = self.edge(at, value, (1, 1));
-        self.building(key).add(cell);
+        self.add(key, cell);
     }
 
     /// A value begins that is there still when the node's span ends.
     pub fn open(&mut self, key: u64, at: i64, value: u64) {
         let cell = self.edge(at, value, (1, 1));
-        let building = self.building(key);
-        building.add(cell);
-        building.last = Some((value, at));
+        if let Some(building) = self.building(key) {
+            building.add(cell);
+            building.last = Some((value, at));
+        }
     }
 
     /// A value ends.
     pub fn end(&mut self, key: u64, at: i64, value: u64) {
         let cell = self.edge(at, value, (0, -1));
-        self.building(key).add(cell);
+        self.add(key, cell);
     }
 
     /// A value begins and ends.
     #[inline]
     pub fn run(&mut self, key: u64, (begin, end): (i64, i64), value: u64) {
         let (mut first, last) = (self.edge(begin, value, (1, 1)), self.edge(end, value, (0, -1)));
-        let building = self.building(key);
+        let Some(building) = self.building(key) else { return };
         if first.bucket == last.bucket {
             first.add(&last);
         } else {
@@ -163,12 +189,14 @@ impl NodeBuilder {
 
     /// Something happens that takes no time, so many times.
     pub fn count(&mut self, key: u64, bucket: u64, value: u64, begins: u32) {
-        self.building(key).add(Cell { bucket, value, begins, net: 0, time: 0 });
+        self.add(key, Cell { bucket, value, begins, net: 0, time: 0 });
     }
 
     /// What a track is that has no cells, and since when; `None`: nothing.
     pub fn known(&mut self, key: u64, now: Option<(u64, i64)>) {
-        self.building(key).last = now;
+        if let Some(building) = self.building(key) {
+            building.last = now;
+        }
     }
 
     /// The bucket of a time.
@@ -186,7 +214,9 @@ impl NodeBuilder {
     /// What happened.
     #[must_use]
     pub fn build(self) -> Node {
-        let Self { mut tracks, most, level, .. } = self;
+        let Self { mut tracks, most, level, only, .. } = self;
+        // What nothing happened to is not there, whoever asked for it.
+        tracks.retain(|building| only.is_none() || building.last.is_some() || !building.cells.is_empty());
         let mut order: Vec<(u64, usize)> = tracks.iter().map(|building| building.key).zip(0..).collect();
         order.sort_unstable();
         for Building { key, cells, .. } in &mut tracks {
@@ -196,7 +226,7 @@ impl NodeBuilder {
             }
         }
         let first = tracks.iter().filter_map(|building| Some(building.cells.first()?.bucket)).min();
-        let mut node = Node::new(level, first.unwrap_or(0));
+        let mut node = Node { only, ..Node::new(level, first.unwrap_or(0)) };
         for (key, place) in order {
             node.push(key, tracks[place].last, &tracks[place].cells);
         }
@@ -221,7 +251,14 @@ pub struct TrackPart<'a> {
 
 impl Node {
     fn new(level: Level, base: u64) -> Self {
-        Self { level, base, tracks: Vec::new(), extras: Vec::new(), bytes: Vec::new() }
+        Self { level, base, tracks: Vec::new(), extras: Vec::new(), bytes: Vec::new(), only: None }
+    }
+
+    /// Whether it says all that happened to tracks; `None`: to all of them.
+    #[must_use]
+    pub fn knows(&self, keys: Option<&[u64]>) -> bool {
+        let Some(only) = &self.only else { return true };
+        keys.is_some_and(|keys| keys.iter().all(|key| only.binary_search(key).is_ok()))
     }
 
     /// Adds a track. They come in the order of their keys, cells in theirs.
@@ -257,7 +294,8 @@ impl Node {
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         let extras = self.extras.len() * size_of::<Extra>();
-        size_of::<Self>() + self.tracks.len() * size_of::<Entry>() + extras + self.bytes.len()
+        let only = self.only.as_ref().map_or(0, |only| size_of_val(&**only));
+        size_of::<Self>() + self.tracks.len() * size_of::<Entry>() + extras + self.bytes.len() + only
     }
 
     /// The tracks in which something happened, in the order of their keys.

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use kymo_analysis::timeline::cells::{self, Cell, LEVEL_MAX, Level, add_up};
 use kymo_analysis::timeline::node::Node;
-use kymo_analysis::timeline::{ANYBODY, Thing, TrackKey, numbers, told};
+use kymo_analysis::timeline::{ANYBODY, Sealed, Thing, TrackKey, numbers, told};
 
 use super::catalogue::{ALL_EVENTS, Meaning, TrackKind, kind, meaning};
 use super::chunks::EXACT_LEVEL;
-use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn};
+use super::exact::{ExactArrow, ExactInstant, ExactRun, Exactly, cells_of, take_turn, wanted_of};
 use super::pyramid::{At, FAN, Key};
 use super::{Timeline, TimelineFailure};
 use crate::progress::Progress;
@@ -31,8 +31,9 @@ const CELLS_BYTES: u64 = 7 * size_of::<Cell>() as u64;
 const READ_BYTES: u64 = 4;
 /// Chunks that are not built yet and are read at once for a question; where there are more, nobody waits for them.
 const READ_MAX: usize = 3;
-/// Chunks that are read before their turn for a question.
-const WANTED_MAX: usize = 64;
+/// Chunks that are read before their turn for a question. Reading them twice is for who looks closely; where there are more, all
+/// of the trace is there sooner if they wait for their turn.
+const WANTED_MAX: usize = 24;
 /// Items of a track that are told one by one where the trace was read, if there are not even so many buckets.
 const FEW: usize = 256;
 
@@ -287,15 +288,19 @@ impl Timeline {
         // What is built meanwhile is for the next question.
         let known = self.desk.known();
         let parts = self.cover(window, level, known);
-        let read = self.read(&parts, known, progress)?;
+        let read = self.read(&parts, &keys, known, progress)?;
         let mut tiles = Tiles { level, first, count, spans: Vec::new(), tracks: Vec::new() };
         // Cells take more memory than what is told of them.
         let group = (GROUP_BUCKETS / count as usize).max(1);
         for (numbers, keys) in
             tracks.chunks(group).zip(keys.chunks(group)).chain(tracks.is_empty().then_some((&[][..], &[][..])))
         {
-            let exact = self.exact_items(question, keys, (&parts, &read))?;
-            let gathered = self.gather(question, keys, (&parts, &read, &exact, known), progress)?;
+            let before = match parts.first() {
+                Some(first) => self.known_before(keys.to_vec(), self.facts(first, known).0)?,
+                None => Known::new(),
+            };
+            let exact = self.exact_items(question, keys, (&parts, &read, &before))?;
+            let gathered = self.gather(question, keys, (&parts, &read, &before, &exact, known), progress)?;
             let Gathered { rows, carries, spans } = gathered;
             tiles.spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
             let row = |(((number, key), exact), (mut cells, carry))| match exact {
@@ -320,7 +325,10 @@ impl Timeline {
         let TileQuestion { level, first, count, ref tracks } = *question;
         let at = |bucket: u64| self.span.0.saturating_add_unsigned(bucket << level);
         let parts = self.cover((at(first), at(first + u64::from(count))), level, self.desk.known());
-        let is_read = |chunk: usize| self.pyramid.looked_at(Key::Exact(chunk)).is_none();
+        let keys = self.names.keys(tracks).unwrap_or_default();
+        let wanted = wanted_of(&keys);
+        let is_read =
+            |chunk: usize| self.pyramid.looked_at(Key::Exact(chunk)).is_none_or(|node| !node.knows(wanted.as_deref()));
         let unread = parts.iter().filter_map(|part| match part {
             Part::Read(chunk) if is_read(*chunk) => Some(self.chunks[*chunk].slice.bytes),
             _ => None,
@@ -340,7 +348,7 @@ impl Timeline {
         &self,
         question: &TileQuestion,
         keys: &[u64],
-        (parts, read): (&[Part], &Read),
+        (parts, read, known): (&[Part], &Read, &Known),
     ) -> Result<Vec<Option<Items>>, TimelineFailure> {
         let TileQuestion { level, first, count, .. } = *question;
         let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
@@ -354,7 +362,6 @@ impl Timeline {
         let nodes = chunks.iter().map(|chunk| &*read[chunk]).collect();
         let exactly = Exactly { timeline: self, nodes, first_chunk, read: (since(span.0), since(span.1)) };
         let window = ((first << level).cast_signed(), ((first + u64::from(count)) << level).cast_signed());
-        let known = self.known_before(keys.to_vec(), first_chunk)?;
         let items = |key: &u64| {
             let before = self.before_of(known.get(key).copied().flatten());
             exactly.items(*key, before, (window, level, FEW.max(count as usize)))
@@ -367,7 +374,7 @@ impl Timeline {
         &self,
         question: &TileQuestion,
         keys: &[u64],
-        (parts, read, exact, known): (&[Part], &Read, &[Option<Items>], usize),
+        (parts, read, before, exact, known): (&[Part], &Read, &Known, &[Option<Items>], usize),
         progress: &Progress,
     ) -> Result<Gathered, TimelineFailure> {
         let TileQuestion { level, first, count, .. } = *question;
@@ -375,15 +382,13 @@ impl Timeline {
         let window = (at(first), at(first + u64::from(count)));
         let is_before = |cell: &Cell| cell.bucket < first;
         let is_behind = |cell: &Cell| first + u64::from(count) <= cell.bucket;
-        let (rows, carries) = (vec![Vec::new(); keys.len()], vec![None; keys.len()]);
+        let rows = vec![Vec::new(); keys.len()];
+        let carries = keys.iter().map(|key| Some(before.get(key).copied()??.0)).collect();
         let mut gathered = Gathered { rows, carries, spans: Spans::default() };
         for (place, part) in parts.iter().enumerate() {
             progress.whole(())?;
-            let (chunk, quality) = self.facts(part, known);
+            let (_, quality) = self.facts(part, known);
             gathered.spans.add(self.span_of(part), quality);
-            if place == 0 {
-                gathered.carries = self.values_before(keys, chunk)?;
-            }
             let node = match part {
                 Part::Node(_) => None,
                 Part::Early(_, node) => Some(Arc::clone(node)),
@@ -482,11 +487,11 @@ impl Timeline {
             let Part::Read(chunk) = *part else { continue };
             let early = self.pyramid.looked_at(Key::Early(chunk)).filter(|node| node.level() <= level);
             *part = early.map_or(Part::Estimate(chunk), |node| Part::Early(chunk, node));
-            if matches!(part, Part::Estimate(_)) && wanted.len() < WANTED_MAX {
+            if matches!(part, Part::Estimate(_)) {
                 wanted.push(chunk);
             }
         }
-        self.desk.want(wanted);
+        self.desk.want(if wanted.len() <= WANTED_MAX { wanted } else { Vec::new() });
     }
 
     fn cover_below(&self, at: At, window: (i64, i64), level: Level, parts: &mut Vec<Part>) {
@@ -529,14 +534,15 @@ impl Timeline {
     }
 
     /// The chunks that have to be read, read side by side.
-    fn read(&self, parts: &[Part], known: usize, progress: &Progress) -> Result<Read, TimelineFailure> {
+    fn read(&self, parts: &[Part], keys: &[u64], known: usize, progress: &Progress) -> Result<Read, TimelineFailure> {
+        let wanted = wanted_of(keys);
         let chunk = |part: &Part| if let Part::Read(chunk) = part { Some(*chunk) } else { None };
         let chunks: Vec<usize> = parts.iter().filter_map(chunk).collect();
         let next = AtomicUsize::new(0);
         let work = || {
             let mut read = Vec::new();
             while let Some(&chunk) = chunks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                read.push((chunk, self.exact(chunk, known, progress)?));
+                read.push((chunk, self.exact(chunk, wanted.as_deref(), known, progress)?));
             }
             Ok(read)
         };
@@ -553,12 +559,6 @@ impl Timeline {
             nodes.extend(read?);
         }
         Ok(nodes)
-    }
-
-    /// The values of tracks when a chunk begins.
-    fn values_before(&self, keys: &[u64], chunk: usize) -> Result<Vec<Option<u64>>, TimelineFailure> {
-        let known = self.known_before(keys.to_vec(), chunk)?;
-        Ok(keys.iter().map(|key| Some(known.get(key).copied()??.0)).collect())
     }
 
     /// What is known of tracks when a chunk begins: the last thing that the nodes before it say. What none of them says
@@ -600,18 +600,33 @@ impl Timeline {
         Ok(node.map(|node| (self.chunks_of(at).start, node)))
     }
 
-    /// What happened in a chunk, in the finest buckets. Who wants the same as others do waits for them, and does not read it again.
-    pub(super) fn exact(&self, chunk: usize, known: usize, progress: &Progress) -> Result<Arc<Node>, TimelineFailure> {
+    /// What happened in a chunk to some tracks at least, in the finest buckets; `None`: to all. Who wants the same as others do waits
+    /// for them, and does not read it again.
+    pub(super) fn exact(
+        &self,
+        chunk: usize,
+        wanted: Option<&[u64]>,
+        known: usize,
+        progress: &Progress,
+    ) -> Result<Arc<Node>, TimelineFailure> {
         let is_known = chunk <= known;
         let turn = self.shared.turn(chunk);
         let mut found = take_turn(&turn);
-        if let Some(node) = self.pyramid.looked_at(Key::Exact(chunk)) {
+        let looked_at = self.pyramid.looked_at(Key::Exact(chunk));
+        // Who looks at other tracks of it will look at more of them: then all is taken from it that there is.
+        let is_again = looked_at.is_some() || found.is_some();
+        if let Some(node) = looked_at.filter(|node| node.knows(wanted)) {
             return Ok(node);
         }
-        if let Some((_, node)) = found.as_ref().filter(|(was_known, _)| *was_known || !is_known) {
+        let is_it = |(was_known, node): &&(bool, Arc<Node>)| (*was_known || !is_known) && node.knows(wanted);
+        if let Some((_, node)) = found.as_ref().filter(is_it) {
             return Ok(Arc::clone(node));
         }
-        let node = Arc::new(self.look(chunk, EXACT_LEVEL, true, progress)?);
+        let sealed = self.look(chunk, EXACT_LEVEL, progress)?;
+        let node = Arc::new(match wanted.filter(|_| !is_again) {
+            Some(keys) => self.analysis.node_of(sealed, EXACT_LEVEL, keys),
+            None => self.analysis.node(sealed, EXACT_LEVEL, true),
+        });
         *found = Some((is_known, Arc::clone(&node)));
         if is_known {
             self.pyramid.remember(Key::Exact(chunk), &node);
@@ -621,20 +636,13 @@ impl Timeline {
         Ok(node)
     }
 
-    /// What happened in a chunk, as far as nodes know what is before it: with all values, or the most important ones.
-    pub(super) fn look(
-        &self,
-        chunk: usize,
-        level: Level,
-        is_whole: bool,
-        progress: &Progress,
-    ) -> Result<Node, TimelineFailure> {
+    /// What happened in a chunk, as far as nodes know what is before it.
+    pub(super) fn look(&self, chunk: usize, level: Level, progress: &Progress) -> Result<Sealed, TimelineFailure> {
         let state = self.read_chunk(chunk, level, progress)?;
         let mut known = self.known_before(self.analysis.asked(&state), chunk)?;
         known.extend(self.known_before(self.analysis.asked_next(&known), chunk)?);
         let mut before = self.analysis.before(&state, &known);
-        let sealed = self.analysis.seal(&mut before, state, self.chunks[chunk].span.0);
-        Ok(self.analysis.node(sealed, level, is_whole))
+        Ok(self.analysis.seal(&mut before, state, self.chunks[chunk].span.0))
     }
 
     /// What a track's cells are in a tile.

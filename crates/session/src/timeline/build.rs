@@ -20,6 +20,8 @@ use crate::progress::{Cancelled, Progress};
 
 /// Chunks that may be read before those before them are sealed, for each thread.
 const AHEAD: usize = 2;
+/// A chunk that is read as soon as so many others is not read before its turn, for each thread.
+const SOON: usize = 4;
 /// How long a thread waits for those who ask before it reads another chunk.
 const YIELDS_MAX: u32 = 50;
 
@@ -171,7 +173,8 @@ impl Held {
             return Job::Seal(self.seal - 1, Box::new((before, state)));
         }
         while let Some(chunk) = self.wanted.pop() {
-            if chunk >= self.read {
+            // What is read soon anyway is not read twice.
+            if chunk >= self.read + SOON * threads {
                 return Job::Look(chunk);
             }
         }
@@ -307,7 +310,9 @@ impl Timeline {
     /// Reads a chunk that somebody looks at before what is before it.
     fn build_early(&self, chunk: usize) -> Result<(), TimelineFailure> {
         if self.pyramid.looked_at(Key::Early(chunk)).is_none() {
-            let node = Arc::new(self.look(chunk, self.chunks[chunk].level, false, &self.progress)?);
+            let level = self.chunks[chunk].level;
+            let (analysis, sealed) = (&self.analysis, self.look(chunk, level, &self.progress)?);
+            let node = Arc::new(analysis.node(sealed, level, false));
             self.names.meet(&node);
             self.pyramid.remember(Key::Early(chunk), &node);
         }

@@ -372,6 +372,12 @@ pub(super) fn cells_of(node: &Node, key: u64, level: Level) -> Vec<Cell> {
     cells
 }
 
+/// The tracks that answers of some are made of, as far as these are few; `None`: of any.
+pub(super) fn wanted_of(keys: &[u64]) -> Option<Vec<u64>> {
+    let is_one = |key: &u64| *key != ALL_EVENTS.key() && kind(*key) != Some(TrackKind::Arrows);
+    keys.iter().all(is_one).then(|| keys.to_vec())
+}
+
 /// The track of what the thread does that a wakeup wakes.
 pub(super) fn thread(key: u64, wakeup: u64) -> u64 {
     let host = TrackKey::of(key).map_or(0, |key| key.host);

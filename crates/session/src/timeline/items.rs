@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::catalogue::{ALL_EVENTS, Track, TrackKind, TrackValue, kind, meaning};
 use super::exact::{
-    BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, Flight, IN_DOUBT, Run, Wanted, instants, runs, runs_at,
+    BEGIN_UNKNOWN, Before, END_UNKNOWN, Exactly, Flight, IN_DOUBT, Run, Wanted, instants, runs, runs_at, wanted_of,
 };
 use super::pyramid::{At, FAN};
 use super::{Timeline, TimelineFailure};
@@ -274,7 +274,8 @@ impl Walk<'_> {
         with: impl FnOnce(&Exactly<'_>) -> Result<T, TimelineFailure>,
     ) -> Result<T, TimelineFailure> {
         self.is_complete &= chunk <= self.known;
-        let node = self.timeline.exact(chunk, self.known, self.progress)?;
+        let keys = wanted_of(&[self.key]);
+        let node = self.timeline.exact(chunk, keys.as_deref(), self.known, self.progress)?;
         let read = self.wanted(chunk).read;
         with(&Exactly { timeline: self.timeline, nodes: vec![&*node], first_chunk: chunk, read })
     }

@@ -84,11 +84,12 @@ impl Cache {
     }
 
     fn put(&mut self, key: Key, node: &Arc<Node>) {
-        if self.nodes.insert(key, Arc::clone(node)).is_some() {
-            return;
-        }
-        self.order.push_back(key);
         self.bytes += node.size_bytes();
+        if let Some(before) = self.nodes.insert(key, Arc::clone(node)) {
+            self.bytes -= before.size_bytes();
+        } else {
+            self.order.push_back(key);
+        }
         while self.bytes > self.bytes_max.unwrap_or(CACHE_BYTES) && self.order.len() > 1 {
             let oldest = self.order.pop_front().expect("there are two");
             self.bytes -= self.nodes.remove(&oldest).map_or(0, |node| node.size_bytes());

@@ -240,7 +240,7 @@ fn a_chunk_that_many_want_is_read_once() {
     let nodes: Vec<_> = std::thread::scope(|scope| {
         let read = || {
             begins.wait();
-            timeline.exact(0, known, &progress).unwrap()
+            timeline.exact(0, None, known, &progress).unwrap()
         };
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(read)).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
