@@ -221,6 +221,8 @@ pub struct Timeline {
     holes: Windows,
     /// When the first bucket begins.
     origin: i64,
+    /// Events are counted, and nothing else.
+    is_count: bool,
 }
 
 /// What is known behind a part of the trace.
@@ -353,7 +355,21 @@ impl Timeline {
     pub fn new(setup: &Setup<'_>, origin: i64) -> Self {
         let classes = setup.classes.iter().map(|class| class.name.clone()).collect();
         let (marking, holes) = (marks::marking(setup.classes), setup.holes());
-        Self { states: States::new(setup), lanes: setup.lanes.to_vec(), classes, marking, holes, origin }
+        Self {
+            states: States::new(setup),
+            lanes: setup.lanes.to_vec(),
+            classes,
+            marking,
+            holes,
+            origin,
+            is_count: false,
+        }
+    }
+
+    /// The same of which only events are counted: some of all events say how many they are, but not what was when.
+    #[must_use]
+    pub fn counting(self) -> Self {
+        Self { is_count: true, ..self }
     }
 
     /// For reading a chunk in buckets of a level.
@@ -622,6 +638,9 @@ impl Analysis for Reading<'_> {
         lane.counter.add(bucket, class, (lane.key, &mut lane.counts));
         if let Some(tid) = event.small_context(TID) {
             lane.of_thread(tid, bucket, class);
+        }
+        if self.timeline.is_count {
+            return;
         }
         if self.timeline.marking[event.number] {
             lane.marks.take(event, (lane.number, &self.timeline.lanes[lane.number]));

@@ -25,6 +25,7 @@ mod refusal;
 mod rows;
 mod selection;
 mod shared;
+mod shown;
 mod tiles;
 mod timeline;
 mod token;
@@ -45,7 +46,7 @@ use guard::Guard;
 use jobs::Jobs;
 use pool::Pool;
 use shared::Shared;
-use timeline::Shown;
+use shown::Shown;
 use token::Token;
 
 /// How to serve.

@@ -38,7 +38,7 @@ const LIMIT: u64 = 1000;
 /// Rows of a batch.
 const BATCH_ROWS: usize = 8192;
 /// What is asked by one request.
-const PATTERNS_MAX: usize = 64;
+pub(crate) const PATTERNS_MAX: usize = 64;
 const COLUMNS_MAX: usize = 1024;
 /// Answers that are read at a time.
 const READERS: usize = 64;

@@ -14,7 +14,7 @@ use crate::jobs::Jobs;
 use crate::pool::{Pool, Viewer};
 use crate::refusal::Refusal;
 use crate::rows::Readers;
-use crate::timeline::Shown;
+use crate::shown::Shown;
 
 /// The traces, and who asks them.
 pub(crate) struct Shared {

@@ -9,8 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kymo_session::{
-    BUCKETS_MAX, ITEMS_MAX, ItemQuestion, Progress, Quality, Session, TRACKS_MAX, TileQuestion, Timeline,
-    TimelineFailure, TimelineOptions,
+    BUCKETS_MAX, ITEMS_MAX, ItemQuestion, Progress, Quality, TRACKS_MAX, TileQuestion, Timeline, TimelineFailure,
 };
 
 use crate::held;
@@ -18,7 +17,9 @@ use crate::pages::matches;
 use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
+use crate::rows::PATTERNS_MAX;
 use crate::shared::Asked;
+use crate::shown::Chosen;
 use crate::tiles::encode;
 
 /// The widest buckets.
@@ -33,52 +34,7 @@ const JSON: &str = "application/json";
 /// What tiles are called.
 const KIND: &str = "application/vnd.kymograph.tiles";
 
-/// The timeline of the traces, or why there is none.
-pub(crate) struct Shown {
-    timeline: Result<Arc<Timeline>, TimelineFailure>,
-    /// Tells tags of this server from those of others, whose tracks have other numbers.
-    salt: u64,
-}
-
-impl Shown {
-    pub(crate) fn new(session: &Arc<Session>, options: &TimelineOptions, salt: u64) -> Self {
-        Self { timeline: session.timeline(options), salt }
-    }
-
-    /// Begins to build it.
-    pub(crate) fn start(&self) {
-        if let Ok(timeline) = &self.timeline {
-            timeline.start();
-        }
-    }
-
-    /// Ends building.
-    pub(crate) fn stop(&self) {
-        if let Ok(timeline) = &self.timeline {
-            timeline.stop();
-        }
-    }
-
-    /// How far it is, as everybody is told; nothing, if there is none.
-    pub(crate) fn told(&self) -> Option<String> {
-        serde_json::to_string(&self.timeline.as_ref().ok()?.status()).ok()
-    }
-
-    fn timeline(&self) -> Result<Arc<Timeline>, Refusal> {
-        self.timeline.as_ref().map(Arc::clone).map_err(refusal)
-    }
-
-    /// The tag of what will not change any more.
-    fn exact_tag(&self) -> String {
-        format!("\"{:016x}-exact\"", self.salt)
-    }
-
-    fn tag(&self, version: u64) -> String {
-        format!("\"{:016x}-{version}\"", self.salt)
-    }
-}
-
-fn refusal(failure: &TimelineFailure) -> Refusal {
+pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
     match failure {
         TimelineFailure::Bounds { name, .. } => Refusal::parameter(name, failure),
         TimelineFailure::NoTimes | TimelineFailure::Incomparable | TimelineFailure::Roles(_) => {
@@ -91,7 +47,7 @@ fn refusal(failure: &TimelineFailure) -> Refusal {
 /// How far it is.
 pub(crate) async fn status(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let status = serde_json::to_value(asked.shown.timeline()?.status()).map_err(Refusal::fault)?;
+    let status = serde_json::to_value(asked.shown.status()?).map_err(Refusal::fault)?;
     Ok(answer(&status))
 }
 
@@ -109,24 +65,25 @@ pub(crate) async fn catalogue(State(asked): State<Asked>, viewer: Viewer, uri: U
     Ok(held::answer(JSON, told.map_err(Refusal::fault)?, held))
 }
 
-/// What of some tracks is in a window, as bytes.
+/// What of some tracks is in a window, as bytes; of all events or of some.
 pub(crate) async fn tiles(
     State(asked): State<Asked>,
     viewer: Viewer,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let query = Query::new(&uri, &["level", "first", "count", "tracks"])?;
+    let query = Query::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
     let question = TileQuestion {
         level: query.needed("level", 0..=LEVEL_MAX)?,
         first: query.needed("first", 0..=i64::MAX as u64)?,
         count: query.needed("count", 1..=BUCKETS_MAX)?,
         tracks: query.numbers("tracks", &(0..=u32::MAX), TRACKS_MAX)?,
     };
-    let timeline = asked.shown.timeline()?;
+    let chosen = chosen(&query)?;
+    let timeline = timeline_of(&asked, &viewer, &chosen, &question.tracks).await?;
     // What was known before is asked for with what it is known by: it may be older than the tiles, never newer.
-    let version = asked.shown.tag(timeline.status().version);
-    let exact = asked.shown.exact_tag();
+    let version = asked.shown.tag(&chosen, asked.shown.status()?.version);
+    let exact = asked.shown.exact_tag(&chosen);
     let known = headers.get(header::IF_NONE_MATCH);
     let holds = |tag: &&String| known.is_some_and(|known| matches(known, tag));
     if let Some(tag) = [&exact, &version].into_iter().find(holds) {
@@ -141,6 +98,35 @@ pub(crate) async fn tiles(
     let (found, held) = asked.pool.ask_heavy(&viewer, needed, Arc::default(), asks).await?;
     let (bytes, is_exact) = found.map_err(|failure| refusal(&failure))?;
     Ok(tagged(held::answer(KIND, bytes, held), if is_exact { &exact } else { &version }))
+}
+
+/// Which events are looked at.
+fn chosen(query: &Query) -> Result<Chosen, Refusal> {
+    let events: Vec<String> = query.all("event").map(str::to_owned).collect();
+    if events.len() > PATTERNS_MAX {
+        let message = format!("`event` has {} names; {PATTERNS_MAX} are the most", events.len());
+        return Err(Refusal::parameter("event", message));
+    }
+    Ok(Chosen { events, filter: query.text("filter")?.map(str::to_owned) })
+}
+
+/// The timeline of these events; of some events it only knows how many there are.
+async fn timeline_of(
+    asked: &Asked,
+    viewer: &Viewer,
+    chosen: &Chosen,
+    tracks: &[u32],
+) -> Result<Arc<Timeline>, Refusal> {
+    if chosen.is_all() {
+        return asked.shown.timeline();
+    }
+    if let Some(track) = asked.shown.timeline()?.first_not_of_events(tracks) {
+        let message =
+            format!("with `filter` or `event` tracks of events can be asked for; track {track} is another one");
+        return Err(Refusal::parameter("tracks", message));
+    }
+    let (shared, chosen) = (Arc::clone(asked), chosen.clone());
+    asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.session, &chosen)).await?
 }
 
 /// What is on a track at a time, or from one to another, with all that is known of it.

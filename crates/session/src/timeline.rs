@@ -20,6 +20,7 @@ mod exact;
 mod items;
 mod kept;
 mod pyramid;
+mod selected;
 #[cfg(test)]
 mod tests;
 
@@ -72,7 +73,9 @@ pub struct Timeline {
     chunks: Vec<Chunk>,
     pyramid: Pyramid,
     desk: Arc<Desk>,
-    names: Names,
+    names: Arc<Names>,
+    /// Only some of its events are there.
+    is_selected: bool,
     progress: Progress,
     /// Chunks that are read for questions right now.
     shared: exact::Shared,
@@ -82,6 +85,8 @@ pub struct Timeline {
     is_started: AtomicBool,
     began: Instant,
     home: Option<Home>,
+    /// What it was asked with.
+    options: AnalysisOptions,
 }
 
 /// Why there is no timeline, or no tile.
@@ -182,18 +187,13 @@ impl Session {
             return Err(TimelineFailure::Incomparable);
         }
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
-        // What is asked of events is all that preparing looks at.
-        let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
-        let question = Question { is_of_programs: true, ..question };
-        let prepared = self.prepare(&question, &options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))?;
+        let prepared = self.prepared_for_timeline(&options)?;
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
-        let wishes = Wishes::default();
-        let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
-        let analysis = Analysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, span.0);
+        let analysis = analysis_of(&prepared, span.0);
         let chunks = chunks::of(self, &prepared, span);
         let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
         let home = self.home(&options);
-        let names = Names::new(&analysis);
+        let names = Arc::new(Names::new(&analysis));
         let desk = Arc::new(Desk::new(&analysis, chunks.len()));
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
@@ -215,6 +215,8 @@ impl Session {
             chunks,
             pyramid,
             names,
+            is_selected: false,
+            options,
             progress,
             shared: exact::Shared::default(),
             asked: AtomicUsize::new(0),
@@ -228,12 +230,26 @@ impl Session {
         Ok(Arc::new(timeline))
     }
 
+    /// What is known before a timeline is read. What is asked of events is all that preparing looks at.
+    fn prepared_for_timeline(&self, options: &AnalysisOptions) -> Result<Prepared, TimelineFailure> {
+        let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
+        let question = Question { is_of_programs: true, ..question };
+        self.prepare(&question, options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))
+    }
+
     /// Where the pyramid is kept, if it can be.
     fn home(&self, options: &AnalysisOptions) -> Option<Home> {
         let belongs = self.fingerprint(options, b"timeline")?;
         let folder = self.cache.as_deref()?;
         Some(Home::new(folder, self.paths_hash(b""), belongs))
     }
+}
+
+/// The analysis of what is read, whose first bucket begins at a time.
+fn analysis_of(prepared: &Prepared, begin_ns: i64) -> Analysis {
+    let wishes = Wishes::default();
+    let (classes, lanes) = (&prepared.bindings.classes, &prepared.lanes);
+    Analysis::new(&Setup { classes, lanes, wishes: &wishes, room: None }, begin_ns)
 }
 
 impl Timeline {

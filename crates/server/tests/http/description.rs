@@ -33,6 +33,7 @@ const ASKED: &[(&str, &str, &str, &str)] = &[
     ("get", "/api/v1/catalogue", "/api/v1/catalogue?tracks_from=4294967295&values_from=4294967295", ""),
     ("get", "/api/v1/tiles", "/api/v1/tiles?level=63&first=0&count=1", ""),
     ("get", "/api/v1/tiles", "/api/v1/tiles?level=62&first=9223372036854775807&count=4096", ""),
+    ("get", "/api/v1/tiles", "/api/v1/tiles?level=9&first=0&count=1&tracks=0&event=nobody", ""),
     ("get", "/api/v1/items", "/api/v1/items?track=0&at=0", ""),
     ("get", "/api/v1/items", "/api/v1/items?track=0&begin=0&end=9223372036854775807&limit=5", ""),
     ("get", "/api/v1/items", "/api/v1/items?track=99999&at=0", ""),

@@ -73,7 +73,7 @@ fn it_is_told_how_far_it_is_and_what_there_is() {
 fn tiles_are_those_of_the_session() {
     let server = serve();
     let level = complete(&server)["level_max"].as_u64().unwrap() as u8;
-    for (level, forms) in [(level - 6, [0, 2, 4, 5].as_slice()), (level - 9, &[1, 6, 7])] {
+    for (level, forms) in [(level - 6, [0, 2, 4, 5].as_slice()), (level - 11, &[1, 6, 7])] {
         let found = compared(&server, level);
         assert!(found.iter().any(|form| forms.contains(form)), "level {level}: {found:?}");
     }
@@ -169,4 +169,72 @@ fn exact_tiles_are_sent_once() {
     let other = serve();
     complete(&other);
     assert_eq!(other.ask("GET", &target, &[&format!("if-none-match: {tag}")], "").status, 200);
+}
+
+/// How many events tiles of a track of events tell of, as docs/http.md says; `None`: not all of them are read.
+fn events_in(body: &[u8]) -> Option<u32> {
+    let mut words = Words(body);
+    let [_, _, _, _, _, spans, tracks] = words.words();
+    let spans: Vec<[u32; 3]> = (0..spans).map(|_| words.words()).collect();
+    let is_read = spans.first().is_some_and(|span| span[2] == Quality::Exact as u32);
+    let mut all = 0;
+    for _ in 0..tracks {
+        let [_, form, _, items] = words.words();
+        for _ in 0..items {
+            let [_, _, count, _] = words.words();
+            all += if form == 6 { 1 } else { count };
+        }
+    }
+    is_read.then_some(all)
+}
+
+/// Events that a filter selects are counted apart, under tags of their own, until the server is asked for too many other filters.
+#[test]
+fn tiles_of_some_events_are_built_when_somebody_asks() {
+    let server = serve();
+    let level = complete(&server)["level_max"].as_u64().unwrap();
+    let tracks = ids(&server.get("/api/v1/catalogue").json());
+    // That of all events together, or of the one lane that there is.
+    let named = |start: &str| tracks.iter().find(|(id, _)| id.starts_with(start));
+    let (_, track) = named("all/events").or_else(|| named("events/")).unwrap();
+    let target = format!("/api/v1/tiles?level={level}&first=0&count=1&tracks={track}");
+    let all = server.get(&target);
+    let version = || server.get("/api/v1/timeline").json()["version"].as_u64().unwrap();
+    let (mut sum, mut before) = (0, version());
+    // More of them than there are timelines at a time.
+    for filter in
+        ["id<1", "id>=1%20%26%26%20id<9", "id>=9%20%26%26%20id<20", "id>=20%20%26%26%20id<40", "id>=40", "id<1"]
+    {
+        let target = format!("{target}&filter={}", filter.replace('<', "%3C").replace('>', "%3E"));
+        let found = (0..10_000).find_map(|_| {
+            let answer = server.ask("GET", &target, &[&format!("if-none-match: {}", all.headers["etag"])], "");
+            assert_eq!(answer.status, 200, "{}", answer.line());
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            Some((events_in(&answer.body)?, answer))
+        });
+        let (count, answer) = found.expect("it is built");
+        let again = server.ask("GET", &target, &[&format!("if-none-match: {}", answer.headers["etag"])], "");
+        assert_eq!(again.status, 304);
+        sum += if filter == "id<1" { 0 } else { count };
+        assert!(version() >= before, "{filter}");
+        before = version();
+    }
+    let counted = server.get("/api/v1/events/count?filter=id%20%3E%3D%201").json();
+    assert_eq!(counted["events"].as_u64(), Some(sum.into()), "{counted}");
+    assert!(sum > 0 && sum < events_in(&all.body).unwrap());
+}
+
+#[test]
+fn some_events_say_nothing_of_states() {
+    let server = serve();
+    complete(&server);
+    let catalogue = server.get("/api/v1/catalogue").json();
+    let tracks = catalogue["tracks"].as_array().unwrap();
+    let other = tracks.iter().find(|track| track["kind"] != "instants").unwrap()["number"].as_u64().unwrap();
+    let refused = server.get(&format!("/api/v1/tiles?level=9&first=0&count=1&tracks=0,{other}&event=jobs:begin"));
+    assert_eq!((refused.status, &refused.json()["error"]["parameter"]), (400, &Value::from("tracks")));
+    let refused = server.get("/api/v1/tiles?level=9&first=0&count=1&tracks=0&event=nobody");
+    assert_eq!((refused.status, &refused.json()["error"]["parameter"]), (400, &Value::from("event")));
+    let refused = server.get("/api/v1/tiles?level=9&first=0&count=1&tracks=0&filter=id%20%3D");
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (400, &Value::from("filter")));
 }

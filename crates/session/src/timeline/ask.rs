@@ -385,6 +385,9 @@ impl Timeline {
         let rows = vec![Vec::new(); keys.len()];
         let carries = keys.iter().map(|key| Some(before.get(key).copied()??.0)).collect();
         let mut gathered = Gathered { rows, carries, spans: Spans::default() };
+        if self.chunks.is_empty() {
+            gathered.spans.add((self.span.0, self.span.1.saturating_add(1)), Quality::Exact);
+        }
         for (place, part) in parts.iter().enumerate() {
             progress.whole(())?;
             let (_, quality) = self.facts(part, known);
@@ -470,6 +473,10 @@ impl Timeline {
     /// What knows of a window, in the order of time: the widest nodes that are fine enough.
     fn cover(&self, window: (i64, i64), level: Level, known: usize) -> Vec<Part> {
         let mut parts = Vec::new();
+        // Where no packet has anything that is selected, there is no chunk.
+        if self.chunks.is_empty() {
+            return parts;
+        }
         let top = self.pyramid.heights() - 1;
         self.cover_below((top, 0), window, level, &mut parts);
         self.put_off(&mut parts, level, known);
@@ -529,6 +536,8 @@ impl Timeline {
             Part::Node(at) => (self.chunks_of(*at).start, Quality::Building),
             Part::Read(chunk) if *chunk <= known => (*chunk, Quality::Exact),
             Part::Early(chunk, _) | Part::Read(chunk) => (*chunk, Quality::Building),
+            // The packet index knows nothing of what is selected.
+            Part::Estimate(chunk) if self.is_selected => (*chunk, Quality::Unknown),
             Part::Estimate(chunk) => (*chunk, Quality::Estimated),
         }
     }

@@ -225,14 +225,19 @@ impl Timeline {
 
     /// Ends building, and waits for that. What was built stays, and is left in the cache: the next one goes on from there.
     pub fn stop(&self) {
-        self.progress.cancel();
-        self.desk.stop();
+        self.cancel();
         let held = self.desk.idle();
         let is_some = 0 < held.known && held.known < held.chunks && held.failure.is_none();
         // Nothing is scattered, and what is before the next chunk is known.
         if is_some && held.built == held.known && held.known == held.seal && held.before.is_some() {
             self.keep(held.before.as_ref());
         }
+    }
+
+    /// Ends building as soon as may be; nobody waits for that, and nothing is left in the cache.
+    pub fn cancel(&self) {
+        self.progress.cancel();
+        self.desk.stop();
     }
 
     /// Waits until everything is built.

@@ -14,6 +14,9 @@ impl Timeline {
     /// Where the events of a chunk are in a window, if packets are as full everywhere as they are on the whole.
     pub(super) fn estimate(&self, chunk: usize, level: Level, window: (i64, i64)) -> Node {
         let mut node = NodeBuilder::new(self.span.0, level);
+        if self.is_selected {
+            return node.build();
+        }
         let span = self.chunks[chunk].span;
         let (from, to) = (span.0.max(window.0), span.1.min(window.1));
         let streams = self.session.streams();

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::*;
+use crate::Selection;
 use crate::open::OpenOptions;
 
 fn demo() -> PathBuf {
@@ -289,4 +290,81 @@ fn questions_out_of_bounds_are_refused_in_words() {
         Err("count times tracks is 1049600, but 1048576 buckets of all tracks together can be asked for".into())
     );
     assert_eq!(ask(20, 1 << 40, 1, vec![0]), Ok(1));
+}
+
+/// The times of a track's events, by the track's number, with what they are called.
+fn instants(timeline: &Timeline, question: &TileQuestion) -> BTreeMap<u32, Vec<(i64, String)>> {
+    let tiles = timeline.tiles(question, &Progress::default()).unwrap();
+    assert!(tiles.spans.iter().any(|span| span.quality == Quality::Exact), "{:?}", tiles.spans);
+    let values = timeline.catalogue(0, 0).values;
+    let label = |number: u32| values[number as usize].label.clone();
+    let of = |track: &TrackTile| match &track.items {
+        Items::ExactInstants(all) => Some((track.number, all.iter().map(|at| (at.time, label(at.value))).collect())),
+        Items::Instants(all) if all.is_empty() => Some((track.number, Vec::new())),
+        _ => None,
+    };
+    tiles.tracks.iter().filter_map(of).collect()
+}
+
+/// How many events there are of each track, and of which most are, by buckets so wide that there is one.
+fn counted(timeline: &Timeline, tracks: &[u32]) -> BTreeMap<u32, (u32, u32)> {
+    let level = timeline.status().level_max;
+    let question = TileQuestion { level, first: 0, count: 1, tracks: tracks.to_vec() };
+    let tiles = timeline.tiles(&question, &Progress::default()).unwrap();
+    let of = |track: &TrackTile| match &track.items {
+        Items::Instants(all) => all.first().map(|at| (track.number, (at.count, at.count_of_value))),
+        Items::ExactInstants(all) => Some((track.number, (all.len() as u32, all.len() as u32))),
+        _ => None,
+    };
+    tiles.tracks.iter().filter_map(of).collect()
+}
+
+#[test]
+fn what_is_selected_is_what_there_is_of_it_among_all() {
+    let whole = built(&demo(), None, None);
+    let events: Vec<Track> =
+        whole.catalogue(0, 0).tracks.into_iter().filter(|track| track.kind == TrackKind::Instants).collect();
+    let tracks: Vec<u32> = events.iter().map(|track| track.number).collect();
+    // Fine enough for the one chunk to be read, and few enough buckets for a question.
+    let question = TileQuestion { level: 15, first: 0, count: BUCKETS_MAX, tracks: tracks.clone() };
+    assert!((whole.span.0.abs_diff(whole.span.1) >> question.level) < BUCKETS_MAX.into());
+    let mut expected = instants(&whole, &question);
+    expected.values_mut().for_each(|all| all.retain(|(_, name)| name == "jobs:begin"));
+    let many: usize = expected.values().map(Vec::len).sum();
+    assert!(many > 100, "{many}");
+    let selection = Selection { events: vec!["jobs:begin".to_owned()], ..Selection::default() };
+    for slice_bytes in [None, Some(1)] {
+        let all = built(&demo(), slice_bytes, None);
+        let selected = all.selected(selection.clone()).unwrap();
+        selected.start();
+        selected.wait(&Progress::default()).unwrap();
+        if slice_bytes.is_none() {
+            assert_eq!(instants(&selected, &question), expected);
+        }
+        for (track, (count, of_value)) in counted(&selected, &tracks) {
+            assert_eq!((count, of_value), (expected[&track].len() as u32, count), "{slice_bytes:?}, track {track}");
+        }
+        let threads = all.catalogue(0, 0).tracks.into_iter().find(|track| track.kind == TrackKind::States).unwrap();
+        assert_eq!(all.first_not_of_events(&[tracks[0], threads.number]), Some(threads.number));
+        assert_eq!(all.first_not_of_events(&tracks), None);
+    }
+}
+
+#[test]
+fn what_no_packet_has_is_nowhere_and_that_is_exact() {
+    let all = built(&demo(), None, None);
+    let selection =
+        Selection { filter: Some(crate::Filter::parse("id > 1000000000").unwrap()), ..Selection::default() };
+    let selected = all.selected(selection).unwrap();
+    selected.start();
+    selected.wait(&Progress::default()).unwrap();
+    let TimelineStatus { level_max: level, .. } = all.status();
+    let question = TileQuestion { level, first: 0, count: 1, tracks: vec![0] };
+    let tiles = selected.tiles(&question, &Progress::default()).unwrap();
+    assert_eq!(tiles.spans, [Span { begin: 0, end: 1, quality: Quality::Exact }]);
+    let is_empty = |items: &Items| {
+        matches!(items, Items::Instants(all) if all.is_empty())
+            || matches!(items, Items::ExactInstants(all) if all.is_empty())
+    };
+    assert!(tiles.tracks.iter().all(|track| is_empty(&track.items)), "{:?}", tiles.tracks);
 }

@@ -1,0 +1,141 @@
+//! The timeline of the traces, and those of some of their events that were asked for last.
+//!
+//! A filter that somebody looks at has a timeline of its own, which is built in the background as that of all events. There are a few at
+//! a time: who comes back to one that is gone waits for it again.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
+
+use crate::refusal::Refusal;
+use crate::selection::selection;
+use crate::timeline::refusal;
+
+/// Filters that have a timeline at a time.
+const SELECTED_MAX: usize = 4;
+/// Memory of each of them for what was looked at last.
+const SELECTED_BYTES: usize = 6 << 20;
+
+/// Which events are looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Chosen {
+    /// Patterns of names.
+    pub(crate) events: Vec<String>,
+    /// An expression.
+    pub(crate) filter: Option<String>,
+}
+
+/// The timeline of the traces, or why there is none.
+pub(crate) struct Shown {
+    timeline: Result<Arc<Timeline>, TimelineFailure>,
+    /// Those of some events; the last one was asked for last.
+    selected: Mutex<Vec<(Chosen, Arc<Timeline>)>>,
+    /// The sum of the versions of those that are gone: a version never goes back.
+    past: AtomicU64,
+    /// Tells tags of this server from those of others, whose tracks have other numbers.
+    salt: u64,
+}
+
+impl Chosen {
+    /// All events.
+    pub(crate) fn is_all(&self) -> bool {
+        self.events.is_empty() && self.filter.is_none()
+    }
+}
+
+impl Shown {
+    pub(crate) fn new(session: &Arc<Session>, options: &TimelineOptions, salt: u64) -> Self {
+        let timeline = session.timeline(options);
+        Self { timeline, selected: Mutex::default(), past: AtomicU64::new(0), salt }
+    }
+
+    /// Begins to build it.
+    pub(crate) fn start(&self) {
+        if let Ok(timeline) = &self.timeline {
+            timeline.start();
+        }
+    }
+
+    /// Ends building.
+    pub(crate) fn stop(&self) {
+        let selected = std::mem::take(&mut *self.selected.lock().unwrap_or_else(PoisonError::into_inner));
+        selected.iter().for_each(|(_, timeline)| timeline.stop());
+        if let Ok(timeline) = &self.timeline {
+            timeline.stop();
+        }
+    }
+
+    /// How far it is; its version goes up, too, when there is more of what was selected.
+    pub(crate) fn status(&self) -> Result<TimelineStatus, Refusal> {
+        let status = self.timeline()?.status();
+        let selected = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
+        let more: u64 = selected.iter().map(|(_, timeline)| progressed(timeline)).sum();
+        Ok(TimelineStatus { version: status.version + more + self.past.load(Ordering::Relaxed), ..status })
+    }
+
+    /// How far it is, as everybody is told; nothing, if there is none.
+    pub(crate) fn told(&self) -> Option<String> {
+        serde_json::to_string(&self.status().ok()?).ok()
+    }
+
+    pub(crate) fn timeline(&self) -> Result<Arc<Timeline>, Refusal> {
+        self.timeline.as_ref().map(Arc::clone).map_err(refusal)
+    }
+
+    /// The timeline of some events, which is begun if there is none.
+    pub(crate) fn selected(&self, session: &Session, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
+        let all = self.timeline()?;
+        if chosen.is_all() {
+            return Ok(all);
+        }
+        // Who asks for the same meanwhile waits for it.
+        let mut selected = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = selected.iter().position(|(known, _)| known == chosen) {
+            selected[place..].rotate_left(1);
+            return Ok(Arc::clone(&selected[selected.len() - 1].1));
+        }
+        let asked = selection(session, chosen.events.clone(), chosen.filter.as_deref())?;
+        let timeline = all.selected(asked).map_err(|failure| refusal(&failure))?;
+        timeline.hold(SELECTED_BYTES);
+        timeline.start();
+        selected.push((chosen.clone(), Arc::clone(&timeline)));
+        if selected.len() > SELECTED_MAX {
+            let (_, gone) = selected.remove(0);
+            self.past.fetch_add(progressed(&gone), Ordering::Relaxed);
+            // Whoever asks it still has it until he is answered; nobody builds it any more.
+            gone.cancel();
+        }
+        Ok(timeline)
+    }
+
+    /// The tag of what will not change any more, of some events.
+    pub(crate) fn exact_tag(&self, chosen: &Chosen) -> String {
+        format!("\"{:016x}-exact\"", self.salted(chosen))
+    }
+
+    pub(crate) fn tag(&self, chosen: &Chosen, version: u64) -> String {
+        format!("\"{:016x}-{version}\"", self.salted(chosen))
+    }
+
+    fn salted(&self, chosen: &Chosen) -> u64 {
+        match chosen.is_all() {
+            true => self.salt,
+            false => self.salt ^ hash(chosen),
+        }
+    }
+}
+
+/// How often a timeline of some events has changed; tracks are those of the one of all.
+fn progressed(timeline: &Timeline) -> u64 {
+    let status = timeline.status();
+    status.version - u64::from(status.tracks)
+}
+
+/// The same for the same, as long as this server runs.
+fn hash(chosen: &Chosen) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    chosen.hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,70 @@
+//! A timeline of some events: where those are that a filter selects.
+//!
+//! What programs and threads do is told by all events; of some of them only their number can be said. So such a timeline has the tracks of
+//! events, which are called and numbered as in the timeline of all events. It is built in the same way, and kept nowhere.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Instant;
+
+use kymo_analysis::timeline::{Thing, TrackKey};
+
+use super::build::Desk;
+use super::pyramid::Pyramid;
+use super::{Timeline, TimelineFailure, analysis_of, chunks, exact};
+use crate::analysis_options::AnalysisOptions;
+use crate::progress::Progress;
+use crate::select::Selection;
+
+impl Timeline {
+    /// The same traces with only those events that are selected.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for its file.
+    pub fn selected(&self, selection: Selection) -> Result<Arc<Self>, TimelineFailure> {
+        let session = Arc::clone(&self.session);
+        let options = AnalysisOptions { selection, ..self.options.clone() };
+        // Lanes and classes of events do not depend on what is selected, so that numbers mean the same.
+        let prepared = session.prepared_for_timeline(&options)?;
+        let analysis = analysis_of(&prepared, self.span.0).counting();
+        let chunks = chunks::of(&session, &prepared, self.span);
+        let desk = Arc::new(Desk::new(&analysis, chunks.len()));
+        let progress = Progress::default();
+        progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
+        let pyramid = Pyramid::new(session.cache.as_deref(), chunks.len())?;
+        Ok(Arc::new(Self {
+            desk,
+            prepared,
+            analysis,
+            span: self.span,
+            chunks,
+            pyramid,
+            names: Arc::clone(&self.names),
+            is_selected: true,
+            progress,
+            shared: exact::Shared::default(),
+            asked: AtomicUsize::new(0),
+            is_started: AtomicBool::new(false),
+            began: Instant::now(),
+            home: None,
+            options,
+            session,
+        }))
+    }
+
+    /// So much memory is for nodes that were looked at last.
+    pub fn hold(&self, bytes_max: usize) {
+        self.pyramid.hold(bytes_max);
+    }
+
+    /// The first of some tracks that is not one of events: a selection of events says nothing of it.
+    #[must_use]
+    pub fn first_not_of_events(&self, tracks: &[u32]) -> Option<u32> {
+        let is_of_events = |number: &u32| {
+            let key = self.names.keys(&[*number]).ok().and_then(|keys| TrackKey::of(keys[0]));
+            key.is_none_or(|key| matches!(key.thing, Thing::LaneEvents | Thing::ThreadEvents))
+        };
+        tracks.iter().copied().find(|number| !is_of_events(number))
+    }
+}
