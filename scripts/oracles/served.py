@@ -142,9 +142,10 @@ class Client:
             raise Refused(answer.status, body)
         return json.loads(body)
 
-    def tiles(self, level, first, count, tracks):
+    def tiles(self, level, first, count, tracks, **chosen):
+        """Some buckets of tracks; of events that are `chosen` by `filter` or `event` only."""
         numbers = ",".join(map(str, tracks))
-        tiles = Tiles(self.get("tiles", level=level, first=first, count=count, tracks=numbers))
+        tiles = Tiles(self.get("tiles", level=level, first=first, count=count, tracks=numbers, **chosen))
         if (tiles.level, tiles.first, tiles.count) != (level, first, count):
             asked = f"level {level}, {count} buckets from {first}"
             raise Wrong(f"asked for {asked}; answered level {tiles.level}, {tiles.count} buckets from {tiles.first}")
