@@ -120,8 +120,15 @@ export function scrolledRows(state: EventsState, by: number): EventsState {
   return toppedBy(state, state.wish + by);
 }
 
+/** More or fewer rows fit; the current one stays on the screen. */
 export function roomed(state: EventsState, room: number): EventsState {
-  return room === state.room ? state : toppedBy({ ...state, room: Math.max(1, room) }, state.wish);
+  if (room === state.room) {
+    return state;
+  }
+  const { current, top } = state;
+  const isSeen = current !== null && current >= top && current < top + state.room;
+  const next = toppedBy({ ...state, room: Math.max(1, room) }, state.wish);
+  return isSeen ? shown(next, current) : next;
 }
 
 /** So that a row is on the screen: as little as need be, or in the middle if it is far. */

@@ -8,6 +8,7 @@ import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
 import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
+import { ImageMenu } from "./image-menu.tsx";
 import type { Page } from "./page.ts";
 
 export function Header({ page }: { readonly page: Page }): JSX.Element {
@@ -25,6 +26,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       </ul>
       <FilterChips page={page} />
       <Badge status={status} connection={connection} />
+      <ImageMenu page={page} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?
       </button>

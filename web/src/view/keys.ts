@@ -5,6 +5,7 @@ import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.
 import { shown, withItem } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
+import { saveImage } from "./image.ts";
 import type { Page } from "./page.ts";
 import { TABS } from "./tabs.ts";
 
@@ -130,6 +131,13 @@ export const COMMANDS: readonly Command[] = [
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
   ...tabKeys(),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
+  {
+    keys: "Ctrl Shift S",
+    what: "save an image of the timeline as PNG; the button above does so as SVG, too",
+    on: (key) => key.control && key.shift && key.code === "KeyS",
+    act: (state) => state,
+    run: (page) => void saveImage(page, "png"),
+  },
   { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null }, null)) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];

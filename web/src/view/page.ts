@@ -16,6 +16,7 @@ import { around, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
 import type { Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
+import type { Picture } from "../draw/timeline.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
@@ -42,6 +43,8 @@ export interface Page {
   readonly picker: Picker;
   /** Who asks for the list of events. */
   readonly events: EventsDesk;
+  /** What the timeline shows, for whoever wants it as an image. */
+  picture: Picture | null;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -66,7 +69,7 @@ export function openPage(): Page {
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);

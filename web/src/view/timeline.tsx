@@ -240,7 +240,7 @@ class Painter {
     this.drawRuler(state, ruler, marks);
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + size.height);
-    drawTimeline(board.pen, board.tools, board.sheet, {
+    this.page.picture = {
       frame: { view, width, origin: status.extent.begin },
       rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : this.page.tiles.pieces(range, row.track.number) })),
       scroll: state.scroll,
@@ -251,7 +251,8 @@ class Painter {
       selection: state.selection,
       picked: pickedOf(state),
       mark: state.mark,
-    });
+    };
+    drawTimeline(board.pen, board.tools, board.sheet, this.page.picture);
   }
 
   private drawRuler(state: State, ruler: HTMLCanvasElement | null, marks: readonly Tick[]): void {
