@@ -94,6 +94,15 @@ export class TileCache {
     return found;
   }
 
+  /** Hands out all tiles of a range that are there, of whatever track, without saying that they are used. */
+  each(range: TileRange, act: (tile: Tile) => void): void {
+    for (const { tile } of this.entries.values()) {
+      if (tile.level === range.level && tile.index >= range.first && tile.index < range.first + range.count) {
+        act(tile);
+      }
+    }
+  }
+
   /** Forgets everything: what the traces are has changed. */
   clear(): void {
     this.entries.clear();

@@ -4,6 +4,7 @@ import { nanos } from "../units/time.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { PLAIN_FILTER } from "./filter.ts";
+import { PLAIN_LAYOUT } from "./layout.ts";
 import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
 
@@ -63,7 +64,7 @@ test("pinned tracks stand on top and stay where they are; groups follow, slices 
     trackOf(3, "thread/deep", "Threads", { parent: 1, depth: 2 }),
     trackOf(4, "thread/slice", "Threads", { parent: 1, depth: 1 }),
   ]);
-  const rows = rowsOf(catalogue, { pinned: ["other", "gone"], hidden: [], folded: [] });
+  const rows = rowsOf(catalogue, { ...PLAIN_LAYOUT, pinned: ["other", "gone"], hidden: [], folded: [] });
   expect(rows.map((row) => row.key)).toEqual([
     "group Pinned",
     "pinned other",
@@ -90,7 +91,7 @@ test("rows have the same order whenever the traces are opened: groups by what th
   ];
   const keys = ["cpu/0/9", "cpu/0/10", "thread/0/20", "thread/0/100", "user", "events/0/0"].map((id) => `track ${id}`);
   for (const some of [tracks, tracks.toReversed().map((track, number) => ({ ...track, number }))]) {
-    const rows = rowsOf(catalogueOf(some), { pinned: [], hidden: [], folded: [] });
+    const rows = rowsOf(catalogueOf(some), PLAIN_LAYOUT);
     expect(rows.map((row) => row.key).filter((key) => key.startsWith("track"))).toEqual(keys);
   }
 });
@@ -106,18 +107,18 @@ test("a part of a thread without a row says of which thread it is", () => {
 
 test("folded groups are a head, hidden tracks are nowhere", () => {
   const catalogue = catalogueOf([trackOf(0, "a", "CPUs"), trackOf(1, "b", "CPUs"), trackOf(2, "c", "Other")]);
-  const rows = rowsOf(catalogue, { pinned: [], hidden: ["c"], folded: ["CPUs"] });
+  const rows = rowsOf(catalogue, { ...PLAIN_LAYOUT, pinned: [], hidden: ["c"], folded: ["CPUs"] });
   expect(rows.map((row) => [row.key, row.count, row.folded])).toEqual([["group CPUs", 2, true]]);
 });
 
 test("tracks that say they are part of each other are shown all the same", () => {
-  const rows = rowsOf(catalogueOf([trackOf(0, "a", "G", { parent: 1 }), trackOf(1, "b", "G", { parent: 0 })]), { pinned: [], hidden: [], folded: [] });
+  const rows = rowsOf(catalogueOf([trackOf(0, "a", "G", { parent: 1 }), trackOf(1, "b", "G", { parent: 0 })]), PLAIN_LAYOUT);
   expect(rows.map((row) => row.key)).toEqual(["group G", "track a", "track b"]);
 });
 
 test("only rows that are on the screen are drawn", () => {
   const many = Array.from({ length: 10_000 }, (_, index) => trackOf(index, `t${index}`, "Threads"));
-  const rows = rowsOf(catalogueOf(many), { pinned: [], hidden: [], folded: [] });
+  const rows = rowsOf(catalogueOf(many), PLAIN_LAYOUT);
   const seen = rowsBetween(rows, 1_000, 1_100);
   expect(seen.map((row) => row.key)).toEqual(["track t48", "track t49", "track t50", "track t51", "track t52", "track t53"]);
   expect(rowsBetween(rows, 0, 0)).toEqual([]);
@@ -135,7 +136,7 @@ test("a URL holds all that is seen", () => {
     selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
     arrows: false,
-    layout: { pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
+    layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     filter: {
       ...PLAIN_FILTER,
       text: 'took > 5ms && name == "a&b"',
@@ -157,7 +158,7 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: { pinned: [], hidden: [], folded: [] }, filter: PLAIN_FILTER, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);

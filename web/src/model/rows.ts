@@ -4,18 +4,9 @@ import { cssPx, type CssPx } from "../units/screen.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
 import { trackTest } from "./filter-tracks.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
+import { shownTest, sizeOf, type Layout, type RowSize } from "./layout.ts";
 
-/** What the user wants of the tracks. All of it stands in the URL. */
-export interface Layout {
-  /** Ids of tracks that stand on top, in this order. */
-  readonly pinned: readonly string[];
-  /** Ids of tracks that are not shown. */
-  readonly hidden: readonly string[];
-  /** Groups of which only the head is shown. */
-  readonly folded: readonly string[];
-}
-
-export const PLAIN_LAYOUT: Layout = { pinned: [], hidden: [], folded: [] };
+export { PLAIN_LAYOUT, type Layout } from "./layout.ts";
 
 /** A row: of a track, or the head of a group. */
 export interface Row {
@@ -62,20 +53,22 @@ function sortKey(track: Track): string {
   return key;
 }
 
-/** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. */
-export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PLAIN_FILTER): Row[] {
-  const hidden = new Set(layout.hidden);
+/** All rows. Tracks of a group stand in the order of their ids, so that it is the same each time; parts of a track below it. `idle` are tracks
+ * in which nothing happens, as far as that is known. */
+export function rowsOf(catalogue: Catalogue, layout: Layout, filter: Filter = PLAIN_FILTER, idle: ReadonlySet<number> | null = null): Row[] {
+  const isShown = shownTest(layout);
   const folded = new Set(layout.folded);
   const isMeant = trackTest(filter, catalogue.tracks) ?? (() => true);
-  const isThere = (track: Track): boolean => !hidden.has(track.id) && (filter.mode === "dim" || isMeant(track));
-  const rows = new Rows(filter.mode === "dim" ? isMeant : () => true);
+  const isAwake = (track: Track): boolean => !layout.active || idle === null || !idle.has(track.number);
+  const isThere = (track: Track): boolean => isShown(track) && (filter.mode === "dim" || isMeant(track)) && isAwake(track);
+  const rows = new Rows(filter.mode === "dim" ? isMeant : () => true, sizeOf(layout));
   const pins = new Set(layout.pinned);
   const byId = new Map(pins.size === 0 ? [] : catalogue.tracks.filter((track) => pins.has(track.id) && isThere(track)).map((track) => [track.id, track]));
   const pinned = layout.pinned.flatMap((id) => byId.get(id) ?? []);
   if (pinned.length > 0) {
     rows.group(PINNED_GROUP, pinned, folded.has(PINNED_GROUP), true);
   }
-  for (const [group, tracks] of groupsOf(catalogue.tracks)) {
+  for (const [group, tracks] of groupsIn(catalogue.tracks, layout)) {
     const shown = tracks.filter(isThere);
     if (shown.length > 0) {
       rows.group(group, shown, folded.has(group), false);
@@ -96,6 +89,17 @@ export function groupsOf(tracks: readonly Track[]): readonly (readonly [string, 
     ordered.set(tracks, groups);
   }
   return groups;
+}
+
+/** The same in the order that the layout says. */
+export function groupsIn(tracks: readonly Track[], { groups }: Layout): readonly (readonly [string, readonly Track[]])[] {
+  const all = groupsOf(tracks);
+  if (groups.length === 0) {
+    return all;
+  }
+  const place = new Map(groups.map((group, index) => [group, index]));
+  const placeOf = (group: string): number => place.get(group) ?? groups.length;
+  return [...all].sort(([one], [other]) => placeOf(one) - placeOf(other));
 }
 
 function rankOf(group: string): number {
@@ -150,10 +154,12 @@ function nestedOrder(unordered: readonly Track[]): Track[] {
 class Rows {
   readonly all: Row[] = [];
   private readonly isMeant: (track: Track) => boolean;
+  private readonly sizeOf: (track: Track) => RowSize;
   private bottom = 0;
 
-  constructor(isMeant: (track: Track) => boolean) {
+  constructor(isMeant: (track: Track) => boolean, size: (track: Track) => RowSize) {
     this.isMeant = isMeant;
+    this.sizeOf = size;
   }
 
   group(group: string, tracks: readonly Track[], folded: boolean, pinned: boolean): void {
@@ -163,8 +169,7 @@ class Rows {
     }
     for (const track of tracks) {
       const key = `${pinned ? "pinned" : "track"} ${track.id}`;
-      const nested = track.parent !== null && track.kind === "states";
-      this.add({ key, group, track, pinned, count: 0, folded: false, dimmed: !this.isMeant(track) }, nested ? NESTED_HEIGHT : HEIGHTS[track.kind]);
+      this.add({ key, group, track, pinned, count: 0, folded: false, dimmed: !this.isMeant(track) }, heightIn(track, this.sizeOf(track)));
     }
   }
 
@@ -172,6 +177,14 @@ class Rows {
     this.all.push({ ...row, top: cssPx(this.bottom), height });
     this.bottom += height;
   }
+}
+
+/** Rows that are small have room for what happens; names need more. */
+const FACTORS: Readonly<Record<RowSize, number>> = { small: 0.6, plain: 1, large: 2 };
+
+function heightIn(track: Track, size: RowSize): CssPx {
+  const isNested = track.parent !== null && track.kind === "states";
+  return cssPx(Math.round((isNested ? NESTED_HEIGHT : HEIGHTS[track.kind]) * FACTORS[size]));
 }
 
 /** What a track is called where it stands: what is part of a thread that has no row of its own says of which one, and of which host. */

@@ -8,8 +8,8 @@ import type { TimeStyle } from "./clock.ts";
 import { filterParts, readFilter } from "./filter-url.ts";
 import type { Filter } from "./filter.ts";
 import type { Item } from "./items.ts";
+import { layoutParts, readLayout, type Layout } from "./layout.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
-import type { Layout } from "./rows.ts";
 import type { Viewport } from "./viewport.ts";
 
 /** Everything about a page that a URL holds. */
@@ -42,11 +42,7 @@ export function encode(seen: Seen): string {
   if (!seen.arrows) {
     parts.set("arrows", "hidden");
   }
-  for (const [name, list] of Object.entries({ pin: seen.layout.pinned, hide: seen.layout.hidden, fold: seen.layout.folded })) {
-    for (const item of list) {
-      parts.append(name, item);
-    }
-  }
+  layoutParts(seen.layout).forEach(([name, text]) => parts.append(name, text));
   filterParts(seen.filter).forEach(([name, text]) => parts.append(name, text));
   const panels = encodePanels(seen.panels);
   if (panels !== "") {
@@ -71,7 +67,7 @@ export function decodeUrl(text: string): Seen {
     selection: readWindow(parts.get("selected")),
     item: readItem(parts.get("item")),
     arrows: parts.get("arrows") !== "hidden",
-    layout: { pinned: unique(parts.getAll("pin")), hidden: unique(parts.getAll("hide")), folded: unique(parts.getAll("fold")) },
+    layout: readLayout(parts),
     filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
@@ -92,8 +88,4 @@ function readWindow(text: string | null): Viewport | null {
 function readItem(text: string | null): Item | null {
   const [, time, track] = /^(-?\d{1,19})~(.+)$/s.exec(text ?? "") ?? [];
   return time === undefined || track === undefined ? null : { track, time: nanos(BigInt(time)) };
-}
-
-function unique(list: readonly string[]): readonly string[] {
-  return [...new Set(list)];
 }

@@ -12,7 +12,7 @@ export function withFilter(state: State, filter: Filter): State {
   const { cpus, processes, threads, mode } = state.filter;
   const isSame = filter.cpus === cpus && filter.processes === processes && filter.threads === threads && filter.mode === mode;
   const next = { ...state, filter };
-  return isSame ? next : scrolledTo({ ...next, rows: rowsOf(state.catalogue, state.layout, filter) }, state.scroll);
+  return isSame ? next : scrolledTo({ ...next, rows: rowsOf(state.catalogue, state.layout, filter, state.idle) }, state.scroll);
 }
 
 /** A part of the filter becomes another one. */

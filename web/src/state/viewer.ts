@@ -7,7 +7,8 @@ import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import type { Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
-import { PLAIN_LAYOUT, heightOf, rowsOf, toggled, type Layout, type Row } from "../model/rows.ts";
+import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
+import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
 import { clamp, everything, type Extent, type Viewport } from "../model/viewport.ts";
@@ -57,6 +58,8 @@ export interface State {
   readonly layout: Layout;
   /** What is wanted of the traces; `questionOf` says what to ask the server with. */
   readonly filter: Filter;
+  /** Tracks in which nothing happens in the window, as far as that is known; `null` while nobody asks. */
+  readonly idle: ReadonlySet<number> | null;
   readonly panels: Panels;
   readonly scroll: number;
   readonly size: Size;
@@ -92,6 +95,7 @@ export const FIRST_STATE: State = {
   mark: null,
   layout: PLAIN_LAYOUT,
   filter: PLAIN_FILTER,
+  idle: null,
   panels: PLAIN_PANELS,
   scroll: 0,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
@@ -144,11 +148,11 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
   if (isSame && catalogue.values === state.catalogue.values && state.isCatalogued) {
     return state;
   }
-  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout, state.filter) };
+  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout, state.filter, state.idle) };
 }
 
 export function withLayout(state: State, layout: Layout): State {
-  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout, state.filter) }, state.scroll);
+  return scrolledTo({ ...state, layout, rows: rowsOf(state.catalogue, layout, state.filter, state.idle) }, state.scroll);
 }
 
 export function withPanels(state: State, panels: Panels): State {
@@ -160,7 +164,9 @@ export function togglePin(state: State, id: string): State {
 }
 
 export function toggleHide(state: State, id: string): State {
-  return withLayout(state, { ...state.layout, hidden: toggled(state.layout.hidden, id) });
+  const track = state.catalogue.tracks.find((one) => one.id === id);
+  const { layout, catalogue } = state;
+  return track === undefined ? state : withLayout(state, withShown(layout, [track], !shownTest(layout)(track), catalogue.tracks));
 }
 
 export function toggleFold(state: State, group: string): State {

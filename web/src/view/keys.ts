@@ -1,5 +1,6 @@
 // The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
 
+import { allShown } from "../model/layout.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
 import { shown, withItem } from "../state/item.ts";
@@ -111,7 +112,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },
-  { keys: "U", what: "show all that is hidden", on: plain("KeyU"), act: (state) => withLayout(state, { ...state.layout, hidden: [] }) },
+  { keys: "U", what: "show all that is hidden", on: plain("KeyU"), act: (state) => withLayout(state, allShown(state.layout)) },
   {
     keys: "E",
     what: "fold or unfold its group",
@@ -147,6 +148,7 @@ export const GESTURES: ReadonlyArray<readonly [string, string]> = [
   ["wheel", "rows up and down"],
   ["Ctrl + wheel, pinch", "zoom at the pointer"],
   ["Shift + wheel", "earlier, later"],
+  ["Ctrl + Shift + wheel", "higher or lower rows"],
   ["click", "pick what is there"],
   ["drag", "select; Z shows the selection"],
   ["Shift + drag, middle button", "move the window"],

@@ -7,6 +7,9 @@ import { usePick } from "./hooks.ts";
 import { pickAtMeant } from "./item/point.ts";
 import type { Page } from "./page.ts";
 
+/** Names on rows that are lower are smaller. */
+const LINE_HEIGHT = 15;
+
 export function Labels({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
   const [rows, scroll, size, cursor] = usePick(store, (state) => [state.rows, state.scroll, state.size, state.cursor?.row] as const);
@@ -30,7 +33,7 @@ interface LabelOptions {
 
 function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
   const { store } = page;
-  const place = { top: `${row.top - scroll}px`, height: `${row.height}px` };
+  const place = { top: `${row.top - scroll}px`, height: `${row.height}px`, ...(row.height < LINE_HEIGHT ? { fontSize: `${Math.round(row.height * 0.8)}px` } : {}) };
   const { track } = row;
   if (track === null) {
     return (

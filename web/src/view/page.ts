@@ -22,11 +22,14 @@ import { EventsDesk } from "./events/desk.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { Picker } from "./item/picker.ts";
+import { keepActivity } from "./rail/activity.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
 /** Tiles on each side of the window that are fetched when nothing else is to do. */
 const MARGIN_TILES = 2;
+/** So many screens of rows are looked through at a time where only active tracks are wanted. */
+const ACTIVE_SCREENS = 12;
 /** The URL follows the window once it rests. */
 const URL_PAUSE_MS = 200;
 /** While traces are read, tiles that are not exact yet are asked for again that often. */
@@ -73,6 +76,7 @@ export function openPage(): Page {
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);
+  keepActivity(page);
   keepUrl(store);
   return page;
 }
@@ -249,9 +253,11 @@ class Conductor {
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
     const tracks = [...new Set(rows.flatMap((row) => row.track?.number ?? []))];
     const overview = { range: overviewRange(status, width), tracks: overviewTracks(state.catalogue).map((track) => track.number) };
+    // Rows that turn out to be idle make room for those below them, which are better known before.
+    const below = state.layout.active ? rowsBetween(state.rows, state.scroll + state.size.height, state.scroll + state.size.height * ACTIVE_SCREENS) : [];
     this.fetcher.want({
       seen: [{ range, tracks }, overview],
-      soon: [{ range: around(range, status.extent, MARGIN_TILES), tracks }],
+      soon: [{ range, tracks: below.flatMap((row) => row.track?.number ?? []) }, { range: around(range, status.extent, MARGIN_TILES), tracks }],
       version: this.version,
     });
     const { complete } = this.fetcher;

@@ -6,6 +6,7 @@ import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
+import { Tracks } from "./rail/tracks.tsx";
 
 export interface Tab {
   /** Small letters; stands in the URL. */
@@ -18,7 +19,10 @@ export interface Tab {
 
 /** The tabs of each panel, in their order. A panel without any is not there. */
 export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
-  rail: [{ id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters }],
+  rail: [
+    { id: "tracks", title: "Tracks", hint: "Which tracks are shown, and where (B)", view: Tracks },
+    { id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters },
+  ],
   drawer: [{ id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab }],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };

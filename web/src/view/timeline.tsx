@@ -11,6 +11,7 @@ import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../mod
 import { levelFor, tilesIn } from "../model/wanted.ts";
 import { pickedOf } from "../state/item.ts";
 import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
+import { rowsSized } from "../state/tracks.ts";
 import { cssPx, px } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
@@ -165,7 +166,11 @@ function gestures(page: Page): Handlers {
     onWheel: (event) => {
       const { x, y } = wheelPixels(event);
       const time = at(event);
-      if (event.ctrlKey || event.metaKey) {
+      if ((event.ctrlKey || event.metaKey) && event.shiftKey) {
+        event.preventDefault();
+        // Browsers turn a wheel with Shift sideways.
+        store.update((state) => rowsSized(state, y + x < 0 ? 1 : -1));
+      } else if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
         store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
       } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {

@@ -1,0 +1,100 @@
+// The tree of groups and tracks, as lines from top to bottom: what is pinned, then each group with its tracks below it.
+
+import type { Catalogue, Track } from "./catalogue.ts";
+import { processesOf } from "./filter-tracks.ts";
+import { shownTest, type Layout } from "./layout.ts";
+import { PINNED_GROUP, groupsIn, nameOf } from "./rows.ts";
+import { find, findable, isInside, wordsOf, type Findable } from "./search.ts";
+
+/** A line of the tree. */
+export type TreeLine =
+  | {
+      readonly kind: "group";
+      readonly key: string;
+      readonly group: string;
+      readonly isFolded: boolean;
+      /** Whether all, some or none of its tracks are shown. */
+      readonly share: "all" | "some" | "none";
+      /** Tracks that stand below it, were it not folded. */
+      readonly tracks: readonly Track[];
+    }
+  | {
+      readonly kind: "track";
+      readonly key: string;
+      readonly group: string;
+      readonly track: Track;
+      readonly isShown: boolean;
+      readonly isPinned: boolean;
+      /** It is part of the track above it. */
+      readonly isNested: boolean;
+    };
+
+/** What of the tree is wanted. */
+export interface TreeWish {
+  readonly query: string;
+  /** Of tracks that are left out; `null`: none is. */
+  readonly leave: ((track: Track) => boolean) | null;
+}
+
+/** The lines. While something is searched, groups without a hit are not there, and none is folded. */
+export function treeOf(catalogue: Catalogue, layout: Layout, { query, leave }: TreeWish): TreeLine[] {
+  const { tracks } = catalogue;
+  const isShown = shownTest(layout);
+  const pins = new Set(layout.pinned);
+  const folded = new Set(layout.folded);
+  const found = query.trim() === "" ? null : hitsOf(tracks, query);
+  const isWanted = (track: Track): boolean => (found === null || found.has(track)) && leave?.(track) !== true;
+  const lines: TreeLine[] = [];
+  const add = (group: string, some: readonly Track[]): void => {
+    const wanted = some.filter(isWanted);
+    if (wanted.length === 0) {
+      return;
+    }
+    const isFolded = found === null && folded.has(group);
+    const count = wanted.filter(isShown).length;
+    const isPins = group === PINNED_GROUP;
+    lines.push({ kind: "group", key: `group ${group}`, group, isFolded, share: count === wanted.length ? "all" : count === 0 ? "none" : "some", tracks: wanted });
+    if (!isFolded) {
+      for (const track of wanted) {
+        const key = `${isPins ? "pinned" : "track"} ${track.id}`;
+        lines.push({ kind: "track", key, group, track, isShown: isShown(track), isPinned: pins.has(track.id), isNested: !isPins && track.parent !== null });
+      }
+    }
+  };
+  const byId = new Map(pins.size === 0 ? [] : tracks.filter((track) => pins.has(track.id)).map((track) => [track.id, track]));
+  add(PINNED_GROUP, layout.pinned.flatMap((id) => byId.get(id) ?? []));
+  groupsIn(tracks, layout).forEach(([group, some]) => add(group, some));
+  return lines;
+}
+
+/** Tracks that are called like that; where some are, none that only has the letters. */
+function hitsOf(tracks: readonly Track[], query: string): ReadonlySet<Track> {
+  const hits = find(findableTracks(tracks), query);
+  const words = wordsOf(query).length;
+  const inside = hits.filter((hit) => isInside(hit.score / words));
+  return new Set((inside.length > 0 ? inside : hits).map((hit) => hit.item));
+}
+
+const known = new WeakMap<readonly Track[], readonly Findable<Track>[]>();
+
+/** Tracks by what they are called, by thread, process and id. Kept, as there are ten thousands of them. */
+export function findableTracks(tracks: readonly Track[]): readonly Findable<Track>[] {
+  let found = known.get(tracks);
+  if (found === undefined) {
+    const processOf = processesOf(tracks);
+    found = tracks.map((track) => findable(track, [nameOf(track), track.group, track.tid, processOf(track), track.id].filter((part) => part !== null).join(" ")));
+    known.set(tracks, found);
+  }
+  return found;
+}
+
+/** The lines from one to another, in either order. */
+export function between(lines: readonly TreeLine[], one: string, other: string): readonly TreeLine[] {
+  const [first, second] = [lines.findIndex((line) => line.key === one), lines.findIndex((line) => line.key === other)];
+  return first < 0 || second < 0 ? [] : lines.slice(Math.min(first, second), Math.max(first, second) + 1);
+}
+
+/** Tracks of some lines, each once; a group stands for all of its tracks. */
+export function tracksOf(lines: readonly TreeLine[]): readonly Track[] {
+  return [...new Set(lines.flatMap((line) => (line.kind === "group" ? line.tracks : [line.track])))];
+}

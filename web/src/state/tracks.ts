@@ -1,0 +1,88 @@
+// How the tracks of a page are arranged: which are shown, where, how high.
+
+import type { Track } from "../model/catalogue.ts";
+import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
+import { PINNED_GROUP, groupsIn, rowsOf } from "../model/rows.ts";
+import { scrolledTo, withLayout, type State } from "./viewer.ts";
+
+/** Shows some tracks, or hides them. */
+export function tracksShown(state: State, tracks: readonly Track[], isShown: boolean): State {
+  return withLayout(state, withShown(state.layout, tracks, isShown, state.catalogue.tracks));
+}
+
+/** Pins some tracks on top, or takes them from there. */
+export function tracksPinned(state: State, tracks: readonly Track[], isPinned: boolean): State {
+  return withLayout(state, withPinned(state.layout, tracks.map((track) => track.id), isPinned));
+}
+
+/** Rows of some tracks get another height than all. */
+export function tracksSized(state: State, tracks: readonly Track[], size: RowSize): State {
+  return withLayout(state, withTrackSize(state.layout, tracks.map((track) => track.id), size));
+}
+
+/** All rows a step higher, or lower; what is in the middle of the screen stays about there. */
+export function rowsSized(state: State, by: 1 | -1): State {
+  const layout = withSize(state.layout, by);
+  if (layout === state.layout) {
+    return state;
+  }
+  const middle = state.scroll + state.size.height / 2;
+  const row = state.rows.find((one) => one.top + one.height > middle);
+  const next = withLayout(state, layout);
+  const same = next.rows.find((one) => one.key === row?.key);
+  return same === undefined || row === undefined ? next : scrolledTo(next, state.scroll + same.top - row.top);
+}
+
+/** Groups from top to bottom, as they stand now. */
+function groupOrder({ catalogue, layout }: State): readonly string[] {
+  return groupsIn(catalogue.tracks, layout).map(([group]) => group);
+}
+
+/** A group stands so many places further down. What is pinned stays on top. */
+export function groupMoved(state: State, group: string, by: number): State {
+  return withGroups(state, movedBy(groupOrder(state), group, by));
+}
+
+/** A group stands where another one stood. */
+export function groupMovedTo(state: State, group: string, to: string): State {
+  return group === PINNED_GROUP || to === PINNED_GROUP ? state : withGroups(state, movedTo(groupOrder(state), group, to));
+}
+
+function withGroups(state: State, groups: readonly string[]): State {
+  return withLayout(state, { ...state.layout, groups });
+}
+
+/** A pinned track stands so many places further down. */
+export function pinMoved(state: State, id: string, by: number): State {
+  return withLayout(state, { ...state.layout, pinned: movedBy(state.layout.pinned, id, by) });
+}
+
+/** A pinned track stands where another one stood. */
+export function pinMovedTo(state: State, id: string, to: string): State {
+  return withLayout(state, { ...state.layout, pinned: movedTo(state.layout.pinned, id, to) });
+}
+
+/** The row of a track is seen, in the middle if it was not; what hides it does so no longer. */
+export function trackSeen(state: State, track: Track): State {
+  const shown = withShown(state.layout, [track], true, state.catalogue.tracks);
+  const folded = shown.folded.filter((group) => group !== track.group);
+  const isChanged = shown.hidden !== state.layout.hidden || shown.closed !== state.layout.closed || shown.shown.length !== state.layout.shown.length || folded.length !== shown.folded.length;
+  const next = isChanged ? withLayout(state, { ...shown, folded }) : state;
+  const row = next.rows.find((one) => one.track === track && !one.pinned) ?? next.rows.find((one) => one.track === track);
+  if (row === undefined) {
+    return next;
+  }
+  const isSeen = row.top >= next.scroll && row.top + row.height <= next.scroll + next.size.height;
+  return isSeen ? next : scrolledTo(next, row.top - (next.size.height - row.height) / 2);
+}
+
+/** What is known of tracks in which nothing happens; `null`: nobody asks any more. */
+export function withIdle(state: State, idle: ReadonlySet<number> | null): State {
+  const before = state.idle;
+  const isSame = before === idle || (before !== null && idle !== null && before.size === idle.size && [...idle].every((track) => before.has(track)));
+  if (isSame) {
+    return state;
+  }
+  const rows = state.layout.active ? rowsOf(state.catalogue, state.layout, state.filter, idle) : state.rows;
+  return scrolledTo({ ...state, idle, rows }, state.scroll);
+}

@@ -1,0 +1,35 @@
+// Finds out in which tracks nothing happens while only active ones are wanted: whenever tiles have come or the window is another one, but no
+// more often than somebody would notice.
+
+import { idleTracks } from "../../model/idle.ts";
+import { levelFor, tilesIn } from "../../model/wanted.ts";
+import { withIdle } from "../../state/tracks.ts";
+import { widthOf } from "../../state/viewer.ts";
+import type { Page } from "../page.ts";
+
+const PACE_MS = 200;
+
+export function keepActivity({ store, tiles }: Page): void {
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  let before = store.state;
+  const look = (): void => {
+    timer = null;
+    const { status, view, layout, catalogue } = store.state;
+    const width = widthOf(store.state);
+    if (!layout.active || status === null || view === null || width <= 0) {
+      store.update((state) => withIdle(state, null));
+      return;
+    }
+    const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
+    const idle = idleTracks(tiles, range, catalogue);
+    store.update((state) => withIdle(state, idle));
+  };
+  store.subscribe(() => {
+    const now = store.state;
+    const isOther = now.arrivals !== before.arrivals || now.view !== before.view || now.layout.active !== before.layout.active || now.size !== before.size;
+    before = now;
+    if (isOther && (now.layout.active || now.idle !== null)) {
+      timer ??= setTimeout(look, PACE_MS);
+    }
+  });
+}
