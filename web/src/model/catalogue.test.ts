@@ -5,6 +5,7 @@ import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./ca
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { PLAIN_FILTER } from "./filter.ts";
 import { PLAIN_LAYOUT } from "./layout.ts";
+import { PLAIN_LENS } from "./lens.ts";
 import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
 
@@ -147,6 +148,7 @@ test("a URL holds all that is seen", () => {
       mode: "hide",
     },
     panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
+    lens: { scope: "selection", kind: "syscalls", table: "per-thread", latency: "pairs", pairs: ["a:begin", "a:end if x == 1", "", "id"], periods: "p : a : b\nq : c" },
     timeStyle: "absolute",
     scroll: 120,
   };
@@ -158,10 +160,10 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
-  expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1")).toEqual(plain);
+  expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
   expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
   expect(decodeUrl("#item=5&item=~a")).toEqual(plain);
   expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);

@@ -82,6 +82,19 @@ export class Shape {
     return BigInt(this.value as string | number);
   }
 
+  /** Whether it has members, or items. */
+  get isObject(): boolean {
+    return typeof this.value === "object" && this.value !== null;
+  }
+
+  /** A number of any kind: exact if it is whole, infinite if the server says so. */
+  numeric(): bigint | number {
+    if (this.value === "inf" || this.value === "-inf") {
+      return this.value === "inf" ? Infinity : -Infinity;
+    }
+    return typeof this.value === "number" && !Number.isInteger(this.value) ? this.number() : this.whole();
+  }
+
   /** Where it is; answers have ten thousands of parts, and hardly ever is one wrong. */
   private get path(): string {
     const { name, within } = this;

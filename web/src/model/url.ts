@@ -9,6 +9,7 @@ import { filterParts, readFilter } from "./filter-url.ts";
 import type { Filter } from "./filter.ts";
 import type { Item } from "./items.ts";
 import { layoutParts, readLayout, type Layout } from "./layout.ts";
+import { decodeLens, encodeLens, type Lens } from "./lens.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -22,6 +23,7 @@ export interface Seen {
   readonly layout: Layout;
   readonly filter: Filter;
   readonly panels: Panels;
+  readonly lens: Lens;
   readonly timeStyle: TimeStyle;
   /** How far down the rows are scrolled, in CSS pixels. */
   readonly scroll: number;
@@ -48,6 +50,7 @@ export function encode(seen: Seen): string {
   if (panels !== "") {
     parts.set("panels", panels);
   }
+  encodeLens(seen.lens).forEach(([name, text]) => parts.append(name, text));
   if (seen.timeStyle !== "relative") {
     parts.set("time", seen.timeStyle);
   }
@@ -70,6 +73,7 @@ export function decodeUrl(text: string): Seen {
     layout: readLayout(parts),
     filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),
+    lens: decodeLens(parts),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
   };

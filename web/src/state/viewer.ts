@@ -5,6 +5,7 @@ import type { Clock, TimeStyle } from "../model/clock.ts";
 import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
+import { PLAIN_LENS, type Lens } from "../model/lens.ts";
 import type { Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
@@ -61,6 +62,8 @@ export interface State {
   /** Tracks in which nothing happens in the window, as far as that is known; `null` while nobody asks. */
   readonly idle: ReadonlySet<number> | null;
   readonly panels: Panels;
+  /** What Statistics and Latency look at. */
+  readonly lens: Lens;
   readonly scroll: number;
   readonly size: Size;
   readonly timeStyle: TimeStyle;
@@ -97,6 +100,7 @@ export const FIRST_STATE: State = {
   filter: PLAIN_FILTER,
   idle: null,
   panels: PLAIN_PANELS,
+  lens: PLAIN_LENS,
   scroll: 0,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
   timeStyle: "relative",
@@ -115,19 +119,19 @@ export function opened(seen: Seen, zone: string, theme: Theme): State {
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const { selection, item, arrows, panels, timeStyle } = seen;
+  const { selection, item, arrows, panels, lens, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, arrows, panels, timeStyle };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, arrows, panels, lens, timeStyle };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, item, arrows, layout, filter, panels, scroll, timeStyle } = state;
+  const { status, view, selection, item, arrows, layout, filter, panels, lens, scroll, timeStyle } = state;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, arrows, layout, filter, panels, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, arrows, layout, filter, panels, lens, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */

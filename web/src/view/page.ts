@@ -23,6 +23,7 @@ import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus
 import { keepNames } from "./filter-names.ts";
 import { Picker } from "./item/picker.ts";
 import { keepActivity } from "./rail/activity.ts";
+import { Desk } from "./analyses/desk.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -48,6 +49,8 @@ export interface Page {
   readonly events: EventsDesk;
   /** What the timeline shows, for whoever wants it as an image. */
   picture: Picture | null;
+  /** Who asks analyses. */
+  readonly desk: Desk;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -72,12 +75,13 @@ export function openPage(): Page {
   const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, picture: null, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);
   keepActivity(page);
   keepUrl(store);
+  window.addEventListener("pagehide", () => page.desk.jobs.end());
   return page;
 }
 
@@ -148,10 +152,13 @@ class Conductor {
 
   /** The server tells that something has changed; what that is, is asked for. */
   private hear(name: string, data: string): void {
-    if (name !== "timeline") {
-      return;
-    }
     try {
+      if (name === "jobs") {
+        this.page.desk.hear(data);
+      }
+      if (name !== "timeline") {
+        return;
+      }
       const status = readStatus(new Shape(parseJson(data), "changes"));
       const before = this.page.store.state.status;
       this.page.store.update((state) => withStatus(state, status));

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
 import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
+import { Statistics } from "./analyses/statistics.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
 import { Tracks } from "./rail/tracks.tsx";
@@ -23,6 +24,9 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
     { id: "tracks", title: "Tracks", hint: "Which tracks are shown, and where (B)", view: Tracks },
     { id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters },
   ],
-  drawer: [{ id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab }],
+  drawer: [
+    { id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab },
+    { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection", view: Statistics },
+  ],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };

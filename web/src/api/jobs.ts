@@ -1,0 +1,241 @@
+// Asks analyses, as jobs of the server, and tells how far they are. What was found is kept for a while by what was asked; what nobody wants
+// any more is cancelled, and forgotten by the server as soon as it is here.
+//
+// ```text
+// want ──> POST ──> waiting, running (told by `changes`; asked for now and then, should these not come) ──> result ──> kept
+//            └── nobody wants it any more, or somebody cancels it ──> DELETE
+// ```
+
+import { bodyOf, readJob, type Asked, type Failure, type Job, type Question } from "../model/jobs.ts";
+import { ShapeFault, type Shape } from "../model/json.ts";
+import { readAnswer } from "../model/tables.ts";
+import { ApiFault, type Client } from "./client.ts";
+
+/** Answers that nobody looks at, which are kept nevertheless. */
+const KEPT_MAX = 16;
+/** Whoever goes from one question to another and back, within that time, finds the first one still running. */
+const LET_GO_MS = 300;
+/** How often a job is asked for, beside what `changes` tell. */
+const POLL_MS = 2_000;
+
+/** Hears what becomes of questions, by [`bodyOf`] what was asked; `null`: it is not known any more. */
+export type JobsListener = (key: string, asked: Asked | null) => void;
+
+interface Entry {
+  readonly key: string;
+  /** How many want it. */
+  wanted: number;
+  /** What the server calls it, once it has said so, until it is forgotten there. */
+  id: string | null;
+  asked: Asked;
+  /** It is of no use to anybody any more. */
+  isOver: boolean;
+  isFetching: boolean;
+  poll: ReturnType<typeof setInterval> | null;
+}
+
+export class Jobs {
+  private readonly client: Client;
+  private readonly listener: JobsListener;
+  /** The one that was wanted last stands last. */
+  private readonly entries = new Map<string, Entry>();
+  /** What the server said last of its jobs, by what it calls them. */
+  private heard = new Map<string, Job>();
+
+  constructor(client: Client, listener: JobsListener) {
+    this.client = client;
+    this.listener = listener;
+  }
+
+  /** Asks, if the answer is not there or on its way; the answer is wanted until what is returned is called. */
+  want(question: Question): () => void {
+    const key = bodyOf(question);
+    const before = this.entries.get(key);
+    const isLost = before !== undefined && (before.asked.state === "failed" || before.asked.state === "cancelled") && before.wanted === 0;
+    if (isLost) {
+      this.drop(before);
+    }
+    const entry = this.entries.get(key) ?? this.begin(key);
+    entry.wanted++;
+    this.entries.delete(key);
+    this.entries.set(key, entry);
+    this.trim();
+    let isWanted = true;
+    return () => {
+      if (isWanted) {
+        isWanted = false;
+        entry.wanted--;
+        setTimeout(() => this.letGo(entry), LET_GO_MS);
+      }
+    };
+  }
+
+  /** Asks once more, whatever came of it before. */
+  again(question: Question): void {
+    const before = this.entries.get(bodyOf(question));
+    if (before !== undefined) {
+      const { wanted } = before;
+      this.drop(before);
+      this.begin(before.key).wanted = wanted;
+    }
+  }
+
+  /** Ends it; whoever wants it is told so. */
+  cancel(question: Question): void {
+    const entry = this.entries.get(bodyOf(question));
+    if (entry !== undefined && isUnderWay(entry)) {
+      this.forget(entry);
+      this.tell(entry, { state: "cancelled" });
+    }
+  }
+
+  /** Cancels everything: the page is being closed. */
+  end(): void {
+    this.entries.forEach((entry) => this.drop(entry));
+  }
+
+  /** Takes what the server tells of all of its jobs. Throws a `ShapeFault`. */
+  hear(shape: Shape): void {
+    const jobs = shape.get("jobs").list().map(readJob);
+    this.heard = new Map(jobs.map((job) => [job.id, job]));
+    this.entries.forEach((entry) => this.look(entry));
+  }
+
+  private begin(key: string): Entry {
+    const entry: Entry = { key, wanted: 0, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, poll: null };
+    this.entries.set(key, entry);
+    this.listener(key, entry.asked);
+    void this.ask(entry);
+    return entry;
+  }
+
+  private async ask(entry: Entry): Promise<void> {
+    try {
+      const job = readJob(await this.client.post("jobs", entry.key));
+      entry.id = job.id;
+      if (entry.isOver || !isUnderWay(entry)) {
+        this.forget(entry);
+        return;
+      }
+      entry.poll = setInterval(() => void this.poll(entry), POLL_MS);
+      this.take(entry, job);
+      // It may have ended before the server's answer was here.
+      this.look(entry);
+    } catch (error) {
+      this.fail(entry, error);
+    }
+  }
+
+  private async poll(entry: Entry): Promise<void> {
+    if (entry.id === null || entry.isFetching) {
+      return;
+    }
+    try {
+      const job = readJob(await this.client.json(`jobs/${entry.id}`));
+      this.take(entry, job);
+    } catch (error) {
+      // While the server does not answer, nothing is known; it is asked again.
+      if (!(error instanceof ApiFault && error.kind === "unreachable")) {
+        this.fail(entry, error);
+      }
+    }
+  }
+
+  private look(entry: Entry): void {
+    const job = entry.id === null ? undefined : this.heard.get(entry.id);
+    if (job !== undefined) {
+      this.take(entry, job);
+    }
+  }
+
+  private take(entry: Entry, job: Job): void {
+    if (entry.isOver || entry.isFetching || !isUnderWay(entry)) {
+      return;
+    }
+    if (job.state === "done") {
+      entry.isFetching = true;
+      void this.fetch(entry, job.id);
+    } else if (job.state === "failed") {
+      this.forget(entry);
+      this.tell(entry, { state: "failed", failure: job.failure ?? { code: "failed", message: "the job has failed" } });
+    } else {
+      const { done, total, etaMs } = job;
+      this.tell(entry, job.state === "running" ? { state: "running", done, total, etaMs } : { state: "waiting" });
+    }
+  }
+
+  private async fetch(entry: Entry, id: string): Promise<void> {
+    try {
+      const answer = readAnswer(await this.client.json(`jobs/${id}/result`));
+      if (!entry.isOver && isUnderWay(entry)) {
+        this.tell(entry, { state: "done", answer });
+      }
+      this.forget(entry);
+    } catch (error) {
+      this.fail(entry, error);
+    }
+    this.trim();
+  }
+
+  private fail(entry: Entry, error: unknown): void {
+    if (!entry.isOver && isUnderWay(entry)) {
+      this.forget(entry);
+      this.tell(entry, { state: "failed", failure: failureOf(error) });
+    }
+  }
+
+  private tell(entry: Entry, asked: Asked): void {
+    entry.asked = asked;
+    if (!entry.isOver) {
+      this.listener(entry.key, asked);
+    }
+  }
+
+  private letGo(entry: Entry): void {
+    if (entry.wanted === 0 && !entry.isOver && isUnderWay(entry)) {
+      this.drop(entry);
+    }
+    this.trim();
+  }
+
+  /** The page knows nothing of it any more. */
+  private drop(entry: Entry): void {
+    entry.isOver = true;
+    this.forget(entry);
+    this.entries.delete(entry.key);
+    this.listener(entry.key, null);
+  }
+
+  /** The server need not know of it any more. */
+  private forget(entry: Entry): void {
+    if (entry.poll !== null) {
+      clearInterval(entry.poll);
+      entry.poll = null;
+    }
+    const { id } = entry;
+    entry.id = null;
+    if (id !== null) {
+      // What cannot be forgotten now is forgotten when there are too many.
+      this.client.remove(`jobs/${id}`).catch(() => undefined);
+    }
+  }
+
+  private trim(): void {
+    const idle = [...this.entries.values()].filter((entry) => entry.wanted === 0 && !isUnderWay(entry));
+    idle.slice(0, Math.max(0, idle.length - KEPT_MAX)).forEach((entry) => this.drop(entry));
+  }
+}
+
+function isUnderWay({ asked }: Entry): boolean {
+  return asked.state === "asking" || asked.state === "waiting" || asked.state === "running";
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof ApiFault) {
+    return error.kind === "absent" ? { code: "forgotten", message: "the server does not know this question any more" } : { code: error.kind, message: error.message };
+  }
+  if (error instanceof ShapeFault) {
+    return { code: "nonsense", message: error.message };
+  }
+  return { code: "fault", message: error instanceof Error ? error.message : String(error) };
+}

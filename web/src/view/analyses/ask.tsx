@@ -1,0 +1,142 @@
+// What components have in common that ask analyses: the answer to a question, how far it is, and what is wrong with it.
+
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { adviceFor, bodyOf, progressText, type Asked, type Failure, type Options, type Question } from "../../model/jobs.ts";
+import { SCOPES, timesOf, type Scope } from "../../model/lens.ts";
+import type { Answer } from "../../model/tables.ts";
+import { withLens } from "../../state/analyses.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+
+/** A window that moves is asked for once it rests for so long. */
+const REST_MS = 400;
+
+/** What is known of a question, and the last answer to one of its kind: that is shown until there is a newer one. */
+export interface Answered {
+  readonly question: Question | null;
+  readonly asked: Asked | null;
+  readonly answer: Answer | null;
+  /** The answer is that to an earlier question. */
+  readonly isOld: boolean;
+}
+
+/** Asks as long as the component is there; `null` asks nothing. */
+export function useAnswer(page: Page, question: Question | null): Answered {
+  const { desk } = page;
+  const key = question === null ? null : bodyOf(question);
+  useEffect(() => (question === null ? undefined : desk.jobs.want(question)), [desk, key]);
+  const [asked] = usePick(desk.store, (state) => [key === null ? null : (state.asked.get(key) ?? null)] as const);
+  const last = useRef<{ readonly kind: string; readonly answer: Answer } | null>(null);
+  if (question !== null && asked?.state === "done") {
+    last.current = { kind: question.kind, answer: asked.answer };
+  }
+  const answer = question !== null && last.current?.kind === question.kind ? last.current.answer : null;
+  return { question, asked, answer, isOld: answer !== null && asked?.state !== "done" };
+}
+
+/** The times that are asked for, as soon as they rest; `null`: nothing is selected. */
+export function useTimes(page: Page, scope: Scope): Options | null {
+  const [view, selection] = usePick(page.store, (state) => [scope === "window" ? state.view : null, scope === "selection" ? state.selection : null] as const);
+  const now = timesOf(scope, view, selection);
+  const text = now === null ? null : bodyOf({ kind: "", options: now });
+  const [rested, rest] = useState({ scope, now, text });
+  useEffect(() => {
+    if (text === rested.text && scope === rested.scope) {
+      return undefined;
+    }
+    // Another scope is asked for at once: somebody has chosen it.
+    const timer = setTimeout(() => rest({ scope, now, text }), scope === rested.scope && rested.now !== null ? REST_MS : 0);
+    return () => clearTimeout(timer);
+  }, [scope, text, rested]);
+  return rested.scope === scope ? rested.now : null;
+}
+
+/** Chooses of which time. */
+export function ScopeChoice({ page }: { readonly page: Page }): JSX.Element {
+  const [scope] = usePick(page.store, (state) => [state.lens.scope] as const);
+  return (
+    <span class="choice" role="radiogroup" aria-label="Of which time">
+      {SCOPES.map(([name, title]) => (
+        <button
+          key={name}
+          type="button"
+          role="radio"
+          class="option"
+          aria-checked={scope === name}
+          onClick={() => page.store.update((state) => withLens(state, { scope: name }))}
+        >
+          {title}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+/** How far a question is, why there is no answer, and what to do; nothing once there is one. */
+export function Waiting({ page, answered, idle }: { readonly page: Page; readonly answered: Answered; readonly idle: string }): JSX.Element | null {
+  const { question, asked } = answered;
+  const { jobs } = page.desk;
+  if (question === null) {
+    return <Words why={idle} todo="" />;
+  }
+  switch (asked?.state) {
+    case "done":
+      return null;
+    case "failed":
+      return (
+        <Failed failure={asked.failure}>
+          <button type="button" class="button" onClick={() => jobs.again(question)}>
+            Ask again
+          </button>
+        </Failed>
+      );
+    case "cancelled":
+      return (
+        <p class="job" role="status">
+          <span>This was cancelled.</span>
+          <button type="button" class="button" onClick={() => jobs.again(question)}>
+            Ask again
+          </button>
+        </p>
+      );
+    default:
+      return <Progress asked={asked ?? { state: "asking" }} cancel={() => jobs.cancel(question)} />;
+  }
+}
+
+/** Why something is missing, and what to do about it. */
+export function Failed({ failure, children }: { readonly failure: Failure; readonly children?: JSX.Element }): JSX.Element {
+  return (
+    <p class="job bad" role="alert">
+      <strong>{sentence(failure.message)}</strong> <span>{adviceFor(failure.code)}</span>
+      {children}
+    </p>
+  );
+}
+
+export function Words({ why, todo }: { readonly why: string; readonly todo: string }): JSX.Element {
+  return (
+    <p class="job" role="status">
+      <strong>{why}</strong> <span>{todo}</span>
+    </p>
+  );
+}
+
+function Progress({ asked, cancel }: { readonly asked: Asked; readonly cancel: () => void }): JSX.Element {
+  const part = asked.state === "running" && asked.total > 0 ? asked.done / asked.total : undefined;
+  return (
+    <p class="job" role="status">
+      <progress aria-label="Read for this" max={1} {...(part === undefined ? {} : { value: part })} />
+      <span>{progressText(asked)}</span>
+      <button type="button" class="button" onClick={cancel}>
+        Cancel
+      </button>
+    </p>
+  );
+}
+
+function sentence(text: string): string {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
