@@ -3,7 +3,7 @@
 
 import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "../src/model/tile.ts";
 import type { TestItem } from "../src/testing/items.ts";
-import { counter, counts, instants, states } from "../src/testing/tiles.ts";
+import { arrowCounts, arrows, counter, counts, instants, states } from "../src/testing/tiles.ts";
 import { level, trackNumber } from "../src/units/tiles.ts";
 
 /** 2026-11-21T00:02:52.253260578Z, beyond what a double holds. */
@@ -16,11 +16,21 @@ interface Run {
   readonly value: number;
 }
 
+interface Wakeup {
+  readonly begin: number;
+  readonly end: number;
+  readonly from: number;
+  readonly to: number;
+  /** Who is woken. */
+  readonly value: number;
+}
+
 interface Invented {
   readonly track: object;
   readonly runs?: readonly Run[];
   readonly times?: readonly { readonly at: number; readonly value: number }[];
   readonly numbers?: readonly { readonly at: number; readonly number: number }[];
+  readonly wakeups?: readonly Wakeup[];
 }
 
 const THREADS = ["idle", "nginx (4711)", "postgres (4712)", "kworker/0:1 (77)", "chrome (900)", "make (1234)", "cc1 (1240)", "bash (801)"];
@@ -75,7 +85,7 @@ function invent(): Invented[] {
   for (const [index, name] of THREADS.slice(1).entries()) {
     const number = all.length;
     const pick = (random: number): number => FIRST_DOING + Math.floor(random * DOINGS.length);
-    all.push({ track: track(`thread/0/${index}/state`, "states", name, "Threads"), runs: runsFrom(101 + index, 9e6, pick) });
+    all.push({ track: track(`thread/0/${index}/state`, "states", name, "Threads", { tid: Number(/\d+(?=\)$)/.exec(name)?.[0]) }), runs: runsFrom(101 + index, 9e6, pick) });
     if (index === 0) {
       all.push({ track: track(`thread/0/${index}/events`, "instants", "events", "Threads", { parent: number }), times: timesFrom(7, 5e6) });
     }
@@ -85,18 +95,29 @@ function invent(): Invented[] {
   }
   const numbers = runsFrom(5, 1e7, (random) => Math.floor(random * 100)).map((run) => ({ at: run.begin, number: run.value }));
   all.push({ track: track("counter/queue", "counter", "queue", "Counters"), numbers });
+  all.push({ track: track("wakeups/0", "arrows", "wakeups", "Arrows"), wakeups: wakeupsOf(all) });
   return all;
+}
+
+/** Each time that a thread runs, a CPU has woken it a little before. */
+function wakeupsOf(all: readonly Invented[]): Wakeup[] {
+  const threads = all.flatMap(({ track, runs }, number) => ((track as { id: string }).id.startsWith("thread/") && runs !== undefined ? [{ number, runs }] : []));
+  const found = threads.flatMap(({ number, runs }, thread) =>
+    runs.filter(({ value, begin }) => value === FIRST_DOING && begin > 40_000).map(({ begin }) => ({ begin: begin - 40_000, end: begin, from: begin % 4, to: number, value: thread + 1 })),
+  );
+  return found.sort((one, other) => one.begin - other.begin);
 }
 
 export const INVENTED: readonly Invented[] = invent();
 
 /** All that is on a track, one by one. */
 export function itemsOf(number: number): readonly TestItem[] {
-  const { runs = [], times = [] } = INVENTED[number] ?? {};
+  const { runs = [], times = [], wakeups = [] } = INVENTED[number] ?? {};
   const valueAt = (value: number): object => ({ ...VALUES[value] });
   return [
     ...runs.map(({ begin, end, value }) => ({ begin, end, more: { kind: "run", begin_known: begin > 0, end_known: end < SPAN, in_doubt: false, value: valueAt(value) } })),
     ...times.map(({ at, value }) => ({ begin: at, end: at, more: { kind: "event", value: valueAt(value), event: eventAt(at) } })),
+    ...wakeups.map(({ begin, end, from, to, value }) => ({ begin, end, more: { kind: "arrow", end_known: true, from, to, value: { ...valueAt(value), track: to }, waker: null } })),
   ];
 }
 
@@ -130,7 +151,7 @@ function spansOf(begin: number, width: number, count: number, readNs: number): S
 }
 
 function reduced(number: number, begin: number, width: number, count: number, readNs: number): TrackItems {
-  const { runs, times, numbers } = INVENTED[number] ?? {};
+  const { runs, times, numbers, wakeups } = INVENTED[number] ?? {};
   const end = Math.min(begin + width * count, readNs);
   const track = trackNumber(number);
   if (runs !== undefined) {
@@ -144,6 +165,9 @@ function reduced(number: number, begin: number, width: number, count: number, re
       return [bucket, values.length, Math.min(...values), Math.max(...values), values.at(-1) ?? 0, mean];
     });
     return { track, carry: NONE, items: counter(...rows) };
+  }
+  if (wakeups !== undefined) {
+    return { track, carry: NONE, items: reducedWakeups(wakeups, begin, end, width) };
   }
   const inside = (times ?? []).filter(({ at }) => at >= begin && at < end);
   if (inside.length < 50 && width < 65_536) {
@@ -160,6 +184,15 @@ function reducedTimes(inside: ReadonlyArray<{ readonly at: number; readonly valu
     return [bucket, value, group.length, most];
   });
   return counts(...rows);
+}
+
+function reducedWakeups(wakeups: readonly Wakeup[], begin: number, end: number, width: number): Items {
+  const inside = wakeups.filter((one) => one.begin < end && one.end > begin);
+  if (inside.length < 256 && width < 65_536) {
+    return arrows(...inside.map((one) => [one.begin - begin, one.end - begin, one.from, one.to, one.value, 0]));
+  }
+  const starting = inside.filter((one) => one.begin >= begin).map((one) => ({ ...one, at: one.begin }));
+  return arrowCounts(...grouped(starting, begin, width).flatMap(([bucket, group]) => group.map(({ from, to }) => [bucket, from, to, 1])));
 }
 
 function grouped<T extends { readonly at: number }>(items: readonly T[], begin: number, width: number): [number, T[]][] {

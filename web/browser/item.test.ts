@@ -176,6 +176,51 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.context().close();
   });
 
+  test("is an arrow between rows, which is followed and switched off", async () => {
+    const page = await open("#at=1795219372300000000~20000000&pin=thread/0/1/state");
+    await picture(page, "arrows");
+    const asked = (): number => server.asked.length;
+    // The pixels between two rows: a column with an arrow differs from those without.
+    const drawn = (): Promise<number> =>
+      page.$eval(".area canvas", (canvas) => {
+        const { width } = canvas as HTMLCanvasElement;
+        const data = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 48, width, 20).data ?? new Uint8ClampedArray();
+        return new Set(new Uint32Array(data.buffer)).size;
+      });
+    const withArrows = await drawn();
+    await page.keyboard.press("v");
+    await complete(page);
+    await rested(page);
+    expect(new URL(page.url()).hash).toContain("arrows=hidden");
+    expect(await drawn()).toBeLessThan(withArrows);
+    const before = asked();
+    await page.getByRole("button", { name: "Arrows between rows" }).click();
+    await complete(page);
+    expect(await drawn()).toBe(withArrows);
+    expect(asked()).toBe(before);
+    // From a thread that runs back to what woke it, and forth again.
+    await page.locator(".label", { hasText: "postgres" }).first().locator("button.name").click();
+    await page.locator(".inspected h2").waitFor();
+    await page.keyboard.press("]");
+    await page.locator(".inspected .note", { hasText: "No arrow leaves from here." }).waitFor();
+    await expect(page.locator(".inspected h2").textContent()).resolves.toMatch(/running|blocked|waiting|uninterruptible/);
+    for (let step = 0; step < 30 && (await title(page)) !== "running on CPU 0"; step++) {
+      await page.keyboard.press(".");
+      await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
+      await rested(page);
+    }
+    const run = await itemOf(page);
+    await page.keyboard.press("[");
+    await page.locator(".inspected h2", { hasText: "wakes postgres (4712)" }).waitFor();
+    expect(await facts(page)).toContain("latency: 40.000 µs");
+    await picture(page, "arrow");
+    await page.keyboard.press("]");
+    await page.locator(".inspected h2", { hasText: "running on CPU 0" }).waitFor();
+    expect(await itemOf(page)).toBe(run);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
   test("fits a narrow screen", async () => {
     const page = await open("#at=1795219372300000000~20000000", { width: 420, ratio: 2, colorScheme: "dark" });
     await click(page, "CPU 1", 100);

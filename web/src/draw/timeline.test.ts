@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { NO_ARROWS } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, type Track, type TrackKind, type TrackValue } from "../model/catalogue.ts";
 import { densityOf } from "../model/density.ts";
@@ -45,6 +46,8 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     selection: null,
     picked: null,
     mark: null,
+    arrows: NO_ARROWS,
+    pickedArrow: null,
     ...more,
   };
   drawTimeline(pen, recordingTools(pen), new StripSheet(), picture);
@@ -175,6 +178,8 @@ test("sixty rows of a wide screen are few calls", () => {
     selection: null,
     picked: null,
     mark: null,
+    arrows: NO_ARROWS,
+    pickedArrow: null,
   });
   expect(pen.calls.length).toBeLessThan(4 * 60);
 });

@@ -3,8 +3,9 @@
 //     lanes      a background for each track
 //     strips     what tracks show, painted pixel by pixel and put on the lanes
 //     over them  names on bars that have room, lines of counters, hatching where something is not known
-//     on top     what is picked, the selection
+//     on top     arrows between rows, what is picked, the selection
 
+import type { ArrowLayout, ArrowLine } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
 import { firstPixel, placeOf, type Frame, type Place } from "../model/geometry.ts";
 import { SURFACES, css, mix, packed } from "../model/palette.ts";
@@ -13,6 +14,7 @@ import type { Tick } from "../model/ruler.ts";
 import type { Counter, Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
+import { drawArrows } from "./arrows.ts";
 import type { Looks } from "./looks.ts";
 import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
@@ -40,6 +42,9 @@ export interface Picture {
   readonly picked: { readonly track: string; readonly extent: Extent } | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
+  readonly arrows: ArrowLayout;
+  /** The arrow that is picked. */
+  readonly pickedArrow: ArrowLine | null;
 }
 
 /** Rows of the strip of a heat map. */
@@ -77,6 +82,7 @@ export function drawTimeline(pen: Pen, tools: Tools, sheet: StripSheet, picture:
     drawNames(pen, picture, bars, box);
   }
   drawDimmed(pen, picture, painted);
+  drawArrows(pen, { layout: picture.arrows, picked: picture.pickedArrow, ratio: picture.ratio, theme: looks.theme });
   for (const { content, box } of painted) {
     if (picture.picked !== null && content.row.track?.id === picture.picked.track) {
       drawPicked(pen, picture, picture.picked.extent, box);

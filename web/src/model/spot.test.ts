@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { instants, counter, counts, runs, states } from "../testing/tiles.ts";
+import { arrows, instants, counter, counts, runs, states } from "../testing/tiles.ts";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
 import { spotAt, type Spot } from "./spot.ts";
-import { END_UNKNOWN, NONE, type Arrows, type Items, type Quality } from "./tile.ts";
+import { END_UNKNOWN, NONE, type Items, type Quality } from "./tile.ts";
 
 /** Tile 1 of level 2: buckets of 4 ns, from 1,024 ns after the begin of the traces on, which is 100. */
 function pieceOf(items: Items, quality: Quality = "exact"): Piece {
@@ -18,12 +18,6 @@ function pointed(items: Items, since: number, reach = 8, quality: Quality = "exa
   const count = (time: bigint): number => Number(time) - 1_124;
   return spot === null ? null : [count(spot.time), count(spot.until), ...(spot.extent === null ? [null] : [count(spot.extent.begin), count(spot.extent.end)])];
 }
-
-const arrows = (...rows: number[][]): Arrows => {
-  const { begin, end } = runs(...rows) as Extract<Items, { form: "runs" }>;
-  const zero = new Uint32Array(rows.length);
-  return { form: "arrows", begin, end, from: zero, to: zero, value: zero, flags: zero };
-};
 
 test("a run is pointed at where it is, and beside it if it is too short to be hit", () => {
   const items = runs([-50, 40, 0, 0], [100, 101, 0, 0], [200, 1_024, 0, END_UNKNOWN]);

@@ -165,3 +165,16 @@ export function heat(...rows: number[][]): Items {
   const column = (index: number): Uint32Array => Uint32Array.from(rows, (row) => row[index] ?? 0);
   return { form: "heat", bucket: column(0), bin: column(1), count: column(2) };
 }
+
+/** Columns of arrows from rows of begin, end, from, to, value and flags. */
+export function arrows(...rows: number[][]): Items {
+  const column = (index: number): Float64Array => Float64Array.from(rows, (row) => row[index] ?? 0);
+  const numbers = (index: number): Uint32Array => Uint32Array.from(rows, (row) => row[index] ?? 0);
+  return { form: "arrows", begin: column(0), end: column(1), from: numbers(2), to: numbers(3), value: numbers(4), flags: numbers(5) };
+}
+
+/** Columns of counted arrows from rows of bucket, from, to, count and the longest. */
+export function arrowCounts(...rows: number[][]): Items {
+  const column = (index: number): Uint32Array => Uint32Array.from(rows, (row) => row[index] ?? 0);
+  return { form: "arrow counts", bucket: column(0), from: column(1), to: column(2), count: column(3), longestNs: Float64Array.from(rows, (row) => row[4] ?? NaN) };
+}

@@ -36,7 +36,7 @@ const ready: State = withCatalogue(sized, { tracks: [TRACK], values: [] });
 const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } };
 
 test("no key means two things", () => {
-  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
+  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "KeyV", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?", ",", ".", "[", "]"];
   for (const code of [...keys, ...arrows]) {
     expect(COMMANDS.filter((command) => command.on(keyOf(code))).length, code).toBe(1);
@@ -98,7 +98,7 @@ test("what is below the pointer is pinned, hidden, folded; without a pointer not
 });
 
 test("before the server says anything, keys do nothing", () => {
-  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I"].includes(keys))) {
+  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I", "V"].includes(keys))) {
     expect(command.act(FIRST_STATE, keyOf("x"))).toBe(FIRST_STATE);
   }
 });

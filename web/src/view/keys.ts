@@ -109,6 +109,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: ".", what: "the next one", on: plain("."), act: stay, run: ({ picker }) => picker.step(1) },
   { keys: "]", what: "along an arrow, from what is picked to what it leads to", on: plain("]"), act: stay, run: ({ picker }) => picker.follow("effect") },
   { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: ({ picker }) => picker.follow("cause") },
+  { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },

@@ -4,6 +4,7 @@ import { listen } from "../api/changes.ts";
 import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher } from "../api/tiles.ts";
 import { takeToken } from "../api/token.ts";
+import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
 import { passes } from "../model/fault.ts";
@@ -258,7 +259,9 @@ class Conductor {
     }
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
-    const tracks = [...new Set(rows.flatMap((row) => row.track?.number ?? []))];
+    // Arrows are drawn between rows, also where the row that counts them is not on the screen.
+    const arrows = state.arrows ? arrowTracks(state.catalogue.tracks) : [];
+    const tracks = [...new Set([...rows.flatMap((row) => row.track ?? []), ...arrows].map(({ number }) => number))];
     const overview = { range: overviewRange(status, width), tracks: overviewTracks(state.catalogue).map((track) => track.number) };
     // Rows that turn out to be idle make room for those below them, which are better known before.
     const below = state.layout.active ? rowsBetween(state.rows, state.scroll + state.size.height, state.scroll + state.size.height * ACTIVE_SCREENS) : [];
@@ -292,6 +295,7 @@ function wantsOther(before: State, now: State): boolean {
     before.rows !== now.rows ||
     before.scroll !== now.scroll ||
     before.size !== now.size ||
+    before.arrows !== now.arrows ||
     before.status?.version !== now.status?.version
   );
 }

@@ -18,7 +18,9 @@ import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
 import { Labels } from "./labels.tsx";
 import { Notice } from "./notice.tsx";
-import { pickAt } from "./item/point.ts";
+import { arrowsShown, pickedArrow } from "./item/arrows.ts";
+import { ArrowSwitch } from "./item/arrow-switch.tsx";
+import { pickAt, type Place } from "./item/point.ts";
 import type { Page } from "./page.ts";
 import { wheelFactor, wheelPixels } from "./wheel.ts";
 
@@ -44,6 +46,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
     <div class="timeline">
       <div class="corner">
         <Corner page={page} />
+        <ArrowSwitch page={page} />
       </div>
       <canvas class="ruler" ref={ruler} aria-hidden="true" {...gestures(page)} />
       <div class="scroller" ref={scroller}>
@@ -65,8 +68,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** What the canvases show: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, timeStyle } = state;
-  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, timeStyle } = state;
+  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -154,7 +157,7 @@ function gestures(page: Page): Handlers {
       page.drag = null;
       if (drag !== null && !drag.moved && !event.shiftKey) {
         store.update((state) => ({ ...state, selection: null }));
-        pickAt(page, rowOf(store.state, event), drag.begin);
+        pickAt(page, rowOf(store.state, event), drag.begin, placeIn(event));
         page.events.clicked(drag.begin);
       }
     },
@@ -212,6 +215,13 @@ function timeOf(state: State, event: MouseEvent): Nanos | null {
   return timeAt(state.view, px((event.clientX - box.left) * state.size.ratio), widthOf(state));
 }
 
+/** Where the pointer is on a canvas with rows, in CSS pixels. */
+function placeIn(event: MouseEvent): Place | null {
+  const element = event.currentTarget as HTMLElement;
+  const box = element.getBoundingClientRect();
+  return element.classList.contains("ruler") ? null : { x: cssPx(event.clientX - box.left), y: cssPx(event.clientY - box.top) };
+}
+
 /** The row below the pointer; the ruler is above all of them. */
 function rowOf(state: State, event: MouseEvent): string | null {
   const element = event.currentTarget as HTMLElement;
@@ -256,6 +266,8 @@ class Painter {
       selection: state.selection,
       picked: pickedOf(state),
       mark: state.mark,
+      arrows: arrowsShown(this.page, state),
+      pickedArrow: pickedArrow(this.page, state),
     };
     drawTimeline(board.pen, board.tools, board.sheet, this.page.picture);
   }

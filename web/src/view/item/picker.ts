@@ -4,6 +4,7 @@
 
 import { askItems, Search } from "../../api/items.ts";
 import { ApiFault, type Client } from "../../api/client.ts";
+import { arrowTracks } from "../../model/arrows.ts";
 import type { Track } from "../../model/catalogue.ts";
 import type { Fault } from "../../model/fault.ts";
 import { extentOf, sameItem, type Item, type ItemsFound, type RunItem, type TrackItem } from "../../model/items.ts";
@@ -293,7 +294,7 @@ export class Picker {
 
   /** Picks an arrow, which is looked for on all tracks that have any. */
   private async toArrow(signal: AbortSignal, none: string, wanted: (item: TrackItem) => boolean, look: (search: Search) => Promise<TrackItem | null>): Promise<void> {
-    for (const track of this.store.state.catalogue.tracks.filter(({ kind }) => kind === "arrows")) {
+    for (const track of arrowTracks(this.store.state.catalogue.tracks)) {
       const found = await look(new Search(this.client, track.number, signal, { wanted, limit: 64 }));
       if (signal.aborted) {
         return;

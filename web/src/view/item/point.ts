@@ -2,11 +2,14 @@
 
 import { spotAt, type Spot } from "../../model/spot.ts";
 import type { Track } from "../../model/catalogue.ts";
+import { sameItem } from "../../model/items.ts";
 import { withItem } from "../../state/item.ts";
 import { widthOf, type State } from "../../state/viewer.ts";
+import type { CssPx } from "../../units/screen.ts";
 import { nanos, type Nanos } from "../../units/time.ts";
 import type { Page } from "../page.ts";
 import { piecesOf } from "../words.ts";
+import { arrowAt } from "./arrows.ts";
 
 /** What is as near to the pointer, in CSS pixels, is meant. */
 const REACH_CSS_PX = 5n;
@@ -21,9 +24,21 @@ export function spotOf(page: Page, state: State, track: Track, time: Nanos): Spo
   return spotAt(piecesOf(page, state, track), status.extent.begin, time, nanos(reach));
 }
 
-/** Picks what is on a row at a time. Where there is nothing, nothing is picked any more. */
-export function pickAt(page: Page, rowKey: string | null, time: Nanos): void {
+/** A place on the rows, in CSS pixels. */
+export interface Place {
+  readonly x: CssPx;
+  readonly y: CssPx;
+}
+
+/** Picks the arrow at a place, or what is on a row at a time. Where there is nothing, nothing is picked any more. */
+export function pickAt(page: Page, rowKey: string | null, time: Nanos, place: Place | null = null): void {
   const { state } = page.store;
+  const arrow = place === null ? null : arrowAt(page, state, place);
+  // Who clicks once more on an arrow means what is below it.
+  if (arrow !== null && !sameItem(state.item, { track: arrow.track.id, time: arrow.spot.time })) {
+    page.picker.pick(arrow.track, arrow.spot);
+    return;
+  }
   const track = state.rows.find((row) => row.key === rowKey)?.track ?? null;
   const spot = track === null ? null : spotOf(page, state, track, time);
   if (track === null || spot === null) {
