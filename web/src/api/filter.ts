@@ -74,3 +74,10 @@ async function thoseThere(client: Client, candidates: readonly string[], signal?
     return applies === 0 ? [] : [{ name, isEverywhere: never === 0 && untyped === 0 }];
   });
 }
+
+/** Whether the server can tell of tracks of events how many of some events there are: its own description says so. */
+export async function knowsFilteredTiles(client: Client, signal?: AbortSignal): Promise<boolean> {
+  const path = (await client.json("openapi.json", signal)).get("paths").get("/api/v1/tiles");
+  const names = path.get("get").get("parameters").list().map((parameter) => parameter.get("name"));
+  return names.some((name) => name.given && name.text() === "filter") && names.some((name) => name.given && name.text() === "event");
+}

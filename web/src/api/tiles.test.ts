@@ -175,3 +175,38 @@ test("a server that tells nothing of use is not asked for ever", async () => {
   }
   expect(asked).toBe(64);
 });
+
+const SOME_EVENTS = "filter=id+%3E+10&event=a";
+
+test("tracks of some events are asked apart, and their tiles are no others'", async () => {
+  const desk = new Desk();
+  const wish: Wish = { seen: [{ range: { level: level(4), first: tileIndex(0), count: 1 }, tracks: [trackNumber(1), trackNumber(2)] }], soon: [], version: 1 };
+  desk.cache.choose(SOME_EVENTS, new Set([2]));
+  desk.fetcher.want(wish);
+  expect(desk.urls).toEqual(["level=4&first=0&count=256&tracks=1", `level=4&first=0&count=256&tracks=2&${SOME_EVENTS}`]);
+  await desk.answer();
+  await desk.answer();
+  expect([desk.fetcher.complete, desk.arrived.length]).toEqual([true, 2]);
+  // All events of the track are asked for; the other track's tile is still right.
+  desk.cache.choose("", new Set([2]));
+  desk.fetcher.want(wish);
+  expect(desk.urls).toEqual(["level=4&first=0&count=256&tracks=2"]);
+  // Back to some events before the answer is here: it is let go of, and nothing has to be asked.
+  desk.cache.choose(SOME_EVENTS, new Set([2]));
+  desk.fetcher.want(wish);
+  expect([desk.urls, desk.fetcher.complete]).toEqual([[], true]);
+  expect(desk.cache.pieces({ level: level(4), first: tileIndex(0), count: 1 }, trackNumber(2)).length).toBe(1);
+});
+
+test("a filter that is refused is not asked again, and all else is", async () => {
+  const desk = new Desk();
+  const wish: Wish = { seen: [{ range: { level: level(4), first: tileIndex(0), count: 1 }, tracks: [trackNumber(2), trackNumber(1)] }], soon: [], version: 1 };
+  desk.cache.choose(SOME_EVENTS, new Set([2]));
+  desk.fetcher.want(wish);
+  await desk.open[0]?.answer(new Response('{"error":{"message":"no event has a name like `a`"}}', { status: 400 }));
+  expect(desk.failed.map((fault) => [fault.kind, fault.message])).toEqual([["refused", "no event has a name like `a`"]]);
+  await desk.answer();
+  expect([desk.urls, desk.fetcher.complete]).toEqual([[], true]);
+  desk.fetcher.want({ ...wish, version: 2 });
+  expect(desk.urls).toEqual([]);
+});

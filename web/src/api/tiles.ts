@@ -52,6 +52,8 @@ export class TileFetcher {
   private wish: Wish | null = null;
   private questionsLeft = 0;
   private failures = 0;
+  /** Some events that the server does not tell of, as it cannot make anything of the filter: asking again would not help. */
+  private refused: string | null = null;
   private waiting: ReturnType<typeof setTimeout> | null = null;
 
   constructor(client: Client, cache: TileCache, audience: Audience) {
@@ -65,7 +67,7 @@ export class TileFetcher {
     this.wish = wish;
     this.questionsLeft = QUESTIONS_MAX;
     for (const flight of this.flights) {
-      if (![...wish.seen, ...wish.soon].some((part) => serves(flight.question, part))) {
+      if (![...wish.seen, ...wish.soon].some((part) => this.serves(flight.question, part))) {
         flight.controller.abort();
       }
     }
@@ -90,7 +92,7 @@ export class TileFetcher {
     return (
       wish !== null &&
       wish.seen.every((part) => this.missing(part, wish.version).length === 0) &&
-      !this.flights.some((flight) => wish.seen.some((part) => serves(flight.question, part)))
+      !this.flights.some((flight) => wish.seen.some((part) => this.serves(flight.question, part)))
     );
   }
 
@@ -116,8 +118,11 @@ export class TileFetcher {
   }
 
   private missing(part: Part, version: number): Question[] {
-    const isMissing = (of: Level, index: TileIndex, track: TrackNumber): boolean =>
-      this.cache.isWanted(of, index, track, version) && !this.flights.some((flight) => covers(flight.question, of, index, track));
+    const isMissing = (of: Level, index: TileIndex, track: TrackNumber): boolean => {
+      const query = this.cache.queryOf(track);
+      const isAsked = query !== "" && query === this.refused;
+      return !isAsked && this.cache.isWanted(of, index, track, version) && !this.flights.some(({ question }) => question.query === query && covers(question, of, index, track));
+    };
     return questions(this.cache, part.range, part.tracks, isMissing);
   }
 
@@ -132,7 +137,7 @@ export class TileFetcher {
       this.audience.arrived(tiles);
     } catch (error) {
       this.flights = this.flights.filter((other) => other !== flight);
-      this.fail(error);
+      this.fail(error, question.query);
     }
     this.pump();
   }
@@ -141,15 +146,15 @@ export class TileFetcher {
   private async fetch({ question, version, controller }: Flight): Promise<readonly Tile[]> {
     const answer = await this.client.bytes(pathOf(question), question.etag, controller.signal);
     if (answer === "unchanged") {
-      eachTile(question, (index, track) => this.cache.confirm(question.level, index, track, version));
+      eachTile(question, (index, track) => this.cache.confirm(question.level, index, track, version, question.query));
       return [];
     }
     const tiles = split(matching(decode(answer.bytes), question));
-    tiles.forEach((tile) => this.cache.put(tile, version, answer.etag));
+    tiles.forEach((tile) => this.cache.put(tile, version, answer.etag, question.query));
     return tiles;
   }
 
-  private fail(error: unknown): void {
+  private fail(error: unknown, query: string): void {
     const fault = error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof TileFault ? error.message : String(error));
     if (fault.kind === "aborted" || this.wish === null) {
       return;
@@ -162,16 +167,25 @@ export class TileFetcher {
         this.waiting = null;
         this.pump();
       }, pauseMs(this.failures));
+    } else if (query !== "") {
+      this.refused = query;
     } else {
       this.wish = null;
     }
+  }
+
+  /** Whether something that a question asks for is in a part, as it is wanted now. */
+  private serves(question: Question, { range, tracks }: Part): boolean {
+    const overlaps = question.first < range.first + range.count && range.first < question.first + question.count;
+    const wanted = new Set(tracks);
+    return question.level === range.level && overlaps && question.tracks.some((track) => wanted.has(track) && this.cache.queryOf(track) === question.query);
   }
 }
 
 /** Where to ask. */
 export function pathOf(question: Question): string {
   const first = BigInt(question.first) * BigInt(TILE_BUCKETS);
-  return `tiles?level=${question.level}&first=${first}&count=${question.count * TILE_BUCKETS}&tracks=${question.tracks.join(",")}`;
+  return `tiles?level=${question.level}&first=${first}&count=${question.count * TILE_BUCKETS}&tracks=${question.tracks.join(",")}${question.query === "" ? "" : `&${question.query}`}`;
 }
 
 function eachTile(question: Question, act: (index: TileIndex, track: TrackNumber) => void): void {
@@ -184,12 +198,6 @@ function eachTile(question: Question, act: (index: TileIndex, track: TrackNumber
 
 function covers(question: Question, of: Level, index: TileIndex, track: TrackNumber): boolean {
   return question.level === of && question.first <= index && index < question.first + question.count && question.tracks.includes(track);
-}
-
-/** Whether something that a question asks for is in a part. */
-function serves(question: Question, { range, tracks }: Part): boolean {
-  const overlaps = question.first < range.first + range.count && range.first < question.first + question.count;
-  return question.level === range.level && overlaps && question.tracks.some((track) => tracks.includes(track));
 }
 
 /** An answer, if it is one to the question. */

@@ -12,6 +12,8 @@ interface Entry {
   readonly bytes: number;
   readonly sealed: boolean;
   readonly etag: string | null;
+  /** Which events it is of, as the server was asked; empty: all. */
+  readonly query: string;
   /** The server's version that the tile was last known to be current in. */
   version: number;
 }
@@ -28,11 +30,16 @@ export interface Piece {
 /** How many levels finer a tile may be that stands in: four tiles of two levels below take the place of one. */
 const FINER_MAX = 2;
 
-/** Tiles by level, index and track. */
+/** Tiles by level, index and track. Those of tracks of events may be of some events only: what the filter means is part of what they are called
+ * by, so that tiles of another filter are never taken for these, and are there when somebody comes back to it. */
 export class TileCache {
   private readonly bytesMax: number;
   private readonly entries = new Map<string, Entry>();
   private bytes = 0;
+  private query = "";
+  private filtered: ReadonlySet<number> = new Set();
+  /** Queries by numbers, which are shorter. */
+  private readonly queries = new Map<string, number>();
 
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax;
@@ -43,11 +50,27 @@ export class TileCache {
     return this.bytes;
   }
 
+  /** From now on tiles of these tracks are those of some events. `query` is how the server is asked for them; empty: all events. */
+  choose(query: string, tracks: ReadonlySet<number>): void {
+    this.query = query;
+    this.filtered = tracks;
+  }
+
+  /** What was chosen last. */
+  get chosen(): string {
+    return this.query;
+  }
+
+  /** How tiles of a track are asked for, beside what they are; empty: they are those of all events. */
+  queryOf(track: TrackNumber): string {
+    return this.query !== "" && this.filtered.has(track) ? this.query : "";
+  }
+
   /** Keeps a tile instead of the one that was there. */
-  put(tile: Tile, version: number, etag: string | null): void {
-    const name = nameOf(tile.level, tile.index, tile.track);
+  put(tile: Tile, version: number, etag: string | null, query: string = this.queryOf(tile.track)): void {
+    const name = this.nameOf(tile.level, tile.index, tile.track, query);
     this.drop(name);
-    const entry = { tile, bytes: bytesOf(tile), sealed: isSealed(tile.spans), etag, version };
+    const entry = { tile, bytes: bytesOf(tile), sealed: isSealed(tile.spans), etag, query, version };
     this.entries.set(name, entry);
     this.bytes += entry.bytes;
     for (const oldest of this.entries.keys()) {
@@ -59,8 +82,8 @@ export class TileCache {
   }
 
   /** The server says that a tile is still what it was. */
-  confirm(of: Level, index: TileIndex, track: TrackNumber, version: number): void {
-    const entry = this.entries.get(nameOf(of, index, track));
+  confirm(of: Level, index: TileIndex, track: TrackNumber, version: number, query: string = this.queryOf(track)): void {
+    const entry = this.entries.get(this.nameOf(of, index, track, query));
     if (entry !== undefined) {
       entry.version = Math.max(entry.version, version);
     }
@@ -68,13 +91,13 @@ export class TileCache {
 
   /** What must be asked for: nothing is there, or it is not sealed and older than `version`. */
   isWanted(of: Level, index: TileIndex, track: TrackNumber, version: number): boolean {
-    const entry = this.entries.get(nameOf(of, index, track));
+    const entry = this.entries.get(this.nameOf(of, index, track));
     return entry === undefined || (!entry.sealed && entry.version < version);
   }
 
   /** The tag with which the server knows whether a tile has changed. */
   etagOf(of: Level, index: TileIndex, track: TrackNumber): string | null {
-    return this.entries.get(nameOf(of, index, track))?.etag ?? null;
+    return this.entries.get(this.nameOf(of, index, track))?.etag ?? null;
   }
 
   /** What can be drawn of a track instead of waiting: wanted tiles, else finer ones, else the next coarser one. */
@@ -96,8 +119,8 @@ export class TileCache {
 
   /** Hands out all tiles of a range that are there, of whatever track, without saying that they are used. */
   each(range: TileRange, act: (tile: Tile) => void): void {
-    for (const { tile } of this.entries.values()) {
-      if (tile.level === range.level && tile.index >= range.first && tile.index < range.first + range.count) {
+    for (const { tile, query } of this.entries.values()) {
+      if (query === this.queryOf(tile.track) && tile.level === range.level && tile.index >= range.first && tile.index < range.first + range.count) {
         act(tile);
       }
     }
@@ -142,7 +165,7 @@ export class TileCache {
 
   /** The tile, which is now the one that was used last. */
   private touch(of: Level, index: TileIndex, track: TrackNumber): Tile | null {
-    const name = nameOf(of, index, track);
+    const name = this.nameOf(of, index, track);
     const entry = this.entries.get(name);
     if (entry === undefined) {
       return null;
@@ -152,6 +175,16 @@ export class TileCache {
     return entry.tile;
   }
 
+  private nameOf(of: Level, index: TileIndex, track: TrackNumber, query: string = this.queryOf(track)): string {
+    const plain = `${of}/${index}/${track}`;
+    if (query === "") {
+      return plain;
+    }
+    const number = this.queries.get(query) ?? this.queries.size;
+    this.queries.set(query, number);
+    return `${plain}?${number}`;
+  }
+
   private drop(name: string): void {
     const entry = this.entries.get(name);
     if (entry !== undefined) {
@@ -159,8 +192,4 @@ export class TileCache {
       this.bytes -= entry.bytes;
     }
   }
-}
-
-function nameOf(of: Level, index: TileIndex, track: TrackNumber): string {
-  return `${of}/${index}/${track}`;
 }

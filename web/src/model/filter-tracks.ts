@@ -43,3 +43,15 @@ export function processesOf(tracks: readonly Track[]): (track: Track) => string 
   const byThread = found;
   return ({ host, tid, process }) => process ?? (tid === null ? null : (byThread.get(`${host ?? ""}/${tid}`) ?? null));
 }
+
+const eventsKnown = new WeakMap<readonly Track[], ReadonlySet<number>>();
+
+/** Numbers of the tracks that tell of events: of these the server can say what they are of some events only. */
+export function eventTracks(tracks: readonly Track[]): ReadonlySet<number> {
+  let found = eventsKnown.get(tracks);
+  if (found === undefined) {
+    found = new Set(tracks.filter((track) => track.kind === "instants").map((track) => track.number));
+    eventsKnown.set(tracks, found);
+  }
+  return found;
+}

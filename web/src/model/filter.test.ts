@@ -48,6 +48,12 @@ test("names of events are asked beside the expression, or in it where that is al
   expect(expressionOf(filter)).toBe('(x) && (event.name in ("sched_*", "a")) && (event.name != "sched_stat")');
 });
 
+test("more names than the server takes are part of the expression", () => {
+  const many = Array.from({ length: 65 }, (_, number) => `e${number}`);
+  expect(Object.keys(questionOf(filterOf({ events: only(many) })))).toEqual(["filter"]);
+  expect(questionOf(filterOf({ events: only(many.slice(1)) })).event?.length).toBe(64);
+});
+
 test("analyses are of everything unless the rest is excluded", () => {
   expect(analysisOf(filterOf({ text: "x", mode: "hide" }))).toEqual({});
   expect(analysisOf(filterOf({ text: "x", events: only(["a"]), mode: "exclude" }))).toEqual({ filter: '(x) && (event.name == "a")' });

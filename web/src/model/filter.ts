@@ -62,9 +62,15 @@ export interface Asked {
   readonly event?: readonly string[];
 }
 
+/** The server takes as many names beside an expression. */
+const NAMES_MAX = 64;
+
 /** What to ask the server with, where it takes names of events beside an expression. Nothing where nothing is chosen. */
 export function questionOf(filter: Filter): Asked {
   const named = filter.events?.only ?? null;
+  if (named !== null && named.length > NAMES_MAX) {
+    return { filter: expressionOf(filter) };
+  }
   const but = filter.events === null || filter.events.but.length === 0 ? [] : [notNamed(filter.events.but)];
   const expression = joined([...own(filter), ...fieldParts(filter), ...but]);
   return { ...(expression === "" ? {} : { filter: expression }), ...(named === null ? {} : { event: named }) };

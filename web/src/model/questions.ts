@@ -14,6 +14,8 @@ export interface Question {
   readonly tracks: readonly TrackNumber[];
   /** What all of them were answered with before, if it was the same. */
   readonly etag: string | null;
+  /** Which events of these tracks are asked for, as a part of a URL; empty: all. */
+  readonly query: string;
 }
 
 /** A question has at most as many tiles; the server takes 4096 buckets. */
@@ -27,15 +29,32 @@ export type IsMissing = (of: Level, index: TileIndex, track: TrackNumber) => boo
 /** What to ask for, so that nothing of `range` is missing. */
 export function questions(cache: TileCache, range: TileRange, tracks: readonly TrackNumber[], isMissing: IsMissing): Question[] {
   const found: Question[] = [];
-  for (let at = 0; at < tracks.length; at += TRACKS_MAX) {
-    found.push(...ofSome(cache, range, tracks.slice(at, at + TRACKS_MAX), isMissing));
+  for (const [query, some] of byQuery(cache, tracks)) {
+    for (let at = 0; at < some.length; at += TRACKS_MAX) {
+      found.push(...ofSome(cache, range, some.slice(at, at + TRACKS_MAX), query, isMissing));
+    }
   }
   const middle = range.first + range.count / 2;
   const distance = (question: Question): number => Math.abs(question.first + question.count / 2 - middle);
   return found.sort((one, other) => distance(one) - distance(other));
 }
 
-function ofSome(cache: TileCache, range: TileRange, tracks: readonly TrackNumber[], isMissing: IsMissing): Question[] {
+/** Tracks of all events and those of some are asked for apart. */
+function byQuery(cache: TileCache, tracks: readonly TrackNumber[]): Map<string, TrackNumber[]> {
+  const groups = new Map<string, TrackNumber[]>();
+  for (const track of tracks) {
+    const query = cache.queryOf(track);
+    const group = groups.get(query);
+    if (group === undefined) {
+      groups.set(query, [track]);
+    } else {
+      group.push(track);
+    }
+  }
+  return groups;
+}
+
+function ofSome(cache: TileCache, range: TileRange, tracks: readonly TrackNumber[], query: string, isMissing: IsMissing): Question[] {
   const found: Question[] = [];
   for (let number = 0; number < range.count; number++) {
     const index = tileIndex(range.first + number);
@@ -43,7 +62,7 @@ function ofSome(cache: TileCache, range: TileRange, tracks: readonly TrackNumber
     if (missing.length === 0) {
       continue;
     }
-    const next = { level: range.level, first: index, count: 1, tracks: missing, etag: commonTag(cache, range.level, index, missing) };
+    const next = { level: range.level, first: index, count: 1, tracks: missing, etag: commonTag(cache, range.level, index, missing), query };
     const before = found.at(-1);
     if (before !== undefined && fits(before, next)) {
       found[found.length - 1] = { ...before, count: before.count + 1 };

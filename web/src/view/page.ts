@@ -1,5 +1,6 @@
 // A page at work: the state, who asks the server, and what connects them. There is one; tests of rooms below need none of it.
 
+import { knowsFilteredTiles } from "../api/filter.ts";
 import { listen } from "../api/changes.ts";
 import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher } from "../api/tiles.ts";
@@ -7,6 +8,8 @@ import { takeToken } from "../api/token.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
 import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
+import { eventTracks } from "../model/filter-tracks.ts";
+import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
 import { readTraces } from "../model/traces.ts";
@@ -101,6 +104,8 @@ class Conductor {
   private pacedAt = -Infinity;
   /** The catalogue is asked for from its begin: names may have become known of what was there before. */
   private afresh = false;
+  /** Whether the server can tell of some events; `null`: it was not asked. */
+  private canFilter: boolean | null = null;
   private retrying: ReturnType<typeof setTimeout> | null = null;
 
   constructor(page: Page, client: Client) {
@@ -145,6 +150,7 @@ class Conductor {
   private greet(): void {
     if (this.greeted) {
       this.page.tiles.clear();
+      this.canFilter = null;
       this.afresh = true;
       void this.refresh();
     }
@@ -257,6 +263,7 @@ class Conductor {
     if (status === null || view === null || width <= 0) {
       return;
     }
+    this.chooseEvents(state);
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
     // Arrows are drawn between rows, also where the row that counts them is not on the screen.
@@ -272,6 +279,25 @@ class Conductor {
     });
     const { complete } = this.fetcher;
     this.page.store.update((now) => (now.complete === complete ? now : { ...now, complete }));
+  }
+
+  /** Tracks of events are those of the filter, if the server can tell of some events. */
+  private chooseEvents({ filter, catalogue }: State): void {
+    const query = queryOf(filter);
+    if (query !== "" && this.canFilter === null) {
+      this.canFilter = false;
+      void this.guarded(async () => {
+        this.canFilter = await knowsFilteredTiles(this.client);
+        this.schedule();
+      });
+    }
+    const { tiles, store } = this.page;
+    const before = tiles.chosen;
+    tiles.choose(this.canFilter === true ? query : "", eventTracks(catalogue.tracks));
+    if (tiles.chosen !== before) {
+      // Other tiles are to be drawn, some of which may be there.
+      store.update((state) => ({ ...state, arrivals: state.arrivals + 1 }));
+    }
   }
 
   private fail(error: unknown): void {
@@ -296,6 +322,7 @@ function wantsOther(before: State, now: State): boolean {
     before.scroll !== now.scroll ||
     before.size !== now.size ||
     before.arrows !== now.arrows ||
+    before.filter !== now.filter ||
     before.status?.version !== now.status?.version
   );
 }
