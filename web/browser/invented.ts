@@ -4,6 +4,7 @@
 import { NONE, type Answer, type Items, type Quality, type Span, type TrackItems } from "../src/model/tile.ts";
 import type { TestItem } from "../src/testing/items.ts";
 import { arrowCounts, arrows, counter, counts, instants, states } from "../src/testing/tiles.ts";
+import type { Told } from "../src/testing/arrow.ts";
 import { level, trackNumber } from "../src/units/tiles.ts";
 
 /** 2026-11-21T00:02:52.253260578Z, beyond what a double holds. */
@@ -125,6 +126,15 @@ function eventAt(at: number): object {
   const payload = { next_tid: 4711, next_comm: "nginx", kind: { value: 5, labels: ["CUSTOM"] }, ratio: 0.5, pages: [1, 2, 3] };
   return { time: at, trace: "invented", stream: 1, event: "sched_switch", id: 3, context: { vtid: 801, procname: "bash" }, payload };
 }
+
+/** Some of the events of the CPUs as a list, in the order of time: as many as a test saves within seconds. */
+export const TOLD: readonly Told[] = INVENTED.flatMap(({ track, times }) => {
+  const { cpu } = track as { readonly cpu: number | null };
+  return cpu === null ? [] : (times ?? []).map(({ at, value }) => ({ at, cpu, name: (VALUES[value] as { readonly label: string }).label }));
+})
+  .sort((one, other) => one.at - other.at || one.cpu - other.cpu)
+  .filter((_, index) => index % 10 === 0)
+  .map(({ at, cpu, name }, index) => ({ time: BEGIN + BigInt(at), name, cpu, id: BigInt(index) }));
 
 /** What is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
 export interface Progress {

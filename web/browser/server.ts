@@ -5,7 +5,8 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { extname, join, normalize } from "node:path";
 import { encodeAnswer } from "../src/testing/tiles.ts";
 import { answerItems } from "../src/testing/items.ts";
-import { BEGIN, INVENTED, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
+import { Listing } from "../src/testing/events.ts";
+import { BEGIN, INVENTED, TOLD, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
@@ -23,6 +24,9 @@ export interface StandIn {
   /** The same of questions for items. */
   itemsRefusal: number | null;
   readonly askedItems: string[];
+  /** The list of events, and questions about it. */
+  readonly listing: Listing;
+  readonly askedEvents: string[];
   tell(): void;
   /** It ends what it tells; who listens asks again. */
   hangUp(): void;
@@ -41,6 +45,8 @@ export async function serve(folder: string): Promise<StandIn> {
     asked: [],
     itemsRefusal: null,
     askedItems: [],
+    listing: new Listing(TOLD),
+    askedEvents: [],
     tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n`)),
     hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
@@ -96,6 +102,10 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
       listeners.add(response);
       request.on("close", () => listeners.delete(response));
       return undefined;
+    case "events":
+    case "events/count":
+    case "filter/check":
+      return void events(standIn, url, request, response);
     case "items":
       return items(standIn, url, response);
     case "tiles":
@@ -103,6 +113,16 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
     default:
       return json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
   }
+}
+
+async function events(standIn: StandIn, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const parts: Buffer[] = [];
+  for await (const part of request) {
+    parts.push(part as Buffer);
+  }
+  standIn.askedEvents.push(url.pathname + url.search);
+  const { status: code, headers, body } = standIn.listing.answer(url.pathname.replace("/api/v1/", ""), url.searchParams, Buffer.concat(parts).toString());
+  response.writeHead(code, headers).end(typeof body === "string" ? body : Buffer.from(body));
 }
 
 function items(standIn: StandIn, url: URL, response: ServerResponse): void {
