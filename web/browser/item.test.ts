@@ -221,6 +221,74 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.context().close();
   });
 
+  test("is an arrow that somebody clicks on, and then what is below it", async () => {
+    const page = await open("#at=1795219372300000000~20000000&pin=thread/0/1/state");
+    await page.locator(".label", { hasText: "postgres" }).first().locator("button.name").click();
+    await page.locator(".inspected h2").waitFor();
+    for (let step = 0; step < 30 && (await title(page)) !== "running on CPU 0"; step++) {
+      await page.keyboard.press(".");
+      await rested(page);
+    }
+    await page.keyboard.press("[");
+    await page.locator(".inspected h2", { hasText: "wakes postgres (4712)" }).waitFor();
+    await page.keyboard.press("f");
+    await complete(page);
+    const arrow = await itemOf(page);
+    const cpu = (await facts(page)).find((line) => line.startsWith("from: "))?.slice(6) ?? "";
+    await picture(page, "arrow-shown");
+    await page.keyboard.press("Escape");
+    expect(await itemOf(page)).toBeNull();
+    // It has two thirds of the window, from the middle of one row to the lower edge of the other.
+    const area = (await page.locator(".area").boundingBox()) ?? { x: 0, width: 0 };
+    const [from, to] = [await placeOf(page, cpu, 0), await page.locator(".label", { hasText: "postgres" }).first().boundingBox()];
+    const y = (from.y + (to?.y ?? 0) + (to?.height ?? 0) - 2) / 2;
+    const x = area.x + area.width / 2;
+    await page.mouse.move(x, y);
+    await page.locator(".tooltip", { hasText: "wakes postgres (4712)" }).waitFor();
+    await page.mouse.click(x, y);
+    expect(await itemOf(page)).toBe(arrow);
+    await page.mouse.click(x, y);
+    expect(await itemOf(page)).not.toBe(arrow);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
+  test("is told beside the pointer when it rests, with all fields, and not any more when it goes on", async () => {
+    const page = await open("#at=1795219372300000000~20000000");
+    const place = await placeOf(page, "events of CPU 1", 300);
+    await page.mouse.move(place.x, place.y);
+    const tip = page.getByRole("tooltip");
+    await tip.locator("tr", { hasText: "next_comm" }).waitFor();
+    expect(await tip.textContent()).toContain("events of CPU 1: ");
+    expect(await tip.locator("tr", { hasText: "kind" }).textContent()).toContain("CUSTOM (5)");
+    await picture(page, "tooltip");
+    const box = (await tip.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    expect(place.x > box.x && place.x < box.x + box.width && place.y > box.y && place.y < box.y + box.height).toBe(false);
+    // It is in nobody's way: what is below it can be pointed at.
+    expect(await page.evaluate(([x, y]) => document.elementFromPoint(x ?? 0, y ?? 0)?.closest(".tooltip") === null, [box.x + 5, box.y + 5])).toBe(true);
+    await page.mouse.move(place.x + 40, place.y);
+    await expect.poll(async () => ((await tip.count()) === 0 ? 0 : ((await tip.boundingBox())?.x ?? 0))).toBeGreaterThan(box.x + 30);
+    await page.mouse.wheel(0, 1);
+    await expect.poll(() => tip.count()).toBe(0);
+    await page.mouse.move(place.x, place.y);
+    await tip.waitFor();
+    await page.keyboard.press("d");
+    await expect.poll(() => tip.count()).toBe(0);
+    // Of a row that keys have reached.
+    await page.mouse.move(2, 2);
+    await page.getByRole("button", { name: "CPU 2", exact: true }).focus();
+    await page.keyboard.press("Shift");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Shift+Tab");
+    await tip.waitFor();
+    expect(await tip.textContent()).toContain("CPU 2: ");
+    expect(await page.getByRole("button", { name: "CPU 2", exact: true }).getAttribute("aria-describedby")).toBe("tooltip");
+    await page.keyboard.press("Tab");
+    await expect.poll(() => tip.count()).toBe(0);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+
   test("fits a narrow screen", async () => {
     const page = await open("#at=1795219372300000000~20000000", { width: 420, ratio: 2, colorScheme: "dark" });
     await click(page, "CPU 1", 100);

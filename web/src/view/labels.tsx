@@ -50,7 +50,7 @@ function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
   const name = nameOf(track);
   return (
     <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
-      <button type="button" class="plain name" onClick={() => pickAtMeant(page, row.key)}>
+      <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
         {name}
       </button>
       <button

@@ -20,6 +20,7 @@ import { Labels } from "./labels.tsx";
 import { Notice } from "./notice.tsx";
 import { arrowsShown, pickedArrow } from "./item/arrows.ts";
 import { ArrowSwitch } from "./item/arrow-switch.tsx";
+import { Tooltip } from "./item/tooltip.tsx";
 import { pickAt, type Place } from "./item/point.ts";
 import type { Page } from "./page.ts";
 import { wheelFactor, wheelPixels } from "./wheel.ts";
@@ -33,6 +34,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
   const [rows] = usePick(store, (state) => [state.rows] as const);
   const scroller = useRef<HTMLDivElement>(null);
+  const root = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
   const ruler = useRef<HTMLCanvasElement>(null);
@@ -43,7 +45,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   useScroll(page, scroller);
 
   return (
-    <div class="timeline">
+    <div class="timeline" ref={root}>
       <div class="corner">
         <Corner page={page} />
         <ArrowSwitch page={page} />
@@ -62,6 +64,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
           <div class="spacer" ref={(element) => element?.style.setProperty("height", `${heightOf(rows)}px`)} />
         </div>
       </div>
+      <Tooltip page={page} timeline={root} />
     </div>
   );
 }

@@ -4,13 +4,16 @@ import { NO_ARROWS, arrowBetween, arrowTracks, arrowsOn, nearestLine, timeOfArro
 import type { Track } from "../../model/catalogue.ts";
 import type { Frame } from "../../model/geometry.ts";
 import { sameItem } from "../../model/items.ts";
+import { nameOf } from "../../model/rows.ts";
 import type { Spot } from "../../model/spot.ts";
-import { trackOf } from "../../state/item.ts";
+import { trackNumbered, trackOf } from "../../state/item.ts";
 import { widthOf, type State } from "../../state/viewer.ts";
 import { devicePixels } from "../../units/screen.ts";
+import type { TrackNumber } from "../../units/tiles.ts";
 import { nanos, plus } from "../../units/time.ts";
 import type { Page } from "../page.ts";
 import { piecesOf } from "../words.ts";
+import type { Target } from "./hinter.ts";
 import type { Place } from "./point.ts";
 
 /** Who points as near to an arrow, in CSS pixels, means it. */
@@ -61,4 +64,20 @@ export function arrowAt(page: Page, state: State, { x, y }: Place): { readonly t
   }
   const time = timeOfArrow(found);
   return { track, spot: { time, until: plus(time, nanos(1)), extent: null } };
+}
+
+/** Those arrows at a place that are drawn as one. */
+export function bundleAt(page: Page, state: State, { x, y }: Place): Target | null {
+  const { ratio } = state.size;
+  const found = nearestLine(arrowsShown(page, state).bundles, x * ratio, y * ratio, REACH_CSS_PX * ratio);
+  const [track] = arrowTracks(state.catalogue.tracks);
+  if (found === null || track === undefined) {
+    return null;
+  }
+  const name = (number: TrackNumber | null): string => {
+    const end = number === null ? null : trackNumbered(state, number);
+    return end === null ? "rows that are not on the screen" : nameOf(end);
+  };
+  const many = found.count.toLocaleString("en");
+  return { track, spot: null, words: `${track.name}: ${many} from ${name(found.from)} to ${name(found.to)}` };
 }

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Client } from "../../api/client.ts";
+import type { Track } from "../../model/catalogue.ts";
+import { answerItems, type TestItem } from "../../testing/items.ts";
+import { trackNumber } from "../../units/tiles.ts";
+import { nanos } from "../../units/time.ts";
+import { Hinter, type Target } from "./hinter.ts";
+
+const TRACK: Track = { number: trackNumber(3), id: "a", kind: "instants", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+const AT = { x: 5, y: 6 };
+const target: Target = { track: TRACK, spot: { time: nanos(10), until: nanos(20), extent: null }, words: "a: 3 in 10 ns" };
+const event = (at: number, label: string): TestItem => ({ begin: at, end: at, more: { kind: "event", value: { number: 0, label, kind: "event", colour: 1, track: null }, event: null } });
+
+let asked: string[];
+let fail: Response | null;
+let signals: AbortSignal[];
+
+function hinterOf(): Hinter {
+  const client = new Client("api", null, async (url, { signal }) => {
+    asked.push(url);
+    signals.push(signal as AbortSignal);
+    return fail ?? new Response(answerItems([event(12, "one"), event(12, "two"), event(15, "three")], new URL(url, "http://test").searchParams));
+  });
+  return new Hinter({ client });
+}
+
+/** What is told, in a line. */
+function told({ hint }: Hinter): string {
+  const { state } = hint;
+  const item = state?.item;
+  return state === null ? "nothing" : `${state.words}|${item?.kind === "event" ? item.value.label : ""}+${state.others}|${state.isAsking ? "asking" : (state.failure ?? "")}`;
+}
+
+beforeEach(() => {
+  [asked, fail, signals] = [[], null, []];
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test("nothing is told, asked or even looked for while the pointer moves", async () => {
+  const hinter = hinterOf();
+  let found = 0;
+  for (let step = 0; step < 10; step++) {
+    hinter.rest(AT, () => (found++, target));
+    await vi.advanceTimersByTimeAsync(300);
+  }
+  expect([told(hinter), found, asked.length]).toEqual(["nothing", 0, 0]);
+});
+
+test("once it rests, first what is drawn is told, and then what the server says", async () => {
+  const hinter = hinterOf();
+  hinter.rest(AT, () => target);
+  vi.advanceTimersByTime(350);
+  expect(told(hinter)).toBe("a: 3 in 10 ns|+0|asking");
+  await vi.advanceTimersByTimeAsync(0);
+  expect(told(hinter)).toBe("a: 3 in 10 ns|one+1|");
+  expect(asked).toEqual(["api/items?track=3&begin=10&end=20&limit=8"]);
+});
+
+test("where nothing is, nothing is told; of what adds up nothing is asked", async () => {
+  const hinter = hinterOf();
+  hinter.rest(AT, () => null);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(told(hinter)).toBe("nothing");
+  hinter.rest(AT, () => ({ ...target, track: { ...TRACK, kind: "counter" } }));
+  await vi.advanceTimersByTimeAsync(1_000);
+  hinter.rest(AT, () => ({ ...target, spot: null }));
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([told(hinter), asked.length]).toEqual(["a: 3 in 10 ns|+0|", 0]);
+});
+
+test("a question is let go of when the pointer goes on", async () => {
+  const hinter = hinterOf();
+  hinter.rest(AT, () => target);
+  vi.advanceTimersByTime(350);
+  hinter.hide();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([told(hinter), signals.map((signal) => signal.aborted)]).toEqual(["nothing", [true]]);
+});
+
+test("what goes wrong is told, and what was known stays", async () => {
+  const hinter = hinterOf();
+  fail = new Response('{"error":{"message":"the disk is gone"}}', { status: 500 });
+  hinter.rest(AT, () => target);
+  await vi.advanceTimersByTimeAsync(350);
+  expect(told(hinter)).toBe("a: 3 in 10 ns|+0|The disk is gone.");
+});
