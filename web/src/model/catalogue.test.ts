@@ -136,6 +136,7 @@ test("a URL holds all that is seen", () => {
     view: { begin: nanos(-5), span: nanos(71_210_000) },
     selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
+    mark: nanos(1_795_219_372_253_260_579n),
     arrows: false,
     layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     filter: {
@@ -160,7 +161,7 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);

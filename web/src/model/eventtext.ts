@@ -116,27 +116,35 @@ function csvColumns(page: EventPage, single: boolean): readonly ListColumn[] {
   return columns.flatMap((column) => (column.kind === "thread" ? column.names.map((name): ListColumn => ({ kind: "field", title: name, names: [name] })) : [column]));
 }
 
-/** Rows of a page, in one of the forms. A heading is there where one is asked for. */
-export function pageText(page: EventPage, format: RowFormat, single: boolean, heading: boolean, clock: Clock): string {
+/** Some rows of a page, from one to before another one. */
+export interface Part {
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Rows of a page, all or a part of them, in one of the forms. A heading is there where one is asked for. */
+export function pageText(page: EventPage, format: RowFormat, single: boolean, heading: boolean, clock: Clock, part?: Part): string {
+  const { first, end } = part ?? { first: 0, end: page.rows.count };
+  const rows = Array.from({ length: Math.max(0, end - first) }, (_, index) => first + index);
   switch (format) {
     case "csv":
-      return csvText(page, single, heading);
+      return csvText(page, rows, single, heading);
     case "json":
-      return jsonLines(page);
+      return jsonLines(page, rows);
     case "text":
-      return tableText(page, single, clock);
+      return tableText(page, rows, single, clock);
   }
 }
 
-function csvText(page: EventPage, single: boolean, heading: boolean): string {
+function csvText(page: EventPage, rows: readonly number[], single: boolean, heading: boolean): string {
   const columns = csvColumns(page, single);
   const [cells, fields] = [named(page.rows), filledFields(page.rows.columns)];
   const head = heading ? csvLine(columns.map((column) => CSV_NAMES[column.kind] ?? column.title)) : "";
-  return head + rowsOf(page).map((row) => csvLine(columns.map((column) => textOf(column, page, cells, fields, row, null)))).join("");
+  return head + rows.map((row) => csvLine(columns.map((column) => textOf(column, page, cells, fields, row, null)))).join("");
 }
 
 /** An object for each row in a line of its own, with what the row has. */
-function jsonLines(page: EventPage): string {
+function jsonLines(page: EventPage, rows: readonly number[]): string {
   const columns = page.rows.columns.filter((column) => !column.isEmpty && column.name !== "time");
   const line = (row: number): string => {
     const members = columns.flatMap((column) => {
@@ -145,20 +153,16 @@ function jsonLines(page: EventPage): string {
     });
     return `{${[`"time_ns":${page.times[row]}`, ...members].join(",")}}\n`;
   };
-  return rowsOf(page).map(line).join("");
+  return rows.map(line).join("");
 }
 
 /** A table whose columns stand below each other, as the list shows them. */
-function tableText(page: EventPage, single: boolean, clock: Clock): string {
+function tableText(page: EventPage, rows: readonly number[], single: boolean, clock: Clock): string {
   const columns = listColumns(page.rows.columns.map((column) => column.name), single);
   const [cells, fields] = [named(page.rows), filledFields(page.rows.columns)];
-  const lines = [columns.map((column) => column.title), ...rowsOf(page).map((row) => columns.map((column) => textOf(column, page, cells, fields, row, clock)))];
+  const lines = [columns.map((column) => column.title), ...rows.map((row) => columns.map((column) => textOf(column, page, cells, fields, row, clock)))];
   const widths = columns.map((_, index) => lines.reduce((most, line) => Math.max(most, line[index]?.length ?? 0), 0));
   const isNumber = (index: number): boolean => columns[index]?.kind === "time" || columns[index]?.kind === "delta";
   const padded = (text: string, index: number): string => (isNumber(index) ? text.padStart(widths[index] ?? 0) : text.padEnd(widths[index] ?? 0));
   return lines.map((line) => `${line.map(padded).join("  ").trimEnd()}\n`).join("");
-}
-
-function rowsOf(page: EventPage): readonly number[] {
-  return Array.from({ length: page.rows.count }, (_, row) => row);
 }

@@ -3,7 +3,7 @@
 // Times are whole nanoseconds on the axis of the traces, tracks are called by their stable ids. What is not understood is left out, as
 // a URL may come from an older or newer page. The token is never part of it.
 
-import { nanos } from "../units/time.ts";
+import { nanos, type Nanos } from "../units/time.ts";
 import type { TimeStyle } from "./clock.ts";
 import { filterParts, readFilter } from "./filter-url.ts";
 import type { Filter } from "./filter.ts";
@@ -18,6 +18,8 @@ export interface Seen {
   readonly view: Viewport | null;
   readonly selection: Viewport | null;
   readonly item: Item | null;
+  /** When the list of events is. */
+  readonly mark: Nanos | null;
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
   readonly layout: Layout;
@@ -40,6 +42,9 @@ export function encode(seen: Seen): string {
   }
   if (seen.item !== null) {
     parts.set("item", `${seen.item.time}~${seen.item.track}`);
+  }
+  if (seen.mark !== null) {
+    parts.set("mark", String(seen.mark));
   }
   if (!seen.arrows) {
     parts.set("arrows", "hidden");
@@ -69,6 +74,7 @@ export function decodeUrl(text: string): Seen {
     view: readWindow(parts.get("at")),
     selection: readWindow(parts.get("selected")),
     item: readItem(parts.get("item")),
+    mark: readTime(parts.get("mark")),
     arrows: parts.get("arrows") !== "hidden",
     layout: readLayout(parts),
     filter: readFilter(parts),
@@ -77,6 +83,10 @@ export function decodeUrl(text: string): Seen {
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
   };
+}
+
+function readTime(text: string | null): Nanos | null {
+  return /^-?\d{1,19}$/.test(text ?? "") ? nanos(BigInt(text ?? 0)) : null;
 }
 
 function windowText(view: Viewport): string {

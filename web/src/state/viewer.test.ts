@@ -8,6 +8,7 @@ import { Store } from "./store.ts";
 import {
   FIRST_STATE,
   clockOf,
+  markShown,
   moved,
   opened,
   reopened,
@@ -99,6 +100,14 @@ test("one can go back to windows, and forward again, until one goes elsewhere", 
   const elsewhere = wentTo(back, window(7_000, 500));
   expect(wentForward(elsewhere)).toBe(elsewhere);
   expect(wentTo(one, window(100, 1_000))).toBe(one);
+});
+
+test("a marked time is in the window: in its middle, if it was not in it, and one can go back if that is far", () => {
+  const near = moved(ready, window(5_000, 100));
+  expect(markShown(near, nanos(5_099))).toEqual({ ...near, mark: 5_099n });
+  expect(markShown(near, nanos(5_100))).toMatchObject({ mark: 5_100n, view: window(5_050, 100), past: [] });
+  expect(markShown(near, nanos(9_000))).toMatchObject({ mark: 9_000n, view: window(8_950, 100), past: [near.view] });
+  expect(markShown(markShown(near, nanos(5_099)), nanos(5_099)).view).toBe(near.view);
 });
 
 test("the list of windows to go back to does not grow for ever", () => {

@@ -119,19 +119,19 @@ export function opened(seen: Seen, zone: string, theme: Theme): State {
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const { selection, item, arrows, panels, lens, timeStyle } = seen;
+  const { selection, item, mark, arrows, panels, lens, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, arrows, panels, lens, timeStyle };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, timeStyle };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, item, arrows, layout, filter, panels, lens, scroll, timeStyle } = state;
+  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, scroll, timeStyle } = state;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, arrows, layout, filter, panels, lens, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */

@@ -140,7 +140,7 @@ export const COMMANDS: readonly Command[] = [
     act: (state) => state,
     run: (page) => void saveImage(page, "png"),
   },
-  { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null }, null)) },
+  { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null, mark: null }, null)) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];
 

@@ -60,20 +60,17 @@ function cellOf(state: EventsState, column: ListColumn, number: number, rows: Ro
   }
 }
 
-const WIDTHS: Partial<Record<ListColumn["kind"], string>> = {
-  time: "21ch",
-  delta: "13ch",
-  event: "26ch",
-  cpu: "5ch",
-  thread: "22ch",
-  fields: "minmax(40ch, 1fr)",
-};
+type Widths = Partial<Record<ListColumn["kind"], string>>;
+
+const WIDE: Widths = { time: "21ch", delta: "13ch", event: "26ch", cpu: "5ch", thread: "22ch", fields: "minmax(40ch, 1fr)" };
+const NARROW: Widths = { time: "16ch", delta: "11ch", event: "17ch", cpu: "5ch", thread: "15ch", fields: "minmax(40ch, 1fr)" };
 
 /** The columns as a grid has them: those of fields are as wide as what stands in them, within reason. */
-export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[]): string {
+export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[], isNarrow: boolean): string {
+  const known = isNarrow ? NARROW : WIDE;
   const widths = columns.map((column, index) => {
     const longest = rows.reduce((most, row) => Math.max(most, row.cells[index]?.length ?? 0), column.title.length);
-    return WIDTHS[column.kind] ?? `${Math.min(32, Math.max(6, longest + 2))}ch`;
+    return known[column.kind] ?? `${Math.min(32, Math.max(6, longest + 2))}ch`;
   });
   return columns.some((column) => column.kind === "fields") ? widths.join(" ") : `${widths.join(" ")} 1fr`;
 }

@@ -6,7 +6,8 @@ import { placeOf, timeOf } from "../../model/reel.ts";
 import { decodeUrl } from "../../model/url.ts";
 import { FIRST_EVENTS } from "../../state/events.ts";
 import { Store } from "../../state/store.ts";
-import { moved, opened, withStatus, type State } from "../../state/viewer.ts";
+import { refiltered } from "../../state/filter.ts";
+import { moved, opened, reopened, withStatus, type State } from "../../state/viewer.ts";
 import type { Told } from "../../testing/arrow.ts";
 import { Listing } from "../../testing/events.ts";
 import { level } from "../../units/tiles.ts";
@@ -25,14 +26,15 @@ const TOLD: readonly Told[] = Array.from({ length: COUNT }, (_, index) => ({
 const END = (TOLD.at(-1)?.time ?? 0n) + 1n;
 
 class Office {
-  readonly listing = new Listing(TOLD);
+  readonly listing: Listing;
   readonly asked: string[] = [];
   /** Answers that are not given. */
   refusal: number | null = null;
   readonly page: Store<State>;
   readonly desk: EventsDesk;
 
-  constructor() {
+  constructor(listing = new Listing(TOLD)) {
+    this.listing = listing;
     const extent = { begin: nanos(BEGIN), end: nanos(END) };
     const levels = { min: level(0), max: level(62) };
     const rest = { version: 1, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: 5_000n, lost: 0n } as const;
@@ -215,6 +217,49 @@ test("events of one name have their own columns; a name that nobody has is told 
   office.desk.setNames("");
   await office.settled();
   expect([office.state.fault, office.top]).toEqual([null, 0]);
+  office.desk.close();
+});
+
+test("the filter of the page is asked with, and another one lists other events at the same time", async () => {
+  const office = await Office.opened();
+  office.desk.toEnd();
+  await office.settled();
+  office.page.update((state) => refiltered(state, { text: "cpu_id == 2" }));
+  await office.settled();
+  expect(office.state.question).toEqual({ filter: "cpu_id == 2", names: [] });
+  expect(timeOf(office.state.reel, office.state.current ?? 0)).toBe(TOLD.findLast((event) => event.cpu === 2)?.time);
+  const asked = office.asked.length;
+  office.page.update((state) => refiltered(state, { mode: "hide" }));
+  expect(office.asked.length).toBe(asked);
+  office.desk.setNames("jobs:begin");
+  await office.settled();
+  expect(office.state.question).toEqual({ filter: "cpu_id == 2", names: ["jobs:begin"] });
+  office.desk.close();
+});
+
+test("a mark that comes with a URL is gone to", async () => {
+  const office = await Office.opened();
+  office.page.update((state) => reopened(state, decodeUrl(`#mark=${BEGIN + 5_000n}`)));
+  await office.settled();
+  expect(office.current).toBe(20);
+  office.desk.close();
+});
+
+test("traces that grow have more events behind the last one", async () => {
+  const told = [...TOLD];
+  const office = new Office(new Listing(told));
+  office.desk.open();
+  await office.settled();
+  office.desk.toEnd();
+  await office.settled();
+  expect(office.state.reel.isEnd).toBe(true);
+  told.push({ time: END + 5n, name: "jobs:end", cpu: 1, id: 5_000n });
+  const { status } = office.page.state;
+  const extent = { begin: nanos(BEGIN), end: nanos(END + 6n) };
+  office.page.update((state) => (status === null ? state : withStatus(state, { ...status, extent, version: 2 })));
+  await office.settled();
+  office.desk.step(1, false);
+  expect(timeOf(office.state.reel, office.state.current ?? 0)).toBe(END + 5n);
   office.desk.close();
 });
 

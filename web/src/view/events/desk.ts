@@ -55,7 +55,7 @@ export class EventsDesk {
   private checking = new AbortController();
   private unsubscribe: () => void = () => undefined;
   /** What the page showed when it was looked at last, and whether it is changed by the list itself. */
-  private seen: Pick<State, "view" | "filter">;
+  private seen: Pick<State, "view" | "filter" | "mark" | "status">;
   private isOwn = false;
 
   constructor(page: Store<State>, client: Client) {
@@ -233,14 +233,22 @@ export class EventsDesk {
 
   /** The page has changed: if that is the window, the list goes along. */
   private hear(): void {
-    const { view, filter } = this.page.state;
+    const { view, filter, mark, status } = this.page.state;
     const [isMoved, isOther] = [view !== this.seen.view && !this.isOwn, filter !== this.seen.filter];
+    const isMarked = mark !== this.seen.mark && !this.isOwn;
+    const isLonger = status?.extent.end !== this.seen.status?.extent.end;
     this.seen = this.page.state;
     const question = isOther ? this.question() : this.store.state.question;
     if (questionText(question) !== questionText(this.store.state.question)) {
       this.restart(question);
     }
-    if (isMoved && view !== null && this.store.state.sync) {
+    if (isLonger) {
+      this.store.update((state) => (state.reel.isEnd ? { ...state, reel: { ...state.reel, isEnd: false } } : state));
+    }
+    const { sync } = this.store.state;
+    if (isMarked && mark !== null && sync) {
+      this.go({ place: { time: mark, rank: 0 }, as: "current", tells: false });
+    } else if (isMoved && view !== null && sync) {
       this.follow(view);
     }
   }

@@ -1,5 +1,6 @@
 // How rows leave the page: onto the clipboard, or as a file that the browser saves.
 
+import { pause } from "../../api/changes.ts";
 import { FIRST_PLACE, isSingle, type Place } from "../../model/events.ts";
 import { pageText, type RowFormat } from "../../model/eventtext.ts";
 import { placeOf } from "../../model/reel.ts";
@@ -13,8 +14,10 @@ import { faultOf } from "./desk.ts";
 /** As many rows are copied, and saved; the browser holds all of them until they are on the disk. */
 export const COPIED_MAX = 10_000;
 export const SAVED_MAX = 1_000_000;
-/** Rows that are asked for at a time: all fields of a kernel's events take a few kB a row. */
-const SAVED_ROWS = 2_000;
+/** Rows that are asked for at a time: as many as a page has, because a question costs the server more than a row. */
+const SAVED_ROWS = 10_000;
+/** Rows that are written without a pause, in which the screen is drawn. */
+const WRITTEN_ROWS = 500;
 
 const WORDS: Readonly<Record<RowFormat, string>> = { csv: "CSV", json: "JSON lines", text: "text" };
 const KINDS: Readonly<Record<RowFormat, string>> = { csv: "text/csv", json: "application/x-ndjson", text: "text/plain" };
@@ -54,10 +57,10 @@ async function copyText(text: string): Promise<void> {
 }
 
 /** Which part of the list is saved; `null`: all of it. */
-export type Part = Viewport | null;
+export type SavedPart = Viewport | null;
 
 /** Saves the list, or a part of it; returns what to say of it. */
-export async function saveRows(page: Page, format: RowFormat, part: Part, signal: AbortSignal): Promise<string> {
+export async function saveRows(page: Page, format: RowFormat, part: SavedPart, signal: AbortSignal): Promise<string> {
   const parts: Blob[] = [];
   let rows = 0;
   try {
@@ -65,7 +68,14 @@ export async function saveRows(page: Page, format: RowFormat, part: Part, signal
       const end: { end?: Nanos } = part === null ? {} : { end: endOf(part) };
       const found = await page.events.ask({ direction: "from", place, limit: Math.min(SAVED_ROWS, SAVED_MAX - rows), ...end }, signal);
       const { question } = page.events.store.state;
-      parts.push(new Blob([pageText(found, format, isSingle(question), rows === 0, clockOf(page.store.state))]));
+      for (let first = 0; first < found.rows.count; first += WRITTEN_ROWS) {
+        const some = { first, end: Math.min(first + WRITTEN_ROWS, found.rows.count) };
+        parts.push(new Blob([pageText(found, format, isSingle(question), rows + first === 0, clockOf(page.store.state), some)]));
+        await pause(0, signal);
+        if (signal.aborted) {
+          return "Nothing was saved.";
+        }
+      }
       rows += found.rows.count;
       tellProgress(page, format, rows, partDone(page, found.times.at(-1) ?? null, part));
       if (found.isEnd) {
@@ -85,7 +95,7 @@ export async function saveRows(page: Page, format: RowFormat, part: Part, signal
 }
 
 /** How far a time is on the way through what is saved, of 1: nobody has to count rows for that. */
-function partDone(page: Page, time: bigint | null, part: Part): number | null {
+function partDone(page: Page, time: bigint | null, part: SavedPart): number | null {
   const { status } = page.store.state;
   const [begin, end] = part === null ? [status?.extent.begin ?? 0n, status?.extent.end ?? 0n] : [part.begin, endOf(part)];
   return time === null || end <= begin ? null : Number(time - begin) / Number(end - begin);

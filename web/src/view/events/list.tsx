@@ -2,7 +2,7 @@
 // how many rows there are: wheel and keys move it by rows, the bar at its side by time.
 
 import type { JSX, TargetedKeyboardEvent } from "preact";
-import { useRef } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { listColumns, isSingle, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
 import { endOf, firstOf, timeOf } from "../../model/reel.ts";
@@ -17,6 +17,8 @@ import { templateOf, writtenRows } from "./columns.ts";
 
 /** As high as the style sheet makes a row. */
 const ROW_CSS_PX = 20;
+/** Where there is less room, columns are narrower. */
+const NARROW_CSS_PX = 700;
 
 interface ListOptions {
   readonly page: Page;
@@ -31,14 +33,17 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const [clockStyle] = usePick(page.store, (now) => [now.timeStyle, now.status?.extent.begin] as const);
   const body = useRef<HTMLDivElement>(null);
   const turned = useRef(0);
+  const list = useRef<HTMLDivElement>(null);
+  const [isNarrow, setNarrow] = useState(false);
   useSize(body, ({ height }) => events.setRoom(Math.max(1, Math.floor(height / ROW_CSS_PX))));
+  useSize(list, ({ width }) => setNarrow(width < NARROW_CSS_PX));
   const columns = listColumns(state.columns, isSingle(state.question));
   const rows = writtenRows(state, columns, clockOf(page.store.state));
   const chosen = chosenRows(state);
-  const template = templateOf(columns, rows);
+  const template = templateOf(columns, rows, isNarrow);
   const words = wordsFor(state, rows.length);
   return (
-    <div class="event-list">
+    <div class="event-list" ref={list}>
       <div
         class="event-grid"
         role="grid"
@@ -147,7 +152,8 @@ function press(page: Page, event: TargetedKeyboardEvent<HTMLElement>, copy: () =
     Home: () => (extend ? events.choose(firstOf(state.reel), true) : events.toBegin()),
     End: () => (extend ? events.choose(endOf(state.reel) - 1, true) : events.toEnd()),
     F3: () => events.find(extend ? "before" : "from"),
-    Escape: () => events.stopFinding(),
+    // Where nothing is looked for, it means what it means everywhere.
+    ...(state.find.state === "searching" ? { Escape: () => events.stopFinding() } : {}),
   };
   const act = event.altKey ? undefined : control ? { c: copy, f: search }[event.key.toLowerCase()] : acts[event.key];
   if (act !== undefined) {

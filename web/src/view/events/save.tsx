@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { RowFormat } from "../../model/eventtext.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
-import { SAVED_MAX, saveRows, type Part } from "./leave.ts";
+import { SAVED_MAX, saveRows, type SavedPart } from "./leave.ts";
 
 interface SaveOptions {
   readonly page: Page;
@@ -23,7 +23,7 @@ export function SaveBar({ page, say, close }: SaveOptions): JSX.Element {
   const ending = useRef<AbortController | null>(null);
   useEffect(() => () => ending.current?.abort(), []);
   const save = (format: RowFormat): void => {
-    const part: Part = which === "all" ? null : which === "window" ? view : selection;
+    const part: SavedPart = which === "all" ? null : which === "window" ? view : selection;
     ending.current = new AbortController();
     void saveRows(page, format, part, ending.current.signal).then((note) => {
       say(note);
