@@ -110,10 +110,16 @@ function useScroll(page: Page, scroller: { readonly current: HTMLDivElement | nu
       return undefined;
     }
     const { store } = page;
+    // The browser has scrolled before it says so: what changes meanwhile, as the pointer does, must not take that back.
+    let followed = 0;
     const told = (): void => store.update((state) => scrolledTo(state, current.scrollTop));
     const follow = (): void => {
-      if (Math.abs(current.scrollTop - store.state.scroll) >= 1 && store.state.rows.length > 0) {
-        current.scrollTop = store.state.scroll;
+      const { scroll, rows } = store.state;
+      if (scroll !== followed && rows.length > 0) {
+        followed = scroll;
+        if (Math.abs(current.scrollTop - scroll) >= 1) {
+          current.scrollTop = scroll;
+        }
       }
     };
     current.addEventListener("scroll", told, { passive: true });
