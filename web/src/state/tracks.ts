@@ -3,6 +3,7 @@
 import type { Track } from "../model/catalogue.ts";
 import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
 import { PINNED_GROUP, groupsIn, rowsOf } from "../model/rows.ts";
+import { nanos } from "../units/time.ts";
 import { scrolledTo, withLayout, type State } from "./viewer.ts";
 
 /** Shows some tracks, or hides them. */
@@ -62,7 +63,8 @@ export function pinMovedTo(state: State, id: string, to: string): State {
   return withLayout(state, { ...state.layout, pinned: movedTo(state.layout.pinned, id, to) });
 }
 
-/** The row of a track is seen, in the middle if it was not; what hides it does so no longer. */
+/** The row of a track is seen, in the middle if it was not; what hides it does so no longer. It is as if the pointer were there, so that the next
+ * key is about it. */
 export function trackSeen(state: State, track: Track): State {
   const shown = withShown(state.layout, [track], true, state.catalogue.tracks);
   const folded = shown.folded.filter((group) => group !== track.group);
@@ -73,7 +75,8 @@ export function trackSeen(state: State, track: Track): State {
     return next;
   }
   const isSeen = row.top >= next.scroll && row.top + row.height <= next.scroll + next.size.height;
-  return isSeen ? next : scrolledTo(next, row.top - (next.size.height - row.height) / 2);
+  const there = isSeen ? next : scrolledTo(next, row.top - (next.size.height - row.height) / 2);
+  return there.view === null ? there : { ...there, cursor: { time: nanos(there.view.begin + there.view.span / 2n), row: row.key } };
 }
 
 /** What is known of tracks in which nothing happens; `null`: nobody asks any more. */

@@ -8,7 +8,9 @@ import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
 import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
+import { COMMANDS } from "./keys.ts";
 import { ImageMenu } from "./image-menu.tsx";
+import { Omnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
 
 export function Header({ page }: { readonly page: Page }): JSX.Element {
@@ -24,6 +26,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
           </li>
         ))}
       </ul>
+      <Omnibox page={page} commands={COMMANDS} />
       <FilterChips page={page} />
       <Badge status={status} connection={connection} />
       <ImageMenu page={page} />

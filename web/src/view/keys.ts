@@ -7,6 +7,7 @@ import { shown, withItem } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
+import { openOmnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
 import { TABS } from "./tabs.ts";
 
@@ -140,6 +141,15 @@ export const COMMANDS: readonly Command[] = [
     act: (state) => state,
     run: (page) => void saveImage(page, "png"),
   },
+  { keys: "/", what: "find tracks, threads, processes, events", on: plain("/"), act: stay, run: (page) => openOmnibox(page, "") },
+  {
+    keys: ">  Ctrl Shift P",
+    what: "find a command by its name",
+    on: (key) => (!key.control && !key.alt && key.key === ">") || (key.control && key.shift && key.code === "KeyP"),
+    act: stay,
+    run: (page) => openOmnibox(page, ">"),
+  },
+  { keys: "@", what: "go to a time", on: (key) => !key.control && key.key === "@", act: stay, run: (page) => openOmnibox(page, "@") },
   { keys: "Esc", what: "select nothing; close this", on: plain("Escape"), act: (state) => (state.help ? { ...state, help: false } : withItem({ ...state, selection: null, mark: null }, null)) },
   { keys: "?", what: "this list", on: plain("?"), act: (state) => ({ ...state, help: !state.help }) },
 ];

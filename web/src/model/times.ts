@@ -1,0 +1,115 @@
+// Times as people write them: `+1.5ms` and `-200us` from where the window is, `1.25s` since the begin of the traces, `12:18:50.43` of the day that
+// is seen, `2016-03-04 17:46:22.5`, `1457113582.79` seconds since 1970. Exact, as all times are.
+
+import { MICROSECOND, MILLISECOND, SECOND, minus, nanos, plus, type Nanos } from "../units/time.ts";
+import { dayText, timeText, type Clock } from "./clock.ts";
+import type { Extent } from "./viewport.ts";
+
+/** What is meant, or what is wrong with it. */
+export type ReadTime = { readonly time: Nanos; readonly what: string } | { readonly fault: string };
+
+/** What it takes to read a time. */
+export interface TimeContext {
+  readonly clock: Clock;
+  readonly extent: Extent;
+  /** What a time that is said by how much later it is counts from. */
+  readonly from: Nanos;
+}
+
+const UNITS: Readonly<Record<string, Nanos>> = {
+  ns: nanos(1),
+  us: MICROSECOND,
+  µs: MICROSECOND,
+  μs: MICROSECOND,
+  ms: MILLISECOND,
+  s: SECOND,
+  min: nanos(60n * SECOND),
+  h: nanos(3_600n * SECOND),
+  d: nanos(86_400n * SECOND),
+};
+/** Seconds since 1970 have as many digits, and no trace is as long. */
+const EPOCH_SECONDS_MIN = 100_000_000n;
+const EXPECTED = "a time is written as +1.5ms, 1.25s, 12:18:50.43 or 2016-03-04 17:46:22.5";
+
+/** Reads a time. */
+export function readTime(text: string, context: TimeContext): ReadTime {
+  const plain = text.trim().replaceAll("−", "-").replace(/[\u202f_]/g, "");
+  if (plain === "") {
+    return { fault: EXPECTED };
+  }
+  const found = readSpan(plain, context) ?? readClock(plain, context) ?? { fault: `found “${text.trim()}”; ${EXPECTED}` };
+  if ("fault" in found) {
+    return found;
+  }
+  const { begin, end } = context.extent;
+  if (found.time < begin || found.time > end) {
+    const by = found.time < begin ? "before the begin" : "behind the end";
+    return { fault: `that is ${by} of the traces, which go from ${timeText(context.clock, begin, 3)} to ${timeText(context.clock, end, 3)}` };
+  }
+  return found;
+}
+
+/** A number with a unit, or of seconds: how much later or earlier, since the begin, or since 1970. */
+function readSpan(text: string, { clock, extent, from }: TimeContext): ReadTime | null {
+  const [, sign = "", number, unit = "s"] = /^([+-]?)\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµμ]+)?$/.exec(text) ?? [];
+  const length = UNITS[unit];
+  if (number === undefined) {
+    return null;
+  }
+  if (length === undefined) {
+    return { fault: `there is no unit “${unit}”; there are ns, us, ms, s, min, h and d` };
+  }
+  const span = scaled(number, length);
+  if (span === null) {
+    return { fault: `${number} ${unit} is no whole number of nanoseconds` };
+  }
+  if (sign !== "") {
+    const time = sign === "+" ? plus(from, span) : minus(from, span);
+    return { time, what: `${number} ${unit} ${sign === "+" ? "later" : "earlier"}` };
+  }
+  const isEpoch = clock.unix && unit === "s" && span >= EPOCH_SECONDS_MIN * SECOND;
+  return isEpoch ? { time: span, what: "since 1970" } : { time: plus(extent.begin, span), what: "since the begin" };
+}
+
+/** A decimal number of units; `null`: that is no whole number of nanoseconds. */
+function scaled(number: string, unit: Nanos): Nanos | null {
+  const [whole = "", fraction = ""] = number.split(".");
+  const digits = fraction.replace(/0+$/, "");
+  const product = BigInt((whole === "" ? "0" : whole) + digits) * unit;
+  const divisor = 10n ** BigInt(digits.length);
+  return product % divisor === 0n ? nanos(product / divisor) : null;
+}
+
+/** A time of the day, with a day or of the one that is seen. */
+function readClock(text: string, { clock, from }: TimeContext): ReadTime | null {
+  const [, day, hours, minutes, seconds, fraction = ""] = /^(?:(\d{4}-\d{2}-\d{2})[T ])?(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{0,9}))?)?$/.exec(text) ?? [];
+  if (hours === undefined || minutes === undefined) {
+    return null;
+  }
+  if (!clock.unix) {
+    return { fault: "the clock of these traces knows no time of day; say how long since the begin, as 1.25s" };
+  }
+  const date = day ?? dayText(clock, from);
+  const [hour, minute, second] = [Number(hours), Number(minutes), Number(seconds ?? 0)];
+  if (hour > 23 || minute > 59 || second > 59) {
+    return { fault: `there is no time of day ${text}` };
+  }
+  const local = Date.parse(`${date}T${hours.padStart(2, "0")}:${minutes}:${seconds ?? "00"}Z`);
+  if (Number.isNaN(local)) {
+    return { fault: `there is no day ${date}` };
+  }
+  const utc = utcOf(local / 1_000, clock);
+  return { time: nanos(BigInt(utc) * SECOND + BigInt(fraction.padEnd(9, "0"))), what: day === undefined ? "of that day" : "of the calendar" };
+}
+
+/** When the calendar of a zone says so, both in whole seconds: what it says there is looked up until it fits. */
+function utcOf(local: number, clock: Clock): number {
+  const absolute: Clock = { ...clock, style: "absolute" };
+  let utc = local;
+  for (let round = 0; round < 3; round++) {
+    const time = nanos(BigInt(utc) * SECOND);
+    const shown = Date.parse(`${dayText(absolute, time)}T${timeText(absolute, time, 0)}Z`) / 1_000;
+    utc += local - shown;
+  }
+  return utc;
+}
