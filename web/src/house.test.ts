@@ -13,7 +13,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   api: ["units", "model"],
   state: ["units", "model"],
   draw: ["units", "model"],
-  view: ["units", "model", "api", "state", "draw", "preact"],
+  view: ["units", "model", "api", "state", "draw", "preact", "uplot"],
   main: ["view", "preact"],
   testing: ["units", "model", "draw", "@uwdata"],
 };

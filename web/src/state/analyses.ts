@@ -3,8 +3,11 @@
 import type { Analysis, Asked, Failure } from "../model/jobs.ts";
 import type { Lens } from "../model/lens.ts";
 import type { Track } from "../model/catalogue.ts";
+import { withShown } from "../model/layout.ts";
 import type { Span } from "../model/tables.ts";
-import { minus, nanos, plus } from "../units/time.ts";
+import type { Viewport } from "../model/viewport.ts";
+import { minus, nanos, plus, type Nanos } from "../units/time.ts";
+import { rowOf } from "./item.ts";
 import { scrolledTo, withLayout, wentTo, type State } from "./viewer.ts";
 
 export interface AnalysesState {
@@ -37,22 +40,29 @@ const WINDOW_MIN = nanos(1_000);
 /** Around an instant, so much of a window that shows everything. */
 const INSTANT_PART = 50n;
 
-/** Shows a span of time, with as much around it, and selects it; an instant in the middle of the window. One can go back. */
+/** Shows a span of time, with as much around it, marks its begin and selects it; an instant in the middle of the window. One can go back. What is
+ * asked of the window, or of the selection, stays as it is: whoever goes through its rows would else be asked about another time at each step. */
 export function shownSpan(state: State, { begin, end }: Span): State {
-  const { status, view } = state;
+  const { status, view, lens } = state;
   if (status === null || view === null) {
     return state;
   }
   const span = minus(end, begin);
-  if (span > 0n) {
-    const around = span / 2n < WINDOW_MIN / 2n ? nanos((WINDOW_MIN - span) / 2n > 0n ? (WINDOW_MIN - span) / 2n : span / 2n) : nanos(span / 2n);
-    const window = { begin: minus(begin, around), span: plus(span, nanos(2n * around)) };
-    return { ...wentTo(state, window), selection: { begin, span } };
-  }
-  const all = minus(status.extent.end, status.extent.begin);
-  const near = nanos(all / INSTANT_PART);
-  const length = view.span > near ? (near > WINDOW_MIN ? near : WINDOW_MIN) : view.span;
-  return wentTo(state, { begin: minus(begin, nanos(length / 2n)), span: length });
+  const isSelected = span > 0n && lens.scope !== "selection";
+  const marked = { ...state, mark: begin, ...(isSelected ? { selection: { begin, span } } : {}) };
+  return lens.scope === "window" ? marked : wentTo(marked, span > 0n ? around(begin, span) : nearer(state, view, begin));
+}
+
+function around(begin: Nanos, span: Nanos): Viewport {
+  const margin = nanos(span < WINDOW_MIN ? (WINDOW_MIN - span) / 2n + 1n : span / 2n);
+  return { begin: minus(begin, margin), span: plus(span, nanos(2n * margin)) };
+}
+
+function nearer({ status }: State, view: Viewport, time: Nanos): Viewport {
+  const near = status === null ? view.span : nanos(minus(status.extent.end, status.extent.begin) / INSTANT_PART);
+  const longest = near > WINDOW_MIN ? near : WINDOW_MIN;
+  const span = view.span > longest ? longest : view.span;
+  return { begin: minus(time, nanos(span / 2n)), span };
 }
 
 const tracksByThread = new WeakMap<readonly Track[], ReadonlyMap<number, Track>>();
@@ -77,16 +87,14 @@ export function trackOfThread(state: State, tid: number | null): Track | null {
 
 /** Scrolls to a track; its group is unfolded for that, and it is shown if it was hidden. */
 export function shownTrack(state: State, track: Track): State {
-  const { hidden, folded } = state.layout;
-  const isCovered = hidden.includes(track.id) || folded.includes(track.group);
-  const open = isCovered
-    ? withLayout(state, { ...state.layout, hidden: hidden.filter((id) => id !== track.id), folded: folded.filter((group) => group !== track.group) })
-    : state;
-  const row = open.rows.find((one) => one.track?.id === track.id);
-  if (row === undefined) {
+  const { folded } = state.layout;
+  const shown = withShown(state.layout, [track], true, state.catalogue.tracks);
+  const isThere = rowOf(state, track.id) !== null;
+  const open = isThere ? state : withLayout(state, { ...shown, active: false, folded: folded.filter((group) => group !== track.group) });
+  const row = rowOf(open, track.id);
+  if (row === null) {
     return open;
   }
-  const time = open.view === null ? null : nanos(open.view.begin + open.view.span / 2n);
   const there = scrolledTo(open, row.top - Math.max(0, open.size.height / 3));
-  return time === null ? there : { ...there, cursor: { time, row: row.key } };
+  return open.view === null ? there : { ...there, cursor: { time: nanos(open.view.begin + open.view.span / 2n), row: row.key } };
 }

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
 import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
+import { Latency } from "./analyses/latency.tsx";
 import { Statistics } from "./analyses/statistics.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
@@ -26,7 +27,8 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   ],
   drawer: [
     { id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab },
-    { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection", view: Statistics },
+    { id: "latency", title: "Latency", hint: "How long what takes, and when: the longest, their distribution, statistics (Alt+2)", view: Latency },
+    { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection (Alt+3)", view: Statistics },
   ],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };

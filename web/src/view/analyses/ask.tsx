@@ -56,13 +56,13 @@ export function useTimes(page: Page, scope: Scope): Options | null {
 export function ScopeChoice({ page }: { readonly page: Page }): JSX.Element {
   const [scope] = usePick(page.store, (state) => [state.lens.scope] as const);
   return (
-    <span class="choice" role="radiogroup" aria-label="Of which time">
+    <span class="scopes" role="radiogroup" aria-label="Of which time">
       {SCOPES.map(([name, title]) => (
         <button
           key={name}
           type="button"
           role="radio"
-          class="option"
+          class="scope"
           aria-checked={scope === name}
           onClick={() => page.store.update((state) => withLens(state, { scope: name }))}
         >

@@ -184,12 +184,12 @@ function reveal(box: HTMLDivElement | null, index: number): void {
   }
 }
 
-/** Columns as wide as what stands in them, at least in the first rows; the last one takes what is left. */
+/** Columns as wide as what stands in them, at least in the first rows. */
 function widthsOf(table: Table, clock: Clock): string {
   const sample = table.rows.slice(0, SAMPLE_ROWS);
   const widths = table.columns.map((column, index) => {
     const texts = sample.map((row) => (row[index] === undefined ? 0 : cellText(row[index], clock).length));
     return Math.min(WIDTH_MAX, Math.max(column.title.length + 2, ...texts) + 2);
   });
-  return widths.map((width, index) => (index === widths.length - 1 ? `minmax(${width}ch, 1fr)` : `${width}ch`)).join(" ");
+  return widths.map((width) => `${width}ch`).join(" ");
 }

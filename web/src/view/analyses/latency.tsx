@@ -1,0 +1,272 @@
+// The tab Latency: of one kind of latency the longest, when they were, how they are distributed, and statistics of groups. What is brushed in one
+// of these chooses what the others show.
+
+import type { JSX } from "preact";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { cellText, grouped, typedDuration } from "../../model/cells.ts";
+import { binsOf, percentilesIn, percentilesOf, pointsOf, type Bins, type Percentile } from "../../model/charts.ts";
+import type { Clock } from "../../model/clock.ts";
+import { SOURCES, latencyOptions, sourceOf, type Source } from "../../model/latency.ts";
+import type { Options, Question } from "../../model/jobs.ts";
+import { columnAt, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
+import { endOf, windowBetween } from "../../model/viewport.ts";
+import { withLens } from "../../state/analyses.ts";
+import { wentTo } from "../../state/viewer.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+import { ScopeChoice, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
+import { Density, Scatter, type Range } from "./charts.tsx";
+import { showRow } from "./grid.tsx";
+import { shortDuration } from "./plot.tsx";
+import { questionFor } from "./questions.ts";
+import { TableView, useClock } from "./table.tsx";
+import { PairsForm, PeriodsForm } from "./forms.tsx";
+import "./analyses.css";
+
+/** As many of the longest are asked for. */
+const LONGEST: readonly number[] = [1_000, 10_000];
+
+/** A group that was chosen: rows in whose column of that name stands that text. */
+interface Group {
+  readonly column: string;
+  readonly text: string;
+}
+
+export function Latency({ page }: { readonly page: Page }): JSX.Element {
+  const [lens, isKernel] = usePick(page.store, (state) => [state.lens, state.catalogue.tracks.some((track) => track.group === "CPUs"), state.filter] as const);
+  const source = sourceOf(lens.latency, isKernel);
+  const [top, most] = useState(LONGEST[0] ?? 1_000);
+  const times = useTimes(page, lens.scope);
+  const options = latencyOptions(source, lens, top);
+  const question = times === null || options === null ? null : questionFor(page.store.state, source.kind, { ...options, ...times });
+  const answered = useAnswer(page, question);
+  const idle = options === null ? "Say which events begin and end periods." : lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened.";
+  return (
+    <div class="analysis">
+      <div class="tools">
+        <select data-focus="" aria-label="Latency of" value={source.id} onChange={(event) => page.store.update((state) => withLens(state, { latency: event.currentTarget.value }))}>
+          {SOURCES.map((one) => (
+            <option key={one.id} value={one.id}>
+              {one.title}
+            </option>
+          ))}
+        </select>
+        <ScopeChoice page={page} />
+        <select aria-label="How many of the longest" value={top} onChange={(event) => most(Number(event.currentTarget.value))}>
+          {LONGEST.map((count) => (
+            <option key={count} value={count}>
+              the {grouped(count)} longest
+            </option>
+          ))}
+        </select>
+        <ShowSelection page={page} />
+        {source.kind === "pairs" ? <PairsForm page={page} /> : null}
+        {source.kind === "periods" ? <PeriodsForm page={page} /> : null}
+      </div>
+      <Waiting page={page} answered={answered} idle={idle} />
+      {answered.answer === null || question === null ? null : <Views key={source.id} page={page} source={source} question={question} answer={answered.answer} isOld={answered.isOld} />}
+    </div>
+  );
+}
+
+interface ViewsOptions {
+  readonly page: Page;
+  readonly source: Source;
+  readonly question: Question;
+  readonly answer: Answer;
+  readonly isOld: boolean;
+}
+
+function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Element {
+  const clock = useClock(page);
+  const [range, narrow] = useState<Range | null>(null);
+  const [group, gather] = useState<Group | null>(null);
+  const [shown, show] = useState<string>(source.longest);
+  const [current, select] = useState<Row | null>(null);
+  const bins = useMemo(() => binsFor(source, answer), [source, answer]);
+  const percentiles = useMemo(() => percentilesFor(source, answer, bins), [source, answer, bins]);
+  const total = bins.reduce((sum, one) => sum + one.total, 0);
+  const { longest, isNarrowed, waiting } = useLongest(page, source, question, answer, total, range);
+  const rows = useMemo(() => (longest === null ? [] : longest.table.rows.filter(keeps(longest.table, source, range, group, clock))), [longest?.table, source, range, group, clock]);
+  const choose = useCallback(
+    (row: Row) => {
+      select(row);
+      if (longest !== null) {
+        showRow(page, longest.table, row);
+      }
+    },
+    [page, longest?.table],
+  );
+  if (longest === null) {
+    return <Words why="The server says nothing of the longest ones." todo="Are this page and `kymo view` of the same version? Reload the page." />;
+  }
+  const table = shown === source.longest ? null : (answer.tables.find((one) => one.name === shown) ?? null);
+  const tabs = <Tabs source={source} answer={answer} shown={shown} show={show} range={range} narrow={narrow} group={group} gather={gather} />;
+  return (
+    <>
+      <div class="charts">
+        <ScatterView page={page} source={source} table={longest.table} rows={rows} total={isNarrowed ? null : total} clock={clock} range={range} narrow={narrow} current={current} choose={choose} />
+        {total === 0 ? null : <Density page={page} bins={bins} percentiles={percentiles} range={range} choose={narrow} />}
+      </div>
+      {waiting}
+      {table === null ? (
+        <TableView key={source.longest} page={page} answer={longest.answer} table={longest.table} rows={rows} isOld={isOld} current={current} choose={choose}>
+          {tabs}
+        </TableView>
+      ) : (
+        <TableView key={table.name} page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={null} choose={(row) => gather(groupOf(table, longest.table, row, clock))}>
+          {tabs}
+        </TableView>
+      )}
+    </>
+  );
+}
+
+/** The longest, of those that last as long as was brushed: where not all are here, these are asked for. */
+function useLongest(page: Page, source: Source, question: Question, answer: Answer, total: number, range: Range | null) {
+  const plain = answer.tables.find((one) => one.name === source.longest) ?? null;
+  const isCut = plain !== null && plain.rows.length < total;
+  const options: Options = range === null ? {} : { min_ns: BigInt(Math.max(0, range.low)), max_ns: BigInt(Math.max(0, range.high)) };
+  const narrowed = useAnswer(page, isCut && range !== null ? { kind: question.kind, options: { ...question.options, ...options } } : null);
+  const table = narrowed.answer?.tables.find((one) => one.name === source.longest);
+  const isNarrowed = narrowed.answer !== null && table !== undefined;
+  const longest = isNarrowed && narrowed.answer !== null ? { table, answer: narrowed.answer } : plain === null ? null : { table: plain, answer };
+  return { longest, isNarrowed, waiting: narrowed.question === null ? null : <Waiting page={page} answered={narrowed} idle="" /> };
+}
+
+function binsFor(source: Source, answer: Answer): readonly Bins[] {
+  return answer.tables.filter((table) => source.distributions.includes(table.name)).flatMap((table) => binsOf(table) ?? []);
+}
+
+function percentilesFor(source: Source, answer: Answer, bins: readonly Bins[]): readonly Percentile[] {
+  const table = answer.tables.find((one) => one.name === source.total);
+  const [row] = table?.rows ?? [];
+  const [only] = bins;
+  return table !== undefined && row !== undefined ? percentilesOf(table, row) : bins.length === 1 && only !== undefined ? percentilesIn(only) : [];
+}
+
+/** Which of the longest are shown. */
+function keeps(table: Table, source: Source, range: Range | null, group: Group | null, clock: Clock): (row: Row) => boolean {
+  const [value, column] = [columnAt(table, source.value), group === null ? -1 : columnAt(table, group.column)];
+  return (row) => {
+    const [cell, named] = [row[value], row[column]];
+    const lasts = cell?.kind === "number" ? Number(cell.value) : 0;
+    return (range === null || (lasts >= range.low && lasts <= range.high)) && (group === null || named === undefined || cellText(named, clock) === group.text);
+  };
+}
+
+/** What a row of statistics is about, as far as the longest ones say the same. */
+function groupOf(table: Table, longest: Table, row: Row, clock: Clock): Group | null {
+  const at = table.columns.findIndex((column) => columnAt(longest, column.name) >= 0 && ["process", "syscall", "irq", "string", "mixed", "disk", "number"].includes(column.of));
+  const [column, cell] = [table.columns[at], row[at]];
+  return column === undefined || cell === undefined ? null : { column: column.name, text: cellText(cell, clock) };
+}
+
+interface ScatterViewOptions {
+  readonly page: Page;
+  readonly source: Source;
+  readonly table: Table;
+  readonly rows: readonly Row[];
+  /** How many there are of which these are the longest; `null`: of a part, of which nobody has counted them. */
+  readonly total: number | null;
+  readonly clock: Clock;
+  readonly range: Range | null;
+  readonly narrow: (range: Range | null) => void;
+  readonly current: Row | null;
+  readonly choose: (row: Row) => void;
+}
+
+function ScatterView({ page, source, table, rows, total, clock, range, narrow, current, choose }: ScatterViewOptions): JSX.Element | null {
+  const [selection, status] = usePick(page.store, (state) => [state.selection, state.status] as const);
+  const span = table.span ?? (status === null ? null : { begin: status.extent.begin, end: status.extent.end });
+  const begin = span?.begin ?? null;
+  const points = useMemo(() => (begin === null ? [] : pointsOf(table, rows, source.value, begin)), [table, rows, source, begin]);
+  const brush = useCallback(
+    (time: Span | null, lasts: Range | null) => {
+      if (time !== null) {
+        page.store.update((state) => ({ ...state, selection: windowBetween(time.begin, time.end) }));
+      }
+      if (lasts !== null) {
+        narrow(lasts);
+      }
+    },
+    [page, narrow],
+  );
+  if (span === null) {
+    return null;
+  }
+  const selected = selection === null ? null : { begin: selection.begin, end: endOf(selection) };
+  const of = total === null || total === points.length ? "" : ` of ${grouped(total)}`;
+  const summary = `${total === null || total > points.length ? "the longest " : ""}${grouped(points.length)}${of} by when they began`;
+  return <Scatter page={page} title={table.title} summary={summary} points={points} span={span} clock={clock} range={range} selection={selected} current={current} choose={choose} brush={brush} />;
+}
+
+interface TabsOptions {
+  readonly source: Source;
+  readonly answer: Answer;
+  readonly shown: string;
+  readonly show: (name: string) => void;
+  readonly range: Range | null;
+  readonly narrow: (range: Range | null) => void;
+  readonly group: Group | null;
+  readonly gather: (group: Group | null) => void;
+}
+
+/** Which table is shown, and what was chosen of it. */
+function Tabs({ source, answer, shown, show, range, narrow, group, gather }: TabsOptions): JSX.Element {
+  const tables = [source.longest, ...source.groups].flatMap((name) => answer.tables.find((table) => table.name === name) ?? []);
+  return (
+    <>
+      <select aria-label="Table" value={shown} onChange={(event) => show(event.currentTarget.value)}>
+        {tables.map((table) => (
+          <option key={table.name} value={table.name}>
+            {table.title}
+          </option>
+        ))}
+      </select>
+      <RangeInput range={range} narrow={narrow} />
+      {group === null ? null : (
+        <button type="button" class="button" title="Show all again" onClick={() => gather(null)}>
+          {group.text} ×
+        </button>
+      )}
+    </>
+  );
+}
+
+/** From how long to how long, typed: what a brush does, by keys. */
+function RangeInput({ range, narrow }: Pick<TabsOptions, "range" | "narrow">): JSX.Element {
+  const [text, type] = useState("");
+  useEffect(() => type(range === null ? "" : `${shortDuration(range.low)}..${shortDuration(range.high)}`), [range]);
+  const set = (written: string): void => {
+    const [low, high] = written.split("..").map(typedDuration);
+    if (written.trim() === "") {
+      narrow(null);
+    } else if (low !== undefined && high !== undefined && low !== null && high !== null && low <= high) {
+      narrow({ low: Number(low), high: Number(high) });
+    }
+  };
+  return (
+    <>
+      <input type="text" class="range" aria-label="From how long to how long" placeholder="1us..5ms" title="From how long to how long, as 10us..5ms; also drawn in the charts" value={text} onInput={(event) => type(event.currentTarget.value)} onChange={(event) => set(event.currentTarget.value)} />
+      {range === null ? null : (
+        <button type="button" class="button" onClick={() => narrow(null)}>
+          All durations
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Offers to show what is selected. */
+export function ShowSelection({ page }: { readonly page: Page }): JSX.Element | null {
+  const [selection, view] = usePick(page.store, (state) => [state.selection, state.view] as const);
+  if (selection === null || (view !== null && view.begin === selection.begin && view.span === selection.span)) {
+    return null;
+  }
+  return (
+    <button type="button" class="button" title="Z" onClick={() => page.store.update((state) => wentTo(state, selection))}>
+      Show the selection
+    </button>
+  );
+}

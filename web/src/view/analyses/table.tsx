@@ -1,0 +1,89 @@
+// A table of an answer with what chooses its rows: a text to search for, columns that sort, buttons that copy.
+
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
+import { timeText, type Clock } from "../../model/clock.ts";
+import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
+import type { Answer, Row, Table } from "../../model/tables.ts";
+import { clockOf } from "../../state/viewer.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+import { Words } from "./ask.tsx";
+import { takeOut } from "./copy.ts";
+import { Grid } from "./grid.tsx";
+
+interface ShownOptions {
+  readonly page: Page;
+  readonly answer: Answer;
+  readonly table: Table;
+  /** Those rows of it that are to be shown at all. */
+  readonly rows: readonly Row[];
+  /** It is the answer to an earlier question. */
+  readonly isOld: boolean;
+  readonly current: Row | null;
+  readonly choose: (row: Row) => void;
+  /** More tools, before these. */
+  readonly children?: ComponentChildren;
+}
+
+export function useClock(page: Page): Clock {
+  const [style, status, zone] = usePick(page.store, (state) => [state.timeStyle, state.status, state.zone] as const);
+  return useMemo(() => clockOf(page.store.state), [style, zone, status?.extent.begin, status?.unix]);
+}
+
+export function TableView({ page, answer, table, rows, isOld, current, choose, children }: ShownOptions): JSX.Element {
+  const [sorting, sort] = useState<Sorting | null>(null);
+  const [text, type] = useState("");
+  const [column, within] = useState<number | null>(null);
+  const [said, say] = useState("");
+  const clock = useClock(page);
+  const shown = useMemo(() => sorted(rows.filter(sieveOf(text, column, clock)), sorting), [rows, text, column, sorting, clock]);
+  const take = (name: string, type: string, content: string): void => void takeOut(content, name, type).then(say);
+  return (
+    <>
+      <div class="tools">
+        {children}
+        <select aria-label="Column to search in" value={column ?? ""} onChange={(event) => within(event.currentTarget.value === "" ? null : Number(event.currentTarget.value))}>
+          <option value="">any column</option>
+          {table.columns.map((one, index) => (
+            <option key={one.name} value={index}>
+              {one.title}
+            </option>
+          ))}
+        </select>
+        <input type="search" aria-label="Rows that have" placeholder={column === null ? "rows that have …" : "text, > 5ms, 10..20"} value={text} onInput={(event) => type(event.currentTarget.value)} />
+        <button type="button" class="button" onClick={() => take(`${table.name}.csv`, "text/csv", csvOf(table, shown))}>
+          Copy CSV
+        </button>
+        <button type="button" class="button" onClick={() => take(`${table.name}.json`, "application/json", jsonOf(table, shown))}>
+          Copy JSON
+        </button>
+        <span class="faint" role="status">
+          {said} {countText(table, shown.length)}
+          {aboutText(answer, table, clock)}
+          {isOld ? " · of the question before" : ""}
+        </span>
+      </div>
+      {table.rows.length === 0 ? <Words why="There is nothing of this." todo="The events were read, and none is one that this table counts." /> : null}
+      {table.rows.length > 0 && shown.length === 0 ? <Words why="No row has this." todo="Type less, or choose another column." /> : null}
+      {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={sort} current={current} choose={choose} />}
+    </>
+  );
+}
+
+/** How many rows are shown of how many. */
+export function countText(table: Table, shown: number): string {
+  const all = table.rows.length + table.omitted;
+  const of = shown === all ? "" : ` of ${grouped(all)}`;
+  const rest = table.omitted > 0 ? ` (${grouped(table.omitted)} are not asked for)` : "";
+  return `${grouped(shown)}${of} rows${rest}`;
+}
+
+/** What an answer is about, and what is missing of that. */
+export function aboutText(answer: Answer, { span }: Table, clock: Clock): string {
+  const time = span === null ? "" : ` · ${timeText(clock, span.begin)} + ${exactDuration(span.end - span.begin)}`;
+  const lost = answer.lost > 0n || answer.lostMore ? ` · ${answer.lostMore ? "at least " : ""}${grouped(answer.lost)} events lost` : "";
+  const packets = answer.lostPackets > 0n ? ` · ${grouped(answer.lostPackets)} packets lost` : "";
+  return `${time}${lost}${packets}${answer.complete ? "" : " · a part of the trace could not be read"}`;
+}
