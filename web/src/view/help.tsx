@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import { LIST_COMMANDS } from "./events/keys.ts";
 import { usePick } from "./hooks.ts";
 import { COMMANDS, GESTURES } from "./keys.ts";
 import type { Page } from "./page.ts";
@@ -22,6 +23,8 @@ export function Help({ page }: { readonly page: Page }): JSX.Element {
     <dialog class="help" ref={dialog} onClose={close} aria-labelledby="help-title">
       <h2 id="help-title">Keys</h2>
       <List entries={COMMANDS.map(({ keys, what }) => [keys, what] as const)} />
+      <h2>Keys in the list of events</h2>
+      <List entries={LIST_COMMANDS.map(({ keys, what }) => [keys, what] as const)} />
       <h2>Mouse</h2>
       <List entries={GESTURES} />
       <button type="button" class="button" onClick={close}>

@@ -62,12 +62,20 @@ function cellOf(state: EventsState, column: ListColumn, number: number, rows: Ro
 
 type Widths = Partial<Record<ListColumn["kind"], string>>;
 
-const WIDE: Widths = { time: "21ch", delta: "13ch", event: "26ch", cpu: "5ch", thread: "22ch", fields: "minmax(40ch, 1fr)" };
-const NARROW: Widths = { time: "16ch", delta: "11ch", event: "17ch", cpu: "5ch", thread: "15ch", fields: "minmax(40ch, 1fr)" };
+const WIDE: Widths = { delta: "13ch", cpu: "5ch", thread: "22ch", fields: "minmax(40ch, 1fr)" };
+const NARROW: Widths = { delta: "13ch", cpu: "5ch", thread: "15ch", fields: "minmax(40ch, 1fr)" };
+
+/** How much room there is, and how long the longest time and the longest name of an event are. */
+export interface Room {
+  readonly isNarrow: boolean;
+  readonly time: number;
+  readonly name: number;
+}
 
 /** The columns as a grid has them: those of fields are as wide as what stands in them, within reason. */
-export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[], isNarrow: boolean): string {
-  const known = isNarrow ? NARROW : WIDE;
+export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[], { isNarrow, time, name }: Room): string {
+  const event = `${Math.max(12, Math.min(isNarrow ? 17 : 34, name + 5))}ch`;
+  const known: Widths = { ...(isNarrow ? NARROW : WIDE), event, time: `${time + (isNarrow ? 2 : 6)}ch` };
   const widths = columns.map((column, index) => {
     const longest = rows.reduce((most, row) => Math.max(most, row.cells[index]?.length ?? 0), column.title.length);
     return known[column.kind] ?? `${Math.min(32, Math.max(6, longest + 2))}ch`;

@@ -77,7 +77,7 @@ export async function saveRows(page: Page, format: RowFormat, part: SavedPart, s
         }
       }
       rows += found.rows.count;
-      tellProgress(page, format, rows, partDone(page, found.times.at(-1) ?? null, part));
+      tellProgress(page, format, rows, partDone(page, found.times.at(-1) ?? null, part, rows));
       if (found.isEnd) {
         break;
       }
@@ -94,11 +94,11 @@ export async function saveRows(page: Page, format: RowFormat, part: SavedPart, s
   return `${rows.toLocaleString("en")} rows saved as ${WORDS[format]}${cut}.`;
 }
 
-/** How far a time is on the way through what is saved, of 1: nobody has to count rows for that. */
-function partDone(page: Page, time: bigint | null, part: SavedPart): number | null {
+/** How far a time is on the way through what is saved, of 1: nobody has to count rows for that. Or how far it is to the most rows. */
+function partDone(page: Page, time: bigint | null, part: SavedPart, rows: number): number | null {
   const { status } = page.store.state;
   const [begin, end] = part === null ? [status?.extent.begin ?? 0n, status?.extent.end ?? 0n] : [part.begin, endOf(part)];
-  return time === null || end <= begin ? null : Number(time - begin) / Number(end - begin);
+  return time === null || end <= begin ? null : Math.max(Number(time - begin) / Number(end - begin), rows / SAVED_MAX);
 }
 
 function tellProgress(page: Page, format: RowFormat, rows: number, part: number | null): void {

@@ -1,19 +1,22 @@
 // The rows of the list that are on the screen, of as many as there may be. It is not scrolled by the browser, which would need to know
 // how many rows there are: wheel and keys move it by rows, the bar at its side by time.
 
-import type { JSX, TargetedKeyboardEvent } from "preact";
-import { useRef, useState } from "preact/hooks";
+import type { JSX } from "preact";
+import { useMemo, useRef, useState } from "preact/hooks";
+import { timeText } from "../../model/clock.ts";
 import { listColumns, isSingle, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
-import { endOf, firstOf, timeOf } from "../../model/reel.ts";
+import { timeOf } from "../../model/reel.ts";
 import { chosenRows, type EventsState } from "../../state/events.ts";
 import { clockOf, markShown } from "../../state/viewer.ts";
+import { nanos } from "../../units/time.ts";
 import { useSize } from "../canvas.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { wheelPixels } from "../wheel.ts";
 import { TimeBar } from "./bar.tsx";
 import { templateOf, writtenRows } from "./columns.ts";
+import { pressed } from "./keys.ts";
 
 /** As high as the style sheet makes a row. */
 const ROW_CSS_PX = 20;
@@ -30,17 +33,23 @@ interface ListOptions {
 export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const { events } = page;
   const [state] = usePick(events.store, (now) => [now] as const);
-  const [clockStyle] = usePick(page.store, (now) => [now.timeStyle, now.status?.extent.begin] as const);
+  const [values] = usePick(page.store, (now) => [now.catalogue.values] as const);
+  // So that the column does not become wider and narrower while rows go by.
+  const longest = useMemo(() => values.reduce((most, value) => (value.kind === "event" ? Math.max(most, value.label.length) : most), 0), [values]);
+  const [status] = usePick(page.store, (now) => [now.status, now.timeStyle] as const);
   const body = useRef<HTMLDivElement>(null);
+  /** Pixels of the wheel that are less than a row; where a finger is that drags the rows. */
   const turned = useRef(0);
+  const dragged = useRef<number | null>(null);
   const list = useRef<HTMLDivElement>(null);
   const [isNarrow, setNarrow] = useState(false);
   useSize(body, ({ height }) => events.setRoom(Math.max(1, Math.floor(height / ROW_CSS_PX))));
   useSize(list, ({ width }) => setNarrow(width < NARROW_CSS_PX));
   const columns = listColumns(state.columns, isSingle(state.question));
-  const rows = writtenRows(state, columns, clockOf(page.store.state));
+  const clock = clockOf(page.store.state);
+  const rows = writtenRows(state, columns, clock);
   const chosen = chosenRows(state);
-  const template = templateOf(columns, rows, isNarrow);
+  const template = templateOf(columns, rows, { isNarrow, time: timeText(clock, status?.extent.end ?? nanos(0)).length, name: longest });
   const words = wordsFor(state, rows.length);
   return (
     <div class="event-list" ref={list}>
@@ -49,13 +58,18 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
         role="grid"
         tabIndex={0}
         data-focus="true"
-        data-time-style={clockStyle}
         aria-label="Events"
         aria-rowcount={-1}
         aria-multiselectable="true"
         aria-busy={state.asking}
-        aria-activedescendant={state.current === null ? undefined : rowId(state.current)}
-        onKeyDown={(event) => press(page, event, copy, search)}
+        aria-activedescendant={rows.some((row) => row.number === state.current) ? rowId(state.current ?? 0) : undefined}
+        onKeyDown={(event) => {
+          const { key, shiftKey: shift, altKey: alt } = event;
+          if (pressed(events, { key, shift, alt, control: event.ctrlKey || event.metaKey }, { copy, search })) {
+            event.preventDefault();
+            event.stopPropagation();
+          }
+        }}
         onWheel={(event) => {
           const { x, y } = wheelPixels(event);
           if (Math.abs(y) > Math.abs(x) && !event.shiftKey) {
@@ -74,7 +88,21 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
             </div>
           ))}
         </div>
-        <div class="event-body" role="rowgroup" ref={body}>
+        <div
+          class="event-body"
+          role="rowgroup"
+          ref={body}
+          onPointerDown={(event) => (dragged.current = event.pointerType === "touch" ? event.clientY : null)}
+          onPointerMove={(event) => {
+            const rowsDragged = dragged.current === null ? 0 : Math.trunc((dragged.current - event.clientY) / ROW_CSS_PX);
+            if (dragged.current !== null && rowsDragged !== 0) {
+              dragged.current -= rowsDragged * ROW_CSS_PX;
+              events.scroll(rowsDragged);
+            }
+          }}
+          onPointerUp={() => (dragged.current = null)}
+          onPointerCancel={() => (dragged.current = null)}
+        >
           {rows.map(({ number, cells }) => (
             <div
               key={number}
@@ -83,7 +111,7 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
               class={`event-row${number === state.current ? " current" : ""}`}
               aria-selected={chosen !== null && number >= chosen.first && number < chosen.end}
               style={{ gridTemplateColumns: template }}
-              onPointerDown={(event) => event.button === 0 && events.choose(number, event.shiftKey)}
+              onClick={(event) => events.choose(number, event.shiftKey)}
               onDblClick={() => centre(page, number)}
             >
               {cells.map((cell, index) => (
@@ -94,13 +122,13 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
             </div>
           ))}
         </div>
-        {words === null ? null : (
-          <div class={`event-words${state.fault === null ? "" : " bad"}`}>
-            <strong>{words[0]}</strong> <span>{words[1]}</span>
-          </div>
-        )}
       </div>
       <TimeBar page={page} />
+      {words === null ? null : (
+        <div class={`event-words${state.fault === null ? "" : " bad"}`} role="status">
+          <strong>{words[0]}</strong> <span>{words[1]}</span>
+        </div>
+      )}
     </div>
   );
 }
@@ -136,29 +164,5 @@ function centre(page: Page, number: number): void {
   const time = timeOf(page.events.store.state.reel, number);
   if (time !== null) {
     page.store.update((state) => markShown({ ...state, mark: null }, time));
-  }
-}
-
-function press(page: Page, event: TargetedKeyboardEvent<HTMLElement>, copy: () => void, search: () => void): void {
-  const { events } = page;
-  const { state } = events.store;
-  const control = event.ctrlKey || event.metaKey;
-  const extend = event.shiftKey;
-  const acts: Readonly<Record<string, () => void>> = {
-    ArrowUp: () => events.step(-1, extend),
-    ArrowDown: () => events.step(1, extend),
-    PageUp: () => events.step(-state.room, extend),
-    PageDown: () => events.step(state.room, extend),
-    Home: () => (extend ? events.choose(firstOf(state.reel), true) : events.toBegin()),
-    End: () => (extend ? events.choose(endOf(state.reel) - 1, true) : events.toEnd()),
-    F3: () => events.find(extend ? "before" : "from"),
-    // Where nothing is looked for, it means what it means everywhere.
-    ...(state.find.state === "searching" ? { Escape: () => events.stopFinding() } : {}),
-  };
-  const act = event.altKey ? undefined : control ? { c: copy, f: search }[event.key.toLowerCase()] : acts[event.key];
-  if (act !== undefined) {
-    event.preventDefault();
-    event.stopPropagation();
-    act();
   }
 }
