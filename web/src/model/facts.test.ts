@@ -46,7 +46,7 @@ test("what is not known of a run is said instead of a duration", () => {
 test("an arrow says who woke whom, and leads to both", () => {
   expect(titleOf(arrow, telling)).toBe("CPU 3 wakes make (7)");
   expect(lines(...factsOf(arrow, CPU, telling)).slice(0, 6)).toEqual([
-    "who wakes: nobody knows? -> cpu/0/3/thread at 2000",
+    "who wakes: nobody knows?",
     "from: CPU 3 -> cpu/0/3/thread at 2000",
     "who is woken: make (7) -> thread/0/7/state at 4500",
     "woken: 0.000 001 000 s",

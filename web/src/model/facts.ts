@@ -108,9 +108,10 @@ function ofArrow(item: ArrowItem, { clock, tracks }: Telling): Fact[] {
   const { begin, end, endKnown, value, waker } = item;
   const [from, to] = [trackAt(tracks, item.from), trackAt(tracks, item.to)];
   const link = (track: Track | null, time: Nanos): Item | null => (track === null ? null : { track: track.id, time });
-  const who = waker?.track == null ? from : (trackAt(tracks, waker.track) ?? from);
   return [
-    fact("who wakes", waker?.label ?? "nobody knows", { to: link(who, begin), isDoubtful: waker === null }),
+    waker === null
+      ? fact("who wakes", "nobody knows", { copy: null, isDoubtful: true })
+      : fact("who wakes", waker.label, { to: link(waker.track === null ? from : trackAt(tracks, waker.track), begin) }),
     fact("from", from === null ? "a track that is not known yet" : nameOf(from), { to: link(from, begin), copy: null }),
     fact("who is woken", value.label, { to: link(to, endKnown ? end : begin) }),
     timeFact("woken", begin, clock),

@@ -1,0 +1,123 @@
+// What the panel tells of recorded traces, compared with what the command prints of them.
+
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { findBrowser, rested } from "./browser.ts";
+import { proxied, type Proxy } from "./proxy.ts";
+
+const executablePath = findBrowser();
+const kymo = process.env["KYMO"];
+const pictures = process.env["KYMO_PICTURES"];
+const corpus = process.env["KYMO_CORPUS"] ?? "/nowhere";
+
+interface Recorded {
+  readonly name: string;
+  readonly trace: string;
+  /** From when to when events are looked at, as the command understands it. */
+  readonly range: readonly [string, string];
+}
+
+const DEMO: Recorded = { name: "demo", trace: join(import.meta.dirname, "../../examples/traces/demo"), range: ["1795219372.260", "1795219372.270"] };
+const KERNEL: Recorded = { name: "kernel", trace: join(corpus, "ctf/tracecompass/many-threads"), range: ["1457113582.970", "1457113582.972"] };
+
+/** Events that are gone through. */
+const STEPS = 12;
+
+/** JSON without what only makes it readable. */
+function compact(text: string): string {
+  return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "");
+}
+
+describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL].filter(({ trace }) => existsSync(trace)))("an item of $name", ({ name, trace, range }) => {
+  let browser: Browser;
+  let child: ChildProcess;
+  let pages: Proxy;
+  let token: string;
+  let cache: string;
+
+  beforeAll(async () => {
+    cache = mkdtempSync(join(tmpdir(), "kymo-items-"));
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    child = spawn(kymo ?? "", ["view", "--no-browser", trace], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ["ignore", "pipe", "inherit"] });
+    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
+      const url = new URL(line.trim());
+      token = url.search;
+      pages = await proxied(join(import.meta.dirname, "../dist"), url.origin);
+      break;
+    }
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await pages?.end();
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill("SIGINT");
+    await ended;
+    rmSync(cache, { recursive: true });
+  });
+
+  async function open(hash: string): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, permissions: ["clipboard-read", "clipboard-write"] });
+    const page = await context.newPage();
+    await page.goto(`${pages.url}/${token}${hash}`);
+    await page.waitForSelector(".badge.good");
+    await page.locator(".inspected h2").waitFor();
+    return page;
+  }
+
+  function printed(...more: string[]): string[] {
+    const text = execFileSync(kymo ?? "", ["print", "--format", "json", ...more, trace], { encoding: "utf8", maxBuffer: 1 << 30 });
+    return text.trimEnd().split("\n").map(compact);
+  }
+
+  async function told(page: Page): Promise<string> {
+    await page.getByRole("button", { name: "Copy all as JSON" }).first().click();
+    await page.getByRole("button", { name: "Copied" }).first().waitFor();
+    return compact(await page.evaluate(() => navigator.clipboard.readText()));
+  }
+
+  const timeOf = (line: string): string => /"time":(\d+)/.exec(line)?.[1] ?? "";
+
+  test("is the event that the command prints, and so are its neighbours there and back", async () => {
+    const lines = printed("--begin", range[0], "--end", range[1]);
+    const times = [...new Set(lines.map(timeOf))].slice(0, STEPS);
+    expect(times.length).toBe(STEPS);
+    const page = await open(`#item=${times[0]}~all/events&panels=inspector`);
+    for (const [key, list] of [[".", times], [",", [...times].reverse().slice(1)]] as const) {
+      for (const time of list) {
+        if (key === "," || time !== times[0]) {
+          await page.keyboard.press(key);
+        }
+        await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${time}~all/events`);
+        await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
+        expect(lines.filter((line) => timeOf(line) === time)).toContain(await told(page));
+      }
+    }
+    if (pictures !== undefined) {
+      mkdirSync(pictures, { recursive: true });
+      await page.screenshot({ path: join(pictures, `item-truth-${name}.png`) });
+    }
+    await page.context().close();
+  });
+
+  test.runIf(name === "kernel")("is a thread that runs because a wakeup and a switch say so", async () => {
+    const [woken] = printed("--begin", range[0], "--end", range[1], "--event", "sched_wakeup", "--filter", "tid == 2673");
+    const wakeup = timeOf(woken ?? "");
+    const page = await open(`#item=${wakeup}~wakeups/0&panels=inspector`);
+    await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
+    const { runs, woken: since } = JSON.parse(await told(page)) as Record<string, string>;
+    expect(since).toBe(wakeup);
+    const [ran] = printed("--begin", range[0], "--end", range[1], "--event", "sched_switch", "--filter", "next_tid == 2673").filter((line) => BigInt(timeOf(line)) >= BigInt(wakeup));
+    expect(runs).toBe(timeOf(ran ?? ""));
+    await page.keyboard.press("]");
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${runs}~thread/0/2673/state`);
+    await page.locator(".inspected h2", { hasText: /^running$/ }).waitFor();
+    await page.keyboard.press("[");
+    await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
+    await page.context().close();
+  });
+});
