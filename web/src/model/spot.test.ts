@@ -34,10 +34,17 @@ test("where nobody has read, something may be all the same", () => {
   expect(spotAt([], nanos(100), nanos(500), nanos(1))).toEqual({ time: 500n, until: 501n, extent: null } satisfies Record<keyof Spot, unknown>);
 });
 
-test("of a bucket in which states change, the one at the time is meant, else the first that begins in it", () => {
-  const items = states([10, 0, NONE, 0, 3, 1, 0]);
-  expect(pointed(items, 41)).toEqual([41, 44, null]);
-  expect(pointed(items, 200)).toEqual([200, 201, null]);
+test("of a bucket in which states change, the one at the time is meant, else the first of the bucket", () => {
+  // One ends in the first bucket, and nothing is there until one begins in the last one.
+  const items = states([10, 0, NONE, 1, 3, 1, 0], [20, 1, NONE, NONE, 1, 1, 0], [30, 2, NONE, 2, 1, 1, 0]);
+  const held = { ...pieceOf(items), tile: { ...pieceOf(items).tile, carry: 7 } };
+  const seen = (since: number): string | null => {
+    const spot = spotAt([held], nanos(100), nanos(1_124 + since), nanos(8));
+    return spot === null ? null : `${Number(spot.time) - 1_124} ${Number(spot.until) - 1_124}`;
+  };
+  expect([20, 41, 60, 82, 121, 200].map(seen)).toEqual(["20 21", "41 44", "60 61", "80 84", "120 124", "200 201"]);
+  // Where nothing is, what is beside the pointer is meant, if it is near.
+  expect([88, 114, 100].map(seen)).toEqual(["80 84", "120 124", null]);
 });
 
 test("the nearest instant is meant, if it is near", () => {

@@ -5,7 +5,7 @@
 
 import type { Piece } from "./cache.ts";
 import { lowerBound } from "./split.ts";
-import { END_UNKNOWN, type ArrowCounts, type Arrows, type Counts, type Instants, type Runs, type States } from "./tile.ts";
+import { END_UNKNOWN, NONE, type Arrows, type Instants, type Runs, type States } from "./tile.ts";
 import { bucketSpan, tileBegin } from "./wanted.ts";
 import { between, nanos, plus, type Nanos } from "../units/time.ts";
 import type { Extent } from "./viewport.ts";
@@ -36,14 +36,14 @@ export function spotAt(pieces: readonly Piece[], origin: Nanos, time: Nanos, rea
       case "runs":
         return ofRuns(items, at) ?? otherwise;
       case "states":
-        return ofStates(items, at);
+        return ofStates(items, tile.carry, at) ?? otherwise;
       case "instants":
         return nearest(items.time, at) ?? otherwise;
       case "arrows":
         return ofArrows(items, at) ?? otherwise;
       case "counts":
       case "arrow counts":
-        return ofCounts(items, at) ?? otherwise;
+        return ofBuckets(items.bucket, at) ?? otherwise;
       case "counter":
       case "heat":
         return momentOf(at);
@@ -89,19 +89,25 @@ function ofRuns(items: Runs, at: Place): Spot | null {
   return { ...momentOf({ time: between(at.time, extent.begin, last) }), extent: isWhole ? extent : null };
 }
 
-/** Where nothing changes, what is there; else what begins in the bucket, if nothing is there before. */
-function ofStates(items: States, at: Place): Spot {
+/** Where nothing changes, what is there. In a bucket in which something does, what is there at the time, if that can be said; else its first. */
+function ofStates(items: States, carry: number, at: Place): Spot | null {
   const bucket = Math.floor(at.since / at.bucket);
   const index = lowerBound(items.bucket, bucket);
-  return items.bucket[index] === bucket ? { time: at.time, until: timeOf(at, (bucket + 1) * at.bucket), extent: null } : momentOf(at);
+  const held = index === 0 ? carry : (items.last[index - 1] ?? NONE);
+  if (items.bucket[index] !== bucket) {
+    return held === NONE ? ofBuckets(items.bucket, at) : momentOf(at);
+  }
+  const isCovered = held !== NONE && items.last[index] !== NONE;
+  return { time: isCovered ? at.time : timeOf(at, bucket * at.bucket), until: timeOf(at, (bucket + 1) * at.bucket), extent: null };
 }
 
-function ofCounts(items: Counts | ArrowCounts, at: Place): Spot | null {
+/** All of the nearest bucket in which there is something. */
+function ofBuckets(buckets: Uint32Array, at: Place): Spot | null {
   const bucket = Math.floor(at.since / at.bucket);
   const beside = Math.floor(at.reach / at.bucket);
   let found: number | null = null;
-  for (let index = lowerBound(items.bucket, bucket - beside); index < items.bucket.length; index++) {
-    const other = items.bucket[index] ?? 0;
+  for (let index = lowerBound(buckets, bucket - beside); index < buckets.length; index++) {
+    const other = buckets[index] ?? 0;
     if (other > bucket + beside) {
       break;
     }

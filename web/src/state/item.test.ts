@@ -65,6 +65,9 @@ test("its row is scrolled into sight", () => {
   expect(followed(picked("t9", 4_100, 4_200)).scroll).toBe(24 + 200 - 100);
   expect(followed(picked("t4", 4_100, 4_200)).scroll).toBe(24 + 4 * 20 + 10 - 50);
   expect(followed(picked("elsewhere", 4_100, 4_200)).scroll).toBe(0);
+  // An arrow is drawn between rows that are seen already.
+  const arrows = withCatalogue(picked("t9", 4_100, 4_200), { ...EMPTY_CATALOGUE, tracks: TRACKS.map((track) => ({ ...track, kind: "arrows" as const })) });
+  expect(followed(arrows).scroll).toBe(0);
 });
 
 test("what is picked is shown with some room around it; what does not last is shown nearer each time", () => {

@@ -77,11 +77,11 @@ function aroundTime(middle: Viewport["begin"], { span }: Viewport): Viewport {
   return { begin: nanos(middle - span / 2n), span };
 }
 
-/** Scrolls to the row of what is picked, if it has one that is not wholly on the screen. */
+/** Scrolls to the row of what is picked, if it has one that is not wholly on the screen. Arrows are seen between other rows. */
 function inSight(state: State, { track }: Item): State {
   const row = rowOf(state, track);
   const { scroll, size } = state;
-  if (row === null || (row.top >= scroll && row.top + row.height <= scroll + size.height)) {
+  if (row === null || row.track?.kind === "arrows" || (row.top >= scroll && row.top + row.height <= scroll + size.height)) {
     return state;
   }
   return scrolledTo(state, row.top + row.height / 2 - size.height / 2);
