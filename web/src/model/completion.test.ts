@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { accepted, complete, marked, remembered, type Vocabulary } from "./completion.ts";
+import { accepted, complete, fieldOffers, marked, remembered, type Vocabulary } from "./completion.ts";
 
 const VOCABULARY: Vocabulary = {
   fields: ["prev_comm", "prev_tid", "next_tid", "ret"].map((text) => ({ text, what: "field" })),
@@ -63,4 +63,9 @@ test("the last expressions are remembered, each once", () => {
   expect(remembered(["a", "b"], " b ")).toEqual(["b", "a"]);
   expect(remembered(["a"], "  ")).toEqual(["a"]);
   expect(remembered(Array.from({ length: 20 }, (_, number) => String(number)), "new").length).toBe(20);
+});
+
+test("fields are columns, but for those that say what others mean", () => {
+  const columns = ["time", "name", "kind", "kind_label", "my_label", "_sizes_length", "sizes", "payload.name", "vtid"];
+  expect(fieldOffers(columns).map((offer) => offer.text)).toEqual(["kind", "my_label", "sizes", "$payload.name", "vtid"]);
 });

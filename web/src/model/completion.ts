@@ -42,6 +42,17 @@ const WORDS: readonly Offer[] = [
   { text: "cycles", what: "value of the clock" },
 ];
 
+/** Columns of a list of events that are no fields of theirs. */
+const NO_FIELDS: ReadonlySet<string> = new Set(["time", "cycles", "name", "stream", "trace"]);
+
+/** Fields by the names of columns that a list of events has: labels and lengths have columns of their own, which are no fields. */
+export function fieldOffers(columns: readonly string[]): readonly Offer[] {
+  const all = new Set(columns);
+  const isExtra = (name: string): boolean => /_(?:label|bytes|tag)$/.test(name) && all.has(name.replace(/_[a-z]+$/, ""));
+  const fields = columns.filter((name) => !NO_FIELDS.has(name) && !isExtra(name) && !/^_.*_length$/.test(name));
+  return fields.map((name) => ({ text: name.startsWith("payload.") ? `$${name}` : name, what: "field" }));
+}
+
 /** What may stand behind a value. */
 const OPERATORS: readonly Offer[] = [
   { text: "== ", what: "is; `*` in a text is any text" },

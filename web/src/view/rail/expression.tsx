@@ -11,6 +11,7 @@ import { refiltered } from "../../state/filter.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { countingOf } from "./counting.ts";
+import { learnFields } from "./vocabulary.ts";
 
 /** The server is asked once nothing was typed for so long. */
 const REST_MS = 120;
@@ -38,9 +39,8 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
   useEffect(() => setDraft(filter.text), [filter.text]);
 
   const offer = (text: string, caret: number): void => {
-    const names = eventNames(store.state.catalogue, countingOf(page).store.state.names);
-    const { vocabulary } = countingOf(page).store.state;
-    setOffers(complete(text, caret, vocabulary.events === names ? vocabulary : { ...vocabulary, events: names }));
+    const { vocabulary, names } = countingOf(page).store.state;
+    setOffers(complete(text, caret, { ...vocabulary, events: eventNames(store.state.catalogue, names) }));
     setChosen(0);
   };
   const put = (text: string, caret: number): void => {
@@ -118,6 +118,7 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
             offer(event.currentTarget.value, event.currentTarget.selectionStart);
           }}
           onKeyDown={press}
+          onFocus={() => learnFields(page)}
           onBlur={() => setOffers(null)}
         />
         <ul class="offers" id={list} role="listbox" aria-label="What may come here" hidden={offers === null}>
