@@ -18,7 +18,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
   const [traces, status, connection] = usePick(store, (state) => [state.traces, state.status, state.connection] as const);
   return (
     <header class="header">
-      <span class="mark">Kymograph</span>
+      <h1 class="mark">Kymograph</h1>
       <ul class="chips" aria-label="Traces">
         {traces.map((trace) => (
           <li class="chip" key={trace.path ?? trace.name} title={trace.path ?? trace.name}>

@@ -1,6 +1,7 @@
 // What stands in the place of rows when there is nothing to show, or something went wrong: one sentence why, one what to do.
 
 import type { JSX } from "preact";
+import { isActive } from "../model/filter.ts";
 import { advice } from "../model/fault.ts";
 import type { State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
@@ -28,7 +29,7 @@ export function Notice({ page }: { readonly page: Page }): JSX.Element | null {
 }
 
 /** What to say; `null` where the rows speak for themselves. */
-export function wordsFor({ fault, status, rows, catalogue, isCatalogued }: State): Words | null {
+export function wordsFor({ fault, status, rows, catalogue, isCatalogued, filter, layout }: State): Words | null {
   if (fault !== null) {
     return { why: sentence(fault.message), todo: advice(fault.kind), isBad: true };
   }
@@ -42,6 +43,12 @@ export function wordsFor({ fault, status, rows, catalogue, isCatalogued }: State
     return null;
   }
   if (catalogue.tracks.length > 0) {
+    if (layout.active) {
+      return { why: "Nothing happens in the window.", todo: "Move it, or press U to show all tracks.", isBad: false };
+    }
+    if (isActive(filter) && filter.mode !== "dim") {
+      return { why: "The filter hides all tracks that are not hidden anyway.", todo: "Take something away from it, or press U to show hidden tracks.", isBad: false };
+    }
     return { why: "All tracks are hidden.", todo: "Press U to show them again.", isBad: false };
   }
   return status.state === "building"

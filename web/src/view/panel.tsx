@@ -30,22 +30,24 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
   return (
     <section class={`panel ${side}`} style={{ [length]: `${panel.size}px` }} aria-label={NAMES[side]}>
       <Edge side={side} size={panel.size} resize={(size) => act((panels) => sizedPanel(panels, side, size))} />
-      <div class="tabs" role="tablist">
-        {tabs.map((tab) => (
-          <button
-            key={tab.id}
-            type="button"
-            role="tab"
-            id={`tab-${tab.id}`}
-            class="tab"
-            title={tab.hint}
-            aria-selected={tab === chosen}
-            aria-controls={`panel-${side}`}
-            onClick={() => act((panels) => openedPanel(panels, side, tab.id))}
-          >
-            {tab.title}
-          </button>
-        ))}
+      <div class="tabs">
+        <div class="tab-list" role="tablist" aria-label={NAMES[side]}>
+          {tabs.map((tab) => (
+            <button
+              key={tab.id}
+              type="button"
+              role="tab"
+              id={`tab-${tab.id}`}
+              class="tab"
+              title={tab.hint}
+              aria-selected={tab === chosen}
+              aria-controls={`panel-${side}`}
+              onClick={() => act((panels) => openedPanel(panels, side, tab.id))}
+            >
+              {tab.title}
+            </button>
+          ))}
+        </div>
         <button type="button" class="plain close" aria-label={`Close: ${NAMES[side]}`} title="Close" onClick={() => act((panels) => toggledPanel(panels, side))}>
           ×
         </button>

@@ -114,7 +114,7 @@ function Line<T extends string | number>({ options, entry, index }: LineOptions<
         type="button"
         class="plain choice-name"
         title={`${label}${detail === "" ? "" : ` · ${detail}`}\nOnly this; with Alt: all but this`}
-        aria-label={`Only ${label}`}
+        aria-label={`Only ${label} ${detail}`.trimEnd()}
         onClick={(event) => options.focus(entry, event.altKey)}
       >
         {label} <span class="faint">{detail}</span>

@@ -237,7 +237,7 @@ function Line(options: LineOptions): JSX.Element {
       tabIndex={isFirst ? 0 : -1}
       aria-level={isGroup ? 1 : line.isNested ? 3 : 2}
       aria-selected={isMarked}
-      aria-label={`${name}${share === "none" ? ", hidden" : ""}${!isGroup && line.isPinned ? ", pinned" : ""}`}
+      aria-label={`${name}${isGroup ? ` ${line.tracks.length.toLocaleString("en")}` : ""}${share === "none" ? ", hidden" : ""}${!isGroup && line.isPinned ? ", pinned" : ""}`}
       {...(isGroup ? { "aria-expanded": !line.isFolded } : {})}
       title={isGroup ? name : `${name}\n${line.track.id}`}
       draggable={canMove}
@@ -251,9 +251,7 @@ function Line(options: LineOptions): JSX.Element {
       }}
     >
       {isGroup ? (
-        <button type="button" class="plain arrow" tabIndex={-1} aria-hidden="true" onClick={fold}>
-          {line.isFolded ? "▸" : "▾"}
-        </button>
+        <button type="button" class={`plain arrow${line.isFolded ? " shut" : ""}`} tabIndex={-1} aria-label={line.isFolded ? `Unfold ${name}` : `Fold ${name}`} onClick={fold} />
       ) : null}
       <input
         type="checkbox"
@@ -268,7 +266,7 @@ function Line(options: LineOptions): JSX.Element {
         onClick={(event) => event.stopPropagation()}
         onChange={(event) => show(event.currentTarget.checked)}
       />
-      <span class="tree-name">{name}</span>
+      <span class="tree-name">{name}</span>{" "}
       {isGroup ? (
         <span class="count">{line.tracks.length.toLocaleString("en")}</span>
       ) : (
@@ -281,9 +279,7 @@ function Line(options: LineOptions): JSX.Element {
             event.stopPropagation();
             pin();
           }}
-        >
-          {line.isPinned ? "★" : "☆"}
-        </button>
+        />
       )}
     </div>
   );
