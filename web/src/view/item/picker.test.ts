@@ -202,6 +202,28 @@ test("arrows are followed from whoever ran to whoever was woken, and back", asyn
   expect(await after(await picked("cpu", 420), toEffect)).toBe("wakeups@450 found arrow 450-500");
 });
 
+test("of arrows that leave at the same time the one that was followed stays the first", async () => {
+  const both = [arrow(450, 500), { ...arrow(450, 460), more: { ...arrow(450, 460).more, to: 1, value: value("other", "thread", 1) } }].reverse();
+  const before = ITEMS[4] ?? [];
+  (ITEMS as Record<number, readonly TestItem[]>)[4] = both;
+  const bench = await picked("woken", 470);
+  await after(bench, toCause);
+  expect(bench.picker.picked.state.items.map((item) => item.kind === "arrow" && item.value.label)).toEqual(["woken", "other"]);
+  (ITEMS as Record<number, readonly TestItem[]>)[4] = before;
+});
+
+test("an arrow is followed as soon as it is known what is picked", async () => {
+  const bench = await picked("cpu", 420);
+  bench.held = [];
+  bench.store.update((state) => withItem(state, { track: "wakeups", time: nanos(450) }));
+  toEffect(bench.picker);
+  const { held } = bench;
+  bench.held = null;
+  held.forEach((letOut) => letOut());
+  await settled(bench);
+  expect(seen(bench)).toBe("woken@500 found running 500-800");
+});
+
 test("where no arrow is, or nobody knows where it leads, that is said", async () => {
   expect(await after(await picked("woken", 600), toEffect)).toBe("woken@600 found running 500-800 (No arrow leaves from here.)");
   expect(await after(await picked("events", 10), toCause)).toBe("events@10 found first 10-10 (No arrow leads here.)");

@@ -157,7 +157,8 @@ export class Picker {
     const [first] = found.items;
     const extent = first === undefined ? null : extentOf(first);
     const item = extent !== null && extent.begin > asked.time ? { ...asked, time: extent.begin } : asked;
-    const items = found.items.filter((other) => extentOf(other).begin === extent?.begin);
+    const same = found.items.filter((other) => extentOf(other).begin === extent?.begin);
+    const items = withFirst(same, this.picked.state.items[0]);
     const more = found.next !== null && extent !== null && found.next <= extent.begin + 1n;
     this.picked.update((now) => ({ ...now, item, phase: "found", items, more, complete: found.complete, fault: null }));
     this.store.update((state) => (sameItem(state.item, asked) && extent !== null ? withItemExtent(withItem(state, item), item, extent) : state));
@@ -191,7 +192,9 @@ export class Picker {
   /** Takes a step; `false` if there is nothing to go to. */
   private async stepOnce(by: 1 | -1, signal: AbortSignal): Promise<boolean> {
     const { item, itemExtent, status, view } = this.store.state;
-    const { track, phase } = this.picked.state;
+    const { phase } = this.picked.state;
+    // A server that was started anew counts tracks anew.
+    const track = item === null ? null : trackOf(this.store.state, item.track);
     if (item === null || track === null || status === null || view === null) {
       return false;
     }
@@ -232,9 +235,23 @@ export class Picker {
     }
   }
 
+  /** What is picked, as soon as that is known: whoever follows one arrow after the other is quicker than the server. */
+  private async answered(signal: AbortSignal): Promise<{ readonly track: Track | null; readonly item: TrackItem | undefined }> {
+    const { picked } = this;
+    while (picked.state.phase === "asking" && !signal.aborted) {
+      await new Promise<void>((done) => {
+        const end = picked.subscribe(() => {
+          end();
+          done();
+        });
+      });
+    }
+    const { track, items } = picked.state;
+    return signal.aborted ? { track: null, item: undefined } : { track, item: items[0] };
+  }
+
   private async toEffect(signal: AbortSignal): Promise<void> {
-    const { track, items } = this.picked.state;
-    const [item] = items;
+    const { track, item } = await this.answered(signal);
     if (track === null || item === undefined) {
       return;
     }
@@ -255,8 +272,7 @@ export class Picker {
   }
 
   private async toCause(signal: AbortSignal): Promise<void> {
-    const { track, items } = this.picked.state;
-    const [item] = items;
+    const { track, item } = await this.answered(signal);
     if (track === null || item === undefined) {
       return;
     }
@@ -306,6 +322,13 @@ export class Picker {
     }
     this.note(none);
   }
+}
+
+/** The same items, of which the arrow that was followed stays the first. */
+function withFirst(items: readonly TrackItem[], first: TrackItem | undefined): readonly TrackItem[] {
+  const isFirst = (item: TrackItem): boolean =>
+    item.kind === "arrow" && first?.kind === "arrow" && item.from === first.from && item.to === first.to && item.end === first.end && item.begin === first.begin;
+  return [...items.filter(isFirst), ...items.filter((item) => !isFirst(item))];
 }
 
 /** The thread that does something: the one that a CPU runs, or whose states a track shows. */
