@@ -7,6 +7,7 @@ import { encodeAnswer } from "../src/testing/tiles.ts";
 import { answerItems } from "../src/testing/items.ts";
 import { Listing } from "../src/testing/events.ts";
 import { BEGIN, INVENTED, TOLD, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
+import { Office } from "./office.ts";
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
@@ -27,6 +28,8 @@ export interface StandIn {
   /** The list of events, and questions about it. */
   readonly listing: Listing;
   readonly askedEvents: string[];
+  /** Analyses, and who asked for them. */
+  readonly office: Office;
   tell(): void;
   /** It ends what it tells; who listens asks again. */
   hangUp(): void;
@@ -47,7 +50,8 @@ export async function serve(folder: string): Promise<StandIn> {
     askedItems: [],
     listing: new Listing(TOLD),
     askedEvents: [],
-    tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n`)),
+    office: new Office(),
+    tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n${standIn.office.told}`)),
     hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
       new Promise((done) => {
@@ -111,8 +115,23 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
     case "tiles":
       return tiles(standIn, url, request, response);
     default:
-      return json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
+      return void office(standIn, listeners, url, request, response);
   }
+}
+
+/** Analyses and jobs; there is nothing else. */
+async function office(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const parts: Buffer[] = [];
+  for await (const part of request) {
+    parts.push(part as Buffer);
+  }
+  const answer = standIn.office.answer(request.method ?? "GET", url.pathname.replace("/api/v1/", ""), Buffer.concat(parts).toString());
+  if (answer === null) {
+    json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
+    return;
+  }
+  json(response, answer.status, answer.body);
+  listeners.forEach((listener) => listener.write(standIn.office.told));
 }
 
 async function events(standIn: StandIn, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {

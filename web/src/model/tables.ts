@@ -198,6 +198,16 @@ export function columnAt(table: Pick<Table, "columns">, name: string): number {
   return table.columns.findIndex((column) => column.name === name);
 }
 
+/** The table with no other columns than those of these names. */
+export function narrowed(table: Table, names: readonly string[]): Table {
+  const places = names.map((name) => columnAt(table, name)).filter((place) => place >= 0);
+  return {
+    ...table,
+    columns: places.flatMap((place) => table.columns[place] ?? []),
+    rows: table.rows.map((row) => places.flatMap((place) => row[place] ?? [])),
+  };
+}
+
 /** When what a row is about happens: one of its times, or all from the first to the last of them; `null` if it has none. */
 export function spanOfRow(table: Pick<Table, "columns">, row: Row): Span | null {
   const range = row.find((cell) => cell.kind === "range");

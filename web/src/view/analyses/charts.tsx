@@ -156,7 +156,7 @@ function scatterPlan(theme: Theme, { points, span, clock, range, selection, curr
     axes: [timeAxis(theme, origin, clock), logAxis("y", theme, shortDuration)],
     drag: { x: true, y: true },
     over: (plot) => {
-      if (selection !== null) {
+      if (selection !== null && (selection.begin > span.begin || selection.end < span.end)) {
         band(plot, "x", Number(selection.begin - origin), Number(selection.end - origin), SURFACES[theme].accent);
       }
       if (range !== null) {
@@ -284,7 +284,8 @@ function coursePlan(theme: Theme, course: Course, off: ReadonlySet<string>, cloc
     axes: [timeAxis(theme, course.begin, clock), axis(theme, "y", shortNumber(of))],
     drag: { x: true, y: false },
     over: (plot) => {
-      if (selection !== null) {
+      // Where all of it is selected, there is nothing to tell apart.
+      if (selection !== null && (selection.begin > course.begin || Number(selection.end - course.begin) < (course.time.at(-1) ?? 0))) {
         band(plot, "x", Number(selection.begin - course.begin), Number(selection.end - course.begin), SURFACES[theme].accent);
       }
     },

@@ -4,8 +4,8 @@ import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { grouped } from "../../model/cells.ts";
 import { binsOf, courseOf, percentilesIn } from "../../model/charts.ts";
-import type { Analysis, Question } from "../../model/jobs.ts";
-import type { Answer, Row, Span, Table } from "../../model/tables.ts";
+import type { Analysis, Options, Question } from "../../model/jobs.ts";
+import { narrowed, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
 import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
 import { usePick } from "../hooks.ts";
@@ -13,6 +13,7 @@ import type { Page } from "../page.ts";
 import { Failed, ScopeChoice, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
 import { CourseChart, Density } from "./charts.tsx";
 import { questionFor } from "./questions.ts";
+import { Summary } from "./summary.tsx";
 import { TableView, useClock } from "./table.tsx";
 import "./analyses.css";
 
@@ -76,6 +77,8 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
         </select>
       </div>
       <Waiting page={page} answered={answered} idle={lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened."} />
+      {times !== null && lens.scope === "selection" ? <Summary page={page} times={times} /> : null}
+      {times !== null && analysis?.kind === "io" && answer !== null ? <Traffic page={page} times={times} /> : null}
       {answer === null || table === null ? null : <Shown key={table.name} page={page} answer={answer} table={table} isOld={answered.isOld} />}
     </div>
   );
@@ -111,18 +114,33 @@ function Shown({ page, answer, table, isOld }: ChosenTable): JSX.Element {
 
 /** What can be drawn of a table, or of what the analysis says over time. */
 function ChartOf({ page, answer, table }: Omit<ChosenTable, "isOld">): JSX.Element | null {
-  const clock = useClock(page);
-  const [selection] = usePick(page.store, (state) => [state.selection] as const);
-  const brush = useCallback((span: Span) => page.store.update((state) => ({ ...state, selection: windowBetween(span.begin, span.end) })), [page]);
   const bins = useMemo(() => binsOf(table), [table]);
   const [percentiles, all] = useMemo(() => (bins === null ? [[], []] : [percentilesIn(bins), [bins]]), [bins]);
-  const drawn = table.columns[0]?.of === "time-range" ? table : (answer.tables.find((one) => one.name === "course") ?? null);
-  const course = useMemo(() => (bins !== null || drawn === null ? null : courseOf(drawn, clock)), [bins, drawn, clock]);
   if (bins !== null) {
     return bins.total === 0 ? null : <Density page={page} bins={all} percentiles={percentiles} range={null} choose={NOTHING} />;
   }
+  const course = table.columns[0]?.of === "time-range" ? table : answer.tables.find((one) => one.name === "course");
+  return course === undefined ? null : <CourseOf page={page} table={course} title={course.title} />;
+}
+
+/** How much was read and written over time, by all processes: periods of the analysis, summed up. */
+function Traffic({ page, times }: { readonly page: Page; readonly times: Options }): JSX.Element | null {
+  const [status] = usePick(page.store, (state) => [state.status] as const);
+  const [begin, end] = [times["begin_ns"] ?? status?.extent.begin, times["end_ns"] ?? status?.extent.end];
+  const period = typeof begin === "bigint" && typeof end === "bigint" && end > begin ? (end - begin) / BigInt(BINS) + 1n : null;
+  const { answer } = useAnswer(page, period === null ? null : questionFor(page.store.state, "io", { ...times, by: ["process"], period_ns: period }));
+  const found = answer?.tables.find((one) => one.name === "per-process");
+  const table = useMemo(() => (found === undefined ? null : narrowed(found, ["period", "read", "write"])), [found]);
+  return table === null ? null : <CourseOf page={page} table={table} title="Read and written over time" />;
+}
+
+function CourseOf({ page, table, title }: { readonly page: Page; readonly table: Table; readonly title: string }): JSX.Element | null {
+  const clock = useClock(page);
+  const [selection] = usePick(page.store, (state) => [state.selection] as const);
+  const brush = useCallback((span: Span) => page.store.update((state) => ({ ...state, selection: windowBetween(span.begin, span.end) })), [page]);
+  const course = useMemo(() => courseOf(table, clock), [table, clock]);
   const selected = selection === null ? null : { begin: selection.begin, end: endOf(selection) };
-  return course === null || drawn === null ? null : <CourseChart page={page} title={drawn.title} course={course} clock={clock} selection={selected} brush={brush} />;
+  return course === null ? null : <CourseChart page={page} title={title} course={course} clock={clock} selection={selected} brush={brush} />;
 }
 
 const NOTHING = (): void => undefined;

@@ -1,0 +1,302 @@
+// Statistics and latencies in a browser, as a person uses them: with a server that always says the same, and with traces that were recorded.
+
+import { execFileSync, spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium, type Browser, type Locator, type Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findBrowser } from "./browser.ts";
+import { BEGIN, SPAN } from "./invented.ts";
+import { INVENTED_CALLS } from "./office.ts";
+import { proxied, type Proxy } from "./proxy.ts";
+import { TOKEN, serve, type StandIn } from "./server.ts";
+
+const executablePath = findBrowser();
+const pictures = process.env["KYMO_PICTURES"];
+const kymo = process.env["KYMO"];
+const dist = join(import.meta.dirname, "../dist");
+const root = join(import.meta.dirname, "../..");
+
+interface Opened {
+  readonly colorScheme?: "light" | "dark";
+  readonly width?: number;
+  readonly ratio?: number;
+}
+
+/** A page that is open, and what went wrong in it. */
+async function openAt(browser: Browser, url: string, faults: string[], { colorScheme = "light", width = 1280, ratio = 1 }: Opened = {}): Promise<Page> {
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 }, deviceScaleFactor: ratio, permissions: ["clipboard-read", "clipboard-write"] });
+  const page = await context.newPage();
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  page.on("pageerror", (error) => faults.push(String(error)));
+  await page.goto(url);
+  await page.waitForSelector(".badge.good");
+  return page;
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  if (pictures !== undefined) {
+    mkdirSync(pictures, { recursive: true });
+    await page.screenshot({ path: join(pictures, `${name}.png`) });
+  }
+}
+
+/** Cells of the rows that there are. */
+function rowsOf(page: Page): Promise<string[][]> {
+  return page.$$eval(".grid-body .grid-row", (rows) => rows.map((row) => [...row.children].map((cell) => (cell.textContent ?? "").replaceAll("\u202f", " "))));
+}
+
+/** What a button takes into the clipboard. */
+async function copied(page: Page, name: string): Promise<string> {
+  await page.evaluate(() => navigator.clipboard.writeText(""));
+  await page.getByRole("button", { name }).click();
+  await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).not.toBe("");
+  return page.evaluate(() => navigator.clipboard.readText());
+}
+
+/** A part of the URL. */
+function partOf(page: Page, name: string): string | null {
+  return new URLSearchParams(new URL(page.url()).hash.slice(1)).get(name);
+}
+
+/** Drags across a chart, from one part of its width and height to another. */
+async function dragged(page: Page, chart: Locator, from: readonly [number, number], to: readonly [number, number]): Promise<void> {
+  const box = (await chart.locator(".u-over").boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  await page.mouse.move(box.x + box.width * from[0], box.y + box.height * from[1]);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to[0], box.y + box.height * to[1], { steps: 4 });
+  await page.mouse.up();
+}
+
+describe.runIf(executablePath !== null)("analyses", () => {
+  let browser: Browser;
+  let server: StandIn;
+  let faults: string[];
+
+  beforeAll(async () => {
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await server?.end();
+  });
+  beforeEach(async () => {
+    faults = [];
+    await server?.end();
+    server = await serve(dist);
+  });
+
+  function open(hash: string, options: Opened = {}): Promise<Page> {
+    return openAt(browser, `${server.url}/?token=${TOKEN}${hash}`, faults, options);
+  }
+
+  async function closed(page: Page): Promise<void> {
+    expect(faults).toEqual([]);
+    await page.context().close();
+  }
+
+  const CALLS = "#panels=drawer.statistics.420&stats=syscalls.slowest";
+  const LATENCY = "#panels=drawer.latency.480&latency=syscalls";
+  const slowest = [...INVENTED_CALLS].sort((one, other) => other.took - one.took);
+
+  test("say how far they are, are cancelled, and asked again", async () => {
+    server.office.isHeld = true;
+    const page = await open("");
+    await page.keyboard.press("Alt+3");
+    await expect.poll(() => page.locator(".job").textContent()).toBe("25 % read, 3.0 s leftCancel");
+    await picture(page, "analyses-progress");
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await expect.poll(() => page.locator(".job").textContent()).toContain("This was cancelled.");
+    await expect.poll(() => server.office.asked).toContain("DELETE jobs/1");
+    server.office.isHeld = false;
+    await page.getByRole("button", { name: "Ask again" }).click();
+    await expect.poll(() => rowsOf(page)).toEqual([["sched_switch", "5 000"]]);
+    await closed(page);
+  });
+
+  test("are let go of when nobody looks at them any more", async () => {
+    server.office.isHeld = true;
+    const page = await open("#panels=drawer.statistics");
+    await page.waitForSelector(".job progress");
+    await page.keyboard.press("Alt+1");
+    await expect.poll(() => server.office.asked).toContain("DELETE jobs/1");
+    await closed(page);
+  });
+
+  test("that have failed say why, and what to do", async () => {
+    const page = await open("#panels=drawer.statistics&stats=cpu");
+    await expect.poll(() => page.locator(".job.bad").textContent()).toMatch(/^No event of these traces means `thread_switch`\. Choose another analysis, .*Ask again$/);
+    await closed(page);
+  });
+
+  test("are tables of any length, of which only what is on the screen exists", async () => {
+    const page = await open(CALLS);
+    await expect.poll(async () => (await rowsOf(page))[0]?.[1]).toBe("5.000 000 ms");
+    expect((await rowsOf(page)).length).toBeLessThan(60);
+    expect(await page.locator(".grid").getAttribute("aria-rowcount")).toBe("1001");
+    await page.locator(".grid").focus();
+    await page.keyboard.press("End");
+    await expect.poll(async () => (await rowsOf(page)).at(-1)?.[1]).toBe("4.001 000 ms");
+    await page.getByRole("columnheader", { name: "Duration" }).getByRole("button").click();
+    await page.getByRole("columnheader", { name: "Duration" }).getByRole("button").click();
+    await expect.poll(async () => (await rowsOf(page))[0]?.[1]).toBe("4.001 000 ms");
+    await page.getByLabel("Column to search in").selectOption("Duration");
+    await page.getByLabel("Rows that have").fill("4.5ms..4.502ms");
+    await expect.poll(async () => (await rowsOf(page)).map((row) => row[1])).toEqual(["4.500 000 ms", "4.501 000 ms", "4.502 000 ms"]);
+    const lines = [...slowest].reverse().filter(({ took }) => took >= 4_500_000 && took <= 4_502_000);
+    expect(await copied(page, "Copy CSV")).toBe(["time_begin,time_end,duration,thread,thread_pid,thread_tid,syscall", ...lines.map(({ begin, took, thread, name }) => `${begin},${begin + BigInt(took)},${took},${thread},1,2,${name}`), ""].join("\r\n"));
+    await picture(page, "analyses-table");
+    await closed(page);
+  });
+
+  test("lead to the timeline, by the mouse and by keys", async () => {
+    const page = await open(CALLS);
+    await page.locator(".grid-body .grid-row .link").first().click();
+    const [first, second] = slowest;
+    await expect.poll(() => partOf(page, "selected")).toBe(`${first?.begin}~${first?.took}`);
+    expect(partOf(page, "at")).toBe(`${(first?.begin ?? 0n) - 2_500_000n}~10000000`);
+    await page.locator(".grid").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => partOf(page, "selected")).toBe(`${second?.begin}~${second?.took}`);
+    await closed(page);
+  });
+
+  test("are about what is selected, with a summary, and follow it", async () => {
+    const page = await open("#panels=drawer.statistics.400&stats=syscalls.per-syscall&scope=selection");
+    await expect.poll(() => page.locator(".job").textContent()).toContain("Nothing is selected");
+    const area = (await page.locator(".area").boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    await page.mouse.move(area.x + area.width / 4, area.y + 60);
+    await page.mouse.down();
+    await page.mouse.move(area.x + area.width / 2, area.y + 60, { steps: 4 });
+    await page.mouse.up();
+    // The URL follows once the drag rests.
+    await expect.poll(() => Number((partOf(page, "selected") ?? "0~0").split("~")[1]) / SPAN).toBeCloseTo(0.25, 2);
+    const [begin = 0n, span = 0n] = (partOf(page, "selected") ?? "0~0").split("~").map(BigInt);
+    const inside = INVENTED_CALLS.filter((call) => call.begin >= begin && call.begin < begin + span);
+    expect(inside.length).toBeGreaterThan(1_000);
+    await expect.poll(async () => (await rowsOf(page)).reduce((sum, row) => sum + Number(row[1]?.replaceAll(" ", "")), 0)).toBe(inside.length);
+    const cards = page.locator(".card");
+    await expect.poll(async () => (await cards.first().textContent())?.replaceAll("\u202f", "")).toBe(`Events ${inside.length} events sched_switch ${inside.length}`);
+    await expect.poll(() => cards.nth(1).textContent()).toBe("CPUs – these traces do not tell");
+    await expect.poll(async () => (await cards.nth(2).textContent())?.replaceAll("\u202f", "")).toContain(`System calls ${inside.length} calls`);
+    await picture(page, "analyses-selection");
+    await closed(page);
+  });
+
+  test("show latencies in linked views: durations that are brushed are asked for, times are selected, rows are shown", async () => {
+    const page = await open(LATENCY);
+    const [scatter, density] = [page.locator(".chart").nth(0), page.locator(".chart").nth(1)];
+    await expect.poll(async () => (await scatter.locator("figcaption").textContent())?.replaceAll("\u202f", " ")).toBe("Slowest system calls the longest 1 000 of 5 000 by when they began");
+    expect((await density.locator(".plot").getAttribute("aria-label"))?.replaceAll("\u202f", " ")).toMatch(/^How long system calls took: 5 000 in all; 50 % .* ms, 90 % .* ms/);
+    await picture(page, "analyses-latency");
+    await dragged(page, scatter, [0.25, 0.5], [0.5, 0.55]);
+    const selected = (): number[] => (partOf(page, "selected") ?? "0~0").split("~").map((text, index) => Number(BigInt(text) - (index === 0 ? BEGIN : 0n)) / SPAN);
+    await expect.poll(() => selected()[0]).toBeCloseTo(0.25, 1);
+    await expect.poll(() => selected()[1]).toBeCloseTo(0.25, 1);
+    await page.getByRole("button", { name: "Show the selection" }).click();
+    await expect.poll(() => partOf(page, "at")).toBe(partOf(page, "selected"));
+    // None of the first fifth of the density is among the longest thousand.
+    await dragged(page, density, [0.02, 0.5], [0.3, 0.5]);
+    await expect.poll(() => server.office.asked.some((line) => line.includes('"max_ns"'))).toBe(true);
+    const [, most = "", least = ""] = /"max_ns":(\d+),"min_ns":(\d+)/.exec(server.office.asked.find((line) => line.includes('"max_ns"')) ?? "") ?? [];
+    const between = slowest.filter(({ took }) => took >= Number(least) && took <= Number(most));
+    expect(between.length).toBeGreaterThan(3);
+    const csv = async (): Promise<number[]> => (await copied(page, "Copy CSV")).trim().split("\r\n").slice(1).map((line) => Number(line.split(",")[2]));
+    await expect.poll(csv).toEqual(between.map(({ took }) => took));
+    const [longest] = between;
+    await page.locator(".grid-body .grid-row").first().click();
+    await expect.poll(() => partOf(page, "selected")).toBe(`${longest?.begin}~${longest?.took}`);
+    await page.getByRole("button", { name: "All durations" }).click();
+    await expect.poll(csv).toEqual(slowest.slice(0, 1_000).map(({ took }) => took));
+    await closed(page);
+  });
+
+  test("show of latencies one group, chosen from the statistics", async () => {
+    const page = await open(LATENCY);
+    await page.waitForSelector(".grid-body .grid-row");
+    await page.getByLabel("Table").selectOption("System calls");
+    await page.locator(".grid-body .grid-row", { hasText: "poll" }).click();
+    await page.getByLabel("Table").selectOption("Slowest system calls");
+    await expect.poll(async () => new Set((await rowsOf(page)).map((row) => row[3]))).toEqual(new Set(["poll"]));
+    await page.getByRole("button", { name: "poll ×" }).click();
+    await expect.poll(async () => new Set((await rowsOf(page)).map((row) => row[3])).size).toBe(4);
+    await closed(page);
+  });
+
+  test("have a crosshair that keys move, and durations that are typed", async () => {
+    const page = await open(LATENCY);
+    const density = page.locator(".chart").nth(1);
+    await density.locator(".plot").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => density.locator("figcaption .faint").textContent()).toMatch(/^\d+ from 1\.000 µs to 1\.259 µs$/);
+    await page.getByLabel("From how long to how long").fill("4.99ms..1s");
+    await page.keyboard.press("Enter");
+    await expect.poll(async () => (await rowsOf(page)).length).toBe(11);
+    await closed(page);
+  });
+
+  test("fit narrow and sharp screens, dark and light", async () => {
+    for (const colorScheme of ["dark", "light"] as const) {
+      for (const hash of [CALLS, LATENCY]) {
+        const page = await open(hash, { colorScheme, width: 420, ratio: 2 });
+        await page.waitForSelector(".grid-body .grid-row");
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
+        await picture(page, `analyses-narrow-${hash === CALLS ? "table" : "latency"}-${colorScheme}`);
+        await closed(page);
+      }
+    }
+  });
+});
+
+/** A trace, the tab and table that is looked at, and how the command prints the same. */
+const TRUE: ReadonlyArray<readonly [string, string, string, readonly string[]]> = [
+  ["demo", join(root, "examples/traces/demo"), "pairs.longest", ["pairs", "--table", "longest"]],
+  ["kernel", join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads"), "syscalls.per-syscall", ["syscalls", "--table", "per-syscall"]],
+];
+
+describe.runIf(executablePath !== null && kymo !== undefined).each(TRUE.filter(([, path]) => existsSync(path)))("analyses of %s", (name, trace, stats, command) => {
+  let browser: Browser;
+  let child: ChildProcess;
+  let proxy: Proxy;
+  let query: string;
+  let cache: string;
+
+  beforeAll(async () => {
+    cache = mkdtempSync(join(tmpdir(), "kymo-view-"));
+    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
+    child = spawn(kymo ?? "", ["view", "--no-browser", trace], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ["ignore", "pipe", "inherit"] });
+    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
+      const url = new URL(line.trim());
+      query = url.search;
+      proxy = await proxied(dist, url.origin);
+      break;
+    }
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await proxy?.end();
+    const ended = new Promise((done) => child.once("exit", done));
+    child.kill("SIGINT");
+    await ended;
+    rmSync(cache, { recursive: true });
+  });
+
+  test("are what the command prints, and latencies have all their views", async () => {
+    const faults: string[] = [];
+    const page = await openAt(browser, `${proxy.url}/${query}#panels=drawer.statistics.420&stats=${stats}`, faults, { width: 1600 });
+    await page.waitForSelector(".grid-body .grid-row");
+    const printed = execFileSync(kymo ?? "", [...command, "--csv", "--top", "1000", trace], { encoding: "utf8" });
+    expect(await copied(page, "Copy CSV")).toBe(printed);
+    await picture(page, `analyses-${name}-statistics`);
+    await page.keyboard.press("Alt+2");
+    await expect.poll(() => page.locator(".chart").count()).toBe(2);
+    await page.locator(".grid-body .grid-row").first().click();
+    await expect.poll(() => partOf(page, "selected")).not.toBeNull();
+    await picture(page, `analyses-${name}-latency`);
+    expect(faults).toEqual([]);
+    await page.context().close();
+  });
+});
