@@ -4,6 +4,7 @@ import type { Density } from "../model/density.ts";
 import { SURFACES, css, mix, type Theme } from "../model/palette.ts";
 import { endOf, pixelOf, type Viewport } from "../model/viewport.ts";
 import type { Frame } from "../model/geometry.ts";
+import type { Nanos } from "../units/time.ts";
 import type { Quality } from "../model/tile.ts";
 import type { Pen, Tools } from "./pen.ts";
 
@@ -18,6 +19,8 @@ export interface OverviewPicture {
   /** What the timeline shows. */
   readonly view: Viewport;
   readonly selection: Viewport | null;
+  /** When the list of events is. */
+  readonly mark: Nanos | null;
 }
 
 export function drawOverview(pen: Pen, tools: Tools, picture: OverviewPicture): void {
@@ -69,7 +72,7 @@ function drawQuality(pen: Pen, tools: Tools, { frame, height, density }: Overvie
   }
 }
 
-function drawWindow(pen: Pen, { frame, height, theme, view, selection, ratio }: OverviewPicture): void {
+function drawWindow(pen: Pen, { frame, height, theme, view, selection, mark, ratio }: OverviewPicture): void {
   const { background, ink, accent } = SURFACES[theme];
   const wide = Math.max(1, Math.round(ratio));
   const at = (shown: Viewport): [number, number] => {
@@ -95,4 +98,7 @@ function drawWindow(pen: Pen, { frame, height, theme, view, selection, ratio }: 
   pen.fillRect(to - wide, 0, wide, height);
   pen.fillRect(from, 0, to - from, wide);
   pen.fillRect(from, height - wide, to - from, wide);
+  if (mark !== null) {
+    pen.fillRect(Math.floor(pixelOf(frame.view, mark, frame.width)), 0, wide, height);
+  }
 }

@@ -162,6 +162,13 @@ test("rows move up when they are scrolled, and are sharp on every screen", () =>
   expect(pen.of("blit")).toEqual(["blit 0 8 to 0 28 256 36"]);
 });
 
+test("the mark is a line that is wider at the top; outside of the window nothing of it is seen", () => {
+  const marked = (mark: number): string[] => drawn("states", [], { mark: nanos(mark) }).of("rect").slice(2).map((call) => call.split(" ").slice(1, 5).join(" "));
+  expect(marked(1_020)).toEqual(["20 0 1 100", "16 0 9 1", "17 1 7 1", "18 2 5 1", "19 3 3 1"]);
+  expect(marked(5_000)).toEqual([]);
+  expect(marked(1_256)).toEqual([]);
+});
+
 test("sixty rows of a wide screen are few calls", () => {
   const pen = new RecordingPen();
   const tracks = Array.from({ length: 60 }, (_, number) => ({ ...trackOf("states"), number: trackNumber(number), id: `t${number}` }));
@@ -218,11 +225,12 @@ test("the overview sums up events, says what is estimated, and frames the window
     density,
     view: { begin: nanos(1_064), span: nanos(64) },
     selection: null,
+    mark: nanos(1_200),
   });
   const bars = pen.of("rect").slice(1, 3).map((call) => call.split(" ").slice(1, 5).join(" "));
   expect(bars).toEqual(["0 2 1 20", "6 16 1 6"]);
   expect(pen.calls).toContain("rect 4 0 4 22 building");
-  expect(pen.of("rect").slice(-4).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1"]);
+  expect(pen.of("rect").slice(-5).map((call) => call.split(" ").slice(1, 5).join(" "))).toEqual(["2 0 1 22", "3 0 1 22", "2 0 2 1", "2 21 2 1", "6 0 1 22"]);
 });
 
 test("where nobody knows how many events there are, the overview says so", () => {

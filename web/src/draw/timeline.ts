@@ -361,6 +361,9 @@ function drawMark(pen: Pen, { frame, mark, ratio, looks, height }: Picture): voi
     return;
   }
   const x = Math.floor(pixelOf(frame.view, mark, frame.width));
+  if (x < 0 || x >= frame.width) {
+    return;
+  }
   const wide = Math.max(1, Math.round(ratio));
   pen.fillStyle = css(SURFACES[looks.theme].ink);
   pen.fillRect(x, 0, wide, height);

@@ -105,6 +105,13 @@ export function regrown(state: EventsState, reel: Reel): EventsState {
   return toppedBy({ ...state, ...kept, reel, fault: null }, state.wish);
 }
 
+/** There may be more events behind the last one, so that what was counted is a guess from now on. */
+export function grown(state: EventsState): EventsState {
+  const { reel, count, matches } = state;
+  const guessed = (one: Count | null): Count | null => (one === null ? null : { ...one, isExact: false });
+  return { ...state, reel: reel.isEnd ? { ...reel, isEnd: false } : reel, count: guessed(count), matches: guessed(matches) };
+}
+
 /** With that row at the top, as far as there are rows. */
 export function toppedBy(state: EventsState, wish: number): EventsState {
   const { reel, room } = state;

@@ -34,7 +34,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
     size.current = next;
     draw(store.state);
   });
-  useDrawing(store, ({ status, view, selection, theme, arrivals, catalogue }) => [status, view, selection, theme, arrivals, catalogue, size.current], draw);
+  useDrawing(store, ({ status, view, selection, mark, theme, arrivals, catalogue }) => [status, view, selection, mark, theme, arrivals, catalogue, size.current], draw);
   const at = (event: PointerEvent | WheelEvent): Nanos | null => timeOf(store.state, event, canvas.current);
 
   return (
@@ -107,5 +107,6 @@ function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, make
     density: densityOf(frame, pieces),
     view,
     selection: state.selection,
+    mark: state.mark,
   });
 }

@@ -258,6 +258,7 @@ test("traces that grow have more events behind the last one", async () => {
   const extent = { begin: nanos(BEGIN), end: nanos(END + 6n) };
   office.page.update((state) => (status === null ? state : withStatus(state, { ...status, extent, version: 2 })));
   await office.settled();
+  expect(office.state.count).toEqual({ events: 5_000n, isExact: false });
   office.desk.step(1, false);
   expect(timeOf(office.state.reel, office.state.current ?? 0)).toBe(END + 5n);
   office.desk.close();

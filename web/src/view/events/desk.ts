@@ -17,7 +17,7 @@ import { passes, type Fault } from "../../model/fault.ts";
 import { expressionOf, questionOf } from "../../model/filter.ts";
 import { NO_REEL, endOf, firstOf, joinedBy, placeOf, rowOfPlace, timeOf, trimmed, type Reel } from "../../model/reel.ts";
 import { endOf as windowEnd, type Viewport } from "../../model/viewport.ts";
-import { FIRST_EVENTS, asked, blockOf, chosen, lacking, placed, regrown, roomed, scrolledRows, stepped, withBlock, type EventsState, type Find } from "../../state/events.ts";
+import { FIRST_EVENTS, asked, blockOf, chosen, grown, lacking, placed, regrown, roomed, scrolledRows, stepped, withBlock, type EventsState, type Find } from "../../state/events.ts";
 import { Store } from "../../state/store.ts";
 import { markShown, type State } from "../../state/viewer.ts";
 import type { Nanos } from "../../units/time.ts";
@@ -243,7 +243,7 @@ export class EventsDesk {
       this.restart(question);
     }
     if (isLonger) {
-      this.store.update((state) => (state.reel.isEnd ? { ...state, reel: { ...state.reel, isEnd: false } } : state));
+      this.store.update((state) => grown(state));
     }
     const { sync } = this.store.state;
     if (isMarked && mark !== null && sync) {
