@@ -139,14 +139,16 @@ export const TOLD: readonly Told[] = INVENTED.flatMap(({ track, times }) => {
 /** What is read so far: from the begin to here everything is exact, behind it packets say how many events there are. */
 export interface Progress {
   readonly readNs: number;
+  /** Names of events that are told of; none: all are. */
+  readonly events?: readonly string[];
 }
 
 /** The answer to a question. */
-export function answer(of: number, first: bigint, count: number, tracks: readonly number[], { readNs }: Progress): Answer {
+export function answer(of: number, first: bigint, count: number, tracks: readonly number[], progress: Progress): Answer {
   const width = 2 ** of;
   const begin = Number(first) * width;
-  const spans = spansOf(begin, width, count, readNs);
-  return { level: level(of), first, count, spans, tracks: tracks.map((number) => reduced(number, begin, width, count, readNs)) };
+  const spans = spansOf(begin, width, count, progress.readNs);
+  return { level: level(of), first, count, spans, tracks: tracks.map((number) => reduced(number, begin, width, count, progress)) };
 }
 
 function spansOf(begin: number, width: number, count: number, readNs: number): Span[] {
@@ -160,7 +162,7 @@ function spansOf(begin: number, width: number, count: number, readNs: number): S
   return found.filter(([from, to]) => from < to).map(([from, to, quality]) => ({ begin: from, end: to, quality }));
 }
 
-function reduced(number: number, begin: number, width: number, count: number, readNs: number): TrackItems {
+function reduced(number: number, begin: number, width: number, count: number, { readNs, events = [] }: Progress): TrackItems {
   const { runs, times, numbers, wakeups } = INVENTED[number] ?? {};
   const end = Math.min(begin + width * count, readNs);
   const track = trackNumber(number);
@@ -179,7 +181,8 @@ function reduced(number: number, begin: number, width: number, count: number, re
   if (wakeups !== undefined) {
     return { track, carry: NONE, items: reducedWakeups(wakeups, begin, end, width) };
   }
-  const inside = (times ?? []).filter(({ at }) => at >= begin && at < end);
+  const isTold = (value: number): boolean => events.length === 0 || events.includes(String((VALUES[value] as { readonly label: string }).label));
+  const inside = (times ?? []).filter(({ at, value }) => at >= begin && at < end && isTold(value));
   if (inside.length < 50 && width < 65_536) {
     return { track, carry: NONE, items: instants(...inside.map(({ at, value }) => [at - begin, value, 0])) };
   }

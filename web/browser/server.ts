@@ -22,6 +22,8 @@ export interface StandIn {
   refusal: number | null;
   /** Questions for tiles that were answered. */
   readonly asked: string[];
+  /** It can tell of tracks of events how many of some events there are. */
+  canFilter: boolean;
   /** The same of questions for items. */
   itemsRefusal: number | null;
   readonly askedItems: string[];
@@ -46,6 +48,7 @@ export async function serve(folder: string): Promise<StandIn> {
     read: 1,
     refusal: null,
     asked: [],
+    canFilter: true,
     itemsRefusal: null,
     askedItems: [],
     listing: new Listing(TOLD),
@@ -106,6 +109,8 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
       listeners.add(response);
       request.on("close", () => listeners.delete(response));
       return undefined;
+    case "openapi.json":
+      return json(response, 200, description(standIn));
     case "events":
     case "events/count":
     case "filter/check":
@@ -158,7 +163,8 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
     json(response, standIn.refusal, JSON.stringify({ error: { code: "fault", message: "the disk is full" } }));
     return;
   }
-  const etag = standIn.read >= 1 ? '"all"' : `"${standIn.read}"`;
+  const events = url.searchParams.getAll("event");
+  const etag = `"${standIn.read}${events.join()}"`;
   response.setHeader("ETag", etag);
   if (request.headers["if-none-match"] === etag) {
     response.writeHead(304).end();
@@ -167,9 +173,15 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   standIn.asked.push(url.search);
   const get = (name: string): string => url.searchParams.get(name) ?? "";
   const tracks = get("tracks").split(",").map(Number);
-  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * standIn.read });
+  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * standIn.read, events });
   response.setHeader("Content-Type", "application/octet-stream");
   response.end(Buffer.from(encodeAnswer(found)));
+}
+
+/** As much of the API's description as the page reads. */
+function description({ canFilter }: StandIn): string {
+  const names = ["level", "first", "count", "tracks", ...(canFilter ? ["filter", "event"] : [])];
+  return JSON.stringify({ paths: { "/api/v1/tiles": { get: { parameters: names.map((name) => ({ name, in: "query" })) } } } });
 }
 
 function status({ read }: StandIn): string {
