@@ -34,6 +34,17 @@ test("hundreds of arrows are one stroke, bundles one for each width", () => {
   expect(pen.of("stroke").length).toBe(4);
 });
 
+test("many bundles let what is below them be seen, few need not", () => {
+  const strengths = (count: number): number => {
+    const pen = new RecordingPen();
+    let strength = 0;
+    pen.stroke = () => (strength = pen.globalAlpha);
+    drawArrows(pen, { layout: { exact: [], bundles: Array.from({ length: count }, () => bundle(1)) }, picked: null, ratio: 1, theme: "light" });
+    return strength;
+  };
+  expect([strengths(3), strengths(90)]).toEqual([0.85, 0.35]);
+});
+
 test("the one that is picked lies on top, in a colour of its own", () => {
   const pen = drawn({ exact: [arrow] }, line);
   expect(pen.of("stroke").slice(-2)).toEqual([`stroke ${css(background)}`, `stroke ${css(accent)}`]);

@@ -9,6 +9,8 @@ const HEAD = 7;
 const HEAD_HALF = 3.5;
 /** As many arrows have a light line below them. */
 const LIGHTED_MAX = 64;
+/** As many bundles are drawn as strong as single arrows. */
+const STRONG_MAX = 32;
 /** Bundles are as wide, in CSS pixels: each is for four times as many as the one before. */
 const WIDTHS = [1, 1.5, 2.5, 3.5, 5];
 
@@ -25,7 +27,8 @@ export function drawArrows(pen: Pen, { layout, picked, ratio, theme }: ArrowPict
   for (const [step, width] of WIDTHS.entries()) {
     const bundles = layout.bundles.filter((bundle) => stepOf(bundle) === step);
     if (bundles.length > 0) {
-      pen.globalAlpha = 0.35 + 0.08 * step;
+      // Few are as strong as single ones; many let the bars be seen below them.
+      pen.globalAlpha = layout.bundles.length <= STRONG_MAX ? 0.85 : 0.35 + 0.08 * step;
       stroke(pen, bundles, css(ink), width * ratio, ratio);
     }
   }
