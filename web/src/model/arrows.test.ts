@@ -66,6 +66,14 @@ test("an arrow to a row that is not shown has a stub at its side; one that nobod
   expect(laid([pieceOf(arrows([10, 10, 0, 2, 0, END_UNKNOWN]))]).exact.map(line)).toEqual([[10, 33, 10, 47]]);
 });
 
+test("between rows that the filter does not mean there are no arrows, but for the one that is picked", () => {
+  const rows = screenOf().rows.map((row) => ({ ...row, dimmed: row.track !== null && row.track.number < 2 }));
+  const { exact } = laid([pieceOf(arrows([10, 60, 0, 1, 0, 0], [20, 70, 0, 2, 0, 0]))], screenOf({ rows }));
+  expect(exact.map(({ x1, y1 }) => [x1, y1])).toEqual([[70, 73]]);
+  const picked = arrowBetween(frame, screenOf({ rows }), { from: 0, to: 1, begin: nanos(1_010), end: nanos(1_060) });
+  expect(picked === null ? null : line(picked)).toEqual([10, 33, 60, 44]);
+});
+
 test("a group that is folded stands for its tracks, and a pinned row for the other one", () => {
   const folded = screenOf({}, { ...PLAIN_LAYOUT, folded: ["CPUs"] });
   expect(laid([pieceOf(arrows([10, 60, 0, 4, 0, 0]))], folded).exact.map(line)).toEqual([[10, 11, 60, 48]]);

@@ -153,7 +153,7 @@ function addPiece(frame: Frame, { track, piece, isFirst }: Part, ends: Ends, exa
 
 /** One arrow, wherever its ends are; for what is picked. */
 export function arrowBetween(frame: Frame, screen: Screen, ends: { readonly from: number; readonly to: number; readonly begin: Nanos; readonly end: Nanos }): ArrowLine | null {
-  const places = new Ends(screen);
+  const places = new Ends(screen, true);
   const x = (time: Nanos): number => Math.min(Math.max(pixelOf(frame.view, time, frame.width), -frame.width), 2 * frame.width);
   const [x0, x1] = [x(ends.begin), x(ends.end)];
   return x1 < 0 || x0 >= frame.width ? null : lineBetween(x0, places.of(ends.from), x1, places.of(ends.to), places.stub, false);
@@ -178,10 +178,13 @@ class Ends {
   private readonly nowhere: End = { index: 2, track: null, where: "nowhere", top: 0, bottom: 0 };
   private readonly above: End = { ...this.nowhere, index: 0, where: "above" };
   private readonly below: End = { ...this.nowhere, index: 1, where: "below" };
+  private readonly isPicked: boolean;
   count = 3;
 
-  constructor(screen: Screen) {
+  /** What is picked is seen whatever the filter means. */
+  constructor(screen: Screen, isPicked = false) {
     this.screen = screen;
+    this.isPicked = isPicked;
     this.stub = STUB_CSS_PX * screen.ratio;
     this.known = rowsByTrack(screen.rows);
   }
@@ -197,7 +200,8 @@ class Ends {
 
   private find(track: number): End {
     const row = this.known.tracks.get(track) ?? this.known.folded.get(this.screen.tracks[track]?.group ?? "");
-    if (row === undefined) {
+    // Arrows follow the filter: between rows that it does not mean there are none.
+    if (row === undefined || (row.dimmed && !this.isPicked)) {
       return this.nowhere;
     }
     const { scroll, ratio, height } = this.screen;
