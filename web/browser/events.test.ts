@@ -176,7 +176,15 @@ describe.runIf(executablePath !== null)("the list of events", () => {
   test("finds matches forwards and back, says how many there are, and what is wrong with an expression", async () => {
     const page = await listed();
     await page.keyboard.press("Control+f");
-    await page.keyboard.type("cpu_id == 3 && id < 5000");
+    // What may come is offered, and taken by Tab.
+    await page.keyboard.type("cpu");
+    await page.locator('.event-find [role="option"]', { hasText: "cpu_id" }).first().waitFor();
+    while ((await page.locator('.event-find [aria-selected="true"] .mono').textContent()) !== "cpu_id") {
+      await page.keyboard.press("ArrowDown");
+    }
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(" == 3 && id < 5000");
+    expect(await page.locator(".event-find input").inputValue()).toBe("cpu_id == 3 && id < 5000");
     const matches = TOLD.filter((event) => event.cpu === 3 && (event["id"] as bigint) < 5_000n);
     await expect.poll(() => page.locator(".event-find .event-count").textContent()).toBe(`${matches.length.toLocaleString("en")} match`);
     await page.keyboard.press("Enter");

@@ -3,10 +3,10 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { RowFormat } from "../../model/eventtext.ts";
-import type { Count, EventsState } from "../../state/events.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import "./events.css";
+import { FindBox, FindProblem, countText } from "./find.tsx";
 import { copyRows } from "./leave.ts";
 import { EventList } from "./list.tsx";
 import { SaveBar } from "./save.tsx";
@@ -81,92 +81,6 @@ function Names({ page }: { readonly page: Page }): JSX.Element {
       </datalist>
       <span class="faint event-count">{count === null ? "" : `${countText(count)} events`}</span>
     </span>
-  );
-}
-
-/** An exact number, or about how many: two digits of that are believed. */
-export function countText({ events, isExact }: Count): string {
-  return isExact ? events.toLocaleString("en") : `~${Number(Number(events).toPrecision(2)).toLocaleString("en")}`;
-}
-
-interface FindOptions {
-  readonly page: Page;
-  readonly input: { current: HTMLInputElement | null };
-}
-
-/** An expression whose matches are found one after the other. */
-function FindBox({ page, input }: FindOptions): JSX.Element {
-  const { events } = page;
-  const [find, matches] = usePick(events.store, (state) => [state.find, state.matches] as const);
-  const isEmpty = find.text.trim() === "";
-  return (
-    <span class="event-find" role="search">
-      <input
-        ref={input}
-        type="search"
-        placeholder="Find: next_prio < 100"
-        aria-label="Find events by an expression"
-        aria-invalid={find.problem !== null}
-        aria-describedby="event-problem"
-        title="An expression of the filter language: fields, comparisons, && and || (Ctrl+F); Enter finds the next one, Shift+Enter the one before"
-        spellcheck={false}
-        value={find.text}
-        onInput={(event) => events.setFind(event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" || event.key === "F3") {
-            event.preventDefault();
-            events.find(event.shiftKey ? "before" : "from");
-          } else if (event.key === "Escape") {
-            events.stopFinding();
-            document.querySelector<HTMLElement>(".event-grid")?.focus();
-          }
-        }}
-      />
-      <button type="button" class="button" aria-label="The match before" title="The match before (Shift+F3)" disabled={isEmpty} onClick={() => events.find("before")}>
-        ↑
-      </button>
-      <button type="button" class="button" aria-label="The next match" title="The next match (F3)" disabled={isEmpty} onClick={() => events.find("from")}>
-        ↓
-      </button>
-      <span class="faint event-count" role="status">
-        {findText(find, matches)}
-      </span>
-    </span>
-  );
-}
-
-function findText(find: EventsState["find"], matches: Count | null): string {
-  if (find.state === "searching") {
-    return "searching… (Esc ends it)";
-  }
-  if (find.state === "absent") {
-    return "no more in this direction";
-  }
-  return matches === null ? "" : `${countText(matches)} match`;
-}
-
-/** What is wrong with the expression, where in it, and what would be right. */
-function FindProblem({ page }: { readonly page: Page }): JSX.Element {
-  const [find] = usePick(page.events.store, (state) => [state.find] as const);
-  const { problem, text } = find;
-  const skipped = text.length - text.trimStart().length;
-  const [begin, end] = problem === null ? [0, 0] : [problem.begin + skipped, Math.max(problem.end, problem.begin + 1) + skipped];
-  return (
-    <div id="event-problem" class="event-problem" role="status">
-      {problem === null ? null : (
-        <>
-          {problem.message}
-          {problem.help === null ? "" : `; ${problem.help}`}
-          {problem.end === 0 ? null : (
-            <code>
-              {text.slice(0, begin)}
-              <mark>{text.slice(begin, end) || " "}</mark>
-              {text.slice(end)}
-            </code>
-          )}
-        </>
-      )}
-    </div>
   );
 }
 

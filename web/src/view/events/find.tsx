@@ -1,0 +1,170 @@
+// The box for an expression whose matches are found one after the other: what may come next is offered, what is wrong is said below it.
+
+import type { JSX } from "preact";
+import { useId, useMemo, useState } from "preact/hooks";
+import type { TrackValue } from "../../model/catalogue.ts";
+import { accepted, complete, fieldOffers, type Completion, type Offer, type Vocabulary } from "../../model/completion.ts";
+import type { Count, EventsState } from "../../state/events.ts";
+import { usePick } from "../hooks.ts";
+import type { Page } from "../page.ts";
+
+/** An exact number, or about how many: two digits of that are believed. */
+export function countText({ events, isExact }: Count): string {
+  return isExact ? events.toLocaleString("en") : `~${Number(Number(events).toPrecision(2)).toLocaleString("en")}`;
+}
+
+
+interface FindOptions {
+  readonly page: Page;
+  readonly input: { current: HTMLInputElement | null };
+}
+
+/** An expression whose matches are found one after the other. */
+export function FindBox({ page, input }: FindOptions): JSX.Element {
+  const { events } = page;
+  const [find, matches, columns] = usePick(events.store, (state) => [state.find, state.matches, state.columns] as const);
+  const [values] = usePick(page.store, (state) => [state.catalogue.values] as const);
+  // Made once, as what is offered is looked for in an index of it.
+  const vocabulary = useMemo(() => vocabularyOf(columns, values), [columns, values]);
+  const [offers, setOffers] = useState<Completion | null>(null);
+  const [chosen, setChosen] = useState(0);
+  const list = useId();
+  const isEmpty = find.text.trim() === "";
+  const offer = (box: HTMLInputElement): void => {
+    setOffers(complete(box.value, box.selectionStart ?? box.value.length, vocabulary));
+    setChosen(0);
+  };
+  const take = (one: Offer): void => {
+    if (offers !== null) {
+      const { text, caret } = accepted(find.text, offers, one);
+      events.setFind(text);
+      setOffers(null);
+      requestAnimationFrame(() => input.current?.setSelectionRange(caret, caret));
+    }
+  };
+  const press = (event: KeyboardEvent): void => {
+    const one = offers?.offers[chosen];
+    if (event.key === "Enter" || event.key === "F3") {
+      event.preventDefault();
+      setOffers(null);
+      events.find(event.shiftKey ? "before" : "from");
+    } else if (event.key === "Tab" && !event.shiftKey && one !== undefined) {
+      event.preventDefault();
+      take(one);
+    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && offers !== null) {
+      event.preventDefault();
+      const { length } = offers.offers;
+      setChosen((chosen + (event.key === "ArrowDown" ? 1 : length - 1)) % length);
+    } else if (event.key === " " && event.ctrlKey && input.current !== null) {
+      event.preventDefault();
+      offer(input.current);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      escape();
+    }
+  };
+  /** Takes away what is offered; where nothing is, ends the search and goes to the list. */
+  const escape = (): void => {
+    if (offers !== null) {
+      setOffers(null);
+    } else {
+      events.stopFinding();
+      document.querySelector<HTMLElement>(".event-grid")?.focus();
+    }
+  };
+  return (
+    <span class="event-find" role="search">
+      <span class="event-find-box">
+        <input
+          ref={input}
+          type="text"
+          role="combobox"
+          placeholder="Find: next_prio < 100"
+          aria-label="Find events by an expression"
+          aria-invalid={find.problem !== null}
+          aria-describedby="event-problem"
+          aria-autocomplete="list"
+          aria-controls={list}
+          aria-expanded={offers !== null}
+          {...(offers === null ? {} : { "aria-activedescendant": `${list}-${chosen}` })}
+          title="An expression of the filter language: fields, comparisons, && and || (Ctrl+F); Enter finds the next one, Shift+Enter the one before"
+          spellcheck={false}
+          autocomplete="off"
+          value={find.text}
+          onInput={(event) => {
+            events.setFind(event.currentTarget.value);
+            offer(event.currentTarget);
+          }}
+          onKeyDown={press}
+          onBlur={() => setOffers(null)}
+        />
+        <ul class="offers" id={list} role="listbox" aria-label="What may come here" hidden={offers === null}>
+          {(offers?.offers ?? []).map((one, index) => (
+            <li
+              key={one.text}
+              id={`${list}-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              onPointerDown={(event) => {
+                event.preventDefault();
+                take(one);
+              }}
+            >
+              <span class="mono">{one.text}</span> <span class="faint">{one.what}</span>
+            </li>
+          ))}
+        </ul>
+      </span>
+      <button type="button" class="button" aria-label="The match before" title="The match before (Shift+F3)" disabled={isEmpty} onClick={() => events.find("before")}>
+        ↑
+      </button>
+      <button type="button" class="button" aria-label="The next match" title="The next match (F3)" disabled={isEmpty} onClick={() => events.find("from")}>
+        ↓
+      </button>
+      <span class="faint event-count" role="status">
+        {findText(find, matches)}
+      </span>
+    </span>
+  );
+}
+
+/** What may stand in an expression: the fields of the events that are listed, and names of events. */
+function vocabularyOf(columns: readonly string[], values: readonly TrackValue[]): Vocabulary {
+  const names = values.filter((value) => value.kind === "event").map((value) => value.label);
+  return { fields: fieldOffers(columns), events: [...new Set(names)] };
+}
+
+function findText(find: EventsState["find"], matches: Count | null): string {
+  if (find.state === "searching") {
+    return "searching… (Esc ends it)";
+  }
+  if (find.state === "absent") {
+    return "no more in this direction";
+  }
+  return matches === null ? "" : `${countText(matches)} match`;
+}
+
+/** What is wrong with the expression, where in it, and what would be right. */
+export function FindProblem({ page }: { readonly page: Page }): JSX.Element {
+  const [find] = usePick(page.events.store, (state) => [state.find] as const);
+  const { problem, text } = find;
+  const skipped = text.length - text.trimStart().length;
+  const [begin, end] = problem === null ? [0, 0] : [problem.begin + skipped, Math.max(problem.end, problem.begin + 1) + skipped];
+  return (
+    <div id="event-problem" class="event-problem" role="status">
+      {problem === null ? null : (
+        <>
+          {problem.message}
+          {problem.help === null ? "" : `; ${problem.help}`}
+          {problem.end === 0 ? null : (
+            <code>
+              {text.slice(0, begin)}
+              <mark>{text.slice(begin, end) || " "}</mark>
+              {text.slice(end)}
+            </code>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
