@@ -28,6 +28,9 @@ const KERNEL: Recorded = { name: "kernel", trace: join(corpus, "ctf/tracecompass
 /** Events that are gone through. */
 const STEPS = 12;
 
+/** However busy the machine is, it is waited for. */
+const PATIENCE = { timeout: 20_000 };
+
 /** JSON without what only makes it readable. */
 function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "");
@@ -92,8 +95,8 @@ describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL
         if (key === "," || time !== times[0]) {
           await page.keyboard.press(key);
         }
-        await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${time}~all/events`);
-        await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy")).toBe("false");
+        await expect.poll(() => rested(page).then(() => new URL(page.url()).hash), PATIENCE).toContain(`item=${time}~all/events`);
+        await expect.poll(() => page.locator(".inspected").getAttribute("aria-busy"), PATIENCE).toBe("false");
         expect(lines.filter((line) => timeOf(line) === time)).toContain(await told(page));
       }
     }
@@ -114,7 +117,7 @@ describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL
     const [ran] = printed("--begin", range[0], "--end", range[1], "--event", "sched_switch", "--filter", "next_tid == 2673").filter((line) => BigInt(timeOf(line)) >= BigInt(wakeup));
     expect(runs).toBe(timeOf(ran ?? ""));
     await page.keyboard.press("]");
-    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toContain(`item=${runs}~thread/0/2673/state`);
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash), PATIENCE).toContain(`item=${runs}~thread/0/2673/state`);
     await page.locator(".inspected h2", { hasText: /^running$/ }).waitFor();
     await page.keyboard.press("[");
     await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
