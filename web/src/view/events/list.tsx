@@ -2,7 +2,7 @@
 // how many rows there are: wheel and keys move it by rows, the bar at its side by time.
 
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { timeText } from "../../model/clock.ts";
 import { listColumns, isSingle, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
@@ -33,14 +33,12 @@ interface ListOptions {
 export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const { events } = page;
   const [state] = usePick(events.store, (now) => [now] as const);
-  const [values] = usePick(page.store, (now) => [now.catalogue.values] as const);
-  // So that the column does not become wider and narrower while rows go by.
-  const longest = useMemo(() => values.reduce((most, value) => (value.kind === "event" ? Math.max(most, value.label.length) : most), 0), [values]);
   const [status] = usePick(page.store, (now) => [now.status, now.timeStyle] as const);
   const body = useRef<HTMLDivElement>(null);
   /** Pixels of the wheel that are less than a row; where a finger is that drags the rows. */
   const turned = useRef(0);
   const dragged = useRef<number | null>(null);
+  const longest = useRef(0);
   const list = useRef<HTMLDivElement>(null);
   const [isNarrow, setNarrow] = useState(false);
   useSize(body, ({ height }) => events.setRoom(Math.max(1, Math.floor(height / ROW_CSS_PX))));
@@ -49,7 +47,10 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const clock = clockOf(page.store.state);
   const rows = writtenRows(state, columns, clock);
   const chosen = chosenRows(state);
-  const template = templateOf(columns, rows, { isNarrow, time: timeText(clock, status?.extent.end ?? nanos(0)).length, name: longest });
+  // The column of names only becomes wider: it would be restless if it were as wide as what is on the screen.
+  const names = columns.findIndex((column) => column.kind === "event");
+  longest.current = rows.reduce((most, row) => Math.max(most, row.cells[names]?.length ?? 0), longest.current);
+  const template = templateOf(columns, rows, { isNarrow, time: timeText(clock, status?.extent.end ?? nanos(0)).length, name: longest.current });
   const words = wordsFor(state, rows.length);
   return (
     <div class="event-list" ref={list}>
