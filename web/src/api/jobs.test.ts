@@ -115,6 +115,34 @@ test("somebody cancels, and asks again", async () => {
   expect(server.asked).toEqual(["POST jobs", "DELETE jobs/1", "POST jobs"]);
 });
 
+test("what was asked for again is let go of, too", async () => {
+  const end = jobs.want(count);
+  await later();
+  jobs.cancel(count);
+  jobs.again(count);
+  await later();
+  end();
+  await later(1_000);
+  expect(server.asked).toEqual(["POST jobs", "DELETE jobs/1", "POST jobs", "DELETE jobs/2"]);
+  expect(heard.get(bodyOf(count))).toBeNull();
+});
+
+test("another server is asked for what is wanted, and not believed to have said the rest", async () => {
+  jobs.want(count);
+  const end = jobs.want(other);
+  await later();
+  server.set("1", "done");
+  server.set("2", "done");
+  jobs.hear(server.told);
+  await later();
+  end();
+  await later(1_000);
+  jobs.renew();
+  await later();
+  expect([stateOf(count), heard.get(bodyOf(other))]).toEqual(["running", null]);
+  expect(server.asked.filter((line) => line.startsWith("POST")).length).toBe(3);
+});
+
 test("a job is asked for where nothing tells of it, and one that the server forgot has failed", async () => {
   jobs.want(count);
   jobs.want(other);
@@ -159,6 +187,7 @@ test("the same question is the same text, with times to the nanosecond", () => {
 test("how far it is stands in words", () => {
   expect(progressText({ state: "running", done: 25, total: 100, etaMs: 1_500 })).toBe("25 % read, 1.5 s left");
   expect(progressText({ state: "running", done: 0, total: 0, etaMs: null })).toBe("0 % read");
+  expect(progressText({ state: "running", done: 100, total: 100, etaMs: 0 })).toBe("100 % read");
   expect(progressText({ state: "waiting" })).toBe("waits for its turn");
   expect(readJob(new Shape({ id: "3", state: "resting", done: 0, total: 0, eta_ms: null, failure: null }, "job")).state).toBe("waiting");
 });

@@ -23,8 +23,6 @@ export type JobsListener = (key: string, asked: Asked | null) => void;
 
 interface Entry {
   readonly key: string;
-  /** How many want it. */
-  wanted: number;
   /** What the server calls it, once it has said so, until it is forgotten there. */
   id: string | null;
   asked: Asked;
@@ -39,6 +37,8 @@ export class Jobs {
   private readonly listener: JobsListener;
   /** The one that was wanted last stands last. */
   private readonly entries = new Map<string, Entry>();
+  /** How many want what, whatever became of it. */
+  private readonly counts = new Map<string, number>();
   /** What the server said last of its jobs, by what it calls them. */
   private heard = new Map<string, Job>();
 
@@ -51,12 +51,11 @@ export class Jobs {
   want(question: Question): () => void {
     const key = bodyOf(question);
     const before = this.entries.get(key);
-    const isLost = before !== undefined && (before.asked.state === "failed" || before.asked.state === "cancelled") && before.wanted === 0;
-    if (isLost) {
+    if (before !== undefined && !this.isWanted(key) && (before.asked.state === "failed" || before.asked.state === "cancelled")) {
       this.drop(before);
     }
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
     const entry = this.entries.get(key) ?? this.begin(key);
-    entry.wanted++;
     this.entries.delete(key);
     this.entries.set(key, entry);
     this.trim();
@@ -64,19 +63,35 @@ export class Jobs {
     return () => {
       if (isWanted) {
         isWanted = false;
-        entry.wanted--;
-        setTimeout(() => this.letGo(entry), LET_GO_MS);
+        this.release(key);
       }
     };
   }
 
+  private release(key: string): void {
+    const rest = (this.counts.get(key) ?? 0) - 1;
+    if (rest > 0) {
+      this.counts.set(key, rest);
+      return;
+    }
+    this.counts.delete(key);
+    setTimeout(() => this.letGo(key), LET_GO_MS);
+  }
+
+  private isWanted(key: string): boolean {
+    return this.counts.has(key);
+  }
+
   /** Asks once more, whatever came of it before. */
   again(question: Question): void {
-    const before = this.entries.get(bodyOf(question));
+    this.restart(bodyOf(question));
+  }
+
+  private restart(key: string): void {
+    const before = this.entries.get(key);
     if (before !== undefined) {
-      const { wanted } = before;
       this.drop(before);
-      this.begin(before.key).wanted = wanted;
+      this.begin(key);
     }
   }
 
@@ -86,6 +101,17 @@ export class Jobs {
     if (entry !== undefined && isUnderWay(entry)) {
       this.forget(entry);
       this.tell(entry, { state: "cancelled" });
+    }
+  }
+
+  /** Whoever is asked may be somebody else now: what is wanted is asked for again, all else is not known any more. */
+  renew(): void {
+    for (const entry of [...this.entries.values()]) {
+      if (this.isWanted(entry.key)) {
+        this.restart(entry.key);
+      } else {
+        this.drop(entry);
+      }
     }
   }
 
@@ -102,7 +128,7 @@ export class Jobs {
   }
 
   private begin(key: string): Entry {
-    const entry: Entry = { key, wanted: 0, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, poll: null };
+    const entry: Entry = { key, id: null, asked: { state: "asking" }, isOver: false, isFetching: false, poll: null };
     this.entries.set(key, entry);
     this.listener(key, entry.asked);
     void this.ask(entry);
@@ -191,8 +217,9 @@ export class Jobs {
     }
   }
 
-  private letGo(entry: Entry): void {
-    if (entry.wanted === 0 && !entry.isOver && isUnderWay(entry)) {
+  private letGo(key: string): void {
+    const entry = this.entries.get(key);
+    if (entry !== undefined && !this.isWanted(key) && isUnderWay(entry)) {
       this.drop(entry);
     }
     this.trim();
@@ -221,7 +248,7 @@ export class Jobs {
   }
 
   private trim(): void {
-    const idle = [...this.entries.values()].filter((entry) => entry.wanted === 0 && !isUnderWay(entry));
+    const idle = [...this.entries.values()].filter((entry) => !this.isWanted(entry.key) && !isUnderWay(entry));
     idle.slice(0, Math.max(0, idle.length - KEPT_MAX)).forEach((entry) => this.drop(entry));
   }
 }

@@ -106,7 +106,7 @@ export function progressText(asked: Asked): string {
       return "waits for its turn";
     case "running": {
       const percent = asked.total === 0 ? 0 : Math.floor((100 * asked.done) / asked.total);
-      const rest = asked.etaMs === null ? "" : `, ${duration(nanos(Math.round(asked.etaMs) * 1_000_000), 2)} left`;
+      const rest = asked.etaMs === null || asked.etaMs < 1 ? "" : `, ${duration(nanos(Math.round(asked.etaMs) * 1_000_000), 2)} left`;
       return `${percent} % read${rest}`;
     }
     default:

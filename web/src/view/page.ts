@@ -85,7 +85,8 @@ export function openPage(): Page {
   keepNames(page);
   keepActivity(page);
   keepUrl(store);
-  window.addEventListener("pagehide", () => page.desk.jobs.end());
+  // A page that may come back as it is goes on wanting what it asked for.
+  window.addEventListener("pagehide", (event) => (event.persisted ? undefined : page.desk.jobs.end()));
   return page;
 }
 
@@ -150,6 +151,7 @@ class Conductor {
   private greet(): void {
     if (this.greeted) {
       this.page.tiles.clear();
+      this.page.desk.jobs.renew();
       this.canFilter = null;
       this.afresh = true;
       void this.refresh();

@@ -6,6 +6,7 @@ import { adviceFor, bodyOf, progressText, type Asked, type Failure, type Options
 import { SCOPES, timesOf, type Scope } from "../../model/lens.ts";
 import type { Answer } from "../../model/tables.ts";
 import { withLens } from "../../state/analyses.ts";
+import { wentTo } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 
@@ -70,6 +71,19 @@ export function ScopeChoice({ page }: { readonly page: Page }): JSX.Element {
         </button>
       ))}
     </span>
+  );
+}
+
+/** Offers to show what is selected. */
+export function ShowSelection({ page }: { readonly page: Page }): JSX.Element | null {
+  const [selection, view] = usePick(page.store, (state) => [state.selection, state.view] as const);
+  if (selection === null || (view !== null && view.begin === selection.begin && view.span === selection.span)) {
+    return null;
+  }
+  return (
+    <button type="button" class="button" title="Z" onClick={() => page.store.update((state) => wentTo(state, selection))}>
+      Show the selection
+    </button>
   );
 }
 

@@ -1,7 +1,7 @@
 // The charts of Statistics and Latency: how often what takes how long, when what took how long, what is how much over time.
 
 import type { JSX } from "preact";
-import { useCallback, useState } from "preact/hooks";
+import { useCallback, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { cellText, exactDuration, grouped, numberText } from "../../model/cells.ts";
 import type { Bins, Course, Percentile, Point } from "../../model/charts.ts";
@@ -18,6 +18,17 @@ export interface Range {
   readonly high: number;
 }
 
+/** What a component was given last, for what outlives its drawing. */
+interface Latest<T> {
+  readonly current: T;
+}
+
+function useLatest<T>(value: T): Latest<T> {
+  const latest = useRef(value);
+  latest.current = value;
+  return latest;
+}
+
 interface DensityOptions {
   readonly page: Page;
   readonly bins: readonly Bins[];
@@ -32,10 +43,24 @@ const COUNT_MIN = 0.7;
 
 /** How often what takes how long, both logarithmic, with percentiles. */
 export function Density({ page, bins, percentiles, range, choose }: DensityOptions): JSX.Element {
-  const plan = useCallback((theme: Theme) => densityPlan(theme, bins, percentiles, range, choose), [bins, percentiles, range, choose]);
-  const total = bins.reduce((sum, one) => sum + one.total, 0);
+  const brushed = useLatest(range);
+  const plan = useCallback((theme: Theme) => densityPlan(theme, bins, percentiles, brushed, choose), [bins, percentiles, choose]);
+  const total = bins.length === 1 ? `${grouped(bins[0]?.total ?? 0)} in all` : bins.map((one) => `${one.title} ${grouped(one.total)}`).join(", ");
   const marks = percentiles.map(({ title, low, high }) => `${title} ${percentileText(low, high)}`).join(", ");
-  return <Plot page={page} title={bins.length === 1 ? (bins[0]?.title ?? "") : "How long it takes"} summary={`${grouped(total)} in all${marks === "" ? "" : `; ${marks}`}`} plan={plan} />;
+  return (
+    <div>
+      <Plot page={page} title={bins.length === 1 ? (bins[0]?.title ?? "") : "How long it takes"} summary={`${total}${marks === "" ? "" : `; ${marks}`}`} plan={plan} marks={[range]} />
+      {bins.length < 2 ? null : (
+        <div class="tools lines">
+          {bins.map((one, index) => (
+            <span key={one.title}>
+              <Swatch colour={colourAt(page.store.state.theme, index)} /> {one.title}
+            </span>
+          ))}
+        </div>
+      )}
+    </div>
+  );
 }
 
 function percentileText(low: number, high: number): string {
@@ -43,20 +68,21 @@ function percentileText(low: number, high: number): string {
   return from === to ? from : `${from} to ${to}`;
 }
 
-function densityPlan(theme: Theme, all: readonly Bins[], percentiles: readonly Percentile[], range: Range | null, choose: (range: Range) => void): Plan {
+function densityPlan(theme: Theme, all: readonly Bins[], percentiles: readonly Percentile[], brushed: Latest<Range | null>, choose: (range: Range) => void): Plan {
   // Several distributions have bins of their own: where one has no edge, it goes on.
   const edges = [...new Set(all.flatMap(({ low, high }) => [...low, ...high]))].map((edge) => Math.max(edge, 0.5)).sort((one, other) => one - other);
   const data = all.map((bins) => edges.map((edge) => countAt(bins, edge)));
-  const colours = all.map((_, index) => (index === 0 ? mainColour(theme) : (HUES[index] ?? mainColour(theme))));
+  const colours = all.map((_, index) => colourAt(theme, index));
   const most = Math.max(1, ...data.flat());
   const ends = [edges[0] ?? 1, edges.at(-1) ?? 10] as const;
   return {
     data: [edges, ...data.map((line) => line.map((count) => (count === 0 ? BELOW : count)))],
     scales: { x: { time: false, distr: 3, range: () => [ends[0], Math.max(ends[1], ends[0] * 2)] }, y: { distr: 3, range: () => [COUNT_MIN, most * 2] } },
-    series: all.map((bins, index) => ({ label: bins.title, stroke: css(colours[index] ?? SURFACES[theme].accent), fill: area(colours[index] ?? SURFACES[theme].accent, theme), fillTo: () => COUNT_MIN, width: 1.5, points: { show: false }, paths: uPlot.paths.stepped?.({ align: 1 }) ?? null }) as uPlot.Series),
+    series: all.map((bins, index) => ({ label: bins.title, stroke: css(colours[index] ?? SURFACES[theme].accent), ...(all.length > 1 ? {} : { fill: area(colours[index] ?? SURFACES[theme].accent, theme), fillTo: () => COUNT_MIN }), width: 1.5, points: { show: false }, paths: uPlot.paths.stepped?.({ align: 1 }) ?? null }) as uPlot.Series),
     axes: [logAxis("x", theme, shortDuration), logAxis("y", theme, (value) => numberText(BigInt(Math.round(value)), "number"), 54)],
     drag: { x: true, y: false },
     over: (plot) => {
+      const { current: range } = brushed;
       if (range !== null) {
         band(plot, "x", Math.max(range.low, ends[0]), range.high, SURFACES[theme].accent);
       }
@@ -95,10 +121,10 @@ function binText(bins: Bins, value: number, isNamed: boolean): string {
 function percentileMark(plot: uPlot, theme: Theme, { title, low, high }: Percentile): void {
   const { ctx, bbox } = plot;
   const { pxRatio } = uPlot;
-  const x = Math.round(plot.valToPos(Math.sqrt(Math.max(low, 0.5) * Math.max(high, 0.5)), "x", true)) + 0.5;
-  if (x < bbox.left || x > bbox.left + bbox.width) {
-    return;
-  }
+  const right = bbox.left + bbox.width;
+  const place = Math.round(plot.valToPos(Math.sqrt(Math.max(low, 0.5) * Math.max(high, 0.5)), "x", true));
+  // The longest one ends the last bin.
+  const x = Math.min(right, Math.max(bbox.left, place)) + 0.5;
   ctx.save();
   ctx.strokeStyle = css(SURFACES[theme].ink);
   ctx.fillStyle = css(SURFACES[theme].ink);
@@ -109,7 +135,7 @@ function percentileMark(plot: uPlot, theme: Theme, { title, low, high }: Percent
   ctx.lineTo(x, bbox.top + bbox.height);
   ctx.stroke();
   ctx.font = `${11 * pxRatio}px system-ui, sans-serif`;
-  ctx.textAlign = x > bbox.left + bbox.width * 0.85 ? "right" : "left";
+  ctx.textAlign = x > right - bbox.width * 0.15 ? "right" : "left";
   const row = { "50 %": 0, "90 %": 1, "99 %": 2 }[title] ?? 3;
   ctx.fillText(title, x + (ctx.textAlign === "left" ? 3 : -3) * pxRatio, bbox.top + (11 + row * 12) * pxRatio);
   ctx.restore();
@@ -135,14 +161,16 @@ const NEAR_PX = 14;
 
 /** When what took how long. */
 export function Scatter({ page, title, summary, points, span, clock, range, selection, current, choose, brush }: ScatterOptions): JSX.Element {
-  const plan = useCallback(
-    (theme: Theme) => scatterPlan(theme, { points, span, clock, range, selection, current, choose, brush }),
-    [points, span.begin, span.end, clock, range, selection?.begin, selection?.end, current, choose, brush],
-  );
-  return <Plot page={page} title={title} summary={summary} plan={plan} />;
+  const marks = useLatest({ range, selection, current });
+  const plan = useCallback((theme: Theme) => scatterPlan(theme, { points, span, clock, marks, choose, brush }), [points, span.begin, span.end, clock, choose, brush]);
+  return <Plot page={page} title={title} summary={summary} plan={plan} marks={[range, selection?.begin, selection?.end, current]} />;
 }
 
-function scatterPlan(theme: Theme, { points, span, clock, range, selection, current, choose, brush }: Omit<ScatterOptions, "page" | "title" | "summary">): Plan {
+interface ScatterPlan extends Pick<ScatterOptions, "points" | "span" | "clock" | "choose" | "brush"> {
+  readonly marks: Latest<Pick<ScatterOptions, "range" | "selection" | "current">>;
+}
+
+function scatterPlan(theme: Theme, { points, span, clock, marks, choose, brush }: ScatterPlan): Plan {
   const colour = mainColour(theme);
   const origin = span.begin;
   const values = points.map((point) => Math.max(point.y, 0.5));
@@ -156,6 +184,7 @@ function scatterPlan(theme: Theme, { points, span, clock, range, selection, curr
     axes: [timeAxis(theme, origin, clock), logAxis("y", theme, shortDuration)],
     drag: { x: true, y: true },
     over: (plot) => {
+      const { range, selection, current } = marks.current;
       if (selection !== null && (selection.begin > span.begin || selection.end < span.end)) {
         band(plot, "x", Number(selection.begin - origin), Number(selection.end - origin), SURFACES[theme].accent);
       }
@@ -231,14 +260,15 @@ interface CourseOptions {
 
 /** What is how much over time, a line each; names below the chart switch lines off and on. */
 export function CourseChart({ page, title, course, clock, selection, brush }: CourseOptions): JSX.Element {
+  const selected = useLatest(selection);
   const [off, switchOff] = useState<ReadonlySet<string>>(new Set());
-  const plan = useCallback((theme: Theme) => coursePlan(theme, course, off, clock, selection, brush), [course, off, clock, selection?.begin, selection?.end, brush]);
+  const plan = useCallback((theme: Theme) => coursePlan(theme, course, off, clock, selected, brush), [course, off, clock, brush]);
   const [first] = course.lines;
   const most = first === undefined ? 0 : first.values.reduce((one, other) => Math.max(one, other), 0);
   const summary = first === undefined ? "" : `${course.time.length - 1} spans of time; ${first.title} is at most ${textOf(most, first.column.of)}`;
   return (
     <>
-      <Plot page={page} title={title} summary={summary} plan={plan} />
+      <Plot page={page} title={title} summary={summary} plan={plan} marks={[selection?.begin, selection?.end]} />
       {course.lines.length < 2 ? null : (
         <div class="tools lines">
           {course.lines.map((line, index) => (
@@ -249,13 +279,17 @@ export function CourseChart({ page, title, course, clock, selection, brush }: Co
               aria-pressed={!off.has(line.title)}
               onClick={() => switchOff(off.has(line.title) ? new Set([...off].filter((title) => title !== line.title)) : new Set([...off, line.title]))}
             >
-              <span class="swatch" ref={(element) => element?.style.setProperty("background", css(colourAt(page.store.state.theme, index)))} /> {line.title}
+              <Swatch colour={colourAt(page.store.state.theme, index)} /> {line.title}
             </button>
           ))}
         </div>
       )}
     </>
   );
+}
+
+function Swatch({ colour }: { readonly colour: Rgb }): JSX.Element {
+  return <span class="swatch" style={{ background: css(colour) }} />;
 }
 
 function colourAt(theme: Theme, index: number): Rgb {
@@ -266,7 +300,7 @@ function textOf(value: number, of: string): string {
   return of === "number" || of === "duration" ? numberText(Number.isInteger(value) ? BigInt(value) : value, of) : numberText(value, of);
 }
 
-function coursePlan(theme: Theme, course: Course, off: ReadonlySet<string>, clock: Clock, selection: Span | null, brush: (time: Span) => void): Plan {
+function coursePlan(theme: Theme, course: Course, off: ReadonlySet<string>, clock: Clock, selected: Latest<Span | null>, brush: (time: Span) => void): Plan {
   const timeOf = (x: number): ReturnType<typeof nanos> => nanos(course.begin + BigInt(Math.round(x)));
   const of = course.lines[0]?.column.of ?? "number";
   const shown = course.lines.filter((line) => !off.has(line.title));
@@ -284,6 +318,7 @@ function coursePlan(theme: Theme, course: Course, off: ReadonlySet<string>, cloc
     axes: [timeAxis(theme, course.begin, clock), axis(theme, "y", shortNumber(of))],
     drag: { x: true, y: false },
     over: (plot) => {
+      const { current: selection } = selected;
       // Where all of it is selected, there is nothing to tell apart.
       if (selection !== null && (selection.begin > course.begin || Number(selection.end - course.begin) < (course.time.at(-1) ?? 0))) {
         band(plot, "x", Number(selection.begin - course.begin), Number(selection.end - course.begin), SURFACES[theme].accent);

@@ -11,10 +11,9 @@ import type { Options, Question } from "../../model/jobs.ts";
 import { columnAt, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
 import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
-import { wentTo } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
-import { ScopeChoice, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
+import { ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
 import { Density, Scatter, type Range } from "./charts.tsx";
 import { showRow } from "./grid.tsx";
 import { shortDuration } from "./plot.tsx";
@@ -25,6 +24,9 @@ import "./analyses.css";
 
 /** As many of the longest are asked for. */
 const LONGEST: readonly number[] = [1_000, 10_000];
+
+/** Periods have a distribution for each name: as many are drawn as there are hues. */
+const DISTRIBUTIONS_MAX = 7;
 
 /** A group that was chosen: rows in whose column of that name stands that text. */
 interface Group {
@@ -135,7 +137,7 @@ function useLongest(page: Page, source: Source, question: Question, answer: Answ
 }
 
 function binsFor(source: Source, answer: Answer): readonly Bins[] {
-  return answer.tables.filter((table) => source.distributions.includes(table.name)).flatMap((table) => binsOf(table) ?? []);
+  return answer.tables.filter((table) => source.distributions.includes(table.name)).flatMap((table) => binsOf(table) ?? []).slice(0, DISTRIBUTIONS_MAX);
 }
 
 function percentilesFor(source: Source, answer: Answer, bins: readonly Bins[]): readonly Percentile[] {
@@ -255,18 +257,5 @@ function RangeInput({ range, narrow }: Pick<TabsOptions, "range" | "narrow">): J
         </button>
       )}
     </>
-  );
-}
-
-/** Offers to show what is selected. */
-export function ShowSelection({ page }: { readonly page: Page }): JSX.Element | null {
-  const [selection, view] = usePick(page.store, (state) => [state.selection, state.view] as const);
-  if (selection === null || (view !== null && view.begin === selection.begin && view.span === selection.span)) {
-    return null;
-  }
-  return (
-    <button type="button" class="button" title="Z" onClick={() => page.store.update((state) => wentTo(state, selection))}>
-      Show the selection
-    </button>
   );
 }

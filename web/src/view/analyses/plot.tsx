@@ -40,6 +40,8 @@ interface PlotOptions {
   readonly summary: string;
   /** Depends on the theme alone; another function makes another chart. */
   readonly plan: (theme: Theme) => Plan;
+  /** What is drawn on top: when it changes, the chart stays and is drawn again. */
+  readonly marks: readonly unknown[];
 }
 
 /** A rectangle that is narrower is a click. */
@@ -47,7 +49,7 @@ const BRUSH_MIN_PX = 4;
 /** A drag that goes less far across is along the other axis alone. */
 const ACROSS_PX = 40;
 
-export function Plot({ page, title, summary, plan }: PlotOptions): JSX.Element {
+export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const made = useRef<uPlot | null>(null);
   const [said, say] = useState("");
@@ -66,6 +68,10 @@ export function Plot({ page, title, summary, plan }: PlotOptions): JSX.Element {
       made.current = null;
     };
   }, [shown]);
+  useEffect(() => {
+    const asked = requestAnimationFrame(() => made.current?.redraw(false, false));
+    return () => cancelAnimationFrame(asked);
+  }, marks);
   useSize(box, ({ width, height }) => {
     const { current } = made;
     if (current !== null && width > 0 && height > 0 && (current.width !== width || current.height !== height)) {

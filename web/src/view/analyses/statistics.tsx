@@ -10,8 +10,9 @@ import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
-import { Failed, ScopeChoice, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
+import { Failed, ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
 import { CourseChart, Density } from "./charts.tsx";
+import { PeriodsForm } from "./forms.tsx";
 import { questionFor } from "./questions.ts";
 import { Summary } from "./summary.tsx";
 import { TableView, useClock } from "./table.tsx";
@@ -75,6 +76,8 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
             </option>
           ))}
         </select>
+        <ShowSelection page={page} />
+        {analysis?.kind === "periods" ? <PeriodsForm page={page} /> : null}
       </div>
       <Waiting page={page} answered={answered} idle={lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened."} />
       {times !== null && lens.scope === "selection" ? <Summary page={page} times={times} /> : null}

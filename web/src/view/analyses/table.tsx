@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
+import { analysisOf } from "../../model/filter.ts";
 import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
 import type { Answer, Row, Table } from "../../model/tables.ts";
 import { clockOf } from "../../state/viewer.ts";
@@ -38,6 +39,7 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, c
   const [column, within] = useState<number | null>(null);
   const [said, say] = useState("");
   const clock = useClock(page);
+  const [isFiltered] = usePick(page.store, (state) => [analysisOf(state.filter).filter !== undefined] as const);
   const shown = useMemo(() => sorted(rows.filter(sieveOf(text, column, clock)), sorting), [rows, text, column, sorting, clock]);
   const take = (name: string, type: string, content: string): void => void takeOut(content, name, type).then(say);
   return (
@@ -62,6 +64,7 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, c
         <span class="faint" role="status">
           {said} {countText(table, shown.length)}
           {aboutText(answer, table, clock)}
+          {isFiltered ? " · without what the filter excludes" : ""}
           {isOld ? " · of the question before" : ""}
         </span>
       </div>
