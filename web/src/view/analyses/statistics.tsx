@@ -122,7 +122,7 @@ function ChartOf({ page, answer, table }: Omit<ChosenTable, "isOld">): JSX.Eleme
   if (bins !== null) {
     return bins.total === 0 ? null : <Density page={page} bins={all} percentiles={percentiles} range={null} choose={NOTHING} />;
   }
-  const course = table.columns[0]?.of === "time-range" ? table : answer.tables.find((one) => one.name === "course");
+  const course = answer.tables.find((one) => one.name === "course");
   return course === undefined ? null : <CourseOf page={page} table={course} title={course.title} />;
 }
 
