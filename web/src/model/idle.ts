@@ -3,16 +3,32 @@
 import type { TileCache } from "./cache.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { heightOf } from "./palette.ts";
-import { NONE, lengthOf, type Tile } from "./tile.ts";
-import { TILE_BUCKETS } from "../units/tiles.ts";
+import { lowerBound } from "./split.ts";
+import { NONE, type Tile } from "./tile.ts";
+import type { Viewport } from "./viewport.ts";
 import type { TileRange } from "./wanted.ts";
+import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
+import type { Nanos } from "../units/time.ts";
+
+/** A window in buckets: from the first one of the traces, or of a tile. Its ends may lie inside of buckets. */
+export interface Buckets {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A window in buckets of a level. */
+export function bucketsOf(view: Viewport, origin: Nanos, of: Level): Buckets {
+  const width = 2 ** of;
+  return { from: Number(view.begin - origin) / width, to: Number(view.begin + view.span - origin) / width };
+}
 
 /** Numbers of tracks all of whose tiles of the window are there and are empty. A thread that is blocked all along does nothing; one that runs does. */
-export function idleTracks(tiles: TileCache, range: TileRange, catalogue: Catalogue): ReadonlySet<number> {
+export function idleTracks(tiles: TileCache, range: TileRange, seen: Buckets, catalogue: Catalogue): ReadonlySet<number> {
   const empty = new Map<number, number>();
   const busy = new Set<number>();
   tiles.each(range, (tile) => {
-    if (isEmpty(tile, catalogue)) {
+    const first = tile.index * TILE_BUCKETS;
+    if (isEmpty(tile, { from: seen.from - first, to: seen.to - first }, catalogue)) {
       empty.set(tile.track, (empty.get(tile.track) ?? 0) + 1);
     } else {
       busy.add(tile.track);
@@ -27,22 +43,38 @@ export function idleTracks(tiles: TileCache, range: TileRange, catalogue: Catalo
   return idle;
 }
 
-function isEmpty(tile: Tile, catalogue: Catalogue): boolean {
-  const { items, carry, spans } = tile;
-  if (spans.some((span) => span.quality !== "exact" && span.quality !== "unknown")) {
+function isEmpty({ items, carry, spans, level }: Tile, { from, to }: Buckets, catalogue: Catalogue): boolean {
+  const first = Math.max(0, Math.floor(from));
+  if (spans.some((span) => span.begin < to && span.end > first && span.quality !== "exact" && span.quality !== "unknown")) {
     return false;
   }
   switch (items.form) {
-    case "states":
-      return items.bucket.length === 0 && isWaiting(carry, catalogue);
-    case "runs": {
-      const end = TILE_BUCKETS * 2 ** tile.level;
-      return items.begin.every((begin, index) => begin <= 0 && (items.end[index] ?? 0) >= end && isWaiting(items.value[index] ?? NONE, catalogue));
+    case "states": {
+      const at = lowerBound(items.bucket, first);
+      const held = at === 0 ? carry : (items.last[at - 1] ?? NONE);
+      return !((items.bucket[at] ?? Infinity) < to) && isWaiting(held, catalogue);
     }
-    case "counter":
-      return items.bucket.length === 0 && (Number.isNaN(items.held) || items.held === 0);
+    case "runs": {
+      const width = 2 ** level;
+      const [left, right] = [Math.max(0, from) * width, Math.min(TILE_BUCKETS, to) * width];
+      return items.begin.every((begin, index) => {
+        const end = items.end[index] ?? 0;
+        return end <= left || begin >= right || (begin <= left && end >= right && isWaiting(items.value[index] ?? NONE, catalogue));
+      });
+    }
+    case "counter": {
+      const at = lowerBound(items.bucket, first);
+      const held = at === 0 ? items.held : (items.last[at - 1] ?? 0);
+      return !((items.bucket[at] ?? Infinity) < to) && (Number.isNaN(held) || held === 0);
+    }
+    case "instants":
+    case "arrows": {
+      const width = 2 ** level;
+      const times = items.form === "instants" ? items.time : items.begin;
+      return !((times[lowerBound(times, from * width)] ?? Infinity) < to * width);
+    }
     default:
-      return lengthOf(items) === 0;
+      return !((items.bucket[lowerBound(items.bucket, first)] ?? Infinity) < to);
   }
 }
 

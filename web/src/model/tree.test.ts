@@ -105,6 +105,24 @@ const VALUES = ["blocked", "running on CPU 0"].map((label, number) => ({ number:
 const [BLOCKED, RUNNING, POLL] = [0, 1, 2];
 const END = TILE_BUCKETS * 2 ** 10;
 
+test.each<[string, Items, readonly [number, number], boolean]>([
+  ["a change before the window, to what waits", states([3, RUNNING, BLOCKED, BLOCKED, 1, 65_535, 0]), [10, 20], true],
+  ["to what runs", states([3, BLOCKED, NONE, RUNNING, 1, 65_535, 0]), [10, 20], false],
+  ["a change in its last bucket", states([19, BLOCKED, NONE, RUNNING, 1, 65_535, 0]), [10, 20], false],
+  ["a change behind it", states([20, BLOCKED, NONE, RUNNING, 1, 65_535, 0]), [10, 20], true],
+  ["a run that ends before it", runs([0, 10 * 1_024, RUNNING, 0]), [10, 20], true],
+  ["a run that ends in it", runs([0, 10 * 1_024 + 1, RUNNING, 0]), [10, 20], false],
+  ["events around it", instants([10 * 1_024 - 1, 0, 0], [20 * 1_024, 0, 0]), [10, 20], true],
+  ["an event in it", instants([20 * 1_024 - 1, 0, 0]), [10, 20], false],
+  ["counts around it", counts([9, 0, 1, 1], [20, 0, 1, 1]), [10, 20], true],
+])("%s: only the window counts, not all of a tile", (_, items, [from, to], isIdle) => {
+  const cache = new TileCache(1 << 20);
+  const range = { level: level(10), first: tileIndex(3), count: 1 };
+  cache.put({ level: level(10), index: tileIndex(3), track: trackNumber(7), carry: BLOCKED, items, spans: [{ begin: 0, end: TILE_BUCKETS, quality: "exact" }] }, 1, null);
+  const window = { from: 3 * TILE_BUCKETS + from, to: 3 * TILE_BUCKETS + to };
+  expect([...idleTracks(cache, range, window, { tracks: [], values: VALUES })]).toEqual(isIdle ? [7] : []);
+});
+
 test.each<[string, Items, number, Quality, boolean]>([
   ["nothing at all", states(), NONE, "exact", true],
   ["blocked all along", states(), BLOCKED, "exact", true],
@@ -119,7 +137,9 @@ test.each<[string, Items, number, Quality, boolean]>([
   const cache = new TileCache(1 << 20);
   const range = { level: level(10), first: tileIndex(3), count: 1 };
   cache.put({ level: level(10), index: tileIndex(3), track: trackNumber(7), carry, items, spans: [{ begin: 0, end: TILE_BUCKETS, quality }] }, 1, null);
-  expect([...idleTracks(cache, range, { tracks: [], values: VALUES })]).toEqual(isIdle ? [7] : []);
+  const window = { from: 3 * TILE_BUCKETS, to: 4 * TILE_BUCKETS };
+  const values = { tracks: [], values: VALUES };
+  expect([...idleTracks(cache, range, window, values)]).toEqual(isIdle ? [7] : []);
   // Of a wider window too little is known.
-  expect(idleTracks(cache, { ...range, count: 2 }, { tracks: [], values: VALUES }).size).toBe(0);
+  expect(idleTracks(cache, { ...range, count: 2 }, window, values).size).toBe(0);
 });

@@ -1,7 +1,7 @@
 // Finds out in which tracks nothing happens while only active ones are wanted: whenever tiles have come or the window is another one, but no
 // more often than somebody would notice.
 
-import { idleTracks } from "../../model/idle.ts";
+import { bucketsOf, idleTracks } from "../../model/idle.ts";
 import { levelFor, tilesIn } from "../../model/wanted.ts";
 import { withIdle } from "../../state/tracks.ts";
 import { widthOf } from "../../state/viewer.ts";
@@ -21,7 +21,7 @@ export function keepActivity({ store, tiles }: Page): void {
       return;
     }
     const range = tilesIn(view, status.extent, levelFor(view.span, width, status.levels));
-    const idle = idleTracks(tiles, range, catalogue);
+    const idle = idleTracks(tiles, range, bucketsOf(view, status.extent.begin, range.level), catalogue);
     store.update((state) => withIdle(state, idle));
   };
   store.subscribe(() => {

@@ -138,7 +138,7 @@ type ListActions<T extends string | number> = Parameters<typeof FacetList<T>>[0]
 /** What is said of a list that is empty, or that events cannot follow. */
 function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {
   if (entries.length === 0) {
-    return `These traces do not say of which ${what} anything is.`;
+    return `No track of these traces says of which ${what} it is.`;
   }
   const lacks = names !== null && names[kind].length === 0;
   return lacks ? `Events of these traces do not say their ${what}: rows follow what is chosen here, lists and statistics cannot.` : null;
