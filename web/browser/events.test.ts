@@ -125,13 +125,13 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.keyboard.press("End");
     await expect.poll(() => current(page)).toBe(timeText(TOLD.at(-1)?.time ?? 0n));
     await page.keyboard.press("ArrowUp");
-    expect(await current(page)).toBe(timeText(TOLD.at(-2)?.time ?? 0n));
+    await expect.poll(() => current(page)).toBe(timeText(TOLD.at(-2)?.time ?? 0n));
     await page.keyboard.press("Home");
     await expect.poll(() => current(page)).toBe(timeText(TOLD[0]?.time ?? 0n));
     await page.keyboard.press("PageDown");
     await page.keyboard.press("ArrowDown");
     const room = Math.floor(((await page.locator(".event-body").boundingBox())?.height ?? 0) / 20);
-    expect(await current(page)).toBe(timeText(TOLD[room + 1]?.time ?? 0n));
+    await expect.poll(() => current(page)).toBe(timeText(TOLD[room + 1]?.time ?? 0n));
     const bar = (await page.locator(".event-bar").boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     await page.mouse.click(bar.x + 5, bar.y + bar.height / 2);
     const half = TOLD.findIndex((event) => event.time >= BEGIN + BigInt(SPAN) / 2n);
@@ -227,7 +227,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.locator(".event-body .event-row").nth(1).click();
     await page.keyboard.press("Shift+ArrowDown");
     await page.keyboard.press("Shift+ArrowDown");
-    expect(await page.locator('.event-row[aria-selected="true"]').count()).toBe(3);
+    await expect.poll(() => page.locator('.event-row[aria-selected="true"]').count()).toBe(3);
     const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
     await page.getByRole("button", { name: "Copy CSV" }).click();
     await expect.poll(() => page.locator(".event-note").textContent()).toBe("3 rows copied as CSV.");

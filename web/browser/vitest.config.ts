@@ -2,5 +2,13 @@
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
-  test: { include: ["browser/**/*.test.ts"], environment: "node", testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
+  test: {
+    include: ["browser/**/*.test.ts"],
+    environment: "node",
+    testTimeout: 120_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+    // A machine that has much else to do takes its time; whoever waits for what never comes is told so all the same.
+    expect: { poll: { timeout: 30_000 } },
+  },
 });

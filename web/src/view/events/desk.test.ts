@@ -25,6 +25,9 @@ const TOLD: readonly Told[] = Array.from({ length: COUNT }, (_, index) => ({
 }));
 const END = (TOLD.at(-1)?.time ?? 0n) + 1n;
 
+/** For how long something is waited for on a machine that has much else to do. */
+const WAITING = { timeout: 30_000 };
+
 class Office {
   readonly listing: Listing;
   readonly asked: string[] = [];
@@ -70,7 +73,7 @@ class Office {
   }
 
   async settled(): Promise<void> {
-    await vi.waitFor(() => expect([this.state.asking, this.state.columns.length > 0, this.state.find.state === "searching"]).toEqual([false, true, false]));
+    await vi.waitFor(() => expect([this.state.asking, this.state.columns.length > 0, this.state.find.state === "searching"]).toEqual([false, true, false]), WAITING);
     await new Promise((done) => setTimeout(done, 0));
   }
 
@@ -87,7 +90,7 @@ test("the list begins where the window does, with few columns, and all fields of
   expect([office.top, office.current]).toEqual([0, -1]);
   const pages = office.asked.filter((url) => url.includes("limit=512"));
   expect(pages.every((url) => url.endsWith("columns=time,name,cpu_id"))).toBe(true);
-  await vi.waitFor(() => expect(office.state.blocks.map((block) => [block.first, block.rows.count])).toEqual([[0, 24]]));
+  await vi.waitFor(() => expect(office.state.blocks.map((block) => [block.first, block.rows.count])).toEqual([[0, 24]]), WAITING);
   expect(office.state.count).toEqual({ events: 5_000n, isExact: true });
   office.desk.close();
 });
@@ -209,7 +212,7 @@ test("events of one name have their own columns; a name that nobody has is told 
   expect([office.state.count?.events, timeOf(office.state.reel, 1)]).toEqual([1_000n, TOLD[5]?.time]);
   expect(office.state.blocks).toEqual([]);
   office.desk.setNames("nobody");
-  await vi.waitFor(() => expect(office.state.fault?.message).toBe("no event has a name like `nobody`"));
+  await vi.waitFor(() => expect(office.state.fault?.message).toBe("no event has a name like `nobody`"), WAITING);
   const asked = office.asked.length;
   office.desk.scroll(3);
   await new Promise((done) => setTimeout(done, 0));
