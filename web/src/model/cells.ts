@@ -113,6 +113,14 @@ export function cellHint(cell: Cell): string {
   }
 }
 
+/** How many rows are shown of how many. */
+export function countText(table: Table, shown: number): string {
+  const all = table.rows.length + table.omitted;
+  const of = shown === all ? "" : ` of ${grouped(all)}`;
+  const rest = table.omitted > 0 ? ` (${grouped(table.omitted)} are not asked for)` : "";
+  return `${grouped(shown)}${of} ${all === 1 ? "row" : "rows"}${rest}`;
+}
+
 /** Rows as lines with CRLF, as RFC 4180 and docs/analyses-json.md have them. */
 export function csvOf(table: Pick<Table, "columns">, rows: readonly (readonly Cell[])[]): string {
   const wide = table.columns.map((_, index) => rows.some((row) => row[index] !== undefined && !isCertain(row[index])));

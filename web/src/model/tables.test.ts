@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { nanos } from "../units/time.ts";
-import { cellHint, cellText, csvOf, exactDuration, jsonOf, typedDuration, typedNumber } from "./cells.ts";
+import { cellHint, cellText, countText, csvOf, exactDuration, jsonOf, typedDuration, typedNumber } from "./cells.ts";
 import type { Clock } from "./clock.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { firstSorting, nextSorting, sieveOf, sorted } from "./sort.ts";
@@ -127,6 +127,11 @@ test("a row says when what it is about happens", () => {
   expect(of("woken:timestamp latency:duration", "[5, 4]")).toBe("5-9");
   expect(of("begin:timestamp key:string", '[5, "x"]')).toBe("5-5");
   expect(of("name:string total:duration", '["x", 4]')).toBeNull();
+});
+
+test("it is said how many rows are shown of how many", () => {
+  const said = (rows: string, omitted: number, shown: number): string => plain(countText(tableOf("a:number", rows, omitted), shown));
+  expect([said("[]", 0, 0), said("[[1]]", 0, 1), said("[[1], [2]]", 0, 1), said("[[1], [2]]", 4_000, 2)]).toEqual(["0 rows", "1 row", "1 of 2 rows", "2 of 4 002 rows (4 000 are not asked for)"]);
 });
 
 test("what is lost stands with the tables", () => {

@@ -194,7 +194,8 @@ function ScatterView({ page, source, table, rows, total, clock, range, narrow, c
     },
     [page, narrow],
   );
-  if (span === null) {
+  // Where there is none at all, the table says so; where none is left, the chart stays, to be brushed again.
+  if (span === null || table.rows.length === 0) {
     return null;
   }
   const selected = selection === null ? null : { begin: selection.begin, end: endOf(selection) };

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
+import { countText, csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
 import { analysisOf } from "../../model/filter.ts";
 import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
@@ -75,16 +75,8 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, c
   );
 }
 
-/** How many rows are shown of how many. */
-export function countText(table: Table, shown: number): string {
-  const all = table.rows.length + table.omitted;
-  const of = shown === all ? "" : ` of ${grouped(all)}`;
-  const rest = table.omitted > 0 ? ` (${grouped(table.omitted)} are not asked for)` : "";
-  return `${grouped(shown)}${of} rows${rest}`;
-}
-
 /** What an answer is about, and what is missing of that. */
-export function aboutText(answer: Answer, { span }: Table, clock: Clock): string {
+function aboutText(answer: Answer, { span }: Table, clock: Clock): string {
   const time = span === null ? "" : ` · ${timeText(clock, span.begin)} + ${exactDuration(span.end - span.begin)}`;
   const lost = answer.lost > 0n || answer.lostMore ? ` · ${answer.lostMore ? "at least " : ""}${grouped(answer.lost)} events lost` : "";
   const packets = answer.lostPackets > 0n ? ` · ${grouped(answer.lostPackets)} packets lost` : "";
