@@ -45,16 +45,21 @@ function bodyFor(window: Viewport | null): string {
 export function readCounts(shape: Shape): Counts {
   const byName = new Map<string, bigint>();
   const byCpu = new Map<number, bigint>();
+  let isWhole = true;
   const add = <K>(map: Map<K, bigint>, key: K, count: bigint): void => void map.set(key, (map.get(key) ?? 0n) + count);
   for (const [name, count] of cellsOf(shape, "per-class", ["name", "count"])) {
     add(byName, name?.text() ?? "", count?.whole() ?? 0n);
   }
   for (const [cpu, count] of cellsOf(shape, "per-stream", ["cpu", "count"])) {
+    const events = count?.whole() ?? 0n;
     if (cpu?.given === true) {
-      add(byCpu, cpu.number(), count?.whole() ?? 0n);
+      add(byCpu, cpu.number(), events);
+    } else {
+      isWhole &&= events === 0n;
     }
   }
-  return { byName, byCpu };
+  // Where a stream does not say its CPU, its events may be of any.
+  return { byName, byCpu: isWhole ? byCpu : null };
 }
 
 /** Some columns of a table's rows. */

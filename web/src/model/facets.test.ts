@@ -26,6 +26,7 @@ test("CPUs are those that tracks or counts tell of", () => {
   const tracks = [trackOf(0, { cpu: 2 }), trackOf(1, { cpu: 1 }), trackOf(2, {}), trackOf(3, { cpu: 2 })];
   expect(cpusOf(tracks, COUNTS).map(({ label, count }) => [label, count])).toEqual([["CPU 1", 80n], ["CPU 2", 0n], ["CPU 10", 2n]]);
   expect(cpusOf(tracks, null).map(({ count }) => count)).toEqual([null, null]);
+  expect(cpusOf(tracks, { ...COUNTS, byCpu: null }).map(({ count }) => count)).toEqual([null, null]);
 });
 
 test("processes are called as their first thread, threads say of whom they are", () => {

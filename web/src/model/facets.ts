@@ -18,15 +18,17 @@ export interface Entry<T> {
 /** How many events there are, by what was counted. */
 export interface Counts {
   readonly byName: ReadonlyMap<string, bigint>;
-  readonly byCpu: ReadonlyMap<number, bigint>;
+  /** `null` where not all events were counted by their CPU. */
+  readonly byCpu: ReadonlyMap<number, bigint> | null;
 }
 
 /** CPUs, in the order of their numbers. */
 export function cpusOf(tracks: readonly Track[], counts: Counts | null): Entry<number>[] {
   const found = new Set(tracks.flatMap((track) => track.cpu ?? []));
-  counts?.byCpu.forEach((_, cpu) => found.add(cpu));
+  const byCpu = counts?.byCpu ?? null;
+  byCpu?.forEach((_, cpu) => found.add(cpu));
   const all = [...found].sort((one, other) => one - other);
-  return all.map((cpu) => ({ key: cpu, label: `CPU ${cpu}`, detail: "", count: counts === null ? null : (counts.byCpu.get(cpu) ?? 0n) }));
+  return all.map((cpu) => ({ key: cpu, label: `CPU ${cpu}`, detail: "", count: byCpu === null ? null : (byCpu.get(cpu) ?? 0n) }));
 }
 
 /** Who there is: processes and threads, by their numbers. */
