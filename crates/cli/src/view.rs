@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use kymo_server::{Server, ServerOptions};
-use kymo_session::Session;
+use kymo_session::{Notes, Session};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
 
@@ -51,6 +51,7 @@ pub(crate) fn run(session: Session, arguments: &ViewArguments) -> Result<Outcome
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
     options.memory_bytes = arguments.memory;
+    options.notes = arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)));
     let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));
     let server = Server::bind(Arc::new(session), options).map_err(refused)?;
     let url = server.url();

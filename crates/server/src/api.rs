@@ -5,7 +5,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use kymo_session::json;
 use serde_json::json;
 
@@ -14,7 +14,7 @@ use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
-use crate::{analyses, body, changes, filter, guard, pages, rows, timeline};
+use crate::{analyses, body, changes, filter, guard, notes, pages, rows, timeline};
 
 /// Everything that is served.
 pub(crate) fn router(asked: &Asked) -> Router {
@@ -34,6 +34,8 @@ pub(crate) fn router(asked: &Asked) -> Router {
         .route("/v1/jobs", get(jobs).post(begin_job))
         .route("/v1/jobs/{id}", get(job).delete(end_job))
         .route("/v1/jobs/{id}/result", get(job_result))
+        .route("/v1/notes", get(notes::all))
+        .route("/v1/notes/{id}", put(notes::put).delete(notes::remove))
         .route("/v1/changes", get(changes::changes))
         .fallback(|| async {
             Refusal::absent("there is nothing of this name; /api/v1/openapi.json says what there is")

@@ -17,6 +17,7 @@ mod filter;
 mod guard;
 mod held;
 mod jobs;
+mod notes;
 mod options;
 mod pages;
 mod pool;
@@ -38,7 +39,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future;
-use kymo_session::{Session, TimelineOptions};
+use kymo_session::{Notes, Session, TimelineOptions};
 use tokio::runtime;
 
 use connection::Patience;
@@ -58,6 +59,8 @@ pub struct ServerOptions {
     pub roles: Option<PathBuf>,
     /// Memory for questions and answers of all viewers, results of jobs, and what was looked at last.
     pub memory_bytes: u64,
+    /// The file of notes on the traces; it need not be there yet. Without one there are no notes.
+    pub notes: Option<PathBuf>,
     patience: Patience,
 }
 
@@ -71,6 +74,7 @@ impl Default for ServerOptions {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             roles: None,
             memory_bytes: MEMORY_BYTES,
+            notes: None,
             patience: Patience::default(),
         }
     }
@@ -174,7 +178,7 @@ impl Server {
         let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
         let shown = Shown::new(&self.session, &TimelineOptions { roles: self.options.roles, cache_bytes }, self.salt);
         shown.start();
-        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs, shown));
+        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs, shown, self.options.notes.map(Notes::new)));
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let served = connection::serve(listener, api::router(&shared), self.options.patience);

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use kymo_session::{Info, Session};
+use kymo_session::{Info, Notes, Session};
 use tokio::sync::watch;
 
 use crate::changes::News;
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) jobs: Jobs,
     pub(crate) shown: Shown,
     pub(crate) readers: Readers,
+    /// Notes on the traces, if there is a file for them.
+    pub(crate) notes: Option<Notes>,
     /// What listeners are told.
     pub(crate) news: watch::Sender<News>,
     /// What the traces hold, once somebody has asked.
@@ -34,7 +36,14 @@ pub(crate) struct Shared {
 pub(crate) type Asked = Arc<Shared>;
 
 impl Shared {
-    pub(crate) fn new(session: Arc<Session>, guard: Guard, pool: Pool, jobs: Jobs, shown: Shown) -> Self {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        guard: Guard,
+        pool: Pool,
+        jobs: Jobs,
+        shown: Shown,
+        notes: Option<Notes>,
+    ) -> Self {
         Self {
             session,
             guard,
@@ -42,6 +51,7 @@ impl Shared {
             jobs,
             shown,
             readers: Readers::default(),
+            notes,
             news: watch::Sender::default(),
             info: OnceLock::new(),
         }

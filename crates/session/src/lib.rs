@@ -27,6 +27,7 @@ pub mod json;
 mod made_traces;
 pub mod messages;
 mod metadata;
+mod notes;
 mod offsets;
 mod open;
 mod print;
@@ -81,6 +82,7 @@ pub use kymo_table::FileError;
 #[cfg(feature = "columns")]
 pub use kymo_table::arrow;
 pub use metadata::{MetadataForm, MetadataText, metadata};
+pub use notes::{Notes, NotesFailure, NotesFound};
 pub use offsets::{OffsetFailure, TraceOffset};
 pub use open::{OpenFailure, OpenOptions, Session};
 pub use print::{Continued, DetailsOptions, PrettyFields, PrettyOptions, PrintFormat, PrintOptions, Printed};

@@ -44,11 +44,14 @@ pub(crate) struct ViewArguments {
     pub(crate) no_browser: bool,
     /// Memory for the questions and answers of all viewers, results of analyses, and what was looked at last: what does not
     /// fit waits for its turn
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory)]
+    #[arg(long, value_name = "SIZE", default_value = "192MiB", value_parser = memory)]
     pub(crate) memory: u64,
     /// Threads to use; 0 means one for each core
     #[arg(long, default_value_t = 0, env = "KYMO_THREADS", hide_env_values = true)]
     pub(crate) threads: usize,
+    /// The file of notes on the traces; without it `TRACE.kymo-notes` beside the first one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) notes: Option<PathBuf>,
     /// A mapping from events to roles that goes before those that are built in
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,

@@ -22,6 +22,8 @@ pub struct Running {
     pub token: String,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
+    /// Where its notes are.
+    pub folder: tempfile::TempDir,
 }
 
 pub fn demo() -> PathBuf {
@@ -36,13 +38,15 @@ pub fn serve() -> Running {
     serve_with(ServerOptions::default())
 }
 
-pub fn serve_with(options: ServerOptions) -> Running {
+pub fn serve_with(mut options: ServerOptions) -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    options.notes = Some(folder.path().join("demo.kymo-notes"));
     let server = Server::bind(session(), options).unwrap();
     let (address, token) = (server.address(), server.token().to_owned());
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     let thread = std::thread::spawn(move || server.run(&flag).unwrap());
-    Running { address, token, stop, thread: Some(thread) }
+    Running { address, token, stop, thread: Some(thread), folder }
 }
 
 impl Running {

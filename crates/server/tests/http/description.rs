@@ -53,6 +53,16 @@ const ASKED: &[(&str, &str, &str, &str)] = &[
     ("get", "/api/v1/events/count", "/api/v1/events/count", ""),
     ("get", "/api/v1/events/count", "/api/v1/events/count?filter=x%20%3D", ""),
     ("delete", "/api/v1/jobs/{id}", "/api/v1/jobs/17", ""),
+    (
+        "put",
+        "/api/v1/notes/{id}",
+        "/api/v1/notes/a",
+        r#"{"begin_ns": -5, "text": "old", "end_ns": 7, "author": "ada"}"#,
+    ),
+    ("put", "/api/v1/notes/{id}", "/api/v1/notes/a", r#"{"begin_ns": 1795219372256000001, "text": "new"}"#),
+    ("put", "/api/v1/notes/{id}", "/api/v1/notes/b", r#"{"begin_ns": "now"}"#),
+    ("get", "/api/v1/notes", "/api/v1/notes", ""),
+    ("delete", "/api/v1/notes/{id}", "/api/v1/notes/b", ""),
 ];
 
 #[test]

@@ -9,6 +9,7 @@ mod description;
 #[cfg(unix)]
 mod examples;
 mod memory;
+mod notes;
 mod pages;
 mod questions;
 mod refusals;

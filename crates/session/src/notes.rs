@@ -1,0 +1,354 @@
+//! Notes of people on a trace: a small text file beside it, a line for each note, which git can merge.
+//!
+//! ```text
+//! my-trace/                 {"id":"n1","begin_ns":1795219372256000000,"text":"here it begins"}
+//! my-trace.kymo-notes ────> {"id":"n2","begin_ns":1795219372259000000,"end_ns":1795219372260000000,"text":"slow","author":"ada"}
+//! ```
+//!
+//! Lines are in the order of times. A line that is no note, as where git could not merge, is told and stays as it is; so do members
+//! of a note that nobody here knows.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+use tempfile::NamedTempFile;
+
+/// Notes of a file.
+const NOTES_MAX: usize = 10_000;
+/// Bytes of a note.
+const NOTE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a file.
+const BYTES_MAX: u64 = 64 << 20;
+/// Characters of a note's id.
+const ID_MAX: usize = 64;
+
+/// The notes of a trace.
+#[derive(Debug)]
+pub struct Notes {
+    path: PathBuf,
+    /// One writes at a time.
+    writing: Mutex<()>,
+}
+
+/// What a file of notes says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NotesFound {
+    /// Notes in the order of times: each an object with `id`, `begin_ns`, `text`, and maybe `end_ns`, `track` and others.
+    pub notes: Vec<Map<String, Value>>,
+    /// Lines that are no notes: their numbers from 1 on, and why.
+    pub problems: Vec<(usize, String)>,
+}
+
+/// Why notes are not there, or not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum NotesFailure {
+    /// The file cannot be read or written.
+    #[error("notes in {}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
+    /// It is no note.
+    #[error("{0}")]
+    NoNote(String),
+    /// There are as many as there may be, or the file is too large.
+    #[error("{0}")]
+    TooMany(String),
+}
+
+/// A line of the file.
+enum Line {
+    Note(Map<String, Value>),
+    /// As it stands there, and why it is no note.
+    Other(String, String),
+}
+
+impl Notes {
+    /// Those of a file, which need not be there yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, writing: Mutex::default() }
+    }
+
+    /// Where notes on a trace are if nobody says: beside it.
+    #[must_use]
+    pub fn beside(trace: &Path) -> PathBuf {
+        // `.` and `trace/..` have names of their own.
+        let trace = std::fs::canonicalize(trace).unwrap_or_else(|_| trace.to_owned());
+        let mut name = trace.file_name().unwrap_or_default().to_owned();
+        name.push(".kymo-notes");
+        trace.with_file_name(name)
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// All notes that there are now.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is too large to be one of notes.
+    pub fn read(&self) -> Result<NotesFound, NotesFailure> {
+        let mut found = NotesFound::default();
+        for (number, line) in self.lines()?.into_iter().enumerate() {
+            match line {
+                Line::Note(note) => found.notes.push(note),
+                Line::Other(_, why) => found.problems.push((number + 1, why)),
+            }
+        }
+        found.notes.sort_by_key(begin);
+        Ok(found)
+    }
+
+    /// Keeps a note: a new one, or in the place of the one with its id; whether it is new.
+    ///
+    /// # Errors
+    ///
+    /// It is no note, there are too many, or the file cannot be written.
+    pub fn put(&self, note: Map<String, Value>) -> Result<bool, NotesFailure> {
+        let note = checked(note).map_err(NotesFailure::NoNote)?;
+        self.change(|lines| {
+            if let Some(known) = lines.iter_mut().find(|line| line.id() == note.get("id")) {
+                *known = Line::Note(note);
+                return Ok(false);
+            }
+            if lines.len() >= NOTES_MAX {
+                return Err(NotesFailure::TooMany(format!("there are {NOTES_MAX} notes, as many as there may be")));
+            }
+            lines.push(Line::Note(note));
+            Ok(true)
+        })
+    }
+
+    /// Removes a note; whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written.
+    pub fn remove(&self, id: &str) -> Result<bool, NotesFailure> {
+        self.change(|lines| {
+            let before = lines.len();
+            lines.retain(|line| line.id().and_then(Value::as_str) != Some(id));
+            Ok(lines.len() < before)
+        })
+    }
+
+    fn failed(&self, cause: io::Error) -> NotesFailure {
+        NotesFailure::File { path: self.path.clone(), cause }
+    }
+
+    fn lines(&self) -> Result<Vec<Line>, NotesFailure> {
+        let size = match std::fs::metadata(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            found => found.map_err(|error| self.failed(error))?.len(),
+        };
+        if size > BYTES_MAX {
+            let message = format!("{}: found {size} bytes, expected {BYTES_MAX} at most", self.path.display());
+            return Err(NotesFailure::TooMany(message));
+        }
+        let bytes = std::fs::read(&self.path).map_err(|error| self.failed(error))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            self.failed(io::Error::new(ErrorKind::InvalidData, format!("found no UTF-8: {}", error.utf8_error())))
+        })?;
+        Ok(text.lines().filter(|line| !line.trim().is_empty()).map(Line::new).collect())
+    }
+
+    /// Changes what the file says as it is then, and writes it anew if something has changed: whoever reads it sees all of the old or
+    /// all of the new.
+    fn change(&self, with: impl FnOnce(&mut Vec<Line>) -> Result<bool, NotesFailure>) -> Result<bool, NotesFailure> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Other processes wait, where a system can have a folder locked; where it cannot, the last one wins.
+        let held = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
+        let mut lines = self.lines()?;
+        let changed = with(&mut lines)?;
+        lines.sort_by_key(Line::begin);
+        let write = || -> io::Result<()> {
+            let mut file = NamedTempFile::new_in(folder)?;
+            for line in &lines {
+                writeln!(file, "{line}")?;
+            }
+            if let Ok(known) = std::fs::metadata(&self.path) {
+                file.as_file().set_permissions(known.permissions())?;
+            }
+            file.persist(&self.path)?;
+            Ok(())
+        };
+        write().map_err(|error| self.failed(error))?;
+        drop(held);
+        Ok(changed)
+    }
+}
+
+impl Line {
+    fn new(text: &str) -> Self {
+        let note = serde_json::from_str(text).map_err(|error| format!("found no JSON object: {error}"));
+        match note.and_then(checked) {
+            Ok(note) => Self::Note(note),
+            Err(why) => Self::Other(text.to_owned(), why),
+        }
+    }
+
+    fn id(&self) -> Option<&Value> {
+        match self {
+            Self::Note(note) => note.get("id"),
+            Self::Other(..) => None,
+        }
+    }
+
+    /// What is no note stands before all notes, in its order.
+    fn begin(&self) -> Option<i64> {
+        match self {
+            Self::Note(note) => Some(begin(note)),
+            Self::Other(..) => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Note(note) => write!(formatter, "{}", Value::Object(note.clone())),
+            Self::Other(text, _) => formatter.write_str(text),
+        }
+    }
+}
+
+fn begin(note: &Map<String, Value>) -> i64 {
+    note.get("begin_ns").and_then(Value::as_i64).unwrap_or(i64::MIN)
+}
+
+/// A note, if it is one.
+fn checked(note: Map<String, Value>) -> Result<Map<String, Value>, String> {
+    let found = |name: &str| note.get(name).map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let is_id = |id: &str| {
+        (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if !note.get("id").and_then(Value::as_str).is_some_and(is_id) {
+        return Err(format!("`id` is {}; expected 1 to {ID_MAX} letters, digits, `-` and `_`", found("id")));
+    }
+    let Some(begin) = note.get("begin_ns").and_then(Value::as_i64) else {
+        return Err(format!("`begin_ns` is {}; expected a whole number of nanoseconds", found("begin_ns")));
+    };
+    let is_end = |end: &Value| end.as_i64().is_some_and(|end| begin <= end);
+    if !note.get("end_ns").is_none_or(is_end) {
+        return Err(format!("`end_ns` is {}; expected a time that is not before `begin_ns`", found("end_ns")));
+    }
+    if !note.get("text").is_some_and(Value::is_string) {
+        return Err(format!("`text` is {}; expected a text", found("text")));
+    }
+    if let Some(name) =
+        ["track", "author", "colour"].into_iter().find(|name| note.get(*name).is_some_and(|found| !found.is_string()))
+    {
+        return Err(format!("`{name}` is {}; expected a text", found(name)));
+    }
+    let bytes = Value::Object(note.clone()).to_string().len();
+    match bytes <= NOTE_BYTES_MAX {
+        true => Ok(note),
+        false => Err(format!("the note has {bytes} bytes; {NOTE_BYTES_MAX} are the most")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn note(id: &str, begin_ns: i64, text: &str) -> Map<String, Value> {
+        json!({"id": id, "begin_ns": begin_ns, "text": text}).as_object().unwrap().clone()
+    }
+
+    fn of(folder: &tempfile::TempDir) -> Notes {
+        Notes::new(folder.path().join("trace.kymo-notes"))
+    }
+
+    #[test]
+    fn notes_are_kept_by_line_in_the_order_of_times() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        assert_eq!(notes.read().unwrap(), NotesFound::default());
+        assert!(notes.put(note("b", 1_795_219_372_256_000_123, "two\nlines")).unwrap());
+        assert!(notes.put(note("a", -5, "first")).unwrap());
+        assert!(!notes.put(note("b", 1_795_219_372_256_000_123, "another text")).unwrap());
+        let text = std::fs::read_to_string(notes.path()).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let expected = [note("a", -5, "first"), note("b", 1_795_219_372_256_000_123, "another text")];
+        assert_eq!(lines, expected.map(Value::Object));
+        assert!(text.ends_with('\n'));
+        assert_eq!(notes.read().unwrap().notes[1]["begin_ns"].as_i64(), Some(1_795_219_372_256_000_123));
+        assert!(notes.remove("a").unwrap() && !notes.remove("a").unwrap());
+        assert_eq!(notes.read().unwrap().notes.len(), 1);
+    }
+
+    #[test]
+    fn what_nobody_understands_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        let mine = "{\"id\":\"a\",\"begin_ns\":7,\"text\":\"mine\",\"later\":[1,2]}";
+        std::fs::write(notes.path(), format!("<<<<<<< mine\n{mine}\n=======\n\n{{\"id\":\"a b\"}}\n>>>>>>> theirs\n"))
+            .unwrap();
+        let found = notes.read().unwrap();
+        assert_eq!((found.notes.len(), found.problems.len()), (1, 4));
+        assert_eq!(found.problems[0].0, 1);
+        assert!(found.problems[2].1.starts_with("`id` is \"a b\"; expected"), "{:?}", found.problems);
+        notes.put(note("z", 9, "more")).unwrap();
+        let text = std::fs::read_to_string(notes.path()).unwrap();
+        for kept in ["<<<<<<< mine\n=======\n{\"id\":\"a b\"}\n>>>>>>> theirs\n", "\"later\":[1,2]", "more"] {
+            assert!(text.contains(kept), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_note_is_refused_in_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        let refused = |note: Value| notes.put(note.as_object().unwrap().clone()).unwrap_err().to_string();
+        assert_eq!(refused(json!({"begin_ns": 1})), "`id` is nothing; expected 1 to 64 letters, digits, `-` and `_`");
+        let found = refused(json!({"id": "a", "begin_ns": 1.5, "text": ""}));
+        assert_eq!(found, "`begin_ns` is 1.5; expected a whole number of nanoseconds");
+        let found = refused(json!({"id": "a", "begin_ns": 2, "end_ns": 1, "text": ""}));
+        assert_eq!(found, "`end_ns` is 1; expected a time that is not before `begin_ns`");
+        let found = refused(json!({"id": "a", "begin_ns": 2, "text": "x".repeat(1 << 17)}));
+        assert!(found.ends_with("65536 are the most"), "{found}");
+        let found = refused(json!({"id": "a", "begin_ns": 2, "text": "", "track": 7}));
+        assert_eq!(found, "`track` is 7; expected a text");
+        assert!(!notes.path().exists());
+        let nowhere = Notes::new(folder.path().join("absent/notes"));
+        assert!(nowhere.put(note("a", 1, "")).unwrap_err().to_string().contains("absent/notes"));
+    }
+
+    #[test]
+    fn notes_lie_beside_the_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let trace = folder.path().join("trace");
+        std::fs::create_dir(&trace).unwrap();
+        let expected = std::fs::canonicalize(folder.path()).unwrap().join("trace.kymo-notes");
+        assert_eq!(Notes::beside(&trace), expected);
+        assert_eq!(Notes::beside(&trace.join(".")), expected);
+    }
+
+    #[test]
+    fn many_who_write_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let notes = of(&folder);
+                scope.spawn(move || {
+                    for number in 0..10 {
+                        notes.put(note(&format!("w{writer}-{number}"), number, "")).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(of(&folder).read().unwrap().notes.len(), 40);
+    }
+}
