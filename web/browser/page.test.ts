@@ -66,6 +66,11 @@ describe.runIf(executablePath !== null)("a page", () => {
     });
   }
 
+  /** How far the browser has scrolled the rows. */
+  function scrolled(page: Page): Promise<number> {
+    return page.$eval(".scroller", (scroller) => scroller.scrollTop);
+  }
+
   function windowOf(page: Page): Promise<{ begin: bigint; span: bigint }> {
     return rested(page).then(() => {
       const found = /at=(\d+)~(\d+)/.exec(new URL(page.url()).hash);
@@ -164,6 +169,37 @@ describe.runIf(executablePath !== null)("a page", () => {
     expect(new URL(page.url()).hash).toBe("#pin=cpu/0/1/thread&fold=Threads&time=absolute");
     await complete(page);
     await picture(page, "pinned");
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("is scrolled to where the URL says, and goes on from there", async () => {
+    const page = await open("#down=100", { height: 420 });
+    await complete(page);
+    expect(await scrolled(page)).toBe(100);
+    await page.mouse.move(700, 200);
+    await page.mouse.wheel(0, 30);
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toBe("#down=130");
+    expect(await scrolled(page)).toBe(130);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("is scrolled to what was folded, as far as rows reach now", async () => {
+    const page = await open("#fold=CPUs&fold=Events", { height: 300 });
+    await complete(page);
+    await page.keyboard.press("/");
+    await page.keyboard.type("events of CPU 3");
+    await expect.poll(() => page.getByRole("option", { selected: true }).textContent()).toContain("events of CPU 3");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator(".label.below .name").textContent()).toBe("events of CPU 3");
+    await rested(page);
+    const down = Number(/down=(\d+)/.exec(new URL(page.url()).hash)?.[1]);
+    expect(down).toBeGreaterThan(0);
+    expect(await scrolled(page)).toBe(down);
+    const [row, area] = [await page.locator(".label.below").boundingBox(), await page.locator(".area").boundingBox()];
+    expect(row?.y).toBeGreaterThanOrEqual(area?.y ?? Infinity);
+    expect((row?.y ?? 0) + (row?.height ?? 0)).toBeLessThanOrEqual((area?.y ?? 0) + (area?.height ?? 0));
     expect(faults).toEqual([]);
     await page.close();
   });

@@ -1,11 +1,11 @@
 // The rows of tracks: names on the left, what they show on the right, a ruler above.
 
-import type { CanvasHTMLAttributes, JSX } from "preact";
+import type { CanvasHTMLAttributes, JSX, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { drawRuler } from "../draw/ruler.ts";
 import { drawTimeline } from "../draw/timeline.ts";
 import { Looks } from "../draw/looks.ts";
-import { heightOf, rowsBetween } from "../model/rows.ts";
+import { heightOf, rowsBetween, type Row } from "../model/rows.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
 import { levelFor, tilesIn } from "../model/wanted.ts";
@@ -32,8 +32,8 @@ const DRAG_MIN_PX = 4;
 
 export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [rows] = usePick(store, (state) => [state.rows] as const);
   const scroller = useRef<HTMLDivElement>(null);
+  const spacer = useRef<HTMLDivElement>(null);
   const root = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -42,7 +42,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   painter.current ??= new Painter(page);
   useSize(area, (size) => store.update((state) => resized(state, size)));
   useDrawing(store, drawnParts, (state) => painter.current?.draw(state, canvas.current, ruler.current));
-  useScroll(page, scroller);
+  useScroll(page, scroller, spacer);
 
   return (
     <div class="timeline" ref={root}>
@@ -61,7 +61,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
               <Notice page={page} />
             </div>
           </div>
-          <div class="spacer" ref={(element) => element?.style.setProperty("height", `${heightOf(rows)}px`)} />
+          <div class="spacer" ref={spacer} />
         </div>
       </div>
       <Tooltip page={page} timeline={root} />
@@ -102,19 +102,25 @@ function Corner({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-/** The browser scrolls the rows; the state follows it, and the other way round. */
-function useScroll(page: Page, scroller: { readonly current: HTMLDivElement | null }): void {
+/** The browser scrolls the rows, for which the spacer is as high as all of them; the state follows it, and the other way round. */
+function useScroll(page: Page, scroller: RefObject<HTMLDivElement | null>, spacer: RefObject<HTMLDivElement | null>): void {
   useEffect(() => {
-    const { current } = scroller;
-    if (current === null) {
+    const [{ current }, { current: height }] = [scroller, spacer];
+    if (current === null || height === null) {
       return undefined;
     }
     const { store } = page;
     // The browser has scrolled before it says so: what changes meanwhile, as the pointer does, must not take that back.
     let followed = 0;
+    let laid: readonly Row[] | null = null;
     const told = (): void => store.update((state) => scrolledTo(state, current.scrollTop));
     const follow = (): void => {
       const { scroll, rows } = store.state;
+      // Before it scrolls, because a browser goes no further than there is something.
+      if (rows !== laid) {
+        laid = rows;
+        height.style.setProperty("height", `${heightOf(rows)}px`);
+      }
       if (scroll !== followed && rows.length > 0) {
         followed = scroll;
         if (Math.abs(current.scrollTop - scroll) >= 1) {
@@ -124,6 +130,7 @@ function useScroll(page: Page, scroller: { readonly current: HTMLDivElement | nu
     };
     current.addEventListener("scroll", told, { passive: true });
     const end = store.subscribe(follow);
+    follow();
     return () => {
       current.removeEventListener("scroll", told);
       end();
