@@ -158,9 +158,9 @@ export class EventsDesk {
     this.finds({ state: "idle" });
   }
 
-  /** Rows of the list, as the server is asked; columns are all of them unless they are said. */
-  ask(part: Omit<PageAsked, "question" | "columns">, signal: AbortSignal): Promise<EventPage> {
-    return askPage(this.client, { question: this.store.state.question, columns: null, ...part }, signal);
+  /** Rows with all columns. Whoever asks for several pages says the same question each time: the list may show other events by then. */
+  ask(part: Omit<PageAsked, "columns">, signal: AbortSignal): Promise<EventPage> {
+    return askPage(this.client, { columns: null, ...part }, signal);
   }
 
   /** Which events are to be listed: those that the page's filter selects, of the names that somebody wants to see. */
@@ -375,7 +375,8 @@ export class EventsDesk {
         if (place === null) {
           break;
         }
-        const page = await this.ask({ direction: "from", place, limit: count }, signal);
+        const { question } = this.store.state;
+        const page = await this.ask({ question, direction: "from", place, limit: count }, signal);
         if (page.rows.count === 0) {
           break;
         }

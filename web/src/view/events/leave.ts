@@ -32,7 +32,7 @@ export async function copyRows(page: Page, format: RowFormat, signal: AbortSigna
   }
   const count = Math.min(chosen.end - chosen.first, COPIED_MAX);
   try {
-    const found = await page.events.ask({ direction: "from", place, limit: count }, signal);
+    const found = await page.events.ask({ question: state.question, direction: "from", place, limit: count }, signal);
     await copyText(pageText(found, format, isSingle(state.question), count > 1 || format === "csv", clockOf(page.store.state)));
   } catch (error) {
     return `Not copied: ${faultOf(error).message}.`;
@@ -62,12 +62,13 @@ export type SavedPart = Viewport | null;
 /** Saves the list, or a part of it; returns what to say of it. */
 export async function saveRows(page: Page, format: RowFormat, part: SavedPart, signal: AbortSignal): Promise<string> {
   const parts: Blob[] = [];
+  // A file has events of one question, whatever the list shows meanwhile.
+  const { question } = page.events.store.state;
   let rows = 0;
   try {
     for (let place: Place = part === null ? FIRST_PLACE : { time: part.begin, rank: 0 }; rows < SAVED_MAX; ) {
       const end: { end?: Nanos } = part === null ? {} : { end: endOf(part) };
-      const found = await page.events.ask({ direction: "from", place, limit: Math.min(SAVED_ROWS, SAVED_MAX - rows), ...end }, signal);
-      const { question } = page.events.store.state;
+      const found = await page.events.ask({ question, direction: "from", place, limit: Math.min(SAVED_ROWS, SAVED_MAX - rows), ...end }, signal);
       for (let first = 0; first < found.rows.count; first += WRITTEN_ROWS) {
         const some = { first, end: Math.min(first + WRITTEN_ROWS, found.rows.count) };
         parts.push(new Blob([pageText(found, format, isSingle(question), rows + first === 0, clockOf(page.store.state), some)]));
