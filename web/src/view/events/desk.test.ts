@@ -33,6 +33,8 @@ class Office {
   readonly asked: string[] = [];
   /** Answers that are not given. */
   refusal: number | null = null;
+  /** The same of questions for all fields only. */
+  fieldsRefusal: number | null = null;
   readonly page: Store<State>;
   readonly desk: EventsDesk;
 
@@ -50,7 +52,9 @@ class Office {
     const { pathname, searchParams } = new URL(url, "http://127.0.0.1/");
     this.asked.push(url);
     const found = this.listing.answer(pathname.replace("/api/v1/", ""), searchParams, typeof init.body === "string" ? init.body : "");
-    const { status, headers, body } = this.refusal === null ? found : { status: this.refusal, headers: {}, body: '{"error":{"message":"there is no room"}}' };
+    const isOfFields = pathname.endsWith("/events") && !searchParams.has("columns") && searchParams.get("limit") === "24";
+    const refusal = this.refusal ?? (isOfFields ? this.fieldsRefusal : null);
+    const { status, headers, body } = refusal === null ? found : { status: refusal, headers: {}, body: '{"error":{"message":"there is no room"}}' };
     return init.signal?.aborted === true ? Promise.reject(new Error("aborted")) : Promise.resolve(new Response(body, { status, headers }));
   }
 
@@ -277,6 +281,20 @@ test("a server that is busy is asked again", async () => {
   office.refusal = null;
   await vi.advanceTimersByTimeAsync(5_000);
   expect([office.state.fault, office.top, office.state.reel.pages.length > 0]).toEqual([null, 0, true]);
+  office.desk.close();
+  vi.useRealTimers();
+});
+
+test("fields that did not come are asked for again, also if nobody scrolls", async () => {
+  vi.useFakeTimers();
+  const office = new Office();
+  office.fieldsRefusal = 503;
+  office.desk.open();
+  await vi.advanceTimersByTimeAsync(10);
+  expect([office.state.fault?.kind, office.state.blocks]).toEqual(["busy", []]);
+  office.fieldsRefusal = null;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([office.state.fault, office.state.blocks.map((block) => [block.first, block.rows.count])]).toEqual([null, [[0, 24]]]);
   office.desk.close();
   vi.useRealTimers();
 });

@@ -368,6 +368,7 @@ export class EventsDesk {
 
   private async askFields(ending: AbortController): Promise<void> {
     const { signal } = ending;
+    let isRefused = false;
     try {
       for (let gap = this.wantedFields(); gap !== null && !signal.aborted; gap = this.wantedFields()) {
         const { first, count } = gap;
@@ -387,9 +388,16 @@ export class EventsDesk {
         });
       }
     } catch (error) {
+      isRefused = true;
       await this.fail(error, signal);
     }
-    this.askingFields = this.ending === ending ? false : this.askingFields;
+    if (this.ending === ending) {
+      this.askingFields = false;
+      // Rows without fields of which there is nothing to ask are left alone.
+      if (isRefused && this.store.state.fault === null) {
+        this.pump();
+      }
+    }
   }
 
   private async count(signal: AbortSignal): Promise<void> {
