@@ -94,11 +94,24 @@ test("memory is bounded: pages far from the screen go, and what is left keeps it
     reel = joinedBy(reel, TIES.page("from", reel.pages.at(-1)?.page.after ?? at(0), 1), "from");
   }
   expect([reel.pages.length, reel.isBegin]).toEqual([9, true]);
-  const cut = trimmed(reel, 8, 300);
+  const cut = trimmed(reel, 8, 0, 300);
   expect([cut.pages.length, firstOf(cut), endOf(cut), cut.isBegin, cut.isEnd]).toEqual([3, 6, 9, false, true]);
   expect(timesOf(cut)).toEqual([9, 9, 20]);
-  const other = trimmed(reel, 1, 300);
+  const other = trimmed(reel, 1, 0, 300);
   expect([firstOf(other), endOf(other), other.isBegin, other.isEnd]).toEqual([0, 3, true, false]);
-  expect(trimmed(cut, 8, 300)).toBe(cut);
-  expect(trimmed(reel, 4, 1).pages.length).toBe(1);
+  expect(trimmed(cut, 8, 0, 300)).toBe(cut);
+  expect(trimmed(reel, 4, 0, 1).pages.length).toBe(1);
+});
+
+test("what is near the screen stays, however much it is, so that it need not be asked for again", () => {
+  const grown = (reel: Reel): Reel => joinedBy(reel, TIES.page("from", reel.pages.at(-1)?.page.after ?? at(0), 1), "from");
+  let reel = TIES.around(at(0), 1);
+  for (let turn = 0; turn < 20 && endOf(reel) - 2 < 3; turn++) {
+    reel = trimmed(grown(reel), 2, 3, 100);
+  }
+  expect([firstOf(reel), endOf(reel)]).toEqual([0, 5]);
+  reel = trimmed(grown(grown(reel)), 2, 3, 100);
+  expect([firstOf(reel), endOf(reel)]).toEqual([0, 5]);
+  reel = trimmed(reel, 4, 3, 100);
+  expect([firstOf(reel), endOf(reel)]).toEqual([1, 5]);
 });

@@ -44,8 +44,11 @@ export function joinedBy(reel: Reel, page: EventPage, direction: Direction): Ree
   return { pages, isBegin, isEnd };
 }
 
-/** The reel without pages that are far from a row, so that it takes no more than so many bytes, if it can. */
-export function trimmed(reel: Reel, around: number, bytesMax: number): Reel {
+/**
+ * The reel without pages that are far from a row, so that it takes no more than so many bytes, if it can. So many rows on each side
+ * stay, whatever they take: who shows them would only ask for them again.
+ */
+export function trimmed(reel: Reel, around: number, near: number, bytesMax: number): Reel {
   let { pages, isBegin, isEnd } = reel;
   let bytes = pages.reduce((sum, { page }) => sum + page.rows.bytes, 0);
   while (bytes > bytesMax && pages.length > 1) {
@@ -53,7 +56,11 @@ export function trimmed(reel: Reel, around: number, bytesMax: number): Reel {
     if (head === undefined || tail === undefined) {
       break;
     }
-    const isHead = around - (head.first + head.page.rows.count) > tail.first - around;
+    const [before, behind] = [around - (head.first + head.page.rows.count), tail.first - around];
+    if (Math.max(before, behind) < near) {
+      break;
+    }
+    const isHead = before > behind;
     bytes -= (isHead ? head : tail).page.rows.bytes;
     pages = isHead ? pages.slice(1) : pages.slice(0, -1);
     isBegin &&= !isHead;

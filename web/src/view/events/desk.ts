@@ -27,6 +27,8 @@ const PAGE_ROWS = 512;
 /** Memory for pages, and how many answers with fields are kept. */
 const REEL_BYTES_MAX = 8 << 20;
 const BLOCKS_MAX = 40;
+/** So many screens of rows are there below the first row on the screen; those are not forgotten. */
+const AHEAD_SCREENS = 3;
 /** Fields are asked for of as many rows at least: a question costs more than a row. */
 const BLOCK_ROWS_MIN = 24;
 /** Somebody types; and what the server could not say is asked for again. */
@@ -287,7 +289,7 @@ export class EventsDesk {
     if (reel === NO_REEL) {
       return null;
     }
-    if (!reel.isEnd && endOf(reel) - wish < 3 * room) {
+    if (!reel.isEnd && endOf(reel) - wish < AHEAD_SCREENS * room) {
       return "from";
     }
     return !reel.isBegin && wish - firstOf(reel) < 2 * room ? "before" : null;
@@ -345,7 +347,7 @@ export class EventsDesk {
     const page = (direction === "from" ? reel.pages.at(-1) : reel.pages[0])?.page;
     const place = direction === "from" ? page?.after : page?.before;
     const found = await this.askBase({ direction, place: place ?? FIRST_PLACE, limit: PAGE_ROWS }, signal);
-    this.store.update((state) => (signal.aborted ? state : regrown(state, trimmed(joinedBy(state.reel, found, direction), state.top, REEL_BYTES_MAX))));
+    this.store.update((state) => (signal.aborted ? state : regrown(state, trimmed(joinedBy(state.reel, found, direction), state.top, AHEAD_SCREENS * state.room, REEL_BYTES_MAX))));
   }
 
   private askBase(part: Omit<PageAsked, "question" | "columns">, signal: AbortSignal): Promise<EventPage> {
