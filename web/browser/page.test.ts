@@ -204,6 +204,43 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.close();
   });
 
+  test("lets go of a drag when the browser takes the pointer away", async () => {
+    const page = await open();
+    await complete(page);
+    for (const key of ["w", "w", "w", "w"]) {
+      await page.keyboard.press(key);
+    }
+    await page.keyboard.press("Alt+1");
+    await page.waitForSelector(".event-body .event-row");
+    const touch = await page.context().newCDPSession(page);
+    /** A finger goes from the middle of something so far, and the browser takes it; then a mouse goes over it, with no button held. */
+    const taken = async (selector: string, by: { x: number; y: number }, seen: () => Promise<unknown>): Promise<void> => {
+      const middle = async (): Promise<{ x: number; y: number }> => {
+        const box = (await page.locator(selector).boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+        return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+      };
+      const from = await middle();
+      const first = await seen();
+      await touch.send("Input.dispatchTouchEvent", { type: "touchStart", touchPoints: [from] });
+      await touch.send("Input.dispatchTouchEvent", { type: "touchMove", touchPoints: [{ x: from.x + by.x, y: from.y + by.y }] });
+      await expect.poll(seen).not.toEqual(first);
+      await touch.send("Input.dispatchTouchEvent", { type: "touchCancel", touchPoints: [] });
+      await rested(page);
+      const before = await seen();
+      const now = await middle();
+      await page.mouse.move(now.x - 2, now.y - 2);
+      await page.mouse.move(now.x + 2, now.y + 2);
+      await rested(page);
+      expect(await seen(), selector).toEqual(before);
+    };
+    await taken(".area canvas", { x: 60, y: 0 }, () => windowOf(page));
+    await taken(".overview canvas", { x: 60, y: 0 }, () => windowOf(page));
+    await taken(".drawer .edge", { x: 0, y: -40 }, () => page.locator(".drawer .edge").getAttribute("aria-valuenow"));
+    await taken(".event-bar", { x: 0, y: 40 }, () => page.locator(".event-bar").getAttribute("aria-valuenow"));
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
   test("hatches what is not read yet, and follows the server", async () => {
     server.read = 0.4;
     const page = await open("", { colorScheme: "dark" });

@@ -35,6 +35,9 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
     draw(store.state);
   });
   useDrawing(store, ({ status, view, selection, mark, theme, arrivals, catalogue }) => [status, view, selection, mark, theme, arrivals, catalogue, size.current], draw);
+  const letGo = (): void => {
+    drag.current = null;
+  };
   const at = (event: PointerEvent | WheelEvent): Nanos | null => timeOf(store.state, event, canvas.current);
 
   return (
@@ -62,7 +65,9 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
             }
           }
         }}
-        onPointerUp={() => (drag.current = null)}
+        onPointerUp={letGo}
+        onPointerCancel={letGo}
+        onLostPointerCapture={letGo}
         onDblClick={() => store.update((state) => (state.status === null ? state : wentTo(state, everything(state.status.extent))))}
         onWheel={(event) => {
           event.preventDefault();

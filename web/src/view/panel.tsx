@@ -69,6 +69,9 @@ interface EdgeOptions {
 function Edge({ side, size, resize }: EdgeOptions): JSX.Element {
   const { axis, sign } = EDGES[side];
   const held = useRef<{ at: number; size: number } | null>(null);
+  const letGo = (): void => {
+    held.current = null;
+  };
   const placeOf = (event: PointerEvent): number => (axis === "x" ? event.clientX : event.clientY);
   const [less, more] = axis === "x" ? ["ArrowLeft", "ArrowRight"] : ["ArrowUp", "ArrowDown"];
   return (
@@ -89,9 +92,9 @@ function Edge({ side, size, resize }: EdgeOptions): JSX.Element {
           resize(held.current.size + sign * (placeOf(event) - held.current.at));
         }
       }}
-      onPointerUp={() => {
-        held.current = null;
-      }}
+      onPointerUp={letGo}
+      onPointerCancel={letGo}
+      onLostPointerCapture={letGo}
       onKeyDown={(event) => {
         if (event.key === less || event.key === more) {
           event.preventDefault();

@@ -140,13 +140,17 @@ function useScroll(page: Page, scroller: RefObject<HTMLDivElement | null>, space
 
 type Handlers = Pick<
   CanvasHTMLAttributes<HTMLCanvasElement>,
-  "onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerLeave" | "onDblClick" | "onWheel"
+  "onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel" | "onLostPointerCapture" | "onPointerLeave" | "onDblClick" | "onWheel"
 >;
 
 /** What the pointer does on the timeline. */
 function gestures(page: Page): Handlers {
   const { store } = page;
   const at = (event: MouseEvent): Nanos | null => timeOf(store.state, event);
+  // The browser takes the pointer where it makes a swipe of it.
+  const letGo = (): void => {
+    page.drag = null;
+  };
   return {
     onPointerDown: (event) => {
       const [time, { view }] = [at(event), store.state];
@@ -177,6 +181,8 @@ function gestures(page: Page): Handlers {
         page.events.clicked(drag.begin);
       }
     },
+    onPointerCancel: letGo,
+    onLostPointerCapture: letGo,
     onPointerLeave: () => store.update((state) => ({ ...state, cursor: null })),
     onDblClick: (event) => {
       const time = at(event);

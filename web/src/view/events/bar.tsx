@@ -23,6 +23,9 @@ export function TimeBar({ page }: { readonly page: Page }): JSX.Element {
   const partOf = (at: Nanos): number => (extent === null || span <= 0n ? 0 : Number(((at - extent.begin) * BigInt(STEPS)) / span) / STEPS);
   const [part, last] = [partOf(time), partOf(timeOf(reel, top + room - 1) ?? time)];
   const size = Math.min(1, Math.max(KNOB_MIN_PART, last - part));
+  const letGo = (): void => {
+    isHeld.current = false;
+  };
   const go = (event: PointerEvent): void => {
     const box = (event.currentTarget as HTMLElement).getBoundingClientRect();
     const at = (event.clientY - box.top) / Math.max(1, box.height);
@@ -49,7 +52,9 @@ export function TimeBar({ page }: { readonly page: Page }): JSX.Element {
         go(event);
       }}
       onPointerMove={(event) => isHeld.current && go(event)}
-      onPointerUp={() => (isHeld.current = false)}
+      onPointerUp={letGo}
+      onPointerCancel={letGo}
+      onLostPointerCapture={letGo}
     >
       <div class="event-knob" style={{ top: `${Math.min(part, 1 - size) * 100}%`, height: `${size * 100}%` }} />
     </div>
