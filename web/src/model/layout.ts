@@ -80,8 +80,8 @@ export function allShown(layout: Layout): Layout {
 
 /** Pins some tracks behind those that are pinned, or takes them from there. */
 export function withPinned(layout: Layout, ids: readonly string[], isPinned: boolean): Layout {
-  const rest = layout.pinned.filter((id) => !ids.includes(id));
-  return { ...layout, pinned: isPinned ? [...layout.pinned, ...ids.filter((id) => !layout.pinned.includes(id))] : rest };
+  const [own, before] = [new Set(ids), new Set(layout.pinned)];
+  return { ...layout, pinned: isPinned ? [...layout.pinned, ...ids.filter((id) => !before.has(id))] : layout.pinned.filter((id) => !own.has(id)) };
 }
 
 /** A list with an item in the place of another one, which comes behind it or, where it came from above, before it. */
@@ -120,7 +120,8 @@ export function withSize(layout: Layout, by: 1 | -1): Layout {
 
 /** Some tracks' rows are of another size than all. */
 export function withTrackSize(layout: Layout, ids: readonly string[], size: RowSize): Layout {
-  const others = (list: readonly string[]): readonly string[] => list.filter((id) => !ids.includes(id));
+  const touched = new Set(ids);
+  const others = (list: readonly string[]): readonly string[] => list.filter((id) => !touched.has(id));
   const own = (of: RowSize, list: readonly string[]): readonly string[] => (size === of ? [...others(list), ...ids] : others(list));
   return { ...layout, small: own("small", layout.small), large: own("large", layout.large) };
 }
