@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Client } from "../../api/client.ts";
 import type { Status, Track, TrackKind } from "../../model/catalogue.ts";
 import { opened, withCatalogue, withStatus, FIRST_STATE, resized, wentTo, type State } from "../../state/viewer.ts";
@@ -252,6 +252,31 @@ test("a question is let go of when something else is picked", async () => {
   bench.held.forEach((letOut) => letOut());
   await settled(bench);
   expect(seen(bench)).toBe("nothing none ");
+});
+
+test("a server that fails is asked again until it answers, and at once by who picks the same again", async () => {
+  vi.useFakeTimers();
+  const bench = benchOf();
+  const pick = (): void => bench.picker.pick(TRACKS[0] as Track, { time: nanos(420), until: nanos(421), extent: null });
+  bench.fail = new Response('{"error":{"code":"fault","message":"the disk is gone"}}', { status: 500 });
+  pick();
+  await vi.advanceTimersByTimeAsync(10);
+  expect(seen(bench)).toBe("cpu@420 failed ");
+  bench.fail = null;
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([seen(bench), bench.asked.length]).toEqual(["cpu@420 found waker 400-500", 2]);
+  // What does not pass by itself waits for somebody.
+  const other = benchOf();
+  other.fail = new Response('{"items":5}');
+  const again = (): void => other.picker.pick(TRACKS[0] as Track, { time: nanos(420), until: nanos(421), extent: null });
+  again();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([seen(other), other.asked.length]).toEqual(["cpu@420 failed ", 1]);
+  other.fail = null;
+  again();
+  await vi.advanceTimersByTimeAsync(10);
+  expect([seen(other), other.asked.length]).toEqual(["cpu@420 found waker 400-500", 2]);
+  vi.useRealTimers();
 });
 
 test("what goes wrong is kept as it was said", async () => {

@@ -3,10 +3,11 @@
 // It has a state of its own, so that no picture waits for an answer. A question is let go of as soon as something else is picked.
 
 import { askItems, Search } from "../../api/items.ts";
+import { pause } from "../../api/changes.ts";
 import { ApiFault, type Client } from "../../api/client.ts";
 import { arrowTracks } from "../../model/arrows.ts";
 import type { Track } from "../../model/catalogue.ts";
-import type { Fault } from "../../model/fault.ts";
+import { passes, type Fault } from "../../model/fault.ts";
 import { extentOf, sameItem, type Item, type ItemsFound, type RunItem, type TrackItem } from "../../model/items.ts";
 import { openedPanel } from "../../model/panels.ts";
 import type { Spot } from "../../model/spot.ts";
@@ -37,6 +38,8 @@ export interface Picked {
 const NOTHING: Picked = { item: null, track: null, phase: "none", items: [], more: false, complete: true, fault: null, note: null };
 /** As many steps at most wait for the one that is being taken, so that a key that was held does not go on for long. */
 const STEPS_MAX = 8;
+/** What the server could not say is asked for again after that. */
+const RETRY_MS = 2_000;
 /** How far the first look back for an arrow goes. */
 const ARROW_STEP = nanos(100_000);
 
@@ -72,6 +75,9 @@ export class Picker {
       return this.hasOpened ? known : withPanels(known, openedPanel(known.panels, "inspector"));
     });
     this.hasOpened = true;
+    if (this.picked.state.phase === "failed") {
+      this.askAgain();
+    }
   }
 
   /** Goes to something, wherever it is. */
@@ -122,6 +128,12 @@ export class Picker {
     }
   }
 
+  /** Asks anew what is picked: on which track that is may be another number by now. */
+  private askAgain(): void {
+    this.due = true;
+    this.see();
+  }
+
   /** Nobody wants any answer that is still to come. */
   private letGo(): void {
     this.asking.abort();
@@ -147,7 +159,14 @@ export class Picker {
       }
     } catch (error) {
       if (!asking.signal.aborted) {
-        this.picked.update((now) => ({ ...now, phase: "failed", fault: faultOf(error) }));
+        const fault = faultOf(error);
+        this.picked.update((now) => ({ ...now, phase: "failed", fault }));
+        if (passes(fault.kind)) {
+          await pause(RETRY_MS, asking.signal);
+          if (!asking.signal.aborted) {
+            this.askAgain();
+          }
+        }
       }
     }
   }
