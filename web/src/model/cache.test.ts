@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { counts } from "../testing/tiles.ts";
 import { TileCache } from "./cache.ts";
@@ -136,4 +136,14 @@ test("a question names its tag if all that it asks for has the same", () => {
     [2, 1, "b"],
     [3, 1, null],
   ]);
+});
+
+test("what stands in for a missing tile is looked for no higher than there are tiles", () => {
+  const cache = new TileCache(1e6);
+  cache.put(tileOf(3, 5), 1, null);
+  const looks = vi.spyOn(Map.prototype, "get");
+  cache.pieces({ level: level(0), first: tileIndex(0), count: 1 }, TRACK);
+  const count = looks.mock.calls.length;
+  looks.mockRestore();
+  expect(count).toBe(4);
 });

@@ -36,6 +36,8 @@ export class TileCache {
   private readonly bytesMax: number;
   private readonly entries = new Map<string, Entry>();
   private bytes = 0;
+  /** No tile that is there is of a higher level. */
+  private highest = 0;
   private query = "";
   private filtered: ReadonlySet<number> = new Set();
   /** Queries by numbers, which are shorter. */
@@ -73,6 +75,7 @@ export class TileCache {
     const entry = { tile, bytes: bytesOf(tile), sealed: isSealed(tile.spans), etag, query, version };
     this.entries.set(name, entry);
     this.bytes += entry.bytes;
+    this.highest = Math.max(this.highest, tile.level);
     for (const oldest of this.entries.keys()) {
       if (this.bytes <= this.bytesMax || oldest === name) {
         break;
@@ -130,6 +133,7 @@ export class TileCache {
   clear(): void {
     this.entries.clear();
     this.bytes = 0;
+    this.highest = 0;
   }
 
   private finer(of: Level, index: TileIndex, track: TrackNumber, depth: number): { pieces: Piece[]; complete: boolean } {
@@ -153,7 +157,7 @@ export class TileCache {
 
   /** The part of the nearest tile above; a bucket of it may be longer than the whole tile that it stands in for. */
   private coarser(of: Level, index: TileIndex, track: TrackNumber): Piece | null {
-    for (let up = 1; of + up <= 62; up++) {
+    for (let up = 1; of + up <= this.highest; up++) {
       const tile = this.touch(level(of + up), tileIndex(Math.floor(index / 2 ** up)), track);
       if (tile !== null) {
         const begin = ((index / 2 ** up) % 1) * TILE_BUCKETS;
