@@ -1,5 +1,6 @@
 // What Latency can look at: for each kind of latency the analysis that finds it, and which of its tables say what.
 
+import type { Track } from "./catalogue.ts";
 import type { Options } from "./jobs.ts";
 import type { Lens } from "./lens.ts";
 
@@ -29,6 +30,18 @@ export const SOURCES: readonly Source[] = [
   { id: "pairs", title: "Pairs of events", kind: "pairs", longest: "longest", value: "duration", distributions: ["distribution"], groups: ["per-group", "open"], total: "total" },
   { id: "periods", title: "Periods", kind: "periods", longest: "periods", value: "duration", distributions: ["distribution"], groups: ["statistics", "open"], total: null },
 ];
+
+const kernelsKnown = new WeakMap<readonly Track[], boolean>();
+
+/** Whether the traces are of kernels, which have CPUs. Kept, because it is asked for whenever the pointer moves. */
+export function isOfKernel(tracks: readonly Track[]): boolean {
+  let known = kernelsKnown.get(tracks);
+  if (known === undefined) {
+    known = tracks.some((track) => track.group === "CPUs");
+    kernelsKnown.set(tracks, known);
+  }
+  return known;
+}
 
 /** The one of that id, else the first that the traces are likely to have: those of kernels have system calls. */
 export function sourceOf(id: string, isKernel: boolean): Source {

@@ -8,10 +8,18 @@ import { levelFor, tilesIn, type TileRange } from "./wanted.ts";
 /** The track that counts all that is recorded, of traces of several streams. */
 const ALL = "all/events";
 
-/** Tracks that count what is recorded, each event once: one for all streams, or that of the only one. */
-export function overviewTracks(catalogue: Catalogue): readonly Track[] {
-  const all = catalogue.tracks.find((track) => track.id === ALL);
-  return all === undefined ? catalogue.tracks.filter((track) => track.kind === "instants" && track.group === "Events") : [all];
+const tracksKnown = new WeakMap<readonly Track[], readonly Track[]>();
+
+/** Tracks that count what is recorded, each event once: one for all streams, or that of the only one. Kept, because they are asked for in each
+ * picture. */
+export function overviewTracks({ tracks }: Catalogue): readonly Track[] {
+  let known = tracksKnown.get(tracks);
+  if (known === undefined) {
+    const all = tracks.find((track) => track.id === ALL);
+    known = all === undefined ? tracks.filter((track) => track.kind === "instants" && track.group === "Events") : [all];
+    tracksKnown.set(tracks, known);
+  }
+  return known;
 }
 
 export function overviewRange(status: Status, width: Px): TileRange {

@@ -6,7 +6,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { cellText, grouped, typedDuration } from "../../model/cells.ts";
 import { binsOf, percentilesIn, percentilesOf, pointsOf, type Bins, type Percentile } from "../../model/charts.ts";
 import type { Clock } from "../../model/clock.ts";
-import { SOURCES, latencyOptions, sourceOf, type Source } from "../../model/latency.ts";
+import { SOURCES, isOfKernel, latencyOptions, sourceOf, type Source } from "../../model/latency.ts";
 import type { Options, Question } from "../../model/jobs.ts";
 import { columnAt, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
 import { endOf, windowBetween } from "../../model/viewport.ts";
@@ -35,7 +35,7 @@ interface Group {
 }
 
 export function Latency({ page }: { readonly page: Page }): JSX.Element {
-  const [lens, isKernel] = usePick(page.store, (state) => [state.lens, state.catalogue.tracks.some((track) => track.group === "CPUs"), state.filter] as const);
+  const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter] as const);
   const source = sourceOf(lens.latency, isKernel);
   const [top, most] = useState(LONGEST[0] ?? 1_000);
   const times = useTimes(page, lens.scope);
