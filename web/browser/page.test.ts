@@ -148,6 +148,11 @@ describe.runIf(executablePath !== null)("a page", () => {
     const { begin, span } = await windowOf(page);
     expect(Number(begin - BEGIN) / SPAN).toBeCloseTo(0.25, 2);
     expect(Number(span) / SPAN).toBeCloseTo(0.25, 2);
+    // A click on the strip moves nothing: one goes back to before the drag, however long that was, at once.
+    await page.mouse.click(strip.x + strip.width * 0.4, strip.y + 20);
+    await page.mouse.click(strip.x + strip.width * 0.8, strip.y + 20);
+    await page.keyboard.press("Backspace");
+    expect(await windowOf(page)).toEqual({ begin: BEGIN, span: BigInt(SPAN) });
     expect(faults).toEqual([]);
     await page.close();
   });

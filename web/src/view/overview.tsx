@@ -18,6 +18,8 @@ interface Drag {
   readonly begin: Nanos;
   readonly window: Viewport;
   readonly moves: boolean;
+  /** It has changed the window, so that one can go back to the one before. */
+  went: boolean;
 }
 
 const NO_SIZE: CanvasSize = { width: cssPx(0), height: cssPx(0), ratio: 1 };
@@ -52,8 +54,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
             canvas.current?.setPointerCapture(event.pointerId);
             const inside = time >= view.begin && time < view.begin + view.span;
             // A window that shows everything has no outside: then another one is drawn.
-            drag.current = { begin: time, window: view, moves: inside && !showsAll(store.state) };
-            store.update((state) => ({ ...wentTo(state, view), past: [...state.past, view], future: [] }));
+            drag.current = { begin: time, window: view, moves: inside && !showsAll(store.state), went: false };
           }
         }}
         onPointerMove={(event) => {
@@ -61,7 +62,9 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
           if (time !== null && held !== null) {
             const next = held.moves ? pan(held.window, minus(time, held.begin)) : windowBetween(held.begin, time);
             if (held.moves || next.span > 0n) {
-              store.update((state) => moved(state, next));
+              const before = store.state.view;
+              store.update((state) => (held.went ? moved(state, next) : wentTo(state, next)));
+              held.went ||= store.state.view !== before;
             }
           }
         }}
