@@ -35,11 +35,14 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
     setChosen(0);
   };
   const take = (one: Offer): void => {
-    if (offers !== null) {
+    const { current } = input;
+    if (offers !== null && current !== null) {
       const { text, caret } = accepted(find.text, offers, one);
+      // At once, as the next letter may come before the next frame.
+      current.value = text;
+      current.setSelectionRange(caret, caret);
       events.setFind(text);
       setOffers(null);
-      requestAnimationFrame(() => input.current?.setSelectionRange(caret, caret));
     }
   };
   const press = (event: KeyboardEvent): void => {

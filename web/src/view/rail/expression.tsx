@@ -44,12 +44,15 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
     setChosen(0);
   };
   const put = (text: string, caret: number): void => {
+    const { current } = box;
+    // At once, as the next letter may come before the next frame.
+    if (current !== null) {
+      current.value = text;
+      current.focus();
+      current.setSelectionRange(caret, caret);
+    }
     setDraft(text);
     setOffers(null);
-    requestAnimationFrame(() => {
-      box.current?.focus();
-      box.current?.setSelectionRange(caret, caret);
-    });
   };
   const take = (one: Offer): void => {
     if (offers !== null) {
