@@ -33,6 +33,9 @@ describe.runIf(executablePath !== null)("a page", () => {
     faults = [];
     server.read = 1;
     server.refusal = null;
+    server.instance = "one";
+    server.filterRead = 1;
+    server.descriptionRefusal = null;
   });
 
   async function open(hash = "", options: { colorScheme?: "light" | "dark"; width?: number; height?: number; ratio?: number } = {}): Promise<Page> {
@@ -300,14 +303,66 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.close();
   });
 
-  test("goes on when the server comes back", async () => {
+  /** Ends what the server tells, and waits until it is asked to tell again. */
+  async function reconnected(page: Page): Promise<void> {
+    const before = server.listened;
+    server.hangUp();
+    await expect.poll(() => server.listened).toBeGreaterThan(before);
+    await rested(page);
+    await complete(page);
+  }
+
+  test("keeps what it has when it hears the same server again, and begins anew with another one", async () => {
     const page = await open();
     await complete(page);
     const before = server.asked.length;
-    server.hangUp();
-    await expect.poll(() => server.asked.length, { timeout: 10_000 }).toBeGreaterThan(before);
+    await reconnected(page);
+    await reconnected(page);
+    expect(server.asked.length).toBe(before);
+    server.instance = "two";
+    await reconnected(page);
+    await expect.poll(() => server.asked.length).toBeGreaterThan(before);
     await complete(page);
     await expect.poll(() => page.locator(".notice").count()).toBe(0);
+    // One that does not say who it is, as its traces say that they are the same.
+    server.instance = null;
+    await reconnected(page);
+    const after = server.asked.length;
+    await reconnected(page);
+    expect(server.asked.length).toBe(after);
+    server.filterRead = 0.5;
+    await reconnected(page);
+    await expect.poll(() => server.asked.length).toBeGreaterThan(after);
+    await page.close();
+  });
+
+  test("asks again whether the server can tell of some events, if it could not be asked", async () => {
+    server.descriptionRefusal = 503;
+    const [described, asked] = [server.askedDescription, server.asked.length];
+    const page = await open("#event=sched_wakeup");
+    await expect.poll(() => server.askedDescription).toBeGreaterThan(described);
+    expect(server.asked.slice(asked).filter((search) => search.includes("event="))).toEqual([]);
+    server.descriptionRefusal = null;
+    await expect.poll(() => server.asked.slice(asked).filter((search) => search.includes("event=")).length).toBeGreaterThan(0);
+    await complete(page);
+    await expect.poll(() => page.locator(".notice").count()).toBe(0);
+    await page.close();
+  });
+
+  test("says that events of a filter are still looked for, and does not ask at each step of that", async () => {
+    server.filterRead = 0.1;
+    const page = await open("#event=sched_wakeup");
+    await expect.poll(() => page.locator(".badge").textContent()).toBe("filtering");
+    await complete(page);
+    await picture(page, "filtering");
+    const before = server.askedCatalogue;
+    for (let step = 2; step <= 50; step++) {
+      server.filterRead = step / 50;
+      server.tell();
+    }
+    await expect.poll(() => page.locator(".badge").textContent()).toBe("complete");
+    expect(server.askedCatalogue - before).toBeGreaterThan(0);
+    expect(server.askedCatalogue - before).toBeLessThan(25);
     await page.close();
   });
 

@@ -24,6 +24,16 @@ export interface StandIn {
   readonly asked: string[];
   /** It can tell of tracks of events how many of some events there are. */
   canFilter: boolean;
+  /** How much of the trace is read for these, from 0 to 1. */
+  filterRead: number;
+  /** It answers questions for its description with this status instead, of which there were so many. */
+  descriptionRefusal: number | null;
+  askedDescription: number;
+  /** Which server it says it is; `null`: it does not say. */
+  instance: string | null;
+  /** Questions for changes, and for the catalogue. */
+  listened: number;
+  askedCatalogue: number;
   /** The same of questions for items. */
   itemsRefusal: number | null;
   readonly askedItems: string[];
@@ -49,6 +59,12 @@ export async function serve(folder: string): Promise<StandIn> {
     refusal: null,
     asked: [],
     canFilter: true,
+    filterRead: 1,
+    descriptionRefusal: null,
+    askedDescription: 0,
+    instance: "one",
+    listened: 0,
+    askedCatalogue: 0,
     itemsRefusal: null,
     askedItems: [],
     listing: new Listing(TOLD),
@@ -100,6 +116,7 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
     case "traces":
       return json(response, 200, JSON.stringify({ traces: [{ name: "invented", path: "/traces/invented" }] }));
     case "catalogue": {
+      standIn.askedCatalogue++;
       const tracks = INVENTED.map((one) => one.track).slice(number("tracks_from"));
       return json(response, 200, JSON.stringify({ version: 1, tracks, values: VALUES.slice(number("values_from")) }));
     }
@@ -107,9 +124,14 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
       response.setHeader("Content-Type", "text/event-stream");
       response.write(`event: timeline\ndata: ${status(standIn)}\n\n`);
       listeners.add(response);
+      standIn.listened++;
       request.on("close", () => listeners.delete(response));
       return undefined;
     case "openapi.json":
+      standIn.askedDescription++;
+      if (standIn.descriptionRefusal !== null) {
+        return json(response, standIn.descriptionRefusal, JSON.stringify({ error: { code: "fault", message: "the disk is full" } }));
+      }
       return json(response, 200, description(standIn));
     case "events":
     case "events/count":
@@ -164,7 +186,8 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
     return;
   }
   const events = url.searchParams.getAll("event");
-  const etag = `"${standIn.read}${events.join()}"`;
+  const read = events.length === 0 ? standIn.read : Math.min(standIn.read, standIn.filterRead);
+  const etag = `"${read}${events.join()}"`;
   response.setHeader("ETag", etag);
   if (request.headers["if-none-match"] === etag) {
     response.writeHead(304).end();
@@ -173,7 +196,7 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   standIn.asked.push(url.search);
   const get = (name: string): string => url.searchParams.get(name) ?? "";
   const tracks = get("tracks").split(",").map(Number);
-  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * standIn.read, events });
+  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * read, events });
   response.setHeader("Content-Type", "application/octet-stream");
   response.end(Buffer.from(encodeAnswer(found)));
 }
@@ -184,12 +207,12 @@ function description({ canFilter }: StandIn): string {
   return JSON.stringify({ paths: { "/api/v1/tiles": { get: { parameters: names.map((name) => ({ name, in: "query" })) } } } });
 }
 
-function status({ read }: StandIn): string {
+function status({ read, filterRead, instance }: StandIn): string {
   const state = read >= 1 ? "complete" : "building";
   const eta = read >= 1 ? "null" : Math.round((1 - read) * 10_000);
   return (
-    `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100)},` +
-    `"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":0,"events":${read >= 1 ? 41_234 : "null"}}`
+    `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100) + Math.round(filterRead * 100)},` +
+    `${instance === null ? "" : `"instance":"${instance}",`}"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":0,"events":${read >= 1 ? 41_234 : "null"}}`
   );
 }
 

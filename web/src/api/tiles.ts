@@ -78,6 +78,8 @@ export class TileFetcher {
   /** Asks nothing any more. */
   stop(): void {
     this.wish = null;
+    this.refused = null;
+    this.failures = 0;
     this.flights.forEach((flight) => flight.controller.abort());
     this.flights = [];
     if (this.waiting !== null) {

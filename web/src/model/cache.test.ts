@@ -147,3 +147,15 @@ test("what stands in for a missing tile is looked for no higher than there are t
   looks.mockRestore();
   expect(count).toBe(4);
 });
+
+test("what a range does not tell yet is not read, but what is behind the end of the traces is nothing that could be", () => {
+  const cache = new TileCache(1e6);
+  const isUnread = (buckets: number): boolean => cache.isUnread({ level: level(3), first: tileIndex(1), count: 2 }, TRACK, buckets);
+  expect(isUnread(1_000)).toBe(false);
+  cache.put(tileOf(3, 1), 1, null);
+  const spans = [{ begin: 0, end: 100, quality: "exact" as const }, { begin: 100, end: 256, quality: "unknown" as const }];
+  cache.put({ ...tileOf(3, 2), spans }, 1, null);
+  expect([isUnread(512 + 100), isUnread(512 + 101)]).toEqual([false, true]);
+  cache.put(tileOf(3, 2), 2, null);
+  expect(isUnread(1_000)).toBe(false);
+});

@@ -98,6 +98,18 @@ export class TileCache {
     return entry === undefined || (!entry.sealed && entry.version < version);
   }
 
+  /** Whether tiles of a range are there that do not tell all of the traces yet, which have so many buckets on that level. */
+  isUnread({ level: of, first, count }: TileRange, track: TrackNumber, buckets: number): boolean {
+    for (let index = first; index < first + count; index++) {
+      const entry = this.entries.get(this.nameOf(of, tileIndex(index), track));
+      const isBefore = (bucket: number): boolean => index * TILE_BUCKETS + bucket < buckets;
+      if (entry?.sealed === false && entry.tile.spans.some(({ begin, quality }) => quality !== "exact" && isBefore(begin))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** The tag with which the server knows whether a tile has changed. */
   etagOf(of: Level, index: TileIndex, track: TrackNumber): string | null {
     return this.entries.get(this.nameOf(of, index, track))?.etag ?? null;

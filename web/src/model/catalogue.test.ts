@@ -1,7 +1,7 @@
 import { PLAIN_PANELS, openedPanel } from "./panels.ts";
 import { expect, test } from "vitest";
 import { nanos } from "../units/time.ts";
-import { EMPTY_CATALOGUE, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
+import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { PLAIN_FILTER } from "./filter.ts";
 import { PLAIN_LAYOUT } from "./layout.ts";
@@ -170,4 +170,14 @@ test("a URL that is empty or strange shows what is plain", () => {
   expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);
   expect(decodeUrl("#cpu=&thread=x,9-3,-1,99999999999&event=&mode=gone&filter=+").filter).toEqual({ ...PLAIN_FILTER, text: " " });
   expect(decodeUrl("#thread=0-9999999999").filter.threads?.only?.length).toBe(20_000);
+});
+
+test("a server is another one if it says so, else if it knows other things after it was not heard", () => {
+  const of = (more: string, version = 5): ReturnType<typeof readStatus> =>
+    readStatus(new Shape(parseJson(`{"begin_ns":1,"end_ns":9,"unix":true,"level_max":62,"version":${version},"done_bytes":0,"total_bytes":1,"state":"complete"${more}}`), "timeline"));
+  const [one, two, mute] = [of(',"instance":"a"'), of(',"instance":"b"', 6), of("")];
+  expect([one.instance, mute.instance]).toEqual(["a", undefined]);
+  expect([isOtherServer(one, one, true), isOtherServer(one, two, false), isOtherServer(one, mute, true)]).toEqual([false, true, true]);
+  expect([isOtherServer(mute, of("", 6), true), isOtherServer(mute, of("", 4), true), isOtherServer(mute, of("", 4), false)]).toEqual([false, true, false]);
+  expect([isOtherServer(mute, of(',"end_ns":10'), true), isOtherServer(mute, of(',"begin_ns":0'), true), isOtherServer(mute, of(',"end_ns":10'), false)]).toEqual([true, true, false]);
 });

@@ -21,6 +21,8 @@ export interface Status {
   readonly events: bigint | null;
   /** Events that are known to be lost; `null` if some were and nobody knows how many. */
   readonly lost: bigint | null;
+  /** Which server says so: another one each time that it is started. Older ones do not say. */
+  readonly instance?: string;
 }
 
 /** What a row of the timeline can be. */
@@ -61,6 +63,7 @@ export const EMPTY_CATALOGUE: Catalogue = { tracks: [], values: [] };
 
 /** What the server says of its timeline. Throws a `ShapeFault`. */
 export function readStatus(shape: Shape): Status {
+  const instance = optional(shape.get("instance"), (found) => found.label());
   const begin = nanos(shape.get("begin_ns").whole());
   const end = nanos(shape.get("end_ns").whole());
   return {
@@ -76,6 +79,7 @@ export function readStatus(shape: Shape): Status {
     failure: optional(shape.get("failure"), (found) => found.text()),
     events: optional(shape.get("events"), (found) => found.whole()),
     lost: optional(shape.get("lost_events"), (found) => found.whole()),
+    ...(instance === null ? {} : { instance }),
   };
 }
 
@@ -83,6 +87,16 @@ function readState(shape: Shape): Status["state"] {
   const found = shape.text();
   // A server that is newer than the page may know more states; none of them is complete.
   return found === "complete" || found === "failed" ? found : "building";
+}
+
+/** Whether another server answers than before, which counts tracks and values anew. Those that do not say which one they are can only be told apart
+ * by what they know of the traces, and only where `wasLost`: the one before was not heard for a while. */
+export function isOtherServer(before: Status, now: Status, wasLost: boolean): boolean {
+  if (before.instance !== undefined || now.instance !== undefined) {
+    return before.instance !== now.instance;
+  }
+  const isSameTime = before.extent.begin === now.extent.begin && before.extent.end === now.extent.end;
+  return wasLost && (now.version < before.version || !isSameTime);
 }
 
 /** The catalogue with what the server added to it. Throws a `ShapeFault`. */

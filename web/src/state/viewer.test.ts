@@ -140,6 +140,24 @@ test("scrolling ends where the rows end; the URL's place waits for them", () => 
   expect(widthOf(state)).toBe(200);
 });
 
+test("the URL's place is gone to as soon as there are so many rows, and stands in the URL until then", () => {
+  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackOf(number)) });
+  const first = withStatus(opened(decodeUrl("#down=120"), "UTC", "dark"), statusOf(0, 10_000));
+  const few = withCatalogue(resized(first, { width: cssPx(100), height: cssPx(100), ratio: 1 }), some(6));
+  expect([few.scroll, seenIn(few).scroll]).toEqual([24 + 120 - 100, 120]);
+  expect(withCatalogue(few, some(20))).toMatchObject({ scroll: 120, scrollWish: null });
+  // Who scrolls elsewhere meanwhile stays there; so does who waits for what never comes.
+  expect(withCatalogue(scrolledTo(few, 10), some(20)).scroll).toBe(10);
+  const complete = withStatus(few, { ...statusOf(0, 10_000, 2), state: "complete" });
+  expect(seenIn(withCatalogue(complete, some(7))).scroll).toBe(24 + 140 - 100);
+});
+
+test("a catalogue with fewer tracks leaves nothing empty below them", () => {
+  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackOf(number)) });
+  const many = withCatalogue(resized(ready, { width: cssPx(100), height: cssPx(100), ratio: 1 }), some(20));
+  expect(withCatalogue(scrolledTo(many, 300), some(8)).scroll).toBe(24 + 160 - 100);
+});
+
 test("a fault stays until the server answers", () => {
   const lost = withFault(ready, { kind: "unreachable", message: "the server does not answer" });
   expect(lost.connection).toBe("lost");

@@ -65,6 +65,8 @@ export interface State {
   /** What Statistics and Latency look at. */
   readonly lens: Lens;
   readonly scroll: number;
+  /** As far down the URL wants the rows to be, until there are so many. */
+  readonly scrollWish: number | null;
   readonly size: Size;
   readonly timeStyle: TimeStyle;
   readonly zone: string;
@@ -74,6 +76,8 @@ export interface State {
   readonly arrivals: number;
   /** Whether all tiles of the window are there. */
   readonly complete: boolean;
+  /** Of some events that the filter means it is not read yet where they are. */
+  readonly isFiltering: boolean;
 }
 
 /** As many windows one can go back. */
@@ -102,6 +106,7 @@ export const FIRST_STATE: State = {
   panels: PLAIN_PANELS,
   lens: PLAIN_LENS,
   scroll: 0,
+  scrollWish: null,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
   timeStyle: "relative",
   zone: "UTC",
@@ -109,11 +114,12 @@ export const FIRST_STATE: State = {
   help: false,
   arrivals: 0,
   complete: false,
+  isFiltering: false,
 };
 
 /** The state of a page that a URL leads to. */
 export function opened(seen: Seen, zone: string, theme: Theme): State {
-  return { ...FIRST_STATE, ...seen, zone, theme };
+  return { ...FIRST_STATE, ...seen, scrollWish: seen.scroll > 0 ? seen.scroll : null, zone, theme };
 }
 
 /** The page shows what another URL says, as if it were opened there. */
@@ -122,14 +128,15 @@ export function reopened(state: State, seen: Seen): State {
   const { selection, item, mark, arrows, panels, lens, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, timeStyle };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, timeStyle, scrollWish: null };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL. */
 export function seenIn(state: State): Seen {
-  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, scroll, timeStyle } = state;
+  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, timeStyle } = state;
+  const scroll = state.scrollWish ?? state.scroll;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
   return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, scroll, timeStyle };
 }
@@ -152,7 +159,16 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
   if (isSame && catalogue.values === state.catalogue.values && state.isCatalogued) {
     return state;
   }
-  return { ...state, catalogue, isCatalogued: true, rows: isSame ? state.rows : rowsOf(catalogue, state.layout, state.filter, state.idle) };
+  const next = { ...state, catalogue, isCatalogued: true };
+  return isSame ? next : wishReached({ ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) });
+}
+
+/** The rows are as far down as they were, or as the URL wants them to be, as far as they reach. While traces are read, there may be more. */
+function wishReached(state: State): State {
+  const { scrollWish: wish, rows, status } = state;
+  const there = scrolledTo(state, wish ?? state.scroll);
+  const isOver = rows.length > 0 && (there.scroll === wish || status?.state === "complete");
+  return { ...there, scrollWish: isOver ? null : wish };
 }
 
 export function withLayout(state: State, layout: Layout): State {
@@ -178,8 +194,8 @@ export function toggleFold(state: State, group: string): State {
 }
 
 /** Tiles have come, so the server answers again. */
-export function withTiles(state: State, complete: boolean): State {
-  return { ...state, arrivals: state.arrivals + 1, complete, fault: state.connection === "heard" ? null : state.fault };
+export function withTiles(state: State, complete: boolean, isFiltering = false): State {
+  return { ...state, arrivals: state.arrivals + 1, complete, isFiltering, fault: state.connection === "heard" ? null : state.fault };
 }
 
 /** Something went wrong; what is on the screen stays there. */
@@ -240,7 +256,7 @@ export function scrolledTo(state: State, scroll: number): State {
   const most = Math.max(0, heightOf(state.rows) - state.size.height);
   // Rows that the URL speaks of may not be there yet.
   const next = state.rows.length === 0 ? scroll : Math.min(Math.max(0, scroll), most);
-  return next === state.scroll ? state : { ...state, scroll: next };
+  return next === state.scroll ? state : { ...state, scroll: next, scrollWish: null };
 }
 
 /** The rows move by so many CSS pixels, if there are any. */

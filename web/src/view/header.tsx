@@ -15,7 +15,7 @@ import type { Page } from "./page.ts";
 
 export function Header({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [traces, status, connection] = usePick(store, (state) => [state.traces, state.status, state.connection] as const);
+  const [traces, status, connection, isFiltering] = usePick(store, (state) => [state.traces, state.status, state.connection, state.isFiltering] as const);
   return (
     <header class="header">
       <h1 class="mark">Kymograph</h1>
@@ -28,7 +28,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       </ul>
       <Omnibox page={page} commands={COMMANDS} />
       <FilterChips page={page} />
-      <Badge status={status} connection={connection} />
+      <Badge status={status} connection={connection} isFiltering={isFiltering} />
       <ImageMenu page={page} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?
@@ -37,7 +37,13 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
-function Badge({ status, connection }: { readonly status: Status | null; readonly connection: State["connection"] }): JSX.Element {
+interface BadgeOptions {
+  readonly status: Status | null;
+  readonly connection: State["connection"];
+  readonly isFiltering: boolean;
+}
+
+function Badge({ status, connection, isFiltering }: BadgeOptions): JSX.Element {
   if (connection === "lost" || connection === "refused") {
     return (
       <span class="badge bad" role="status" title={advice(connection === "lost" ? "unreachable" : "token")}>
@@ -61,9 +67,15 @@ function Badge({ status, connection }: { readonly status: Status | null; readonl
         {events}
       </span>
       <Losses lost={status.lost} />
-      <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
-        {status.state === "building" ? progress(status) : status.state}
-      </span>
+      {isFiltering && status.state === "complete" ? (
+        <span class="badge busy" role="status" title="All of the traces has been read, but what the filter means is still looked for where it is hatched.">
+          filtering
+        </span>
+      ) : (
+        <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
+          {status.state === "building" ? progress(status) : status.state}
+        </span>
+      )}
     </>
   );
 }

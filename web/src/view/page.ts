@@ -1,13 +1,13 @@
 // A page at work: the state, who asks the server, and what connects them. There is one; tests of rooms below need none of it.
 
 import { knowsFilteredTiles } from "../api/filter.ts";
-import { listen } from "../api/changes.ts";
+import { listen, pause } from "../api/changes.ts";
 import { ApiFault, Client } from "../api/client.ts";
-import { TileFetcher } from "../api/tiles.ts";
+import { TileFetcher, type Part } from "../api/tiles.ts";
 import { takeToken } from "../api/token.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
-import { EMPTY_CATALOGUE, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, tracksKnown, valuesKnown, type Status } from "../model/catalogue.ts";
 import { eventTracks } from "../model/filter-tracks.ts";
 import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
@@ -16,9 +16,10 @@ import { readTraces } from "../model/traces.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { valueMax } from "../model/tile.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
-import { around, levelFor, tilesIn } from "../model/wanted.ts";
+import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
 import type { Viewport } from "../model/viewport.ts";
+import type { Level } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { Store } from "../state/store.ts";
@@ -26,6 +27,7 @@ import { EventsDesk } from "./events/desk.ts";
 import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { Picker } from "./item/picker.ts";
+import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
 import { Desk } from "./analyses/desk.ts";
 
@@ -37,7 +39,7 @@ const MARGIN_TILES = 2;
 const ACTIVE_SCREENS = 12;
 /** The URL follows the window once it rests. */
 const URL_PAUSE_MS = 200;
-/** While traces are read, tiles that are not exact yet are asked for again that often. */
+/** While traces are read, or events of a filter looked for, tiles that are not exact yet are asked for again that often. */
 const PACE_MS = 1_000;
 /** What the server could not say is asked for again after that. */
 const RETRY_MS = 2_000;
@@ -100,12 +102,21 @@ class Conductor {
   private again = false;
   private scheduled = false;
   private greeted = false;
-  /** The server's version that is asked for, and since when. */
-  private version = 0;
-  private pacedAt = -Infinity;
+  /** The server was not heard for a while, and has not said since which one it is: what it tells of jobs waits for that. */
+  private wasLost = false;
+  private heldJobs: string | null = null;
+  /** Goes up with each server that is another one. */
+  private era = 0;
+  /** What is on the screen. */
+  private seen: readonly Part[] = [];
+  /** The server's version that is asked for. */
+  private readonly pace = new Pace(PACE_MS, () => {
+    void this.refreshCatalogue();
+    this.schedule();
+  });
   /** The catalogue is asked for from its begin: names may have become known of what was there before. */
   private afresh = false;
-  /** Whether the server can tell of some events; `null`: it was not asked. */
+  /** Whether the server can tell of some events, as far as is known; `null`: it has to be asked. */
   private canFilter: boolean | null = null;
   private retrying: ReturnType<typeof setTimeout> | null = null;
 
@@ -115,7 +126,7 @@ class Conductor {
     const { store } = page;
     this.fetcher = new TileFetcher(client, page.tiles, {
       arrived: (tiles) => {
-        store.update((state) => withTiles(state, this.fetcher.complete));
+        store.update((state) => withTiles(state, this.fetcher.complete, this.isFiltering(state.status)));
         if (tiles.some((tile) => valueMax(tile) >= valuesKnown(store.state.catalogue))) {
           void this.refreshCatalogue();
         }
@@ -147,33 +158,35 @@ class Conductor {
     );
   }
 
-  /** The server tells of changes from now on. If that is not the first time, it may be another one, which counts tracks and values anew. */
+  /** The server tells of changes from now on. If that is not the first time, something may have been missed. */
   private greet(): void {
     if (this.greeted) {
-      this.page.tiles.clear();
-      this.page.desk.jobs.renew();
-      this.canFilter = null;
-      this.afresh = true;
+      this.wasLost = true;
       void this.refresh();
     }
     this.greeted = true;
   }
 
+  /** Another server answers than before: what was known of tracks, values and jobs by their numbers is not right any more. */
+  private beginAnew(): void {
+    this.era++;
+    this.fetcher.stop();
+    this.page.tiles.clear();
+    this.page.desk.jobs.renew();
+    this.pace.reset();
+    this.canFilter = null;
+    this.afresh = true;
+    this.schedule();
+  }
+
   /** The server tells that something has changed; what that is, is asked for. */
   private hear(name: string, data: string): void {
     try {
-      if (name === "jobs") {
+      if (name === "jobs" && this.wasLost) {
+        this.heldJobs = data;
+      } else if (name === "jobs") {
         this.page.desk.hear(data);
-      }
-      if (name !== "timeline") {
-        return;
-      }
-      const status = readStatus(new Shape(parseJson(data), "changes"));
-      const before = this.page.store.state.status;
-      this.page.store.update((state) => withStatus(state, status));
-      this.afresh ||= status.state === "complete" && before?.state !== "complete";
-      const isNew = this.pace(status);
-      if (isNew || this.afresh) {
+      } else if (name === "timeline" && (this.take(readStatus(new Shape(parseJson(data), "changes"))) || this.afresh)) {
         void this.refreshCatalogue();
       }
     } catch (error) {
@@ -181,25 +194,33 @@ class Conductor {
     }
   }
 
-  /** Takes the server's version, but not each of many: while traces are read, whoever asks for all that is new keeps the server from reading. */
-  private pace(status: Status): boolean {
-    const now = performance.now();
-    const isSoon = status.state === "building" && now - this.pacedAt < PACE_MS;
-    if (isSoon || status.version === this.version) {
-      return false;
+  /** Takes what the server says of how far it is; whether its version is a new one that is to be asked for now. */
+  private take(status: Status): boolean {
+    const { store, desk } = this.page;
+    const before = store.state.status;
+    if (before !== null && isOtherServer(before, status, this.wasLost)) {
+      this.beginAnew();
     }
-    this.pacedAt = now;
-    this.version = status.version;
-    return true;
+    this.wasLost = false;
+    store.update((state) => withStatus(state, status));
+    const completes = status.state === "complete" && before?.state !== "complete";
+    this.afresh ||= completes;
+    const held = this.heldJobs;
+    this.heldJobs = null;
+    if (held !== null) {
+      desk.hear(held);
+    }
+    return this.pace.hear(status.version, completes);
   }
 
   /** Asks for everything at once: what the traces are called is shown also where there is no timeline of them. */
   private async refresh(): Promise<void> {
     const { store } = this.page;
     const timeline = async (): Promise<void> => {
-      const status = readStatus(await this.client.json("timeline"));
-      this.pace(status);
-      store.update((state) => withStatus(state, status));
+      this.take(readStatus(await this.client.json("timeline")));
+      if (this.afresh) {
+        void this.refreshCatalogue();
+      }
     };
     const traces = async (): Promise<void> => {
       const shape = await this.client.json("traces");
@@ -274,13 +295,25 @@ class Conductor {
     const overview = { range: overviewRange(status, width), tracks: overviewTracks(state.catalogue).map((track) => track.number) };
     // Rows that turn out to be idle make room for those below them, which are better known before.
     const below = state.layout.active ? rowsBetween(state.rows, state.scroll + state.size.height, state.scroll + state.size.height * ACTIVE_SCREENS) : [];
+    this.seen = [{ range, tracks }, overview];
     this.fetcher.want({
-      seen: [{ range, tracks }, overview],
+      seen: this.seen,
       soon: [{ range, tracks: below.flatMap((row) => row.track?.number ?? []) }, { range: around(range, status.extent, MARGIN_TILES), tracks }],
-      version: this.version,
+      version: this.pace.version,
     });
     const { complete } = this.fetcher;
-    this.page.store.update((now) => (now.complete === complete ? now : { ...now, complete }));
+    const isFiltering = this.isFiltering(status);
+    this.page.store.update((now) => (now.complete === complete && now.isFiltering === isFiltering ? now : { ...now, complete, isFiltering }));
+  }
+
+  /** Whether the server still looks for events of the filter in what is on the screen. */
+  private isFiltering(status: Status | null): boolean {
+    const { tiles } = this.page;
+    if (tiles.chosen === "" || status === null) {
+      return false;
+    }
+    const bucketsOf = (of: Level): number => Number((status.extent.end - status.extent.begin) / bucketSpan(of));
+    return this.seen.some(({ range, tracks }) => tracks.some((track) => tiles.queryOf(track) !== "" && tiles.isUnread(range, track, bucketsOf(range.level))));
   }
 
   /** Tracks of events are those of the filter, if the server can tell of some events. */
@@ -288,10 +321,7 @@ class Conductor {
     const query = queryOf(filter);
     if (query !== "" && this.canFilter === null) {
       this.canFilter = false;
-      void this.guarded(async () => {
-        this.canFilter = await knowsFilteredTiles(this.client);
-        this.schedule();
-      });
+      void this.learn();
     }
     const { tiles, store } = this.page;
     const before = tiles.chosen;
@@ -302,11 +332,31 @@ class Conductor {
     }
   }
 
-  private fail(error: unknown): void {
+  /** Asks whether the server can tell of some events; again in a moment, if it could not be asked. */
+  private async learn(): Promise<void> {
+    const { era } = this;
+    let found: boolean | null = false;
+    try {
+      found = await knowsFilteredTiles(this.client);
+    } catch (error) {
+      if (passes(this.fail(error).kind)) {
+        await pause(RETRY_MS, this.ending.signal);
+        found = null;
+      }
+    }
+    // Another server is asked for itself.
+    if (era === this.era) {
+      this.canFilter = found;
+      this.schedule();
+    }
+  }
+
+  private fail(error: unknown): ApiFault {
     const isOwn = error instanceof ApiFault;
     const fault = isOwn ? error : new ApiFault("nonsense", error instanceof Error ? error.message : String(error));
     this.tell(fault);
     this.retry(fault);
+    return fault;
   }
 
   private tell({ kind, message }: ApiFault): void {

@@ -1,0 +1,63 @@
+// When the page takes what the server has that is new: while traces are read, or events of a filter are looked for, versions follow each other many
+// times a second, and whoever asks for all that is new at each of them keeps the server from reading.
+
+export class Pace {
+  private readonly pauseMs: number;
+  private readonly late: () => void;
+  private taken = 0;
+  private takenAt = -Infinity;
+  private heard = 0;
+  private timer: ReturnType<typeof setTimeout> | null = null;
+
+  /** A version is taken at once if none was for so long; else the last one that was heard then, of which `late` is told. */
+  constructor(pauseMs: number, late: () => void) {
+    this.pauseMs = pauseMs;
+    this.late = late;
+  }
+
+  /** The version that was taken last. */
+  get version(): number {
+    return this.taken;
+  }
+
+  /** The server has said its version. Whether it is a new one, and taken now; what is urgent always is. */
+  hear(version: number, isUrgent: boolean): boolean {
+    this.heard = version;
+    if (version === this.taken) {
+      this.stop();
+      return false;
+    }
+    const rest = this.takenAt + this.pauseMs - performance.now();
+    if (rest > 0 && !isUrgent) {
+      this.timer ??= setTimeout(() => this.takeLate(), rest);
+      return false;
+    }
+    this.take();
+    return true;
+  }
+
+  /** Another server counts versions anew. */
+  reset(): void {
+    this.stop();
+    this.taken = 0;
+    this.takenAt = -Infinity;
+  }
+
+  private takeLate(): void {
+    this.take();
+    this.late();
+  }
+
+  private take(): void {
+    this.stop();
+    this.taken = this.heard;
+    this.takenAt = performance.now();
+  }
+
+  private stop(): void {
+    if (this.timer !== null) {
+      clearTimeout(this.timer);
+      this.timer = null;
+    }
+  }
+}
