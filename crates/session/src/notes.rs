@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Map, Value};
-use tempfile::NamedTempFile;
 
 /// Notes of a file.
 const NOTES_MAX: usize = 10_000;
@@ -98,10 +97,10 @@ impl Notes {
     /// The file cannot be read, or is too large to be one of notes.
     pub fn read(&self) -> Result<NotesFound, NotesFailure> {
         let mut found = NotesFound::default();
-        for (number, line) in self.lines()?.into_iter().enumerate() {
+        for (number, line) in lines(&self.text()?) {
             match line {
                 Line::Note(note) => found.notes.push(note),
-                Line::Other(_, why) => found.problems.push((number + 1, why)),
+                Line::Other(_, why) => found.problems.push((number, why)),
             }
         }
         found.notes.sort_by_key(begin);
@@ -116,8 +115,11 @@ impl Notes {
     pub fn put(&self, note: Map<String, Value>) -> Result<bool, NotesFailure> {
         let note = checked(note).map_err(NotesFailure::NoNote)?;
         self.change(|lines| {
-            if let Some(known) = lines.iter_mut().find(|line| line.id() == note.get("id")) {
-                *known = Line::Note(note);
+            let is_it = |line: &Line| line.id() == note.get("id");
+            if let Some(place) = lines.iter().position(is_it) {
+                // Where both sides of a merge kept a note, it is there twice.
+                lines.retain(|line| !is_it(line));
+                lines.insert(place, Line::Note(note));
                 return Ok(false);
             }
             if lines.len() >= NOTES_MAX {
@@ -141,24 +143,27 @@ impl Notes {
         })
     }
 
+    fn too_large(&self, bytes: u64) -> NotesFailure {
+        NotesFailure::TooMany(format!("{}: found {bytes} bytes, expected {BYTES_MAX} at most", self.path.display()))
+    }
+
     fn failed(&self, cause: io::Error) -> NotesFailure {
         NotesFailure::File { path: self.path.clone(), cause }
     }
 
-    fn lines(&self) -> Result<Vec<Line>, NotesFailure> {
+    /// What the file says; of a file that is not there, nothing.
+    fn text(&self) -> Result<String, NotesFailure> {
         let size = match std::fs::metadata(&self.path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
             found => found.map_err(|error| self.failed(error))?.len(),
         };
         if size > BYTES_MAX {
-            let message = format!("{}: found {size} bytes, expected {BYTES_MAX} at most", self.path.display());
-            return Err(NotesFailure::TooMany(message));
+            return Err(self.too_large(size));
         }
         let bytes = std::fs::read(&self.path).map_err(|error| self.failed(error))?;
-        let text = String::from_utf8(bytes).map_err(|error| {
+        String::from_utf8(bytes).map_err(|error| {
             self.failed(io::Error::new(ErrorKind::InvalidData, format!("found no UTF-8: {}", error.utf8_error())))
-        })?;
-        Ok(text.lines().filter(|line| !line.trim().is_empty()).map(Line::new).collect())
+        })
     }
 
     /// Changes what the file says as it is then, and writes it anew if something has changed: whoever reads it sees all of the old or
@@ -168,24 +173,49 @@ impl Notes {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         // Other processes wait, where a system can have a folder locked; where it cannot, the last one wins.
         let held = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
-        let mut lines = self.lines()?;
+        let mut lines: Vec<Line> = lines(&self.text()?).map(|(_, line)| line).collect();
+        let before = joined(&lines);
         let changed = with(&mut lines)?;
-        lines.sort_by_key(Line::begin);
-        let write = || -> io::Result<()> {
-            let mut file = NamedTempFile::new_in(folder)?;
-            for line in &lines {
-                writeln!(file, "{line}")?;
+        if joined(&lines) != before {
+            lines.sort_by_key(Line::begin);
+            let text = joined(&lines);
+            if text.len() as u64 > BYTES_MAX {
+                return Err(self.too_large(text.len() as u64));
             }
-            if let Ok(known) = std::fs::metadata(&self.path) {
-                file.as_file().set_permissions(known.permissions())?;
-            }
-            file.persist(&self.path)?;
-            Ok(())
-        };
-        write().map_err(|error| self.failed(error))?;
+            self.write(folder, &text).map_err(|error| self.failed(error))?;
+        }
         drop(held);
         Ok(changed)
     }
+
+    fn write(&self, folder: &Path, text: &str) -> io::Result<()> {
+        let mut file = builder().tempfile_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        if let Ok(known) = std::fs::metadata(&self.path) {
+            file.as_file().set_permissions(known.permissions())?;
+        }
+        file.persist(&self.path)?;
+        Ok(())
+    }
+}
+
+/// Lines with their numbers from 1 on, but for empty ones.
+fn lines(text: &str) -> impl Iterator<Item = (usize, Line)> + '_ {
+    let numbered = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    numbered.map(|(number, line)| (number + 1, Line::new(line)))
+}
+
+fn joined(lines: &[Line]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// New files are for whoever files of this user are for, not for this user alone, as other temporary files are.
+fn builder() -> tempfile::Builder<'static, 'static> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only there files have modes"))]
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(<std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666));
+    builder
 }
 
 impl Line {
@@ -298,13 +328,54 @@ mod tests {
             .unwrap();
         let found = notes.read().unwrap();
         assert_eq!((found.notes.len(), found.problems.len()), (1, 4));
-        assert_eq!(found.problems[0].0, 1);
+        let numbers: Vec<usize> = found.problems.iter().map(|problem| problem.0).collect();
+        assert_eq!(numbers, [1, 3, 5, 6]);
         assert!(found.problems[2].1.starts_with("`id` is \"a b\"; expected"), "{:?}", found.problems);
         notes.put(note("z", 9, "more")).unwrap();
         let text = std::fs::read_to_string(notes.path()).unwrap();
         for kept in ["<<<<<<< mine\n=======\n{\"id\":\"a b\"}\n>>>>>>> theirs\n", "\"later\":[1,2]", "more"] {
             assert!(text.contains(kept), "{text}");
         }
+    }
+
+    #[test]
+    fn a_file_is_written_only_if_a_note_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        assert!(!notes.remove("a").unwrap());
+        assert!(!notes.path().exists());
+        let text = "{\"text\":\"by hand\",\"id\":\"a\",\"begin_ns\":7}\n\n{\"id\":\"b\",\"begin_ns\":3,\"text\":\"\"}";
+        std::fs::write(notes.path(), text).unwrap();
+        assert!(!notes.remove("c").unwrap());
+        assert!(!notes.put(note("b", 3, "")).unwrap());
+        assert_eq!(std::fs::read_to_string(notes.path()).unwrap(), text);
+    }
+
+    #[test]
+    fn of_notes_that_a_merge_has_doubled_one_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        let doubled =
+            "{\"id\":\"a\",\"begin_ns\":7,\"text\":\"mine\"}\n{\"id\":\"a\",\"begin_ns\":8,\"text\":\"theirs\"}\n";
+        std::fs::write(notes.path(), doubled).unwrap();
+        assert!(!notes.put(note("a", 9, "ours")).unwrap());
+        assert_eq!(notes.read().unwrap().notes, [note("a", 9, "ours")]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_new_file_is_for_whoever_other_new_files_are_for() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let notes = of(&folder);
+        notes.put(note("a", 1, "")).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let other = folder.path().join("other");
+        std::fs::write(&other, "").unwrap();
+        assert_eq!(mode(notes.path()), mode(&other));
+        std::fs::set_permissions(notes.path(), std::fs::Permissions::from_mode(0o640)).unwrap();
+        notes.put(note("b", 2, "")).unwrap();
+        assert_eq!(mode(notes.path()), 0o640);
     }
 
     #[test]
