@@ -4,9 +4,10 @@
 //! a time: who comes back to one that is gone waits for it again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
+use serde_json::Value;
 
 use crate::refusal::Refusal;
 use crate::selection::selection;
@@ -29,13 +30,16 @@ pub(crate) struct Chosen {
 /// The timeline of the traces, or why there is none.
 pub(crate) struct Shown {
     timeline: Result<Arc<Timeline>, TimelineFailure>,
-    /// Those of some events; the last one was asked for last.
-    selected: Mutex<Vec<(Chosen, Arc<Timeline>)>>,
+    /// Those of some events; the last one was asked for last. It is held for moments only: who makes one, holds but its own place.
+    selected: Mutex<Vec<(Chosen, Arc<Place>)>>,
     /// The sum of the versions of those that are gone: a version never goes back.
     past: AtomicU64,
     /// Tells tags of this server from those of others, whose tracks have other numbers.
     salt: u64,
 }
+
+/// The timeline of some events, once it is there.
+type Place = OnceLock<Result<Arc<Timeline>, Refusal>>;
 
 impl Chosen {
     /// All events.
@@ -59,8 +63,8 @@ impl Shown {
 
     /// Ends building.
     pub(crate) fn stop(&self) {
-        let selected = std::mem::take(&mut *self.selected.lock().unwrap_or_else(PoisonError::into_inner));
-        selected.iter().for_each(|(_, timeline)| timeline.stop());
+        let selected = std::mem::take(&mut *self.places());
+        selected.iter().filter_map(|(_, place)| made(place)).for_each(|timeline| timeline.stop());
         if let Ok(timeline) = &self.timeline {
             timeline.stop();
         }
@@ -69,14 +73,15 @@ impl Shown {
     /// How far it is; its version goes up, too, when there is more of what was selected.
     pub(crate) fn status(&self) -> Result<TimelineStatus, Refusal> {
         let status = self.timeline()?.status();
-        let selected = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
-        let more: u64 = selected.iter().map(|(_, timeline)| progressed(timeline)).sum();
+        let more: u64 = self.places().iter().filter_map(|(_, place)| made(place)).map(|made| progressed(made)).sum();
         Ok(TimelineStatus { version: status.version + more + self.past.load(Ordering::Relaxed), ..status })
     }
 
-    /// How far it is, as everybody is told; nothing, if there is none.
-    pub(crate) fn told(&self) -> Option<String> {
-        serde_json::to_string(&self.status().ok()?).ok()
+    /// How far it is, as everybody is told, with a name of this server's run: numbers of tracks hold as long as that is the same.
+    pub(crate) fn told(&self) -> Result<Value, Refusal> {
+        let mut told = serde_json::to_value(self.status()?).map_err(Refusal::fault)?;
+        told["instance"] = Value::from(format!("{:016x}", self.salt));
+        Ok(told)
     }
 
     pub(crate) fn timeline(&self) -> Result<Arc<Timeline>, Refusal> {
@@ -89,24 +94,41 @@ impl Shown {
         if chosen.is_all() {
             return Ok(all);
         }
+        let place = self.place(chosen);
         // Who asks for the same meanwhile waits for it.
-        let mut selected = self.selected.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = selected.iter().position(|(known, _)| known == chosen) {
-            selected[place..].rotate_left(1);
-            return Ok(Arc::clone(&selected[selected.len() - 1].1));
+        let found = place.get_or_init(|| begin(session, &all, chosen)).clone();
+        let mut places = self.places();
+        match &found {
+            Err(_) => places.retain(|(_, known)| !Arc::ptr_eq(known, &place)),
+            // It was pushed out before it was there, or the server ends.
+            Ok(timeline) if !places.iter().any(|(_, known)| Arc::ptr_eq(known, &place)) => timeline.cancel(),
+            Ok(_) => {}
         }
-        let asked = selection(session, chosen.events.clone(), chosen.filter.as_deref())?;
-        let timeline = all.selected(asked).map_err(|failure| refusal(&failure))?;
-        timeline.hold(SELECTED_BYTES);
-        timeline.start();
-        selected.push((chosen.clone(), Arc::clone(&timeline)));
-        if selected.len() > SELECTED_MAX {
-            let (_, gone) = selected.remove(0);
-            self.past.fetch_add(progressed(&gone), Ordering::Relaxed);
-            // Whoever asks it still has it until he is answered; nobody builds it any more.
-            gone.cancel();
+        found
+    }
+
+    /// Where the timeline of some events is or will be. Whose is asked for longest ago, goes if there are too many.
+    fn place(&self, chosen: &Chosen) -> Arc<Place> {
+        let mut places = self.places();
+        if let Some(number) = places.iter().position(|(known, _)| known == chosen) {
+            places[number..].rotate_left(1);
+            return Arc::clone(&places[places.len() - 1].1);
         }
-        Ok(timeline)
+        let place = Arc::new(Place::new());
+        places.push((chosen.clone(), Arc::clone(&place)));
+        if places.len() > SELECTED_MAX {
+            let (_, gone) = places.remove(0);
+            if let Some(gone) = made(&gone) {
+                self.past.fetch_add(progressed(gone), Ordering::Relaxed);
+                // Whoever asks it still has it until he is answered; nobody builds it any more.
+                gone.cancel();
+            }
+        }
+        place
+    }
+
+    fn places(&self) -> MutexGuard<'_, Vec<(Chosen, Arc<Place>)>> {
+        self.selected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tag of what will not change any more, of some events.
@@ -124,6 +146,20 @@ impl Shown {
             false => self.salt ^ hash(chosen),
         }
     }
+}
+
+/// Begins to build the timeline of some events.
+fn begin(session: &Session, all: &Timeline, chosen: &Chosen) -> Result<Arc<Timeline>, Refusal> {
+    let asked = selection(session, chosen.events.clone(), chosen.filter.as_deref())?;
+    let timeline = all.selected(asked).map_err(|failure| refusal(&failure))?;
+    timeline.hold(SELECTED_BYTES);
+    timeline.start();
+    Ok(timeline)
+}
+
+/// The timeline that is there already.
+fn made(place: &Place) -> Option<&Arc<Timeline>> {
+    place.get()?.as_ref().ok()
 }
 
 /// How often a timeline of some events has changed; tracks are those of the one of all.
