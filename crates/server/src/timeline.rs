@@ -47,8 +47,7 @@ pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
 /// How far it is.
 pub(crate) async fn status(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    let status = serde_json::to_value(asked.shown.status()?).map_err(Refusal::fault)?;
-    Ok(answer(&status))
+    Ok(answer(&asked.shown.told()?))
 }
 
 /// Which tracks and values there are; both lists only grow.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use kymo_format::model::EnvironmentValue;
 use kymo_scan::{DataStream, PacketRow, StreamFault, StreamFaultKind, Trace};
 
-use self::span::{Stretches, density, span};
+use self::span::{Stretches, density, of_packets, span};
 use crate::count::CountOptions;
 use crate::open::{Origin, Session, trace_name};
 use crate::progress::{Cancelled, Progress};
@@ -109,13 +109,24 @@ impl Session {
         info.report.assumptions.extend(sampled.assumptions);
         let seen = streams.iter().zip(sampled.stretches);
         let stretches: Vec<Stretches<'_>> = seen.map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
-        info.traces = self.trace_infos(&stretches, &origins);
+        info.traces = self.described(&stretches, &origins);
         if Origin::all_same(&origins) {
             let all = || stretches.iter().flat_map(Stretches::iter);
             info.span_ns = span(all());
             info.density = info.span_ns.map(|(begin, end)| density(all(), begin, end)).unwrap_or_default();
         }
         info
+    }
+
+    /// What each of the open traces says of itself. Packets are looked into only where they carry no times.
+    #[must_use]
+    pub fn trace_infos(&self) -> Vec<TraceInfo> {
+        let streams = self.streams();
+        let timed = || streams.iter().all(|(_, stream)| of_packets(stream).next().is_some());
+        let seen = if timed() { vec![Vec::new(); streams.len()] } else { self.sample().stretches };
+        let stretches: Vec<Stretches<'_>> =
+            streams.iter().zip(seen).map(|((_, stream), seen)| Stretches::new(stream, seen)).collect();
+        self.described(&stretches, &self.origins())
     }
 
     /// What the open traces hold, with every event counted: reads all of them.
@@ -136,7 +147,7 @@ impl Session {
         Ok(info)
     }
 
-    fn trace_infos(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {
+    fn described(&self, stretches: &[Stretches<'_>], origins: &[Origin]) -> Vec<TraceInfo> {
         let mut rank = 0;
         let mut describe = |trace: &Arc<Trace>| {
             let ranks = rank..rank + trace.streams.len();

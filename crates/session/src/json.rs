@@ -41,7 +41,7 @@ pub fn report(report: &Report) -> Value {
 #[must_use]
 pub fn info(info: &Info) -> Value {
     let mut object = json!({
-        "traces": traces(info),
+        "traces": traces(&info.traces),
         "streams": info.streams,
         "packets": info.packets,
         "size_bytes": info.bytes,
@@ -59,8 +59,8 @@ pub fn info(info: &Info) -> Value {
 
 /// What each of the traces says of itself.
 #[must_use]
-pub fn traces(info: &Info) -> Value {
-    info.traces.iter().map(trace).collect()
+pub fn traces(traces: &[TraceInfo]) -> Value {
+    traces.iter().map(trace).collect()
 }
 
 fn trace(trace: &TraceInfo) -> Value {

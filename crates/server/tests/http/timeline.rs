@@ -60,6 +60,9 @@ fn it_is_told_how_far_it_is_and_what_there_is() {
     let expected = timeline.status();
     assert_eq!(status["begin_ns"].as_i64(), Some(expected.begin_ns));
     assert_eq!((&status["events"], &status["failure"]), (&Value::from(2400), &Value::Null));
+    // The name of the run is that of all answers, and another one of another run.
+    assert_eq!(server.get("/api/v1/timeline").json()["instance"], status["instance"]);
+    assert_ne!(serve().get("/api/v1/timeline").json()["instance"], status["instance"]);
     let catalogue = server.get("/api/v1/catalogue").json();
     let own = serde_json::to_value(timeline.catalogue(0, 0)).unwrap();
     assert_eq!(catalogue["tracks"].as_array().map(Vec::len), own["tracks"].as_array().map(Vec::len));
