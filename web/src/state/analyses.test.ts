@@ -3,8 +3,8 @@ import type { Status, Track } from "../model/catalogue.ts";
 import { cssPx } from "../units/screen.ts";
 import { level, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import { NO_ANALYSES, shownSpan, shownTrack, trackOfThread, withAsked, withLens } from "./analyses.ts";
-import { FIRST_STATE, resized, toggleFold, toggleHide, wentBack, withCatalogue, withStatus, type State } from "./viewer.ts";
+import { NO_ANALYSES, shownSpan, trackOfThread, withAsked, withLens } from "./analyses.ts";
+import { FIRST_STATE, resized, wentBack, withCatalogue, withStatus, type State } from "./viewer.ts";
 
 const STATUS: Status = {
   extent: { begin: nanos(0), end: nanos(1_000_000) },
@@ -58,20 +58,4 @@ test("what is asked of the window or of the selection stays as it is", () => {
 
 test("a thread is its states, else what there is of it", () => {
   expect([7, 8, 9, null].map((tid) => trackOfThread(ready, tid)?.id ?? null)).toEqual(["t1", "t2", null, null]);
-});
-
-test("a track is scrolled to, also if it is hidden or folded", () => {
-  const track = trackOfThread(ready, 115);
-  if (track === null) {
-    throw new Error("there is a track of that thread");
-  }
-  const hidden = toggleFold(toggleHide(ready, track.id), "G");
-  for (const state of [ready, hidden]) {
-    const there = shownTrack(state, track);
-    const row = there.rows.find((one) => one.track?.id === track.id);
-    expect(row).toBeDefined();
-    expect(there.scroll).toBeGreaterThan(0);
-    expect((row?.top ?? 0) - there.scroll).toBeLessThan(100);
-    expect(there.cursor?.row).toBe(row?.key);
-  }
 });

@@ -3,12 +3,10 @@
 import type { Analysis, Asked, Failure } from "../model/jobs.ts";
 import type { Lens } from "../model/lens.ts";
 import type { Track } from "../model/catalogue.ts";
-import { withShown } from "../model/layout.ts";
 import type { Span } from "../model/tables.ts";
 import type { Viewport } from "../model/viewport.ts";
 import { minus, nanos, plus, type Nanos } from "../units/time.ts";
-import { rowOf } from "./item.ts";
-import { scrolledTo, withLayout, wentTo, type State } from "./viewer.ts";
+import { wentTo, type State } from "./viewer.ts";
 
 export interface AnalysesState {
   /** Those that the server knows; `null`: it has not said so yet. */
@@ -67,7 +65,7 @@ function nearer({ status }: State, view: Viewport, time: Nanos): Viewport {
 
 const tracksByThread = new WeakMap<readonly Track[], ReadonlyMap<number, Track>>();
 
-/** X the first one about it. */
+/** The track of a thread: that of its states, else the first one about it. */
 export function trackOfThread(state: State, tid: number | null): Track | null {
   const { tracks } = state.catalogue;
   let found = tracksByThread.get(tracks);
@@ -83,18 +81,4 @@ export function trackOfThread(state: State, tid: number | null): Track | null {
     tracksByThread.set(tracks, found);
   }
   return tid === null ? null : (found.get(tid) ?? null);
-}
-
-/** Scrolls to a track; its group is unfolded for that, and it is shown if it was hidden. */
-export function shownTrack(state: State, track: Track): State {
-  const { folded } = state.layout;
-  const shown = withShown(state.layout, [track], true, state.catalogue.tracks);
-  const isThere = rowOf(state, track.id) !== null;
-  const open = isThere ? state : withLayout(state, { ...shown, active: false, folded: folded.filter((group) => group !== track.group) });
-  const row = rowOf(open, track.id);
-  if (row === null) {
-    return open;
-  }
-  const there = scrolledTo(open, row.top - Math.max(0, open.size.height / 3));
-  return open.view === null ? there : { ...there, cursor: { time: nanos(open.view.begin + open.view.span / 2n), row: row.key } };
 }

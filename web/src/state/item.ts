@@ -6,7 +6,8 @@ import type { Row } from "../model/rows.ts";
 import { endOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { TrackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import { scrolledTo, wentTo, type State } from "./viewer.ts";
+import { trackSeen } from "./tracks.ts";
+import { wentTo, type State } from "./viewer.ts";
 
 /** How much of the window what is shown has, if it lasts. */
 const SHOWN_PART = { of: 2n, whole: 3n };
@@ -77,12 +78,7 @@ function aroundTime(middle: Viewport["begin"], { span }: Viewport): Viewport {
   return { begin: nanos(middle - span / 2n), span };
 }
 
-/** Scrolls to the row of what is picked, if it has one that is not wholly on the screen. Arrows are seen between other rows. */
+/** The row of what is picked is on the screen. Arrows are seen between other rows. */
 function inSight(state: State, { track }: Item): State {
-  const row = rowOf(state, track);
-  const { scroll, size } = state;
-  if (row === null || row.track?.kind === "arrows" || (row.top >= scroll && row.top + row.height <= scroll + size.height)) {
-    return state;
-  }
-  return scrolledTo(state, row.top + row.height / 2 - size.height / 2);
+  return trackOf(state, track)?.kind === "arrows" ? state : trackSeen(state, { id: track }, false);
 }

@@ -4,6 +4,7 @@ import type { Track } from "../model/catalogue.ts";
 import { movedBy, movedTo, withPinned, withShown, withSize, withTrackSize, type RowSize } from "../model/layout.ts";
 import { PINNED_GROUP, groupsIn, rowsOf } from "../model/rows.ts";
 import { nanos } from "../units/time.ts";
+import { withFilter } from "./filter.ts";
 import { scrolledTo, withLayout, type State } from "./viewer.ts";
 
 /** Shows some tracks, or hides them. */
@@ -63,20 +64,37 @@ export function pinMovedTo(state: State, id: string, to: string): State {
   return withLayout(state, { ...state.layout, pinned: movedTo(state.layout.pinned, id, to) });
 }
 
-/** The row of a track is seen, in the middle if it was not; what hides it does so no longer. It is as if the pointer were there, so that the next
- * key is about it. */
-export function trackSeen(state: State, track: Track): State {
-  const shown = withShown(state.layout, [track], true, state.catalogue.tracks);
-  const folded = shown.folded.filter((group) => group !== track.group);
-  const isChanged = shown.hidden !== state.layout.hidden || shown.closed !== state.layout.closed || shown.shown.length !== state.layout.shown.length || folded.length !== shown.folded.length;
-  const next = isChanged ? withLayout(state, { ...shown, folded }) : state;
-  const row = next.rows.find((one) => one.track === track && !one.pinned) ?? next.rows.find((one) => one.track === track);
+/** A track is seen: some row of it wholly, in the middle if none was; what hides it does so no longer. If `points`, it is as if the pointer were
+ * there, so that the next key is about it. */
+export function trackSeen(state: State, { id }: Pick<Track, "id">, points = true): State {
+  const open = trackOpened(state, id);
+  const rows = open.rows.filter((row) => row.track?.id === id);
+  const bottom = open.scroll + open.size.height;
+  const row = rows.find(({ top, height }) => top >= open.scroll && top + height <= bottom) ?? rows.find(({ pinned }) => !pinned) ?? rows[0];
   if (row === undefined) {
-    return next;
+    return open;
   }
-  const isSeen = row.top >= next.scroll && row.top + row.height <= next.scroll + next.size.height;
-  const there = isSeen ? next : scrolledTo(next, row.top - (next.size.height - row.height) / 2);
-  return there.view === null ? there : { ...there, cursor: { time: nanos(there.view.begin + there.view.span / 2n), row: row.key } };
+  const isSeen = row.top >= open.scroll && row.top + row.height <= bottom;
+  const there = isSeen ? open : scrolledTo(open, row.top - (open.size.height - row.height) / 2);
+  return there.view === null || !points ? there : { ...there, cursor: { time: nanos(there.view.begin + there.view.span / 2n), row: row.key } };
+}
+
+/** A track has a row. Of what hides it no more is taken back than needed: first what hides it alone, then that only active tracks are shown, then
+ * that the filter hides rows. Where it excludes them, that is also what analyses are asked for, and stays. */
+function trackOpened(state: State, id: string): State {
+  const { layout, catalogue } = state;
+  const track = catalogue.tracks.find((one) => one.id === id);
+  const hasRow = (one: State): boolean => one.rows.some((row) => row.track?.id === id);
+  if (track === undefined || hasRow(state)) {
+    return state;
+  }
+  const shown = withShown(layout, [track], true, catalogue.tracks);
+  const folded = layout.folded.filter((group) => group !== track.group);
+  let next = withLayout(state, { ...shown, folded });
+  if (!hasRow(next) && layout.active) {
+    next = withLayout(next, { ...next.layout, active: false });
+  }
+  return hasRow(next) || next.filter.mode !== "hide" ? next : withFilter(next, { ...next.filter, mode: "dim" });
 }
 
 /** What is known of tracks in which nothing happens; `null`: nobody asks any more. */

@@ -6,7 +6,8 @@ import { cellHint, cellText } from "../../model/cells.ts";
 import type { Clock } from "../../model/clock.ts";
 import { nextSorting, type Sorting } from "../../model/sort.ts";
 import { isNumeric, spanOfRow, type Cell, type Row, type Span, type Table } from "../../model/tables.ts";
-import { shownSpan, shownTrack, trackOfThread } from "../../state/analyses.ts";
+import { shownSpan, trackOfThread } from "../../state/analyses.ts";
+import { trackSeen } from "../../state/tracks.ts";
 import { clockOf } from "../../state/viewer.ts";
 import { useSize } from "../canvas.ts";
 import { usePick } from "../hooks.ts";
@@ -154,7 +155,7 @@ function headHint(title: string, unit: string | null): string {
 function showCell(page: Page, cell: Cell, span: Span | null): void {
   if (cell.kind === "process") {
     const track = trackOfThread(page.store.state, cell.tid);
-    page.store.update((state) => (track === null ? state : shownTrack(state, track)));
+    page.store.update((state) => (track === null ? state : trackSeen(state, track)));
   } else if (cell.kind === "time") {
     page.store.update((state) => shownSpan(state, span !== null && span.begin <= cell.value && cell.value <= span.end ? span : { begin: cell.value, end: cell.value }));
   } else if (span !== null) {
@@ -167,7 +168,7 @@ export function showRow(page: Page, table: Table, row: Row): void {
   const span = spanOfRow(table, row);
   const thread = row.flatMap((cell) => (cell.kind === "process" ? (trackOfThread(page.store.state, cell.tid) ?? []) : []))[0];
   page.store.update((state) => {
-    const there = thread === undefined ? state : shownTrack(state, thread);
+    const there = thread === undefined ? state : trackSeen(state, thread);
     return span === null ? there : shownSpan(there, span);
   });
 }
