@@ -366,6 +366,35 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.close();
   });
 
+  test("a tab that cannot be shown says why, and is tried again; all else goes on", async () => {
+    const page = await open();
+    await complete(page);
+    // As a fault in what the tab is made of would do.
+    await page.evaluate(() => {
+      const plain = Number.prototype.toLocaleString;
+      Number.prototype.toLocaleString = () => {
+        throw new Error("numbers cannot be written.");
+      };
+      (globalThis as unknown as Mended).mend = () => {
+        Number.prototype.toLocaleString = plain;
+      };
+    });
+    await page.keyboard.press("b");
+    const broken = page.locator(".panel.rail").getByRole("alert");
+    await expect.poll(() => broken.locator("span").textContent()).toBe("“Tracks” cannot be shown: numbers cannot be written.");
+    await picture(page, "broken");
+    expect(faults.splice(0).join()).toContain("numbers cannot be written");
+    await page.keyboard.press("w");
+    expect((await windowOf(page)).span).toBeLessThan(BigInt(SPAN));
+    await page.getByRole("button", { name: "Try again" }).click();
+    await expect.poll(() => broken.count()).toBe(1);
+    await page.evaluate(() => (globalThis as unknown as Mended).mend());
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.getByRole("tree", { name: "Tracks" }).waitFor();
+    expect(await broken.count()).toBe(0);
+    await page.close();
+  });
+
   test("never has more than two questions for tiles on the way", async () => {
     const page = await open();
     await complete(page);
@@ -383,6 +412,10 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.close();
   });
 });
+
+interface Mended {
+  mend(): void;
+}
 
 interface Counted {
   counted: { asked: number; now: number; most: number };

@@ -46,6 +46,19 @@ export class Shape {
     return this.value.map((item: unknown, index) => new Shape(item, index, this));
   }
 
+  /** How many items a list has. */
+  get length(): number {
+    if (!Array.isArray(this.value)) {
+      throw this.fault("a list");
+    }
+    return this.value.length;
+  }
+
+  /** What is there, whatever it is. */
+  get written(): string {
+    return JSON.stringify(this.value) ?? "";
+  }
+
   text(): string {
     if (typeof this.value !== "string") {
       throw this.fault("a text");
@@ -87,12 +100,12 @@ export class Shape {
     return typeof this.value === "object" && this.value !== null;
   }
 
-  /** A number of any kind: exact if it is whole, infinite if the server says so. */
+  /** A number of any kind: exact if it is whole and written so, infinite if the server says so. */
   numeric(): bigint | number {
     if (this.value === "inf" || this.value === "-inf") {
       return this.value === "inf" ? Infinity : -Infinity;
     }
-    return typeof this.value === "number" && !Number.isInteger(this.value) ? this.number() : this.whole();
+    return typeof this.value === "number" && !Number.isSafeInteger(this.value) ? this.number() : this.whole();
   }
 
   /** Where it is; answers have ten thousands of parts, and hardly ever is one wrong. */

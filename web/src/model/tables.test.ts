@@ -50,9 +50,19 @@ test("what does not fit into a cell is said beside it", () => {
   expect((row ?? []).map((cell) => plain(cellHint(cell)))).toEqual(["3 404 410 bytes", "The truth is not outside of the bounds in brackets.", "There is something here, but the trace does not say what."]);
 });
 
-test("a table whose rows are not as its columns say is refused when it is looked at", () => {
-  expect(() => tableOf("a:number", "[[1, 2]]").rows).toThrow("a row has 2 cells; its table has 1 columns");
-  expect(() => tableOf("a:number", '[["x"]]').rows).toThrow(new ShapeFault('result.tables[0].rows[0][0]: found "x", expected a whole number'));
+test("a table with rows of other lengths than its columns is refused at once", () => {
+  expect(() => tableOf("a:number", "[[1], [1, 2]]")).toThrow(new ShapeFault("a row has 2 cells; its table has 1 columns"));
+  expect(() => tableOf("a:number", "[7]")).toThrow(new ShapeFault("result.tables[0].rows[0]: found 7, expected a list"));
+});
+
+test("a cell that is not what its column says is the text that was sent", () => {
+  expect(textsOf(tableOf("a:number b:process c:irq d:mixed e:string", '[["x", 4, {"hard": 1}, {"value": 3}, ["y"]]]'))).toEqual(['"x"', "4", '{"hard":1}', '{"value":3}', '["y"]']);
+});
+
+test("numbers that no whole number can say exactly are numbers all the same", () => {
+  const [row] = tableOf("a:number b:ratio c:bitrate d:duration", '[[9007199254740992.0, 1e300, {"value": 1.8e19, "low": 1e16, "high": null}, 12345678901234567890]]').rows;
+  expect((row ?? []).map((cell) => (cell.kind === "number" ? cell.value : cell.kind))).toEqual([9_007_199_254_740_992, 1e300, 1.8e19, 12_345_678_901_234_567_890n]);
+  expect((row ?? []).map((cell) => plain(cellText(cell, clock)))).toEqual(["9007199254740992", "1e+302 %", "18 000 000 Tbit/s [10 000 Tbit/s..?]", "12 345 678 901.234 567 890 s"]);
 });
 
 test.each([

@@ -43,7 +43,7 @@ export interface Table {
   readonly columns: readonly Column[];
   /** Rows that there are beyond these. */
   readonly omitted: number;
-  /** All rows that were sent. Throws a `ShapeFault` when it is asked for first and something is not as it has to be. */
+  /** All rows that were sent. A cell that is not what its column says is the text that was sent. */
   readonly rows: readonly Row[];
 }
 
@@ -87,7 +87,9 @@ export function readAnswer(shape: Shape): Answer {
 function readTable(shape: Shape): Table {
   const columns = readColumns(shape.get("columns"));
   const span = shape.get("span");
-  const rows = shape.get("rows");
+  const rows = shape.get("rows").list();
+  // Cells are read later, when nobody could be told any more that they stand in other columns.
+  rows.forEach((row) => checkLength(row, columns));
   let read: readonly Row[] | null = null;
   return {
     name: shape.get("class").text(),
@@ -96,7 +98,7 @@ function readTable(shape: Shape): Table {
     columns,
     omitted: shape.get("omitted").number(),
     get rows(): readonly Row[] {
-      read ??= rows.list().map((row) => readRow(row, columns));
+      read ??= rows.map((row) => readRow(row, columns));
       return read;
     },
   };
@@ -111,12 +113,26 @@ export function readColumns(shape: Shape): Column[] {
   }));
 }
 
-function readRow(shape: Shape, columns: readonly Column[]): Row {
-  const cells = shape.list();
-  if (cells.length !== columns.length) {
-    throw new ShapeFault(`a row has ${cells.length} cells; its table has ${columns.length} columns`);
+function checkLength(row: Shape, columns: readonly Column[]): void {
+  if (row.length !== columns.length) {
+    throw new ShapeFault(`a row has ${row.length} cells; its table has ${columns.length} columns`);
   }
-  return cells.map((cell, index) => readCell(cell, columns[index]?.of ?? "string"));
+}
+
+function readRow(shape: Shape, columns: readonly Column[]): Row {
+  return shape.list().map((cell, index) => readAnyCell(cell, columns[index]?.of ?? "string"));
+}
+
+/** A cell of a column of that class; if it is none, what was sent instead. */
+function readAnyCell(shape: Shape, of: CellClass): Cell {
+  try {
+    return readCell(shape, of);
+  } catch (error) {
+    if (!(error instanceof ShapeFault)) {
+      throw error;
+    }
+    return { kind: "text", value: shape.written };
+  }
 }
 
 /** A cell of a column of that class. Throws a `ShapeFault`. */

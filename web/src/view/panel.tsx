@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { openedPanel, sizedPanel, toggledPanel, type Panels, type Side } from "../model/panels.ts";
 import { withPanels } from "../state/viewer.ts";
+import { Boundary } from "./boundary.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 import { TABS } from "./tabs.ts";
@@ -53,7 +54,9 @@ export function PanelAt({ page, side }: { readonly page: Page; readonly side: Si
         </button>
       </div>
       <div class="content" role="tabpanel" id={`panel-${side}`} aria-labelledby={`tab-${chosen.id}`}>
-        <chosen.view page={page} />
+        <Boundary key={chosen.id} what={`“${chosen.title}”`}>
+          <chosen.view page={page} />
+        </Boundary>
       </div>
     </section>
   );
