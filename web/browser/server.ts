@@ -8,6 +8,7 @@ import { answerItems } from "../src/testing/items.ts";
 import { Listing } from "../src/testing/events.ts";
 import { BEGIN, INVENTED, TOLD, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
 import { Office } from "./office.ts";
+import { Pad } from "./pad.ts";
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
@@ -42,6 +43,8 @@ export interface StandIn {
   readonly askedEvents: string[];
   /** Analyses, and who asked for them. */
   readonly office: Office;
+  /** The file of notes. */
+  readonly pad: Pad;
   tell(): void;
   /** It ends what it tells; who listens asks again. */
   hangUp(): void;
@@ -70,6 +73,7 @@ export async function serve(folder: string): Promise<StandIn> {
     listing: new Listing(TOLD),
     askedEvents: [],
     office: new Office(),
+    pad: new Pad(),
     tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n${standIn.office.told}`)),
     hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
@@ -146,13 +150,14 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
   }
 }
 
-/** Analyses and jobs; there is nothing else. */
+/** Notes, analyses and jobs; there is nothing else. */
 async function office(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const parts: Buffer[] = [];
   for await (const part of request) {
     parts.push(part as Buffer);
   }
-  const answer = standIn.office.answer(request.method ?? "GET", url.pathname.replace("/api/v1/", ""), Buffer.concat(parts).toString());
+  const [method, path, body] = [request.method ?? "GET", url.pathname.replace("/api/v1/", ""), Buffer.concat(parts).toString()];
+  const answer = standIn.pad.answer(method, path, body) ?? standIn.office.answer(method, path, body);
   if (answer === null) {
     json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
     return;

@@ -36,6 +36,17 @@ export class Client {
     return guarded(async () => new Shape(parseJson(await response.text()), path.split("?")[0] ?? path), signal);
   }
 
+  /** What the server says, as text. */
+  async text(path: string, signal?: AbortSignal): Promise<string> {
+    const response = await this.ask(path, {}, signal);
+    return guarded(() => response.text(), signal);
+  }
+
+  /** Has the server keep a body, which is JSON. */
+  async put(path: string, body: string): Promise<void> {
+    await this.ask(path, { "Content-Type": "application/json" }, undefined, { method: "PUT", body });
+  }
+
   /** What the server makes of a body, which is JSON. */
   async post(path: string, body: string, signal?: AbortSignal): Promise<Shape> {
     const response = await this.ask(path, { "Content-Type": "application/json" }, signal, { method: "POST", body });

@@ -7,6 +7,7 @@ import { shown, withItem } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
+import { notesOf } from "./notes/desk.ts";
 import { openOmnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
 import { TABS } from "./tabs.ts";
@@ -130,7 +131,8 @@ export const COMMANDS: readonly Command[] = [
     on: plain("KeyT"),
     act: (state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }),
   },
-  ...panelKey("B", "rail", "the panel at the left: tracks, filters"),
+  { keys: "M", what: "make a note about what is selected, or where the pointer is", on: plain("KeyM"), act: stay, run: (page) => notesOf(page).make() },
+  ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes"),
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
   ...tabKeys(),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),

@@ -10,6 +10,7 @@ import { moved, wentTo, type State } from "../state/viewer.ts";
 import { cssPx, devicePixels, px, type Px } from "../units/screen.ts";
 import { minus, type Nanos } from "../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
+import { OverviewNotes } from "./notes/flags.tsx";
 import type { Page } from "./page.ts";
 import { wheelFactor } from "./wheel.ts";
 
@@ -78,6 +79,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
           store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
         }}
       />
+      <OverviewNotes page={page} />
     </div>
   );
 }

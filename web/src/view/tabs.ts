@@ -6,6 +6,7 @@ import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
 import { Latency } from "./analyses/latency.tsx";
 import { Statistics } from "./analyses/statistics.tsx";
+import { Notes } from "./notes/tab.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
 import { Tracks } from "./rail/tracks.tsx";
@@ -24,6 +25,7 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   rail: [
     { id: "tracks", title: "Tracks", hint: "Which tracks are shown, and where (B)", view: Tracks },
     { id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters },
+    { id: "notes", title: "Notes", hint: "What people have to say about the traces (M makes one)", view: Notes },
   ],
   drawer: [
     { id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab },

@@ -17,6 +17,7 @@ import { nanos, type Nanos } from "../units/time.ts";
 import { BoardMaker, useDrawing, useSize, type CanvasSize } from "./canvas.ts";
 import { usePick } from "./hooks.ts";
 import { Labels } from "./labels.tsx";
+import { RulerNotes } from "./notes/flags.tsx";
 import { Notice } from "./notice.tsx";
 import { arrowsShown, pickedArrow } from "./item/arrows.ts";
 import { ArrowSwitch } from "./item/arrow-switch.tsx";
@@ -51,6 +52,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
         <ArrowSwitch page={page} />
       </div>
       <canvas class="ruler" ref={ruler} aria-hidden="true" {...gestures(page)} />
+      <RulerNotes page={page} />
       <div class="scroller" ref={scroller}>
         <div class="stage">
           <div class="sticky">

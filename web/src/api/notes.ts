@@ -1,0 +1,53 @@
+// Asks the server for notes, and has it keep and remove them.
+
+import { advice, type FaultKind } from "../model/fault.ts";
+import { ShapeFault } from "../model/json.ts";
+import { noteBody, readNotes, type Note, type NotesFile } from "../model/notes.ts";
+import { ApiFault, type Client } from "./client.ts";
+
+/** All notes that there are now. Throws an `ApiFault`. */
+export async function askNotes(client: Client, signal: AbortSignal): Promise<NotesFile> {
+  const text = await client.text("notes", signal);
+  try {
+    return readNotes(text);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof ShapeFault) {
+      throw new ApiFault("nonsense", error.message);
+    }
+    throw error;
+  }
+}
+
+/** Keeps a note: a new one, or in the place of the one with its id. Throws an `ApiFault`. */
+export async function keepNote(client: Client, note: Note): Promise<void> {
+  await client.put(`notes/${encodeURIComponent(note.id)}`, noteBody(note));
+}
+
+/** Removes a note; one that somebody else has removed is gone, too. Throws an `ApiFault`. */
+export async function removeNote(client: Client, id: string): Promise<void> {
+  try {
+    await client.remove(`notes/${encodeURIComponent(id)}`);
+  } catch (error) {
+    if (!(error instanceof ApiFault && error.kind === "absent")) {
+      throw error;
+    }
+  }
+}
+
+/** What somebody can do whose notes are not read or not kept. */
+export function notesAdvice(kind: FaultKind): string {
+  switch (kind) {
+    case "traces":
+      return "Mend the file, or name another one: `kymo view --notes FILE`.";
+    case "absent":
+      return "This `kymo view` keeps no notes; a newer one does, with `--notes FILE` also elsewhere than beside the trace.";
+    case "refused":
+      return "Write something else, or less of it.";
+    case "busy":
+    case "server":
+    case "unreachable":
+      return "Try again; what `kymo view` wrote to the terminal may say more.";
+    default:
+      return advice(kind);
+  }
+}

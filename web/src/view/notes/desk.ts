@@ -1,0 +1,179 @@
+// Who reads and writes notes for a page. Nobody tells when somebody else has written: they are read again when somebody comes back to the page,
+// and after each change.
+
+import { askNotes, keepNote, removeNote } from "../../api/notes.ts";
+import { ApiFault } from "../../api/client.ts";
+import type { Fault } from "../../model/fault.ts";
+import type { Note } from "../../model/notes.ts";
+import { openedPanel } from "../../model/panels.ts";
+import { NO_NOTES, edited, heard, noteShown, placeMeant, withNote, withoutNote, writing, written } from "../../state/notes.ts";
+import { Store } from "../../state/store.ts";
+import { withPanels } from "../../state/viewer.ts";
+import type { Page } from "../page.ts";
+
+export class NotesDesk {
+  readonly store = new Store(NO_NOTES);
+  private readonly page: Pick<Page, "client" | "store">;
+  private readonly newId: () => string;
+  private asking: AbortController | null = null;
+  /** Changes that are on their way. */
+  private changes = 0;
+
+  constructor(page: Pick<Page, "client" | "store">, newId: () => string) {
+    this.page = page;
+    this.newId = newId;
+  }
+
+  /** Reads notes now, when somebody comes back to the page, and when the server is there again, until what is returned is called. */
+  begin(focus: Pick<EventTarget, "addEventListener" | "removeEventListener">): () => void {
+    const again = (): void => void this.read();
+    let before = this.page.store.state.connection;
+    const end = this.page.store.subscribe(() => {
+      const { connection } = this.page.store.state;
+      const isBack = connection === "heard" && before === "lost";
+      before = connection;
+      if (isBack) {
+        again();
+      }
+    });
+    focus.addEventListener("focus", again);
+    again();
+    return () => {
+      focus.removeEventListener("focus", again);
+      end();
+      this.asking?.abort();
+      this.asking = null;
+    };
+  }
+
+  /** Asks for all notes. What was asked before may be from before a change: nobody wants it any more. */
+  async read(): Promise<void> {
+    this.asking?.abort();
+    this.asking = null;
+    if (this.changes > 0) {
+      return;
+    }
+    const asking = new AbortController();
+    this.asking = asking;
+    this.store.update((state) => ({ ...state, isAsking: true }));
+    try {
+      const file = await askNotes(this.page.client, asking.signal);
+      if (!asking.signal.aborted) {
+        this.store.update((state) => heard(state, file));
+      }
+    } catch (error) {
+      if (!asking.signal.aborted) {
+        this.store.update((state) => ({ ...state, isAsking: false, fault: faultOf(error) }));
+      }
+    }
+  }
+
+  /** Begins a note about what is selected or pointed at, and opens the panel with it. Whoever is writing goes on with that. */
+  make(): void {
+    const { store } = this.page;
+    const place = placeMeant(store.state);
+    store.update((state) => withPanels(state, openedPanel(state.panels, "rail", "notes")));
+    const { editing, file } = this.store.state;
+    // Without a file there is nothing to write to: the panel says why.
+    if (place !== null && editing === null && file !== null) {
+      const note: Note = { id: this.newId(), ...place, text: "", author: null, rest: [] };
+      this.store.update((state) => writing(state, note, true));
+    }
+  }
+
+  edit(note: Note): void {
+    this.store.update((state) => writing(state, note, false));
+  }
+
+  type(text: string): void {
+    this.store.update((state) => edited(state, { text }));
+  }
+
+  /** Nothing of what was written is kept. */
+  leave(): void {
+    this.store.update((state) => ({ ...state, editing: null }));
+  }
+
+  /** Keeps what was written, if there is anything. */
+  async save(): Promise<void> {
+    const { editing } = this.store.state;
+    const note = written(this.store.state);
+    if (editing === null || editing.isSaving) {
+      return;
+    }
+    if (note === null) {
+      this.leave();
+      return;
+    }
+    this.store.update((state) => edited(state, { isSaving: true, fault: null }));
+    const fault = await this.change(() => keepNote(this.page.client, note));
+    this.store.update((state) => (fault === null ? { ...withNote(state, note), editing: null } : edited(state, { isSaving: false, fault })));
+    this.settle();
+  }
+
+  async remove(note: Note): Promise<void> {
+    const fault = await this.change(() => removeNote(this.page.client, note.id));
+    this.store.update((state) => (fault === null ? withoutNote(state, note) : { ...state, fault }));
+    this.settle(fault);
+  }
+
+  /** What was removed last is there again. */
+  async putBack(): Promise<void> {
+    const { removed } = this.store.state;
+    if (removed === null) {
+      return;
+    }
+    const fault = await this.change(() => keepNote(this.page.client, removed));
+    this.store.update((state) => (fault === null ? { ...withNote(state, removed), removed: null, chosen: removed.id } : { ...state, fault }));
+    this.settle(fault);
+  }
+
+  /** Shows on the timeline what a note is about. */
+  show(note: Note): void {
+    this.store.update((state) => ({ ...state, chosen: note.id }));
+    this.page.store.update((state) => noteShown(state, note));
+  }
+
+  /** Does it, and says what went wrong. */
+  private async change(act: () => Promise<void>): Promise<Fault | null> {
+    this.changes++;
+    try {
+      await act();
+      return null;
+    } catch (error) {
+      return faultOf(error);
+    } finally {
+      this.changes--;
+    }
+  }
+
+  /** A change is done: what the file says now is read, unless that would hide what went wrong. */
+  private settle(fault: Fault | null = null): void {
+    if (fault === null) {
+      void this.read();
+    }
+  }
+}
+
+function faultOf(error: unknown): Fault {
+  const { kind, message } = error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof Error ? error.message : String(error));
+  return { kind, message };
+}
+
+const all = new WeakMap<Page, NotesDesk>();
+
+/** Who has the notes of a page: one for all that shows them. */
+export function notesOf(page: Page): NotesDesk {
+  let found = all.get(page);
+  if (found === undefined) {
+    found = new NotesDesk(page, randomId);
+    all.set(page, found);
+  }
+  return found;
+}
+
+/** An id that nobody else thinks of. */
+function randomId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(10));
+  return `n${[...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
