@@ -6,7 +6,7 @@ import { idleTracks } from "./idle.ts";
 import { PLAIN_LAYOUT, allShown, encodeLayouts, movedBy, movedTo, readLayouts, shownTest, sizeOf, withPinned, withShown, withSize, withTrackSize, type Layout } from "./layout.ts";
 import { rowsOf } from "./rows.ts";
 import { NONE, type Items, type Quality } from "./tile.ts";
-import { between, tracksOf, treeOf, type TreeLine } from "./tree.ts";
+import { between, placesOf, tracksOf, treeOf, type TreeLine } from "./tree.ts";
 import { counts, instants, runs, states } from "../testing/tiles.ts";
 
 const trackOf = (number: number, id: string, group: string, more: Partial<Track> = {}): Track => ({
@@ -42,6 +42,17 @@ test("what is searched is found by name, process and thread, also in folded grou
   expect(keysOf(linesOf({}, "cpu irq"))).toEqual(["group CPUs", "track cpu/0/0/irq"]);
   expect(keysOf(linesOf({}, "wrkr")).length).toBe(11);
   expect(linesOf({}, "zebra")).toEqual([]);
+});
+
+test("lines say which one of how many they are, at their place in the tree", () => {
+  const placed = (lines: readonly TreeLine[]): string[] => placesOf(lines).map(({ position, size }) => `${position}/${size}`);
+  const lines = linesOf({ pinned: ["thread/0/3/state"], folded: ["Threads"] });
+  expect(keysOf(lines)).toEqual(["group Pinned", "pinned thread/0/3/state", "group CPUs", "track cpu/0/0/thread", "track cpu/0/0/irq", "group Threads"]);
+  expect(placed(lines)).toEqual(["1/3", "1/1", "2/3", "1/1", "1/1", "3/3"]);
+  expect(placed(linesOf({})).slice(3)).toEqual(["2/2", ...Array.from({ length: 10 }, (_, index) => `${index + 1}/10`)]);
+  // A part whose track is not among what was found.
+  expect(placed(linesOf({}, "irq"))).toEqual(["1/1", "1/1"]);
+  expect(placesOf([])).toEqual([]);
 });
 
 test("what is marked reaches from one line to another, and a group stands for its tracks", () => {

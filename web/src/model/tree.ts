@@ -88,6 +88,39 @@ export function findableTracks(tracks: readonly Track[]): readonly Findable<Trac
   return found;
 }
 
+/** How deep a line stands, from 1 on. */
+export function levelOf(line: TreeLine): 1 | 2 | 3 {
+  return line.kind === "group" ? 1 : line.isNested ? 3 : 2;
+}
+
+/** Which one of how many lines at the same place of the tree a line is, from 1 on. */
+export interface Place {
+  readonly position: number;
+  readonly size: number;
+}
+
+/** The places of all lines, in their order: only a few of the lines are on the screen, so that nobody can count them there. */
+export function placesOf(lines: readonly TreeLine[]): readonly Place[] {
+  const found: { readonly position: number; size: number }[] = [];
+  /** The places so far of what stands at each level, below the latest lines of the levels above. */
+  const open: { readonly position: number; size: number }[][] = [[], [], []];
+  const close = (level: number): void => {
+    for (const places of open.slice(level)) {
+      places.forEach((place) => (place.size = places.length));
+      places.length = 0;
+    }
+  };
+  for (const line of lines) {
+    const level = levelOf(line);
+    close(level);
+    const place = { position: (open[level - 1]?.length ?? 0) + 1, size: 0 };
+    open[level - 1]?.push(place);
+    found.push(place);
+  }
+  close(0);
+  return found;
+}
+
 /** The lines from one to another, in either order. */
 export function between(lines: readonly TreeLine[], one: string, other: string): readonly TreeLine[] {
   const [first, second] = [lines.findIndex((line) => line.key === one), lines.findIndex((line) => line.key === other)];

@@ -4,7 +4,7 @@ import { decodeUrl, encode } from "../model/url.ts";
 import { cssPx } from "../units/screen.ts";
 import { level, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import { followed, rowOf, shown, trackOf, withItem, withItemExtent } from "./item.ts";
+import { followed, rowOf, shown, trackOf, withItem, withItemExtent, withItemSelected } from "./item.ts";
 import { FIRST_STATE, reopened, resized, seenIn, wentBack, wentTo, withCatalogue, withStatus, type State } from "./viewer.ts";
 
 const STATUS: Status = {
@@ -76,6 +76,13 @@ test("what is picked is shown with some room around it; what does not last is sh
   expect(event.view).toEqual({ begin: 5_938n, span: 125n });
   expect(shown(event).view?.span).toBe(20n);
   expect(shown(ready)).toBe(ready);
+});
+
+test("the time of what is picked is selected, if it lasts", () => {
+  expect(withItemSelected(picked("t0", 6_000, 6_200)).selection).toEqual({ begin: 6_000n, span: 200n });
+  const event = picked("t0", 6_000, 6_000);
+  expect(withItemSelected(event)).toBe(event);
+  expect(withItemSelected(ready)).toBe(ready);
 });
 
 test("tracks and rows are found by id", () => {

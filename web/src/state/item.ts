@@ -70,6 +70,12 @@ export function pickedOf(state: State): { readonly track: string; readonly exten
   return state.item === null || extent === null ? null : { track: state.item.track, extent };
 }
 
+/** The time of what is picked is selected, if it lasts. */
+export function withItemSelected(state: State): State {
+  const extent = extentOfItem(state);
+  return extent === null || extent.end <= extent.begin ? state : { ...state, selection: { begin: extent.begin, span: nanos(extent.end - extent.begin) } };
+}
+
 function extentOfItem({ item, itemExtent }: State): Extent | null {
   return itemExtent ?? (item === null ? null : { begin: item.time, end: item.time });
 }

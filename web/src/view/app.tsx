@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
 import { usePick } from "./hooks.ts";
-import { commandFor } from "./keys.ts";
+import { commandFor, keyOf } from "./keys.ts";
 import { PanelAt } from "./panel.tsx";
 import { Overview } from "./overview.tsx";
 import type { Page } from "./page.ts";
@@ -36,9 +36,9 @@ function useKeys(page: Page): void {
   const { store } = page;
   useEffect(() => {
     const press = (event: KeyboardEvent): void => {
-      const { key, code } = event;
-      const pressed = { key, code, shift: event.shiftKey, control: event.ctrlKey || event.metaKey, alt: event.altKey };
-      const command = isTyping(event) && !event.altKey ? null : commandFor(pressed);
+      const pressed = keyOf(event);
+      const { key } = pressed;
+      const command = isTyping(event) && !pressed.alt ? null : commandFor(pressed);
       if (command !== null && (!store.state.help || key === "Escape" || key === "?")) {
         event.preventDefault();
         store.update((state) => command.act(state, pressed));

@@ -4,7 +4,7 @@ import { cssPx } from "../units/screen.ts";
 import { level, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { FIRST_STATE, resized, withCatalogue, withStatus, type State } from "../state/viewer.ts";
-import { COMMANDS, commandFor, type Key } from "./keys.ts";
+import { COMMANDS, commandFor, keyOf, type Key, type Pressed } from "./keys.ts";
 import { wordsFor } from "./notice.tsx";
 
 const extent = { begin: nanos(0), end: nanos(10_000) };
@@ -23,7 +23,7 @@ const STATUS: Status = {
 };
 const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
 
-function keyOf(code: string, key = code, more: Partial<Key> = {}): Key {
+function keyAt(code: string, key = code, more: Partial<Key> = {}): Key {
   return { key, code, shift: false, control: false, alt: false, ...more };
 }
 
@@ -36,70 +36,85 @@ const ready: State = withCatalogue(sized, { tracks: [TRACK], values: [] });
 const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } };
 
 test("no key means two things", () => {
-  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "KeyV", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
+  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyX", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "KeyV", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
   const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?", ",", ".", "[", "]"];
   for (const code of [...keys, ...arrows]) {
-    expect(COMMANDS.filter((command) => command.on(keyOf(code))).length, code).toBe(1);
+    expect(COMMANDS.filter((command) => command.on(keyAt(code))).length, code).toBe(1);
   }
   expect(new Set(COMMANDS.map((command) => command.keys)).size).toBe(COMMANDS.length);
 });
 
 test("keys of the browser and of the system are left alone", () => {
-  expect(commandFor(keyOf("KeyW", "w", { control: true }))).toBeNull();
-  expect(commandFor(keyOf("F5"))).toBeNull();
+  expect(commandFor(keyAt("KeyW", "w", { control: true }))).toBeNull();
+  expect(commandFor(keyAt("F5"))).toBeNull();
 });
 
 test("letters are known by where they are, signs by what they are", () => {
   // On a French keyboard the key that is W elsewhere writes z.
-  expect(pressed(ready, keyOf("KeyW", "z")).view?.span).toBe(7_500n);
-  expect(pressed(ready, keyOf("Slash", "-")).view?.span).toBe(10_000n);
-  expect(pressed(ready, keyOf("BracketRight", "+")).view?.span).toBe(7_500n);
+  expect(pressed(ready, keyAt("KeyW", "z")).view?.span).toBe(7_500n);
+  expect(pressed(ready, keyAt("Slash", "-")).view?.span).toBe(10_000n);
+  expect(pressed(ready, keyAt("BracketRight", "+")).view?.span).toBe(7_500n);
+});
+
+test("AltGr is neither Ctrl nor Alt, and means the sign that is written", () => {
+  const pressOf = (code: string, key: string, ...modifiers: string[]): Pressed => {
+    const [ctrlKey, altKey] = [modifiers.includes("Control"), modifiers.includes("Alt")];
+    return { code, key, ctrlKey, altKey, shiftKey: false, metaKey: false, getModifierState: (name) => modifiers.includes(name) };
+  };
+  const keysFor = (event: Pressed): string | undefined => commandFor(keyOf(event))?.keys;
+  // A German keyboard: Windows says Ctrl and Alt as well, others do not.
+  for (const modifiers of [["AltGraph"], ["AltGraph", "Control", "Alt"]]) {
+    expect([keysFor(pressOf("Digit8", "[", ...modifiers)), keysFor(pressOf("Digit9", "]", ...modifiers)), keysFor(pressOf("KeyQ", "@", ...modifiers))]).toEqual(["[", "]", "@"]);
+    expect([keysFor(pressOf("KeyE", "€", ...modifiers)), keysFor(pressOf("Digit2", "²", ...modifiers))]).toEqual([undefined, undefined]);
+  }
+  expect(keysFor(pressOf("Digit2", "2", "Alt"))).toBe("Alt 1…");
+  expect(keyOf(pressOf("KeyS", "s", "Control"))).toMatchObject({ control: true, alt: false, code: "KeyS" });
 });
 
 test("zooming keeps what is below the pointer, else the middle", () => {
-  expect(pressed(ready, keyOf("KeyW")).view).toEqual({ begin: 1_250n, span: 7_500n });
-  expect(pressed(below, keyOf("KeyW")).view).toEqual({ begin: 625n, span: 7_500n });
-  expect(pressed(below, keyOf("KeyW"), keyOf("KeyS")).view).toEqual(ready.view);
+  expect(pressed(ready, keyAt("KeyW")).view).toEqual({ begin: 1_250n, span: 7_500n });
+  expect(pressed(below, keyAt("KeyW")).view).toEqual({ begin: 625n, span: 7_500n });
+  expect(pressed(below, keyAt("KeyW"), keyAt("KeyS")).view).toEqual(ready.view);
 });
 
 test("the window moves, and ends where the traces end", () => {
-  const near = pressed(ready, keyOf("KeyW"), keyOf("KeyW"));
-  const later = pressed(near, keyOf("KeyD"));
+  const near = pressed(ready, keyAt("KeyW"), keyAt("KeyW"));
+  const later = pressed(near, keyAt("KeyD"));
   expect(later.view?.begin).toBeGreaterThan(near.view?.begin ?? 0n);
-  expect(pressed(later, keyOf("ArrowLeft")).view).toEqual(near.view);
-  const end = pressed(near, ...Array.from({ length: 9 }, () => keyOf("KeyD", "D", { shift: true })));
+  expect(pressed(later, keyAt("ArrowLeft")).view).toEqual(near.view);
+  const end = pressed(near, ...Array.from({ length: 9 }, () => keyAt("KeyD", "D", { shift: true })));
   expect(end.view?.begin).toBe(10_000n - (near.view?.span ?? 0n));
-  expect(pressed(end, keyOf("Home")).view).toEqual({ begin: 0n, span: 10_000n });
+  expect(pressed(end, keyAt("Home")).view).toEqual({ begin: 0n, span: 10_000n });
 });
 
 test("the selection is shown, and one can go back", () => {
   const selected = { ...ready, selection: { begin: nanos(100), span: nanos(50) } };
-  const there = pressed(selected, keyOf("KeyZ"));
+  const there = pressed(selected, keyAt("KeyZ"));
   expect(there.view).toEqual(selected.selection);
-  expect(pressed(there, keyOf("Backspace")).view).toEqual(ready.view);
-  expect(pressed(there, keyOf("Backspace"), keyOf("Backspace", "Backspace", { shift: true })).view).toEqual(selected.selection);
-  expect(pressed(there, keyOf("Escape")).selection).toBeNull();
-  expect(pressed(ready, keyOf("KeyZ"))).toBe(ready);
+  expect(pressed(there, keyAt("Backspace")).view).toEqual(ready.view);
+  expect(pressed(there, keyAt("Backspace"), keyAt("Backspace", "Backspace", { shift: true })).view).toEqual(selected.selection);
+  expect(pressed(there, keyAt("Escape")).selection).toBeNull();
+  expect(pressed(ready, keyAt("KeyZ"))).toBe(ready);
 });
 
 test("what is picked is shown, and let go of", () => {
   const picked = { ...ready, item: { track: "a", time: nanos(5_000) }, itemExtent: { begin: nanos(5_000), end: nanos(5_200) } };
-  expect(pressed(picked, keyOf("KeyF")).view).toEqual({ begin: 4_950n, span: 300n });
-  expect(pressed(picked, keyOf("Escape"))).toMatchObject({ item: null, itemExtent: null });
-  expect(pressed(ready, keyOf("KeyF"))).toBe(ready);
+  expect(pressed(picked, keyAt("KeyF")).view).toEqual({ begin: 4_950n, span: 300n });
+  expect(pressed(picked, keyAt("Escape"))).toMatchObject({ item: null, itemExtent: null });
+  expect(pressed(ready, keyAt("KeyF"))).toBe(ready);
 });
 
 test("what is below the pointer is pinned, hidden, folded; without a pointer nothing is", () => {
-  expect(pressed(below, keyOf("KeyP")).layout.pinned).toEqual(["a"]);
-  expect(pressed(below, keyOf("KeyH")).layout.hidden).toEqual(["a"]);
-  expect(pressed(below, keyOf("KeyH"), keyOf("KeyU")).layout.hidden).toEqual([]);
-  expect(pressed(below, keyOf("KeyE")).layout.folded).toEqual(["G"]);
-  expect(pressed(ready, keyOf("KeyP"), keyOf("KeyH"), keyOf("KeyE"))).toBe(ready);
+  expect(pressed(below, keyAt("KeyP")).layout.pinned).toEqual(["a"]);
+  expect(pressed(below, keyAt("KeyH")).layout.hidden).toEqual(["a"]);
+  expect(pressed(below, keyAt("KeyH"), keyAt("KeyU")).layout.hidden).toEqual([]);
+  expect(pressed(below, keyAt("KeyE")).layout.folded).toEqual(["G"]);
+  expect(pressed(ready, keyAt("KeyP"), keyAt("KeyH"), keyAt("KeyE"))).toBe(ready);
 });
 
 test("before the server says anything, keys do nothing", () => {
   for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I", "V"].includes(keys))) {
-    expect(command.act(FIRST_STATE, keyOf("x"))).toBe(FIRST_STATE);
+    expect(command.act(FIRST_STATE, keyAt("x"))).toBe(FIRST_STATE);
   }
 });
 

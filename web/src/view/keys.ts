@@ -3,7 +3,7 @@
 import { allShown } from "../model/layout.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
-import { shown, withItem } from "../state/item.ts";
+import { shown, withItem, withItemSelected } from "../state/item.ts";
 import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
@@ -32,6 +32,21 @@ export interface Key {
   /** Ctrl, or the command key. */
   readonly control: boolean;
   readonly alt: boolean;
+}
+
+/** What the browser says of it. */
+export interface Pressed extends Pick<KeyboardEvent, "key" | "code" | "shiftKey" | "ctrlKey" | "metaKey" | "altKey"> {
+  getModifierState(name: string): boolean;
+}
+
+/** The key that was pressed. AltGr, which some systems call Ctrl and Alt together, is there to write signs: what is written counts, not where that
+ * stands on the keyboard. */
+export function keyOf(event: Pressed): Key {
+  const { key, code, shiftKey: shift } = event;
+  if (event.getModifierState("AltGraph")) {
+    return { key, code: "", shift, control: false, alt: false };
+  }
+  return { key, code, shift, control: event.ctrlKey || event.metaKey, alt: event.altKey };
 }
 
 const ZOOM_STEP = 0.75;
@@ -68,6 +83,19 @@ function panelKey(keys: string, side: Side, what: string): Command[] {
   return TABS[side].length === 0 ? [] : [{ keys, what, on: plain(`Key${keys}`), act }];
 }
 
+/** So long it is waited for a tab that is being shown. */
+const FRAMES_WAITED = 30;
+
+/** Goes to where the keys of a tab are, once that tab is the one that is shown: until then the one before it stands there. */
+function focusInDrawer(tab: string | null, frames: number): void {
+  const goal = document.querySelector<HTMLElement>(`.drawer [aria-labelledby="tab-${tab}"] [data-focus]`);
+  if (goal !== null) {
+    goal.focus();
+  } else if (frames > 0) {
+    requestAnimationFrame(() => focusInDrawer(tab, frames - 1));
+  }
+}
+
 /** Alt and a digit shows a tab of the panel below, by its place, and goes there. */
 function tabKeys(): Command[] {
   const tabs = TABS.drawer;
@@ -76,7 +104,7 @@ function tabKeys(): Command[] {
     const tab = tabOf(key);
     return tab === null ? state : withPanels(state, openedPanel(state.panels, "drawer", tab));
   };
-  const run: Command["run"] = () => requestAnimationFrame(() => document.querySelector<HTMLElement>(".drawer [data-focus]")?.focus());
+  const run: Command["run"] = ({ store }) => focusInDrawer(store.state.panels.drawer.tab, FRAMES_WAITED);
   return tabs.length === 0 ? [] : [{ keys: "Alt 1…", what: "a tab of that panel", on: (key) => key.alt && !key.control && tabOf(key) !== null, act, run }];
 }
 
@@ -104,6 +132,12 @@ export const COMMANDS: readonly Command[] = [
     what: "all of the traces",
     on: plain("Home"),
     act: (state) => (state.status === null ? state : wentTo(state, everything(state.status.extent))),
+  },
+  {
+    keys: "X",
+    what: "select the window; with Shift what is picked, from its begin to its end",
+    on: plain("KeyX"),
+    act: (state, key) => (key.shift ? withItemSelected(state) : state.view === null ? state : { ...state, selection: state.view }),
   },
   { keys: "Z", what: "the selection", on: plain("KeyZ"), act: (state) => (state.selection === null ? state : wentTo(state, state.selection)) },
   { keys: "F", what: "what is picked, with some room around it", on: plain("KeyF"), act: shown },

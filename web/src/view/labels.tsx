@@ -14,10 +14,11 @@ export function Labels({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
   const [rows, scroll, size, cursor] = usePick(store, (state) => [state.rows, state.scroll, state.size, state.cursor?.row] as const);
   const seen = rowsBetween(rows, scroll, scroll + size.height);
+  const first = seen[0] === undefined ? 0 : rows.indexOf(seen[0]);
   return (
     <div class="labels" role="list" aria-label="Tracks">
-      {seen.map((row) => (
-        <Label key={row.key} page={page} row={row} scroll={scroll} isBelow={row.key === cursor} />
+      {seen.map((row, index) => (
+        <Label key={row.key} page={page} row={row} place={{ "aria-posinset": first + index + 1, "aria-setsize": rows.length }} scroll={scroll} isBelow={row.key === cursor} />
       ))}
     </div>
   );
@@ -26,18 +27,20 @@ export function Labels({ page }: { readonly page: Page }): JSX.Element {
 interface LabelOptions {
   readonly page: Page;
   readonly row: Row;
+  /** Which one of how many rows it is, most of which are not there. */
+  readonly place: { readonly "aria-posinset": number; readonly "aria-setsize": number };
   readonly scroll: State["scroll"];
   /** The pointer is on the row. */
   readonly isBelow: boolean;
 }
 
-function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
+function Label({ page, row, place: among, scroll, isBelow }: LabelOptions): JSX.Element {
   const { store } = page;
   const place = { top: `${row.top - scroll}px`, height: `${row.height}px`, ...(row.height < LINE_HEIGHT ? { fontSize: `${Math.round(row.height * 0.8)}px` } : {}) };
   const { track } = row;
   if (track === null) {
     return (
-      <div class="label head" role="listitem" style={place}>
+      <div class="label head" role="listitem" {...among} style={place}>
         <button type="button" class="plain" aria-expanded={!row.folded} onClick={() => store.update((state) => toggleFold(state, row.group))}>
           <span class="arrow" aria-hidden="true">
             {row.folded ? "▸" : "▾"}
@@ -49,7 +52,7 @@ function Label({ page, row, scroll, isBelow }: LabelOptions): JSX.Element {
   }
   const name = nameOf(track);
   return (
-    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" style={place} title={`${name}\n${track.id}`}>
+    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}`}>
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
         {name}
       </button>

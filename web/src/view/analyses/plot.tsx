@@ -53,6 +53,8 @@ export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.El
   const box = useRef<HTMLDivElement>(null);
   const made = useRef<uPlot | null>(null);
   const [said, say] = useState("");
+  // Only what keys lead to is read aloud: a pointer goes over too much.
+  const [aloud, readAloud] = useState("");
   const [theme] = usePick(page.store, (state) => [state.theme] as const);
   const shown = useMemo(() => plan(theme), [plan, theme]);
   useEffect(() => {
@@ -83,13 +85,16 @@ export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.El
       <figcaption>
         <strong>{title}</strong> <span class="faint">{said === "" ? summary : said}</span>
       </figcaption>
-      <div class="plot" ref={box} role="img" aria-label={`${title}: ${summary}`} tabIndex={0} onKeyDown={(event) => press(event, made.current, shown)} />
+      <div class="plot" ref={box} role="img" aria-label={`${title}: ${summary}`} tabIndex={0} onKeyDown={(event) => press(event, made.current, shown, readAloud)} />
+      <p class="unseen" role="status">
+        {aloud}
+      </p>
     </figure>
   );
 }
 
 /** Arrows move the crosshair, Enter does what a click does. */
-function press(event: KeyboardEvent, plot: uPlot | null, plan: Plan): void {
+function press(event: KeyboardEvent, plot: uPlot | null, plan: Plan, readAloud: (text: string) => void): void {
   if (plot === null || !["ArrowLeft", "ArrowRight", "Enter", "Home", "End"].includes(event.key)) {
     return;
   }
@@ -108,6 +113,7 @@ function press(event: KeyboardEvent, plot: uPlot | null, plan: Plan): void {
     plan.clicked?.(plot, left, top);
   } else {
     plot.setCursor({ left, top });
+    readAloud(plan.below?.(plot) ?? "");
   }
 }
 

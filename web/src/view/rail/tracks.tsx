@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { allShown } from "../../model/layout.ts";
 import { nameOf } from "../../model/rows.ts";
-import { between, tracksOf, treeOf, type TreeLine } from "../../model/tree.ts";
+import { between, levelOf, placesOf, tracksOf, treeOf, type Place, type TreeLine } from "../../model/tree.ts";
 import { groupMoved, groupMovedTo, pinMoved, pinMovedTo, rowsSized, trackSeen, tracksPinned, tracksShown, tracksSized } from "../../state/tracks.ts";
 import { toggleFold, withLayout, type State } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
@@ -76,6 +76,9 @@ function Tree({ page, lines }: { readonly page: Page; readonly lines: readonly T
   const update = (change: (state: State) => State): void => store.update(change);
   /** All marked lines, if this is one of them; else this one. */
   const meant = (line: TreeLine): readonly TreeLine[] => (marks.keys.has(line.key) ? lines.filter((one) => marks.keys.has(one.key)) : [line]);
+  // Where Tab leads to, also before anything has been chosen: keys mean that line.
+  const first = marks.focus !== null && lines.some((line) => line.key === marks.focus) ? marks.focus : (lines[0]?.key ?? null);
+  const stop = lines.findIndex((line) => line.key === first);
   const focusOn = (index: number, extends_: boolean): void => {
     const line = lines[Math.min(lines.length - 1, Math.max(0, index))];
     if (line === undefined) {
@@ -101,14 +104,13 @@ function Tree({ page, lines }: { readonly page: Page; readonly lines: readonly T
   };
   const show = (line: TreeLine, isShown: boolean): void => update((state) => tracksShown(state, tracksOf(meant(line)), isShown));
   const press = (event: KeyboardEvent): void => {
-    const index = lines.findIndex((line) => line.key === marks.focus);
-    const line = lines[index];
+    const line = lines[stop];
     if (event.key === "a" && (event.ctrlKey || event.metaKey)) {
       setMarks({ ...marks, keys: new Set(lines.map((one) => one.key)) });
     } else if (event.altKey && line !== undefined && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
       update((state) => lineMoved(state, line, event.key === "ArrowUp" ? -1 : 1));
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-      focusOn(index + (event.key === "ArrowDown" ? 1 : -1), event.shiftKey);
+      focusOn(stop + (event.key === "ArrowDown" ? 1 : -1), event.shiftKey);
     } else if (event.key === "Home" || event.key === "End") {
       focusOn(event.key === "Home" ? 0 : lines.length - 1, event.shiftKey);
     } else if (line === undefined || event.ctrlKey || event.metaKey || !acted(page, line, event, meant(line), show)) {
@@ -124,7 +126,7 @@ function Tree({ page, lines }: { readonly page: Page; readonly lines: readonly T
       update((state) => droppedOn(state, from, line));
     }
   };
-  const first = marks.focus !== null && lines.some((line) => line.key === marks.focus) ? marks.focus : (lines[0]?.key ?? null);
+  const places = useMemo(() => placesOf(lines), [lines]);
   return (
     <div class="tree" ref={box} onKeyDown={press}>
       <VirtualList
@@ -134,10 +136,12 @@ function Tree({ page, lines }: { readonly page: Page; readonly lines: readonly T
         role="tree"
         label="Tracks"
         shown={shown}
+        kept={stop}
         more={{ "aria-multiselectable": true }}
-        render={(line) => (
+        render={(line, index) => (
           <Line
             line={line}
+            place={places[index] ?? null}
             isMarked={marks.keys.has(line.key)}
             isFirst={line.key === first}
             show={(isShown) => show(line, isShown)}
@@ -211,6 +215,7 @@ function droppedOn(state: State, from: TreeLine, to: TreeLine): State {
 
 interface LineOptions {
   readonly line: TreeLine;
+  readonly place: Place | null;
   readonly isMarked: boolean;
   /** It is where the focus goes when it comes into the tree. */
   readonly isFirst: boolean;
@@ -224,7 +229,7 @@ interface LineOptions {
 }
 
 function Line(options: LineOptions): JSX.Element {
-  const { line, isMarked, isFirst, show, fold, pin, mark, go, drag, drop } = options;
+  const { line, place, isMarked, isFirst, show, fold, pin, mark, go, drag, drop } = options;
   const isGroup = line.kind === "group";
   const name = isGroup ? line.group : nameOf(line.track);
   const share = isGroup ? line.share : line.isShown ? "all" : "none";
@@ -235,7 +240,8 @@ function Line(options: LineOptions): JSX.Element {
       role="treeitem"
       data-key={line.key}
       tabIndex={isFirst ? 0 : -1}
-      aria-level={isGroup ? 1 : line.isNested ? 3 : 2}
+      aria-level={levelOf(line)}
+      {...(place === null ? {} : { "aria-posinset": place.position, "aria-setsize": place.size })}
       aria-selected={isMarked}
       aria-label={`${name}${isGroup ? ` ${line.tracks.length.toLocaleString("en")}` : ""}${share === "none" ? ", hidden" : ""}${!isGroup && line.isPinned ? ", pinned" : ""}`}
       {...(isGroup ? { "aria-expanded": !line.isFolded } : {})}

@@ -16,6 +16,8 @@ export interface VirtualOptions<T> {
   readonly linesMax?: number;
   /** The line that has to be seen; it is brought there when it becomes another one. */
   readonly shown?: number;
+  /** The line that is there even if it is not seen, so that the focus can go there and stay there. */
+  readonly kept?: number;
   readonly role?: "group" | "tree" | "listbox";
   readonly label: string;
   readonly id?: string;
@@ -23,7 +25,7 @@ export interface VirtualOptions<T> {
 }
 
 export function VirtualList<T>(options: VirtualOptions<T>): JSX.Element {
-  const { items, height, keyOf, render, linesMax, shown, role = "group", label, id, more } = options;
+  const { items, height, keyOf, render, linesMax, shown, kept = -1, role = "group", label, id, more } = options;
   const scroller = useRef<HTMLDivElement>(null);
   const [top, setTop] = useState(0);
   const room = useHeight(scroller);
@@ -37,6 +39,12 @@ export function VirtualList<T>(options: VirtualOptions<T>): JSX.Element {
   const seen = Math.min(top, Math.max(0, all - room));
   const first = Math.max(0, Math.floor(seen / height) - MARGIN);
   const last = Math.min(items.length, Math.ceil((seen + room) / height) + MARGIN);
+  const lines = items.slice(first, last).map((item, index) => ({ item, index: first + index }));
+  const apart = kept >= first && kept < last ? undefined : items[kept];
+  if (apart !== undefined) {
+    // In the order of lines, so that an element that has the focus is not moved, which would take it away.
+    lines.splice(kept < first ? 0 : lines.length, 0, { item: apart, index: kept });
+  }
   const limit = linesMax === undefined ? {} : { height: `${Math.min(all, linesMax * height)}px` };
   return (
     <div
@@ -51,9 +59,9 @@ export function VirtualList<T>(options: VirtualOptions<T>): JSX.Element {
     >
       <div class="virtual-all" role="presentation" style={{ height: `${all}px` }}>
         <div class="virtual-seen" role="presentation" style={{ transform: `translateY(${first * height}px)` }}>
-          {items.slice(first, last).map((item, index) => (
-            <div key={keyOf(item)} class="virtual-line" role="presentation" style={{ height: `${height}px` }}>
-              {render(item, first + index)}
+          {lines.map(({ item, index }) => (
+            <div key={keyOf(item)} class="virtual-line" role="presentation" style={{ top: `${(index - first) * height}px`, height: `${height}px` }}>
+              {render(item, index)}
             </div>
           ))}
         </div>
