@@ -4,7 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser } from "./browser.ts";
+import { findBrowser, rested } from "./browser.ts";
 import { BEGIN, SPAN } from "./invented.ts";
 import { TOKEN, serve, type StandIn } from "./server.ts";
 
@@ -50,6 +50,12 @@ describe.runIf(executablePath !== null)("notes", () => {
       mkdirSync(pictures, { recursive: true });
       await page.screenshot({ path: join(pictures, `${name}.png`) });
     }
+  }
+
+  /** What stands behind `#` once the page has rested. */
+  async function hashOf(page: Page): Promise<string> {
+    await rested(page);
+    return decodeURIComponent(new URL(page.url()).hash);
   }
 
   /** What is kept, without ids, which nobody can know. */
@@ -152,6 +158,13 @@ describe.runIf(executablePath !== null)("notes", () => {
     expect(await page.locator(".note-line").count()).toBeLessThan(40);
     expect(await page.locator(".note-flag").count()).toBeLessThan((2 * width) / 14 + 2);
     await picture(page, `notes-${colorScheme}-${width}`);
+    await page.getByLabel("Search notes").fill("note 7777");
+    await expect.poll(() => texts(page)).toEqual(["note 7777"]);
+    await page.getByLabel("Search notes").fill("zebra");
+    await page.getByText("No note says that").waitFor();
+    await page.getByLabel("Find tracks").fill("note 4321");
+    await page.getByRole("option", { name: "note 4321" }).first().click();
+    await expect.poll(() => hashOf(page)).toContain(`mark=${BEGIN + (BigInt(SPAN) * 4_321n) / 10_000n}`);
     expect(faults).toEqual([]);
     await page.close();
   });

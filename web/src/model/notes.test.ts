@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ShapeFault } from "./json.ts";
-import { marksOf, nextOf, noteBody, notesIn, readNotes, titleOf, type Note } from "./notes.ts";
+import { marksOf, nextOf, noteBody, notesIn, notesWith, readNotes, titleOf, type Note } from "./notes.ts";
 import { itemTexts, memberTexts } from "./parts.ts";
 import { nanos } from "../units/time.ts";
 
@@ -80,4 +80,10 @@ test("however many notes there are, flags fit and bands are seen", () => {
 test("clicks on a flag go around the notes that share it", () => {
   const flag = { x: 0, notes: [note("a", 0), note("b", 0)] };
   expect([nextOf(flag, null), nextOf(flag, "a"), nextOf(flag, "b"), nextOf({ x: 0, notes: [] }, "a")].map((one) => one?.id)).toEqual(["a", "b", "a", undefined]);
+});
+
+test("notes are found by each word that they say, or who says it, in any order", () => {
+  const notes = [{ ...note("a", 1), text: "The disk\nis FULL", author: "Ada" }, { ...note("b", 2), text: "the disk", track: "cpu/0" }];
+  const found = (query: string): string[] => notesWith(notes, query).map(({ id }) => id);
+  expect([found("disk"), found("full the"), found("ada"), found("CPU/0 disk"), found("ada cpu"), found(" ")]).toEqual([["a", "b"], ["a"], ["a"], ["b"], [], ["a", "b"]]);
 });

@@ -4,6 +4,7 @@ import type { Clock } from "./clock.ts";
 import { duration, timeText } from "./clock.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { itemTexts, memberTexts } from "./parts.ts";
+import { wordsOf } from "./search.ts";
 import { endOf, pixelOf, type Viewport } from "./viewport.ts";
 import { px } from "../units/screen.ts";
 import { minus, nanos, type Nanos } from "../units/time.ts";
@@ -88,6 +89,17 @@ export function titleOf({ text }: Pick<Note, "text">): string {
 /** When it is, and for how long. */
 export function whenText(clock: Clock, { begin, end }: Pick<Note, "begin" | "end">): string {
   return `${timeText(clock, begin)}${end === null ? "" : ` + ${duration(minus(end, begin), 6)}`}`;
+}
+
+/** The notes in whose text, author or track stands each word of a query; they stay in their order. */
+export function notesWith(notes: readonly Note[], query: string): readonly Note[] {
+  const words = wordsOf(query);
+  return words.length === 0 ? notes : notes.filter((note) => saysAll(note, words));
+}
+
+function saysAll({ text, author, track }: Note, words: readonly string[]): boolean {
+  const all = `${text} ${author ?? ""} ${track ?? ""}`.toLowerCase();
+  return words.every((word) => all.includes(word));
 }
 
 /** The notes of which something is in a window. They are in the order of times. */

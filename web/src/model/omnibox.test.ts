@@ -88,6 +88,7 @@ const WORLD: OmniWorld = {
     values: [],
   },
   events: ["sched_switch", "sched_wakeup", "syscall_entry_socket"],
+  notes: [{ id: "n", begin: nanos(BEGIN + 1_000_000_000n), end: null, text: "here it stalls\nas the disk is full", track: null, author: "Ada", rest: [] }],
   commands: [
     { keys: "W  +", what: "zoom in at the pointer" },
     { keys: "Home", what: "all of the traces" },
@@ -102,7 +103,14 @@ test("names are found of whatever kind, the nearest first", () => {
   expect(found("sched_sw")).toEqual(["event sched_switch"]);
   expect(found("cpu 0")[0]).toBe("track CPU 0");
   expect(found("860")).toEqual(["thread Socket Thread (860)"]);
-  expect(answerTo("zebra", WORLD)).toEqual({ hits: [], note: "No track, thread, process or event is called like that." });
+  expect(answerTo("zebra", WORLD)).toEqual({ hits: [], note: "No track, thread, process, event or note is called like that." });
+});
+
+test("a note is found by all that it says, and by who says it", () => {
+  expect(found("disk full")).toEqual(["note here it stalls"]);
+  const [hit] = answerTo("ada", WORLD).hits;
+  expect(hit?.detail).toBe("1.000\u202f000\u202f000 s");
+  expect(hit?.goal.kind === "note" && hit.goal.note.id).toBe("n");
 });
 
 test("a process leads to its first thread", () => {

@@ -1,9 +1,10 @@
-// What the box in the header finds: tracks, threads, processes and events by what they are called, commands behind `>`, times behind `@`.
+// What the box in the header finds: tracks, threads, processes, events and notes by what they are called, commands behind `>`, times behind `@`.
 
 import type { Catalogue, Track } from "./catalogue.ts";
 import { timeText } from "./clock.ts";
 import { peopleOf } from "./facets.ts";
 import { processesOf } from "./filter-tracks.ts";
+import { titleOf, whenText, type Note } from "./notes.ts";
 import { nameOf } from "./rows.ts";
 import { find, findable, type Findable } from "./search.ts";
 import { readTime, type TimeContext } from "./times.ts";
@@ -14,6 +15,7 @@ import type { Nanos } from "../units/time.ts";
 export type Goal =
   | { readonly kind: "track"; readonly track: Track }
   | { readonly kind: "event"; readonly name: string }
+  | { readonly kind: "note"; readonly note: Note }
   | { readonly kind: "time"; readonly time: Nanos }
   /** The place of a command in the list that was given. */
   | { readonly kind: "command"; readonly index: number }
@@ -39,6 +41,7 @@ export interface OmniAnswer {
 export interface OmniWorld {
   readonly catalogue: Catalogue;
   readonly events: readonly string[];
+  readonly notes: readonly Note[];
   readonly commands: readonly { readonly keys: string; readonly what: string }[];
   /** `null` while nobody knows from when to when the traces go. */
   readonly times: TimeContext | null;
@@ -65,7 +68,7 @@ export function answerTo(query: string, world: OmniWorld): OmniAnswer {
 const HELP: readonly OmniHit[] = [
   { key: "help >", what: ">", label: "commands", detail: "all that keys do, by what it is", goal: { kind: "query", query: ">" } },
   { key: "help @", what: "@", label: "times", detail: "@+1.5ms  @-200us  @1.25s  @12:18:50.43  @2016-03-04 17:46:22", goal: { kind: "query", query: "@" } },
-  { key: "help names", what: "name", label: "tracks, threads, processes, events", detail: "Enter goes to a track, and leaves nothing but an event", goal: { kind: "query", query: "" } },
+  { key: "help names", what: "name", label: "tracks, threads, processes, events, notes", detail: "Enter goes to a track or a note, and leaves nothing but an event", goal: { kind: "query", query: "" } },
 ];
 
 function commandsFor(text: string, { commands }: OmniWorld): OmniAnswer {
@@ -92,16 +95,17 @@ interface Scored {
   readonly score: number;
 }
 
-function namesFor(text: string, { catalogue, events }: OmniWorld): OmniAnswer {
+function namesFor(text: string, { catalogue, events, notes, times }: OmniWorld): OmniAnswer {
   const tracks = catalogue.tracks;
   const all: Scored[] = [
     ...found(findableTracks(tracks), text, (track) => trackHit(track)),
     ...found(findableProcesses(tracks), text, processHit(tracks)),
+    ...found(findableNotes(notes), text, (note) => noteHit(note, times)),
     ...found(findableEvents(events), text, (name) => ({ key: `event ${name}`, what: "event", label: name, detail: "only this event", goal: { kind: "event", name } })),
   ];
   // What is alone with its score says more than one of ten thousands of threads.
   const hits = all.sort((one, other) => other.score - one.score).slice(0, HITS_MAX).map(({ hit }) => hit);
-  return { hits, note: hits.length === 0 ? "No track, thread, process or event is called like that." : null };
+  return { hits, note: hits.length === 0 ? "No track, thread, process, event or note is called like that." : null };
 }
 
 function found<T>(all: readonly Findable<T>[], text: string, hitOf: (item: T) => OmniHit | null): Scored[] {
@@ -147,4 +151,20 @@ function findableEvents(events: readonly string[]): readonly Findable<string>[] 
     eventsKnown.set(events, all);
   }
   return all;
+}
+
+const notesKnown = new WeakMap<readonly Note[], readonly Findable<Note>[]>();
+
+/** Notes by all that they say, and who says it. */
+function findableNotes(notes: readonly Note[]): readonly Findable<Note>[] {
+  let all = notesKnown.get(notes);
+  if (all === undefined) {
+    all = notes.map((note) => findable(note, `${note.text} ${note.author ?? ""}`));
+    notesKnown.set(notes, all);
+  }
+  return all;
+}
+
+function noteHit(note: Note, times: TimeContext | null): OmniHit {
+  return { key: `note ${note.id} ${note.begin}`, what: "note", label: titleOf(note), detail: times === null ? "" : whenText(times.clock, note), goal: { kind: "note", note } };
 }

@@ -1,9 +1,10 @@
-// The box in the header that finds everything: tracks, threads, processes and events by name, times, and all that keys do.
+// The box in the header that finds everything: tracks, threads, processes, events and notes by name, times, and all that keys do.
 
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { only } from "../model/choice.ts";
 import { eventNames } from "../model/facets.ts";
+import type { Note } from "../model/notes.ts";
 import { answerTo, type OmniHit, type OmniWorld } from "../model/omnibox.ts";
 import { refiltered } from "../state/filter.ts";
 import { Store } from "../state/store.ts";
@@ -12,6 +13,7 @@ import { clockOf, markShown, type State } from "../state/viewer.ts";
 import { nanos } from "../units/time.ts";
 import { usePick } from "./hooks.ts";
 import type { Command, Key } from "./keys.ts";
+import { notesOf } from "./notes/desk.ts";
 import type { Page } from "./page.ts";
 import { countingOf } from "./rail/counting.ts";
 import "./omnibox.css";
@@ -41,6 +43,7 @@ export function openOmnibox(page: Page, query: string): void {
 /** No key was pressed: a command was chosen by its name. */
 const NO_KEY: Key = { key: "", code: "", shift: false, control: false, alt: false };
 const LIST = "omnibox-hits";
+const NO_NOTES: readonly Note[] = [];
 
 export function Omnibox({ page, commands }: { readonly page: Page; readonly commands: readonly Command[] }): JSX.Element {
   const { store } = page;
@@ -93,6 +96,8 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
       const command = commands[goal.index];
       store.update((state) => command?.act(state, NO_KEY) ?? state);
       command?.run?.(page, NO_KEY);
+    } else if (goal.kind === "note") {
+      notesOf(page).show(goal.note);
     } else {
       store.update((state) => arrived(state, goal));
     }
@@ -120,7 +125,7 @@ export function Omnibox({ page, commands }: { readonly page: Page; readonly comm
         class="field"
         type="text"
         role="combobox"
-        aria-label="Find tracks, threads, events, times, commands"
+        aria-label="Find tracks, threads, events, notes, times, commands"
         aria-expanded={isShown}
         aria-controls={LIST}
         aria-autocomplete="list"
@@ -175,6 +180,7 @@ function useAnswer(page: Page, query: string, isOpen: boolean, commands: readonl
   const counting = countingOf(page);
   const [catalogue, view, status, style] = usePick(store, (state) => [state.catalogue, state.view, state.status, state.timeStyle] as const);
   const [counts] = usePick(counting.store, (state) => [state.names] as const);
+  const [file] = usePick(notesOf(page).store, (state) => [state.file] as const);
   // Names of events that nobody has seen yet are found all the same.
   useEffect(() => (isOpen ? counting.want() : undefined), [isOpen, counting]);
   const events = useMemo(() => eventNames(catalogue, counts), [catalogue.values, counts]);
@@ -184,9 +190,9 @@ function useAnswer(page: Page, query: string, isOpen: boolean, commands: readonl
     }
     const from = view === null ? nanos(0) : nanos(view.begin + view.span / 2n);
     const times = status === null ? null : { clock: clockOf(store.state), extent: status.extent, from };
-    const world: OmniWorld = { catalogue, events, commands, times };
+    const world: OmniWorld = { catalogue, events, notes: file?.notes ?? NO_NOTES, commands, times };
     return answerTo(query, world);
-  }, [isOpen, query, catalogue, events, commands, view, status, style]);
+  }, [isOpen, query, catalogue, events, file, commands, view, status, style]);
 }
 
 /** Goes there: scrolls to a track, leaves nothing but an event, shows a time. */

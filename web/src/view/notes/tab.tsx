@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { notesAdvice } from "../../api/notes.ts";
-import { titleOf, whenText, type Note, type NotesProblem } from "../../model/notes.ts";
+import { notesWith, titleOf, whenText, type Note, type NotesProblem } from "../../model/notes.ts";
 import { nameOf } from "../../model/rows.ts";
 import type { Editing, NotesState } from "../../state/notes.ts";
 import { trackOf } from "../../state/item.ts";
@@ -24,13 +24,19 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
   const desk = notesOf(page);
   const state = usePick(desk.store, (now) => now);
   const { file, editing, removed } = state;
+  const [query, setQuery] = useState("");
+  const all = file?.notes ?? [];
+  const found = notesWith(all, query);
   return (
     <div class="rail-tab filled">
+      {all.length === 0 ? null : (
+        <input class="field wide" type="search" placeholder="Search notes: text, author, track" aria-label="Search notes" value={query} onInput={(event) => setQuery(event.currentTarget.value)} />
+      )}
       <div class="rail-bar">
         <button type="button" class="button small" title="About what is selected, else where the pointer or the mark is (M)" disabled={file === null || editing !== null} onClick={() => desk.make()}>
           New note
         </button>
-        <span class="faint">{file === null || file.notes.length === 0 ? "" : countText(file.notes.length)}</span>
+        <span class="faint">{all.length === 0 ? "" : `${found.length === all.length ? "" : `${found.length.toLocaleString("en")} of `}${countText(all.length)}`}</span>
       </div>
       <Failure state={state} desk={desk} />
       {removed === null ? null : (
@@ -42,7 +48,7 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
         </p>
       )}
       {editing === null || !editing.isNew ? null : <New page={page} desk={desk} editing={editing} />}
-      {file === null || file.notes.length === 0 ? <p class="hint">{emptyWords(state)}</p> : <List page={page} desk={desk} notes={file.notes} state={state} />}
+      {found.length === 0 ? <p class="hint">{all.length === 0 ? emptyWords(state) : "No note says that: take a word away."}</p> : <List page={page} desk={desk} notes={found} state={state} />}
       {file === null || file.problems.length === 0 ? null : <Problems file={file.file} problems={file.problems} />}
       {file === null ? null : (
         <p class="hint notes-file">
