@@ -88,13 +88,15 @@ async function drain(stream: ReadableStream<Uint8Array>, listener: Listener): Pr
   }
 }
 
-/** Some time, or less if the signal ends it. */
+/** Some time, or less if the signal ends it, which is not listened to any longer than that. */
 export function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", () => {
+    const end = (): void => {
       clearTimeout(timer);
+      signal.removeEventListener("abort", end);
       done();
-    });
+    };
+    const timer = setTimeout(end, signal.aborted ? 0 : milliseconds);
+    signal.addEventListener("abort", end);
   });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ChangeParser, listen, pauseMs } from "./changes.ts";
+import { ChangeParser, listen, pause, pauseMs } from "./changes.ts";
 import { ApiFault, Client, type Fetch } from "./client.ts";
 import { takeToken, type Place } from "./token.ts";
 
@@ -107,6 +107,23 @@ test("events are put together, however the stream is cut", () => {
 
 test("pauses grow, up to ten seconds", () => {
   expect([1, 2, 3, 6, 7, 100].map(pauseMs)).toEqual([250, 500, 1_000, 8_000, 10_000, 10_000]);
+});
+
+test("a pause ends with its signal, and listens to it no longer than it lasts", async () => {
+  const ending = new AbortController();
+  const listening = new Set<unknown>();
+  const { signal } = ending;
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)];
+  signal.addEventListener = (name: string, listener: EventListener) => (listening.add(listener), add(name, listener));
+  signal.removeEventListener = (name: string, listener: EventListener) => (listening.delete(listener), remove(name, listener));
+  await pause(0, signal);
+  expect(listening.size).toBe(0);
+  const long = pause(1_000_000_000, signal);
+  expect(listening.size).toBe(1);
+  ending.abort();
+  await long;
+  expect(listening.size).toBe(0);
+  await pause(1_000_000_000, signal);
 });
 
 test("whoever listens hears what the server tells, and ends when it is refused", async () => {

@@ -60,9 +60,14 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
       put(next.text, next.caret);
     }
   };
+  // Only the last text that is to be applied is wanted, and that only as long as the box is there.
+  const applying = useRef<AbortController | null>(null);
+  useEffect(() => () => applying.current?.abort(), []);
   const apply = (): void => {
     setOffers(null);
-    void applied(page, draft);
+    applying.current?.abort();
+    applying.current = new AbortController();
+    void applied(page, draft, applying.current.signal);
   };
   const press = (event: KeyboardEvent): void => {
     const one = offers?.offers[chosen];
@@ -241,9 +246,9 @@ async function answersFor({ client }: Page, text: string, query: string, signal:
 }
 
 /** Takes an expression as the filter's, if it can be asked. */
-async function applied({ store, client }: Page, text: string): Promise<void> {
-  const isValid = text.trim() === "" || (await checkExpression(client, text).then(({ isValid: found }) => found, () => false));
-  if (isValid) {
+async function applied({ store, client }: Page, text: string, signal: AbortSignal): Promise<void> {
+  const isValid = text.trim() === "" || (await checkExpression(client, text, signal).then(({ isValid: found }) => found, () => false));
+  if (isValid && !signal.aborted) {
     sessionStorage.setItem(HISTORY_KEY, JSON.stringify(remembered(readHistory(), text)));
     store.update((state) => refiltered(state, { text: text.trim() === "" ? "" : text }));
   }
