@@ -53,3 +53,24 @@ test("a job is begun, waited for, and forgotten; a window is said to the nanosec
     "DELETE api/jobs/7",
   ]);
 });
+
+test("a job that nobody wants any more before the server has named it is forgotten there", async () => {
+  const asked: string[] = [];
+  const ending = new AbortController();
+  let name: (response: Response) => void = () => undefined;
+  const client = new Client("api", null, (url, init) => {
+    asked.push(`${init.method ?? "GET"} ${url}`);
+    if (init.method !== "POST") {
+      return Promise.resolve(new Response("{}"));
+    }
+    return new Promise((done, fail) => {
+      name = done;
+      init.signal?.addEventListener("abort", () => fail(new DOMException("", "AbortError")));
+    });
+  });
+  const counts = countByName(client, null, () => undefined, ending.signal);
+  ending.abort();
+  name(new Response('{"id":"7"}'));
+  await expect(counts).rejects.toThrow();
+  expect(asked).toEqual(["POST api/jobs", "DELETE api/jobs/7"]);
+});

@@ -15,9 +15,11 @@ export type Progress = (part: number) => void;
 
 /** Counts the events of a window, or of all of the traces. */
 export async function countByName(client: Client, window: Viewport | null, progress: Progress, signal: AbortSignal): Promise<Counts> {
-  const id = (await client.post("jobs", bodyFor(window), signal)).get("id").text();
+  // Whoever does not wait for what the server calls it cannot have it forgotten: it would be computed for nobody.
+  const id = (await client.post("jobs", bodyFor(window))).get("id").text();
   try {
     for (let polls = 0; ; polls++) {
+      signal.throwIfAborted();
       await pause(POLLS_MS[Math.min(polls, POLLS_MS.length - 1)] ?? 0, signal);
       const job = await client.json(`jobs/${id}`, signal);
       const state = job.get("state").text();
