@@ -90,6 +90,9 @@ describe.runIf(executablePath !== null)("for everybody", () => {
     await page.waitForSelector('.drawer [role="gridcell"]');
     await rested(page);
     expect(await findings(page), "statistics").toEqual([]);
+    await show(page, "Notes");
+    await rested(page);
+    expect(await findings(page), "notes").toEqual([]);
     expect(faults).toEqual([]);
     await page.close();
   });
