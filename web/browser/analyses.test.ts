@@ -236,6 +236,44 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await closed(page);
   });
 
+  test("show the same again from the URL: after a reload, and after somebody was elsewhere", async () => {
+    const again = async (page: Page): Promise<void> => {
+      const [shown, hash] = [await rowsOf(page), new URL(page.url()).hash];
+      const tools = (): Promise<string[]> => page.$$eval(".analysis select, .analysis input, .analysis [aria-checked]", (all) => all.map((one) => ("value" in one && one.value !== "" ? String(one.value) : (one.getAttribute("aria-checked") ?? ""))));
+      const before = await tools();
+      await page.reload();
+      await expect.poll(() => rowsOf(page)).toEqual(shown);
+      expect([await tools(), new URL(page.url()).hash]).toEqual([before, hash]);
+      await page.goto("about:blank");
+      await page.goBack();
+      await expect.poll(() => rowsOf(page)).toEqual(shown);
+      expect(await tools()).toEqual(before);
+    };
+    const page = await open(CALLS);
+    await page.waitForSelector(".grid-body .grid-row");
+    await page.getByLabel("Rows of each table at most").selectOption("10000");
+    await page.getByRole("columnheader", { name: "Time" }).getByRole("button").click();
+    await page.getByLabel("Column to search in").selectOption("Duration");
+    await page.getByLabel("Rows that have").fill("< 60us");
+    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe("60");
+    await expect.poll(() => [partOf(page, "stats-sort"), partOf(page, "stats-in"), partOf(page, "stats-find"), partOf(page, "stats-rows")]).toEqual(["up.time", "duration", "< 60us", "10000"]);
+    await again(page);
+    // Latencies of a group, as long as was typed, of a window.
+    await page.goto(`${server.url}/${LATENCY}&at=${BEGIN}~${SPAN / 2}&scope=window`);
+    await page.waitForSelector(".grid-body .grid-row");
+    await page.getByLabel("Table").selectOption("System calls");
+    await page.locator(".grid-body .grid-row", { hasText: "futex" }).click();
+    await page.getByLabel("From how long to how long").fill("4ms..4.1ms");
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Table").selectOption("Slowest system calls");
+    await page.getByRole("columnheader", { name: "Time" }).getByRole("button").click();
+    await expect.poll(() => [partOf(page, "latency-group"), partOf(page, "lasts"), partOf(page, "latency-sort")]).toEqual(["syscall~futex", "4000000-4100000", "up.time"]);
+    const inside = INVENTED_CALLS.filter(({ begin, took, name }) => begin < BEGIN + BigInt(SPAN / 2) && name === "futex" && took >= 4_000_000 && took <= 4_100_000);
+    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe(String(inside.length + 1));
+    await again(page);
+    await closed(page);
+  });
+
   test("have a crosshair that keys move, and durations that are typed", async () => {
     const page = await open(LATENCY);
     const density = page.locator(".chart").nth(1);

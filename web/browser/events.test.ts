@@ -222,6 +222,51 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await closed(page);
   });
 
+  test("shows the same again from the URL: after a reload, and after somebody was elsewhere", async () => {
+    const page = await listed(`#at=${BEGIN + 500_000_000n}~10000000`);
+    await page.locator(".event-names input").fill("sched_*");
+    await page.locator(".event-names input").press("Enter");
+    await page.locator(".event-columns").fill("id");
+    await page.locator(".event-columns").press("Enter");
+    await expect.poll(() => page.locator(".event-head").textContent()).toBe("TimeΔEventCPUidFields");
+    await page.locator(".event-find input").fill("cpu_id == 3");
+    await page.locator(".event-find input").press("Enter");
+    await expect.poll(async () => (await page.locator(".event-row.current .cpu").textContent())).toBe("3");
+    await page.locator(".event-grid").focus();
+    await page.keyboard.press("ArrowDown");
+    await page.mouse.move(5, 5);
+    const again = async (): Promise<void> => {
+      await rested(page);
+      const [shown, marked, hash] = [await rowsOf(page), await current(page), new URL(page.url()).hash];
+      await page.reload();
+      await expect.poll(() => rowsOf(page)).toEqual(shown);
+      await expect.poll(() => current(page)).toBe(marked);
+      expect(await page.locator(".event-find input").inputValue()).toBe("cpu_id == 3");
+      await rested(page);
+      expect(new URL(page.url()).hash).toBe(hash);
+      await page.goto("about:blank");
+      await page.goBack();
+      await expect.poll(() => rowsOf(page)).toEqual(shown);
+      await expect.poll(() => current(page)).toBe(marked);
+    };
+    expect(new URL(page.url()).hash).not.toContain("sync");
+    await again();
+    // Another row, elsewhere on the screen; and no row at all, of a list that goes its own way.
+    await page.locator(".event-body .event-row").nth(2).click();
+    await again();
+    await page.getByRole("button", { name: "Sync" }).click();
+    await page.hover(".event-body");
+    await page.mouse.wheel(0, 20 * 300);
+    await rested(page);
+    expect(new URL(page.url()).hash).toContain("sync=off");
+    const shown = await rowsOf(page);
+    await page.goto(page.url().replace(/&row=[^&]*/, "").replace("&sync=off", "&sync=off&top=" + (BEGIN + 600_000_000n)));
+    await page.reload();
+    await expect.poll(async () => (await rowsOf(page))[0]?.[0]).toBe(timeText(TOLD.find((event) => event.time >= BEGIN + 600_000_000n && event.name.startsWith("sched_"))?.time ?? 0n));
+    expect(await rowsOf(page)).not.toEqual(shown);
+    await closed(page);
+  });
+
   test("copies what is chosen, as a table, as CSV and as JSON", async () => {
     const page = await listed();
     await page.locator(".event-body .event-row").nth(1).click();

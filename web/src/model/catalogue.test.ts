@@ -1,13 +1,8 @@
-import { PLAIN_PANELS, openedPanel } from "./panels.ts";
 import { expect, test } from "vitest";
-import { nanos } from "../units/time.ts";
 import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
-import { PLAIN_FILTER } from "./filter.ts";
 import { PLAIN_LAYOUT } from "./layout.ts";
-import { PLAIN_LENS } from "./lens.ts";
 import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
-import { decodeUrl, encode, type Seen } from "./url.ts";
 
 const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"unix":true,"level_min":0,"level_max":27,"version":3,
   "done_bytes":10,"total_bytes":20,"eta_ms":null,"state":"building","failure":null,"events":2400,"lost_events":7,"tracks":2,"values":0}`;
@@ -129,47 +124,6 @@ test("only rows that are on the screen are drawn", () => {
 test("a list without what it had, and with what it had not", () => {
   expect(toggled(["a", "b"], "a")).toEqual(["b"]);
   expect(toggled(["b"], "a")).toEqual(["b", "a"]);
-});
-
-test("a URL holds all that is seen", () => {
-  const seen: Seen = {
-    view: { begin: nanos(-5), span: nanos(71_210_000) },
-    selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
-    item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
-    mark: nanos(1_795_219_372_253_260_579n),
-    arrows: false,
-    layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
-    filter: {
-      ...PLAIN_FILTER,
-      text: 'took > 5ms && name == "a&b"',
-      events: { only: ["sched_*", "jobs:end"], but: ["sched_stat_wait"] },
-      cpus: { only: [3, 1, 2, 7], but: [] },
-      processes: { only: null, but: ["42", "my app"] },
-      threads: { only: null, but: [5] },
-      mode: "hide",
-    },
-    panels: openedPanel(PLAIN_PANELS, "drawer", "events"),
-    lens: { scope: "selection", kind: "syscalls", table: "per-thread", latency: "pairs", pairs: ["a:begin", "a:end if x == 1", "", "id"], periods: "p : a : b\nq : c" },
-    timeStyle: "absolute",
-    scroll: 120,
-  };
-  const text = encode(seen);
-  expect(decodeUrl(`#${text}`)).toEqual({ ...seen, filter: { ...seen.filter, cpus: { only: [1, 2, 3, 7], but: [] } } });
-  expect(text.startsWith("at=-5~71210000&selected=")).toBe(true);
-  expect(text).toContain("pin=cpu/0/3/thread");
-  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&no-process=42&no-process=my+app&no-thread=5&mode=hide");
-});
-
-test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, timeStyle: "relative", scroll: 0 };
-  expect(decodeUrl("")).toEqual(plain);
-  expect(encode(plain)).toBe("");
-  expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
-  expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
-  expect(decodeUrl("#item=5&item=~a")).toEqual(plain);
-  expect(decodeUrl("#pin=a&pin=a").layout.pinned).toEqual(["a"]);
-  expect(decodeUrl("#cpu=&thread=x,9-3,-1,99999999999&event=&mode=gone&filter=+").filter).toEqual({ ...PLAIN_FILTER, text: " " });
-  expect(decodeUrl("#thread=0-9999999999").filter.threads?.only?.length).toBe(20_000);
 });
 
 test("a server is another one if it says so, else if it knows other things after it was not heard", () => {

@@ -116,8 +116,14 @@ export function baseNames(all: readonly string[]): readonly string[] {
   return all.filter((name) => base.has(name));
 }
 
-/** The columns of a list, of all that the server has. */
-export function listColumns(all: readonly string[], single: boolean): readonly ListColumn[] {
+/** Those of the columns that somebody wants to see by themselves, as they are called in the list. */
+export function wantedNames(all: readonly string[], text: string): readonly string[] {
+  const fields = fieldNames(all);
+  return readNames(text).flatMap((wanted) => fields.filter((name) => name === wanted || titleOf(name) === wanted));
+}
+
+/** The columns of a list, of all that the server has. Fields that are wanted stand alone; of events of one name without the others. */
+export function listColumns(all: readonly string[], single: boolean, wanted: readonly string[] = []): readonly ListColumn[] {
   const has = (name: string): boolean => all.includes(name);
   const { cpu, thread } = whereOf(all);
   const columns: (ListColumn | null)[] = [
@@ -127,8 +133,10 @@ export function listColumns(all: readonly string[], single: boolean): readonly L
     cpu.length > 0 ? { kind: "cpu", title: "CPU", names: cpu } : null,
     thread.length > 0 ? { kind: "thread", title: "Thread", names: thread } : null,
   ];
-  const fields = fieldNames(all).map((name): ListColumn => ({ kind: "field", title: titleOf(name), names: [name] }));
-  const last: ListColumn[] = single ? fields : fields.length > 0 ? [{ kind: "fields", title: "Fields", names: [] }] : [];
+  const fields = fieldNames(all);
+  const column = (name: string): ListColumn => ({ kind: "field", title: titleOf(name), names: [name] });
+  const rest: ListColumn[] = fields.length === 0 ? [] : [{ kind: "fields", title: "Fields", names: [] }];
+  const last = single ? (wanted.length === 0 ? fields : wanted).map(column) : [...wanted.map(column), ...rest];
   return [...columns.filter((column) => column !== null), ...last];
 }
 

@@ -10,6 +10,7 @@ import type { Filter } from "./filter.ts";
 import type { Item } from "./items.ts";
 import { layoutParts, readLayout, type Layout } from "./layout.ts";
 import { decodeLens, encodeLens, type Lens } from "./lens.ts";
+import { listedParts, readListed, type Listed } from "./listed.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -26,6 +27,7 @@ export interface Seen {
   readonly filter: Filter;
   readonly panels: Panels;
   readonly lens: Lens;
+  readonly listed: Listed;
   readonly timeStyle: TimeStyle;
   /** How far down the rows are scrolled, in CSS pixels. */
   readonly scroll: number;
@@ -56,6 +58,7 @@ export function encode(seen: Seen): string {
     parts.set("panels", panels);
   }
   encodeLens(seen.lens).forEach(([name, text]) => parts.append(name, text));
+  listedParts(seen.listed).forEach(([name, text]) => parts.append(name, text));
   if (seen.timeStyle !== "relative") {
     parts.set("time", seen.timeStyle);
   }
@@ -80,6 +83,7 @@ export function decodeUrl(text: string): Seen {
     filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),
     lens: decodeLens(parts),
+    listed: readListed(parts),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
   };

@@ -38,6 +38,8 @@ export interface EventsState {
   readonly question: EventQuestion;
   /** What stands in the box for names. */
   readonly names: string;
+  /** What stands in the box for columns. */
+  readonly wanted: string;
   /** All columns of the events; empty until the server has said so. */
   readonly columns: readonly string[];
   readonly reel: Reel;
@@ -67,6 +69,7 @@ const AHEAD_MAX = 2_000;
 export const FIRST_EVENTS: EventsState = {
   question: ALL_EVENTS,
   names: "",
+  wanted: "",
   columns: [],
   reel: NO_REEL,
   blocks: [],
@@ -87,8 +90,8 @@ export const FIRST_EVENTS: EventsState = {
 
 /** Other events are listed: nothing of the old ones is there any more. */
 export function asked(state: EventsState, question: EventQuestion): EventsState {
-  const { names, room, sync, find, leaving } = state;
-  return { ...FIRST_EVENTS, question, names, room, sync, find: { ...find, state: "idle" }, leaving };
+  const { names, wanted, room, sync, find, leaving } = state;
+  return { ...FIRST_EVENTS, question, names, wanted, room, sync, find: { ...find, state: "idle" }, leaving };
 }
 
 /** The list is at another place: on row `top`, of another reel if need be. */
@@ -96,6 +99,12 @@ export function placed(state: EventsState, reel: Reel, top: number): EventsState
   const isSame = reel === state.reel;
   const there = isSame ? state : { ...state, reel, blocks: [], current: null, anchor: null };
   return toppedBy({ ...there, fault: null }, top);
+}
+
+/** The list is on a row that becomes the current one, and stands so many rows below the first one on the screen. */
+export function placedBelow(state: EventsState, reel: Reel, row: number, below: number): EventsState {
+  const there = placed(state, reel, row - below);
+  return row < endOf(reel) ? { ...there, current: row, anchor: null } : there;
 }
 
 /** The reel has grown or was cut: rows are what they were. */

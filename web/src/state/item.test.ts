@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { PLAIN_LISTED } from "../model/listed.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { cssPx } from "../units/screen.ts";
 import { level, trackNumber } from "../units/tiles.ts";
@@ -44,7 +45,7 @@ test("something else is picked, whose ends are not known yet", () => {
 
 test("the URL says what is picked, and whether arrows are drawn", () => {
   const state = { ...picked("t3", 4_100, 4_200), arrows: false };
-  expect(encode(seenIn(state))).toBe("at=4000~1000&item=4100~t3&arrows=hidden");
+  expect(encode(seenIn(state, PLAIN_LISTED))).toBe("at=4000~1000&item=4100~t3&arrows=hidden");
   const again = reopened(state, decodeUrl("#at=4000~1000&item=4100~t3"));
   expect([again.item, again.itemExtent, again.arrows]).toEqual([item("t3", 4_100), state.itemExtent, true]);
   expect(reopened(state, decodeUrl("#item=5~t3")).itemExtent).toBeNull();

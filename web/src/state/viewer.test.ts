@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { PLAIN_LISTED } from "../model/listed.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { cssPx } from "../units/screen.ts";
 import { level, trackNumber } from "../units/tiles.ts";
@@ -75,13 +76,13 @@ test("another URL is shown, and one can go back from it", () => {
   expect(there.rows.map((row) => row.key)).toEqual(["group G", "track t1"]);
   expect(wentBack(there).view).toEqual(ready.view);
   expect(reopened(there, decodeUrl("")).view).toEqual(ready.view);
-  expect(encode(seenIn(reopened(there, decodeUrl(""))))).toBe("");
+  expect(encode(seenIn(reopened(there, decodeUrl("")), PLAIN_LISTED))).toBe("");
   expect(reopened(FIRST_STATE, decodeUrl("#at=5~100")).view).toEqual(window(5, 100));
 });
 
 test("the URL is empty when there is nothing special to see", () => {
-  expect(encode(seenIn(ready))).toBe("");
-  expect(encode(seenIn(moved(ready, window(5, 100))))).toBe("at=5~100");
+  expect(encode(seenIn(ready, PLAIN_LISTED))).toBe("");
+  expect(encode(seenIn(moved(ready, window(5, 100)), PLAIN_LISTED))).toBe("at=5~100");
 });
 
 test("windows stay on the traces, and the same window is the same state", () => {
@@ -144,12 +145,12 @@ test("the URL's place is gone to as soon as there are so many rows, and stands i
   const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackOf(number)) });
   const first = withStatus(opened(decodeUrl("#down=120"), "UTC", "dark"), statusOf(0, 10_000));
   const few = withCatalogue(resized(first, { width: cssPx(100), height: cssPx(100), ratio: 1 }), some(6));
-  expect([few.scroll, seenIn(few).scroll]).toEqual([24 + 120 - 100, 120]);
+  expect([few.scroll, seenIn(few, PLAIN_LISTED).scroll]).toEqual([24 + 120 - 100, 120]);
   expect(withCatalogue(few, some(20))).toMatchObject({ scroll: 120, scrollWish: null });
   // Who scrolls elsewhere meanwhile stays there; so does who waits for what never comes.
   expect(withCatalogue(scrolledTo(few, 10), some(20)).scroll).toBe(10);
   const complete = withStatus(few, { ...statusOf(0, 10_000, 2), state: "complete" });
-  expect(seenIn(withCatalogue(complete, some(7))).scroll).toBe(24 + 140 - 100);
+  expect(seenIn(withCatalogue(complete, some(7)), PLAIN_LISTED).scroll).toBe(24 + 140 - 100);
 });
 
 test("a catalogue with fewer tracks leaves nothing empty below them", () => {

@@ -6,6 +6,7 @@ import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import { PLAIN_LENS, type Lens } from "../model/lens.ts";
+import type { Listed } from "../model/listed.ts";
 import type { Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
@@ -118,7 +119,7 @@ export const FIRST_STATE: State = {
 };
 
 /** The state of a page that a URL leads to. */
-export function opened(seen: Seen, zone: string, theme: Theme): State {
+export function opened({ listed: _, ...seen }: Seen, zone: string, theme: Theme): State {
   return { ...FIRST_STATE, ...seen, scrollWish: seen.scroll > 0 ? seen.scroll : null, zone, theme };
 }
 
@@ -133,12 +134,12 @@ export function reopened(state: State, seen: Seen): State {
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
-/** What stands in the URL. */
-export function seenIn(state: State): Seen {
+/** What stands in the URL; what the list of events shows, is known to whoever asks for it. */
+export function seenIn(state: State, listed: Listed): Seen {
   const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, listed, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */

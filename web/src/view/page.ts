@@ -78,15 +78,16 @@ export function openPage(): Page {
   const token = takeToken({ location, history, storage: sessionStorage });
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const store = new Store(opened(decodeUrl(location.hash), zone, dark.matches ? "dark" : "light"));
+  const seen = decodeUrl(location.hash);
+  const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
-  const [picker, events] = [new Picker(store, client), new EventsDesk(store, client)];
+  const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
   const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);
   keepActivity(page);
-  keepUrl(store);
+  keepUrl(page);
   // A page that may come back as it is goes on wanting what it asked for.
   window.addEventListener("pagehide", (event) => (event.persisted ? undefined : page.desk.jobs.end()));
   return page;
@@ -380,16 +381,22 @@ function wantsOther(before: State, now: State): boolean {
 }
 
 /** Keeps what is seen in the address bar, and shows what somebody writes there. */
-function keepUrl(store: Store<State>): void {
+function keepUrl({ store, events }: Page): void {
   let timer: ReturnType<typeof setTimeout> | null = null;
-  store.subscribe(() => {
+  const keep = (): void => {
     timer ??= setTimeout(() => {
       timer = null;
-      const hash = encode(seenIn(store.state));
+      const hash = encode(seenIn(store.state, events.listed));
       if (hash !== location.hash.replace(/^#/, "")) {
         history.replaceState(null, "", hash === "" ? location.pathname + location.search : `#${hash}`);
       }
     }, URL_PAUSE_MS);
+  };
+  store.subscribe(keep);
+  events.store.subscribe(keep);
+  window.addEventListener("hashchange", () => {
+    const seen = decodeUrl(location.hash);
+    store.update((state) => reopened(state, seen));
+    events.reopen(seen.listed);
   });
-  window.addEventListener("hashchange", () => store.update((state) => reopened(state, decodeUrl(location.hash))));
 }

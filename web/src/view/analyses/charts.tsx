@@ -6,17 +6,12 @@ import uPlot from "uplot";
 import { cellText, exactDuration, grouped, numberText } from "../../model/cells.ts";
 import type { Bins, Course, Percentile, Point } from "../../model/charts.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
+import type { Range } from "../../model/lens.ts";
 import { HUES, SURFACES, css, type Rgb, type Theme } from "../../model/palette.ts";
 import type { Row, Span } from "../../model/tables.ts";
 import { nanos } from "../../units/time.ts";
 import type { Page } from "../page.ts";
 import { Plot, area, axis, band, logAxis, mainColour, shortDuration, shortNumber, timeAxis, type Plan } from "./plot.tsx";
-
-/** From how long to how long, in nanoseconds. */
-export interface Range {
-  readonly low: number;
-  readonly high: number;
-}
 
 /** What a component was given last, for what outlives its drawing. */
 interface Latest<T> {

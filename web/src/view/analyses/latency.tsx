@@ -7,6 +7,7 @@ import { cellText, grouped, typedDuration } from "../../model/cells.ts";
 import { binsOf, percentilesIn, percentilesOf, pointsOf, type Bins, type Percentile } from "../../model/charts.ts";
 import type { Clock } from "../../model/clock.ts";
 import { SOURCES, isOfKernel, latencyOptions, sourceOf, type Source } from "../../model/latency.ts";
+import { ROWS, ofLatency, ofLatencyTable, type Group, type Lens, type Look, type Range } from "../../model/lens.ts";
 import type { Options, Question } from "../../model/jobs.ts";
 import { columnAt, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
 import { endOf, windowBetween } from "../../model/viewport.ts";
@@ -14,7 +15,7 @@ import { withLens } from "../../state/analyses.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
-import { Density, Scatter, type Range } from "./charts.tsx";
+import { Density, Scatter } from "./charts.tsx";
 import { showRow } from "./grid.tsx";
 import { shortDuration } from "./plot.tsx";
 import { questionFor } from "./questions.ts";
@@ -22,31 +23,21 @@ import { TableView, useClock } from "./table.tsx";
 import { PairsForm, PeriodsForm } from "./forms.tsx";
 import "./analyses.css";
 
-/** As many of the longest are asked for. */
-const LONGEST: readonly number[] = [1_000, 10_000];
-
 /** Periods have a distribution for each name: as many are drawn as there are hues. */
 const DISTRIBUTIONS_MAX = 7;
-
-/** A group that was chosen: rows in whose column of that name stands that text. */
-interface Group {
-  readonly column: string;
-  readonly text: string;
-}
 
 export function Latency({ page }: { readonly page: Page }): JSX.Element {
   const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter] as const);
   const source = sourceOf(lens.latency, isKernel);
-  const [top, most] = useState(LONGEST[0] ?? 1_000);
   const times = useTimes(page, lens.scope);
-  const options = latencyOptions(source, lens, top);
+  const options = latencyOptions(source, lens, lens.longest);
   const question = times === null || options === null ? null : questionFor(page.store.state, source.kind, { ...options, ...times });
   const answered = useAnswer(page, question);
   const idle = options === null ? "Say which events begin and end periods." : lens.scope === "selection" ? "Nothing is selected: drag on the timeline." : "The traces are being opened.";
   return (
     <div class="analysis">
       <div class="tools">
-        <select data-focus="" aria-label="Latency of" value={source.id} onChange={(event) => page.store.update((state) => withLens(state, { latency: event.currentTarget.value }))}>
+        <select data-focus="" aria-label="Latency of" value={source.id} onChange={(event) => change(page, ofLatency(event.currentTarget.value))}>
           {SOURCES.map((one) => (
             <option key={one.id} value={one.id}>
               {one.title}
@@ -54,8 +45,8 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
           ))}
         </select>
         <ScopeChoice page={page} />
-        <select aria-label="How many of the longest" value={top} onChange={(event) => most(Number(event.currentTarget.value))}>
-          {LONGEST.map((count) => (
+        <select aria-label="How many of the longest" value={lens.longest} onChange={(event) => change(page, { longest: Number(event.currentTarget.value) })}>
+          {ROWS.map((count) => (
             <option key={count} value={count}>
               the {grouped(count)} longest
             </option>
@@ -71,6 +62,10 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
   );
 }
 
+function change(page: Page, lens: Partial<Lens>): void {
+  page.store.update((state) => withLens(state, lens));
+}
+
 interface ViewsOptions {
   readonly page: Page;
   readonly source: Source;
@@ -81,9 +76,12 @@ interface ViewsOptions {
 
 function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Element {
   const clock = useClock(page);
-  const [range, narrow] = useState<Range | null>(null);
-  const [group, gather] = useState<Group | null>(null);
-  const [shown, show] = useState<string>(source.longest);
+  const [range, group, named, look] = usePick(page.store, ({ lens }) => [lens.range, lens.group, lens.latencyTable, lens.latencyLook] as const);
+  const shown = answer.tables.some((table) => table.name === named) ? (named ?? source.longest) : source.longest;
+  const narrow = useCallback((next: Range | null) => change(page, { range: next }), [page]);
+  const gather = (next: Group | null): void => change(page, { group: next });
+  const show = (name: string): void => change(page, ofLatencyTable(name === source.longest ? null : name));
+  const looks = { look, looks: (next: Look): void => change(page, { latencyLook: next }) };
   const [current, select] = useState<Row | null>(null);
   const bins = useMemo(() => binsFor(source, answer), [source, answer]);
   const percentiles = useMemo(() => percentilesFor(source, answer, bins), [source, answer, bins]);
@@ -112,11 +110,11 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
       </div>
       {waiting}
       {table === null ? (
-        <TableView key={source.longest} page={page} answer={longest.answer} table={longest.table} rows={rows} isOld={isOld} current={current} choose={choose}>
+        <TableView key={source.longest} page={page} answer={longest.answer} table={longest.table} rows={rows} isOld={isOld} current={current} choose={choose} {...looks}>
           {tabs}
         </TableView>
       ) : (
-        <TableView key={table.name} page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={null} choose={(row) => gather(groupOf(table, longest.table, row, clock))}>
+        <TableView key={table.name} page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={null} choose={(row) => gather(groupOf(table, longest.table, row, clock))} {...looks}>
           {tabs}
         </TableView>
       )}
@@ -161,7 +159,7 @@ function keeps(table: Table, source: Source, range: Range | null, group: Group |
 function groupOf(table: Table, longest: Table, row: Row, clock: Clock): Group | null {
   const at = table.columns.findIndex((column) => columnAt(longest, column.name) >= 0 && ["process", "syscall", "irq", "string", "mixed", "disk", "number"].includes(column.of));
   const [column, cell] = [table.columns[at], row[at]];
-  return column === undefined || cell === undefined ? null : { column: column.name, text: cellText(cell, clock) };
+  return column === undefined || cell === undefined ? null : { column: column.name, text: cellText(cell, clock), tid: cell.kind === "process" ? cell.tid : null };
 }
 
 interface ScatterViewOptions {

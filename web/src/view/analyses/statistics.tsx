@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { grouped } from "../../model/cells.ts";
 import { binsOf, courseOf, percentilesIn } from "../../model/charts.ts";
 import type { Analysis, Options, Question } from "../../model/jobs.ts";
+import { ROWS, ofTable, type Lens } from "../../model/lens.ts";
 import { narrowed, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
 import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
@@ -17,9 +18,6 @@ import { questionFor } from "./questions.ts";
 import { Summary } from "./summary.tsx";
 import { TableView, useClock } from "./table.tsx";
 import "./analyses.css";
-
-/** As many rows of each table are asked for. */
-const ROWS: readonly number[] = [1_000, 10_000];
 
 /** Bins of distributions, and spans of time. */
 const BINS = 100;
@@ -44,24 +42,23 @@ export function Statistics({ page }: { readonly page: Page }): JSX.Element {
 
 function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: readonly Analysis[] }): JSX.Element {
   const [lens] = usePick(page.store, (state) => [state.lens, state.filter] as const);
-  const [top, most] = useState(ROWS[0] ?? 1_000);
   const times = useTimes(page, lens.scope);
   const analysis = analyses.find((one) => one.kind === lens.kind) ?? analyses[0];
-  const question: Question | null = times === null || analysis === undefined ? null : questionFor(page.store.state, analysis.kind, { ...times, ...needsOf(analysis.kind, lens.periods), top, bins: BINS });
+  const question: Question | null = times === null || analysis === undefined ? null : questionFor(page.store.state, analysis.kind, { ...times, ...needsOf(analysis.kind, lens.periods), top: lens.rows, bins: BINS });
   const answered = useAnswer(page, question);
   const { answer } = answered;
   const table = answer?.tables.find((one) => one.name === lens.table) ?? answer?.tables[0] ?? null;
   return (
     <div class="analysis">
       <div class="tools">
-        <select data-focus="" aria-label="Analysis" value={analysis?.kind ?? ""} title={analysis?.description ?? ""} onChange={(event) => choose(page, { kind: event.currentTarget.value, table: null })}>
+        <select data-focus="" aria-label="Analysis" value={analysis?.kind ?? ""} title={analysis?.description ?? ""} onChange={(event) => change(page, ofTable(event.currentTarget.value, null))}>
           {analyses.map((one) => (
             <option key={one.kind} value={one.kind}>
               {one.title}
             </option>
           ))}
         </select>
-        <select aria-label="Table" value={table?.name ?? ""} disabled={answer === null} onChange={(event) => choose(page, { table: event.currentTarget.value })}>
+        <select aria-label="Table" value={table?.name ?? ""} disabled={answer === null} onChange={(event) => change(page, ofTable(lens.kind, event.currentTarget.value))}>
           {(answer?.tables ?? []).map((one) => (
             <option key={one.name} value={one.name}>
               {one.title}
@@ -69,7 +66,7 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
           ))}
         </select>
         <ScopeChoice page={page} />
-        <select aria-label="Rows of each table at most" value={top} onChange={(event) => most(Number(event.currentTarget.value))}>
+        <select aria-label="Rows of each table at most" value={lens.rows} onChange={(event) => change(page, { rows: Number(event.currentTarget.value) })}>
           {ROWS.map((count) => (
             <option key={count} value={count}>
               {grouped(count)} rows
@@ -87,8 +84,8 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
   );
 }
 
-function choose(page: Page, change: { readonly kind?: string; readonly table: string | null }): void {
-  page.store.update((state) => withLens(state, change));
+function change(page: Page, lens: Partial<Lens>): void {
+  page.store.update((state) => withLens(state, lens));
 }
 
 /** What an analysis cannot do without. */
@@ -107,10 +104,11 @@ interface ChosenTable {
 /** A table, below the chart of it. */
 function Shown({ page, answer, table, isOld }: ChosenTable): JSX.Element {
   const [current, select] = useState<Row | null>(null);
+  const [look] = usePick(page.store, (state) => [state.lens.look] as const);
   return (
     <>
       <ChartOf page={page} answer={answer} table={table} />
-      <TableView page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={current} choose={select} />
+      <TableView page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={current} choose={select} look={look} looks={(next) => change(page, { look: next })} />
     </>
   );
 }

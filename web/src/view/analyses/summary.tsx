@@ -3,6 +3,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import { exactDuration, grouped, numberText } from "../../model/cells.ts";
 import { progressText, type Options } from "../../model/jobs.ts";
+import { ofTable } from "../../model/lens.ts";
 import { busyOf, callsOf, eventsOf, type Summed } from "../../model/summary.ts";
 import type { Answer } from "../../model/tables.ts";
 import { withLens } from "../../state/analyses.ts";
@@ -41,7 +42,7 @@ function Card({ page, kind, title, answered, sum }: CardOptions): JSX.Element {
   const { asked, answer, isOld } = answered;
   const wait = asked?.state === "failed" ? `– ${asked.failure.code === "traces" ? "these traces do not tell" : asked.failure.message}` : asked === null ? "…" : progressText(asked);
   return (
-    <button type="button" class="card" title="Show the tables of this" onClick={() => page.store.update((state) => withLens(state, { kind, table: null }))}>
+    <button type="button" class="card" title="Show the tables of this" onClick={() => page.store.update((state) => withLens(state, ofTable(kind, null)))}>
       <strong>{title}</strong> {answer === null || asked?.state === "failed" ? <span class="faint">{wait}</span> : <Sum sum={sum(answer)} isOld={isOld} />}
     </button>
   );

@@ -5,8 +5,9 @@ import { useMemo, useState } from "preact/hooks";
 import { countText, csvOf, exactDuration, grouped, jsonOf } from "../../model/cells.ts";
 import { timeText, type Clock } from "../../model/clock.ts";
 import { analysisOf } from "../../model/filter.ts";
+import type { Look } from "../../model/lens.ts";
 import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
-import type { Answer, Row, Table } from "../../model/tables.ts";
+import { columnAt, type Answer, type Row, type Table } from "../../model/tables.ts";
 import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
@@ -24,6 +25,8 @@ interface ShownOptions {
   readonly isOld: boolean;
   readonly current: Row | null;
   readonly choose: (row: Row) => void;
+  readonly look: Look;
+  readonly looks: (look: Look) => void;
   /** More tools, before these. */
   readonly children?: ComponentChildren;
 }
@@ -33,10 +36,9 @@ export function useClock(page: Page): Clock {
   return useMemo(() => clockOf(page.store.state), [style, zone, status?.extent.begin, status?.unix]);
 }
 
-export function TableView({ page, answer, table, rows, isOld, current, choose, children }: ShownOptions): JSX.Element {
-  const [sorting, sort] = useState<Sorting | null>(null);
-  const [text, type] = useState("");
-  const [column, within] = useState<number | null>(null);
+export function TableView({ page, answer, table, rows, isOld, current, choose, look, looks, children }: ShownOptions): JSX.Element {
+  const { text } = look;
+  const [column, sorting] = useMemo(() => placesOf(table, look), [table, look]);
   const [said, say] = useState("");
   const clock = useClock(page);
   const [isFiltered] = usePick(page.store, (state) => [analysisOf(state.filter).filter !== undefined] as const);
@@ -46,15 +48,15 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, c
     <>
       <div class="tools">
         {children}
-        <select aria-label="Column to search in" value={column ?? ""} onChange={(event) => within(event.currentTarget.value === "" ? null : Number(event.currentTarget.value))}>
+        <select aria-label="Column to search in" value={column === null ? "" : (look.within ?? "")} onChange={(event) => looks({ ...look, within: event.currentTarget.value === "" ? null : event.currentTarget.value })}>
           <option value="">any column</option>
-          {table.columns.map((one, index) => (
-            <option key={one.name} value={index}>
+          {table.columns.map((one) => (
+            <option key={one.name} value={one.name}>
               {one.title}
             </option>
           ))}
         </select>
-        <input type="search" aria-label="Rows that have" placeholder={column === null ? "rows that have …" : "text, > 5ms, 10..20"} value={text} onInput={(event) => type(event.currentTarget.value)} />
+        <input type="search" aria-label="Rows that have" placeholder={column === null ? "rows that have …" : "text, > 5ms, 10..20"} value={text} onInput={(event) => looks({ ...look, text: event.currentTarget.value })} />
         <button type="button" class="button" onClick={() => take(`${table.name}.csv`, "text/csv", csvOf(table, shown))}>
           Copy CSV
         </button>
@@ -70,9 +72,21 @@ export function TableView({ page, answer, table, rows, isOld, current, choose, c
       </div>
       {table.rows.length === 0 ? <Words why="There is nothing of this." todo="The events were read, and none is one that this table counts." /> : null}
       {table.rows.length > 0 && shown.length === 0 ? <Words why="No row has this." todo="Type less, or choose another column." /> : null}
-      {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={sort} current={current} choose={choose} />}
+      {shown.length === 0 ? null : <Grid page={page} table={table} rows={shown} sorting={sorting} sort={(by) => looks({ ...look, sort: sortOf(table, by) })} current={current} choose={choose} />}
     </>
   );
+}
+
+/** Where the columns are that are searched and sorted by; a column that this table does not have is none. */
+function placesOf(table: Table, { sort, within }: Look): readonly [number | null, Sorting | null] {
+  const at = (name: string): number | null => (columnAt(table, name) < 0 ? null : columnAt(table, name));
+  const by = sort === null ? null : at(sort.column);
+  return [within === null ? null : at(within), sort === null || by === null ? null : { column: by, descending: sort.descending }];
+}
+
+function sortOf(table: Table, by: Sorting | null): Look["sort"] {
+  const column = by === null ? undefined : table.columns[by.column];
+  return by === null || column === undefined ? null : { column: column.name, descending: by.descending };
 }
 
 /** What an answer is about, and what is missing of that. */

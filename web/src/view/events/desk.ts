@@ -12,12 +12,13 @@ import { ApiFault, type Client } from "../../api/client.ts";
 import { askColumns, askPage, findEvent, type PageAsked } from "../../api/events.ts";
 import { checkExpression, countEvents, type Problem } from "../../api/filter.ts";
 import { pause } from "../../api/changes.ts";
-import { FIRST_PLACE, LAST_PLACE, baseNames, fieldNames, isSingle, narrowed, placeText, questionText, readNames, type Direction, type EventPage, type EventQuestion, type Place } from "../../model/events.ts";
+import { FIRST_PLACE, LAST_PLACE, baseNames, fieldNames, isSingle, narrowed, placeText, questionText, readNames, wantedNames, type Direction, type EventPage, type EventQuestion, type Place } from "../../model/events.ts";
 import { passes, type Fault } from "../../model/fault.ts";
 import { expressionOf, questionOf } from "../../model/filter.ts";
+import { BELOW_MAX, PLAIN_LISTED, type ListPlace, type Listed } from "../../model/listed.ts";
 import { NO_REEL, endOf, firstOf, joinedBy, placeOf, rowOfPlace, timeOf, trimmed, type Reel } from "../../model/reel.ts";
 import { endOf as windowEnd, type Viewport } from "../../model/viewport.ts";
-import { FIRST_EVENTS, asked, blockOf, chosen, grown, lacking, placed, regrown, roomed, scrolledRows, stepped, withBlock, type EventsState, type Find } from "../../state/events.ts";
+import { FIRST_EVENTS, asked, blockOf, chosen, grown, lacking, placed, placedBelow, regrown, roomed, scrolledRows, stepped, withBlock, type EventsState, type Find } from "../../state/events.ts";
 import { Store } from "../../state/store.ts";
 import { markShown, type State } from "../../state/viewer.ts";
 import type { Nanos } from "../../units/time.ts";
@@ -40,6 +41,8 @@ export interface Goal {
   readonly place: Place;
   /** The row behind the place becomes the first one on the screen, or the current one. */
   readonly as: "top" | "current";
+  /** As the current one, it stands so many rows below the first one; else as the screen needs it. */
+  readonly below?: number;
   /** The timeline is told of it. */
   readonly tells: boolean;
 }
@@ -59,11 +62,29 @@ export class EventsDesk {
   /** What the page showed when it was looked at last, and whether it is changed by the list itself. */
   private seen: Pick<State, "view" | "filter" | "mark" | "status">;
   private isOwn = false;
+  /** Where a URL wants the list to be, until it is. */
+  private wish: ListPlace | null = null;
 
-  constructor(page: Store<State>, client: Client) {
+  constructor(page: Store<State>, client: Client, listed: Listed = PLAIN_LISTED) {
     this.page = page;
     this.client = client;
     this.seen = page.state;
+    this.reopen(listed);
+  }
+
+  /** What the list shows, as a URL has it. */
+  get listed(): Listed {
+    const { names, wanted, find, sync } = this.store.state;
+    return { names, columns: wanted, find: find.text, sync, at: this.placeSeen() };
+  }
+
+  /** The list shows what another URL says. */
+  reopen({ names, columns, find, sync, at }: Listed): void {
+    this.wish = at;
+    this.store.update((state) => ({ ...asked(state, state.question), names, wanted: columns, sync, find: { text: find, problem: null, state: "idle" } }));
+    if (this.isOpen) {
+      this.restart(this.question());
+    }
   }
 
   get isOpen(): boolean {
@@ -72,6 +93,9 @@ export class EventsDesk {
 
   /** Somebody looks at the list. */
   open(): void {
+    // Somebody may have marked another time meanwhile.
+    const isElsewhere = this.store.state.sync && this.page.state.mark !== this.seen.mark;
+    this.wish = isElsewhere ? null : this.wish;
     this.seen = this.page.state;
     const ends = [this.page.subscribe(() => this.hear()), this.store.subscribe(() => this.pump())];
     this.unsubscribe = () => ends.forEach((end) => end());
@@ -80,6 +104,7 @@ export class EventsDesk {
 
   /** Nobody looks at it any more. */
   close(): void {
+    this.wish = this.placeSeen();
     this.unsubscribe();
     [this.ending, this.finding, this.checking].forEach((controller) => controller?.abort());
     this.ending = null;
@@ -89,6 +114,12 @@ export class EventsDesk {
   /** Only events of these names are listed. */
   setNames(text: string): void {
     this.store.update((state) => ({ ...state, names: text }));
+    this.restart(this.question());
+  }
+
+  /** Fields of these names have columns of their own. */
+  setWanted(text: string): void {
+    this.store.update((state) => ({ ...state, wanted: text }));
     this.restart(this.question());
   }
 
@@ -104,7 +135,7 @@ export class EventsDesk {
   }
 
   scroll(rows: number): void {
-    this.goal = null;
+    [this.goal, this.wish] = [null, null];
     this.store.update((state) => scrolledRows(state, rows));
   }
 
@@ -179,27 +210,47 @@ export class EventsDesk {
     this.finding.abort();
     this.ending = new AbortController();
     [this.asking, this.askingFields] = [false, false];
-    const place = this.placeNow(state);
-    this.goal = { place: place.place, as: place.isMark ? "current" : "top", tells: false };
+    this.goal = this.goalNow(state);
     this.store.update((now) => asked(now, question));
     void this.count(this.ending.signal);
     this.setFind(state.find.text);
     this.pump();
   }
 
-  /** Where the list begins: at the mark, where it was, or where the window begins. */
-  private placeNow(state: EventsState): { readonly place: Place; readonly isMark: boolean } {
+  /** Where the list begins: where a URL wants it, at the mark, where it was, or where the window begins. */
+  private goalNow(state: EventsState): Goal {
     const { mark, view } = this.page.state;
-    const current = timeOf(state.reel, state.current ?? state.top) ?? null;
-    const time = (state.sync ? mark : null) ?? current ?? view?.begin ?? null;
-    return { place: time === null ? FIRST_PLACE : { time, rank: 0 }, isMark: time !== null && time === mark };
+    const current = placeOf(state.reel, state.current ?? state.top);
+    if (this.wish !== null) {
+      const { place, below } = this.wish;
+      return below === null ? { place, as: "top", tells: false } : { place, as: "current", below, tells: false };
+    }
+    if (state.sync && mark !== null && mark !== current?.time) {
+      return { place: { time: mark, rank: 0 }, as: "current", tells: false };
+    }
+    // Of other events, another one may have that rank.
+    const time = current?.time ?? view?.begin ?? null;
+    return { place: time === null ? FIRST_PLACE : { time, rank: 0 }, as: state.sync && time === mark ? "current" : "top", tells: false };
+  }
+
+  /** Where the list is, as far as that is not where it would be anyway. */
+  private placeSeen(): ListPlace | null {
+    const { reel, current, top } = this.store.state;
+    const row = current !== null && Math.abs(current - top) <= BELOW_MAX ? current : top;
+    const place = placeOf(reel, row);
+    if (place === null) {
+      return this.wish;
+    }
+    const { view } = this.page.state;
+    const plain = view === null ? null : rowOfPlace(reel, { time: view.begin, rank: 0 });
+    return row === current ? { place, below: current - top } : row === (plain ?? firstOf(reel)) ? null : { place, below: null };
   }
 
   /** The list is to be elsewhere: at once if the rows are there. */
   private go(goal: Goal): void {
     const { reel } = this.store.state;
     const row = rowOfPlace(reel, goal.place);
-    this.goal = null;
+    [this.goal, this.wish] = [null, null];
     if (row === null) {
       this.goal = goal;
       this.pump();
@@ -209,7 +260,11 @@ export class EventsDesk {
   }
 
   private arrive(goal: Goal, reel: Reel, row: number): void {
+    this.wish = this.goal === null ? null : this.wish;
     this.store.update((state) => {
+      if (goal.below !== undefined) {
+        return placedBelow(state, reel, row, goal.below);
+      }
       const there = reel === state.reel ? state : placed(state, reel, row - Math.floor(state.room / 2));
       return goal.as === "top" ? placed(there, reel, row) : chosen(there, row, false);
     });
@@ -236,7 +291,8 @@ export class EventsDesk {
   /** The page has changed: if that is the window, the list goes along. */
   private hear(): void {
     const { view, filter, mark, status } = this.page.state;
-    const [isMoved, isOther] = [view !== this.seen.view && !this.isOwn, filter !== this.seen.filter];
+    // The first window is where the page was opened.
+    const [isMoved, isOther] = [view !== this.seen.view && this.seen.view !== null && !this.isOwn, filter !== this.seen.filter];
     const isMarked = mark !== this.seen.mark && !this.isOwn;
     const isLonger = status?.extent.end !== this.seen.status?.extent.end;
     this.seen = this.page.state;
@@ -259,8 +315,8 @@ export class EventsDesk {
   private follow(view: Viewport): void {
     const { reel, current, top, room } = this.store.state;
     const isSeen = current !== null && current >= top && current < top + room;
-    const time = timeOf(reel, isSeen ? current : top);
-    if (this.goal !== null || time === null || time < view.begin || time >= windowEnd(view)) {
+    const time = this.goal === null ? timeOf(reel, isSeen ? current : top) : this.goal.place.time;
+    if (time === null || time < view.begin || time >= windowEnd(view)) {
       this.toTime(view.begin);
     }
   }
@@ -351,8 +407,8 @@ export class EventsDesk {
   }
 
   private askBase(part: Omit<PageAsked, "question" | "columns">, signal: AbortSignal): Promise<EventPage> {
-    const { question, columns } = this.store.state;
-    return askPage(this.client, { question, columns: isSingle(question) ? null : baseNames(columns), ...part }, signal);
+    const { question, columns, wanted } = this.store.state;
+    return askPage(this.client, { question, columns: isSingle(question) ? null : [...baseNames(columns), ...wantedNames(columns, wanted)], ...part }, signal);
   }
 
   /** Rows on the screen, and some beside them, whose fields are not there. */

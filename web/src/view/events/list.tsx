@@ -4,7 +4,7 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { timeText } from "../../model/clock.ts";
-import { listColumns, isSingle, type ListColumn } from "../../model/events.ts";
+import { listColumns, isSingle, wantedNames, type ListColumn } from "../../model/events.ts";
 import { advice } from "../../model/fault.ts";
 import { timeOf } from "../../model/reel.ts";
 import { chosenRows, type EventsState } from "../../state/events.ts";
@@ -43,7 +43,7 @@ export function EventList({ page, copy, search }: ListOptions): JSX.Element {
   const [isNarrow, setNarrow] = useState(false);
   useSize(body, ({ height }) => events.setRoom(Math.max(1, Math.floor(height / ROW_CSS_PX))));
   useSize(list, ({ width }) => setNarrow(width < NARROW_CSS_PX));
-  const columns = listColumns(state.columns, isSingle(state.question));
+  const columns = listColumns(state.columns, isSingle(state.question), wantedNames(state.columns, state.wanted));
   const clock = clockOf(page.store.state);
   const rows = writtenRows(state, columns, clock);
   const chosen = chosenRows(state);

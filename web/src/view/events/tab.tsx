@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { fieldNames, readNames, titleOf, wantedNames } from "../../model/events.ts";
 import type { RowFormat } from "../../model/eventtext.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
@@ -33,6 +34,7 @@ export function EventsTab({ page }: { readonly page: Page }): JSX.Element {
     <div class="events">
       <div class="event-tools">
         <Names page={page} />
+        <Columns page={page} />
         <FindBox page={page} input={search} />
         <Sync page={page} />
         <span class="event-buttons" role="group" aria-label="Rows as text">
@@ -81,6 +83,35 @@ function Names({ page }: { readonly page: Page }): JSX.Element {
       </datalist>
       <span class="faint event-count">{count === null ? "" : `${countText(count)} events`}</span>
     </span>
+  );
+}
+
+/** Which fields have columns of their own. */
+function Columns({ page }: { readonly page: Page }): JSX.Element {
+  const { events } = page;
+  const [wanted, columns] = usePick(events.store, (state) => [state.wanted, state.columns] as const);
+  const titles = [...new Set(fieldNames(columns).map(titleOf))];
+  const absent = columns.length === 0 ? [] : readNames(wanted).filter((name) => wantedNames(columns, name).length === 0);
+  const hint = absent.length === 0 ? "Fields with columns of their own: several between spaces" : `No event that is listed has ${absent.join(", ")}`;
+  return (
+    <>
+      <input
+        type="search"
+        class="event-columns"
+        list="event-fields"
+        placeholder="Columns"
+        aria-label="Fields with columns of their own"
+        aria-invalid={absent.length > 0}
+        title={hint}
+        value={wanted}
+        onChange={(event) => events.setWanted(event.currentTarget.value)}
+      />
+      <datalist id="event-fields">
+        {titles.slice(0, NAMES_MAX).map((title) => (
+          <option key={title} value={title} />
+        ))}
+      </datalist>
+    </>
   );
 }
 
