@@ -121,6 +121,9 @@ export function countText(table: Table, shown: number): string {
   return `${grouped(shown)}${of} ${all === 1 ? "row" : "rows"}${rest}`;
 }
 
+/** What nobody knows, in CSV. */
+const UNKNOWN = "NA";
+
 /** Rows as lines with CRLF, as RFC 4180 and docs/analyses-json.md have them. */
 export function csvOf(table: Pick<Table, "columns">, rows: readonly (readonly Cell[])[]): string {
   const wide = table.columns.map((_, index) => rows.some((row) => row[index] !== undefined && !isCertain(row[index])));
@@ -140,7 +143,7 @@ function csvFields(cell: Cell, column: Column | undefined, isWide: boolean): str
   switch (cell.kind) {
     case "empty":
     case "unknown":
-      return new Array<string>(count).fill(cell.kind === "unknown" ? "NA" : "");
+      return new Array<string>(count).fill(cell.kind === "unknown" ? UNKNOWN : "");
     case "flag":
       return [String(cell.value)];
     case "text":
@@ -150,9 +153,9 @@ function csvFields(cell: Cell, column: Column | undefined, isWide: boolean): str
     case "time":
       return [text(cell.value)];
     case "process":
-      return [text(cell.name), text(cell.pid), text(cell.tid)];
+      return [cell.name, cell.pid, cell.tid].map((part) => (part === null ? UNKNOWN : String(part)));
     case "irq":
-      return [text(cell.name), text(cell.number), String(cell.hard)];
+      return [cell.name ?? UNKNOWN, text(cell.number), String(cell.hard)];
     case "range":
       return [text(cell.begin), text(cell.end)];
   }

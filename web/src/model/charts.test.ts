@@ -3,9 +3,7 @@ import { nanos } from "../units/time.ts";
 import { binsOf, courseOf, logMarks, namedMarks, percentilesIn, percentilesOf, pointsOf } from "./charts.ts";
 import type { Clock } from "./clock.ts";
 import { Shape, parseJson } from "./json.ts";
-import { bodyOf } from "./jobs.ts";
-import { SOURCES, latencyOptions, sourceOf } from "./latency.ts";
-import { PLAIN_LENS, timesOf } from "./lens.ts";
+import { timesOf } from "./lens.ts";
 import { readAnswer, type Table } from "./tables.ts";
 
 const clock: Clock = { origin: nanos(0), unix: false, zone: "UTC", style: "relative" };
@@ -73,21 +71,6 @@ test("a logarithmic axis has marks at each digit, and names for as many as there
   expect(namedMarks(logMarks(1, 150)).filter((mark) => mark !== null)).toEqual([1, 10, 100]);
   expect(namedMarks(logMarks(4, 25)).filter((mark) => mark !== null)).toEqual([5, 10, 20]);
   expect(namedMarks(logMarks(210, 640))).toEqual([300, 400, 500, 600]);
-});
-
-test("each kind of latency has an own name, and the first one fits the traces", () => {
-  expect(new Set(SOURCES.map((source) => source.id)).size).toBe(SOURCES.length);
-  expect([sourceOf("", true).id, sourceOf("", false).id, sourceOf("block", true).id, sourceOf("gone", false).id]).toEqual(["syscalls", "pairs", "block", "pairs"]);
-});
-
-test("pairs are those of roles until somebody says otherwise, periods are what somebody says", () => {
-  const pairs = sourceOf("pairs", false);
-  expect(latencyOptions(pairs, PLAIN_LENS, 9)).toEqual({ top: 9, bins: 160 });
-  const said = latencyOptions(pairs, { ...PLAIN_LENS, pairs: ["a", "b if x == 1", "id, tid", ""] }, 9);
-  expect(bodyOf({ kind: "pairs", options: said ?? {} })).toBe('{"kind":"pairs","options":{"bins":160,"pairs":{"keys":["id","tid"],"start":["a"],"stop":["b if x == 1"]},"top":9}}');
-  const periods = sourceOf("periods", false);
-  expect(latencyOptions(periods, PLAIN_LENS, 9)).toBeNull();
-  expect(latencyOptions(periods, { ...PLAIN_LENS, periods: "p : a : b\n\nq : c" }, 9)).toMatchObject({ periods: ["p : a : b", "q : c"] });
 });
 
 test("what is asked for is all, the window, or what is selected", () => {

@@ -1,8 +1,12 @@
-// What Latency can look at: for each kind of latency the analysis that finds it, and which of its tables say what.
+// What Latency can look at: for each kind of latency the analysis that finds it, and which of its tables say what. And which of these the traces
+// have: that is told by their tracks and by names of their events, without asking for anything.
 
-import type { Track } from "./catalogue.ts";
+import { cellText } from "./cells.ts";
+import type { Catalogue, Track } from "./catalogue.ts";
+import type { Clock } from "./clock.ts";
 import type { Options } from "./jobs.ts";
-import type { Lens } from "./lens.ts";
+import type { Group, Lens } from "./lens.ts";
+import { columnAt, double, type Answer, type Cell, type Row, type Table } from "./tables.ts";
 
 export interface Source {
   /** Small letters; stands in the URL. */
@@ -53,6 +57,47 @@ export function sourceOf(id: string, isKernel: boolean): Source {
   return found;
 }
 
+/** What is looked at often, of traces that have it. */
+export interface Preset {
+  readonly title: string;
+  readonly hint: string;
+  readonly latency: string;
+  /** `null`: the longest. */
+  readonly table: string | null;
+}
+
+interface KnownPreset extends Preset {
+  readonly isIn: (catalogue: Catalogue) => boolean;
+}
+
+/** Whether there is a track of how long these take. */
+function hasHeat(id: string): KnownPreset["isIn"] {
+  return ({ tracks }) => tracks.some((track) => track.kind === "heat" && track.id.startsWith("latency/") && track.id.endsWith(`/${id}`));
+}
+
+function hasEvents(name: RegExp): KnownPreset["isIn"] {
+  return ({ values }) => values.some((value) => value.kind === "event" && name.test(value.label));
+}
+
+const PRESETS: readonly KnownPreset[] = [
+  { title: "System calls", hint: "From entry to exit", latency: "syscalls", table: null, isIn: hasHeat("calls") },
+  { title: "Wake-up", hint: "From when a thread can run to when it runs", latency: "wakeups", table: null, isIn: hasHeat("waiting") },
+  { title: "Wake-up by thread", hint: "How long each thread waits for a CPU, with percentiles", latency: "wakeups", table: "per-thread", isIn: hasHeat("waiting") },
+  { title: "Interrupts", hint: "From entry to exit, of interrupts and softirqs", latency: "interrupts", table: null, isIn: (catalogue) => hasHeat("irqs")(catalogue) || hasHeat("softirqs")(catalogue) },
+  { title: "Raise to softirq", hint: "From when work is put off to when it begins", latency: "raised", table: null, isIn: hasEvents(/softirq_raise$/) },
+  { title: "Disks", hint: "From when a request goes to its device to when that is done", latency: "block", table: null, isIn: hasEvents(/block_rq_(issue|complete)$/) },
+  { title: "Pairs", hint: "What begins with one event and ends with another, as roles say", latency: "pairs", table: null, isIn: ({ tracks }) => tracks.some((track) => track.id.includes("/slices/")) },
+];
+
+const presetsKnown = new WeakMap<Catalogue, readonly Preset[]>();
+
+/** Those that fit the traces; kept, because a catalogue has many tracks. */
+export function presetsOf(catalogue: Catalogue): readonly Preset[] {
+  const known = presetsKnown.get(catalogue) ?? PRESETS.filter(({ isIn }) => isIn(catalogue));
+  presetsKnown.set(catalogue, known);
+  return known;
+}
+
 /** Bins of a distribution: narrow enough to see two humps as two. */
 const BINS = 160;
 
@@ -69,4 +114,44 @@ export function latencyOptions(source: Source, lens: Lens, top: number): Options
     return { ...plain, pairs: { start: start === "" ? [] : [start], stop: stop === "" ? [] : [stop], keys: names, ...(group === "" ? {} : { group }) } };
   }
   return plain;
+}
+
+/** Columns by which longest ones can be told apart. */
+const GROUPING: ReadonlySet<string> = new Set(["process", "syscall", "irq", "string", "mixed", "disk", "number"]);
+
+/** What a row of statistics is about, as far as the longest ones say the same; `null`: of these no column does. */
+export function groupOf(table: Table, longest: Table, row: Row, clock: Clock): Group | null {
+  const at = table.columns.findIndex((column) => columnAt(longest, column.name) >= 0 && GROUPING.has(column.of));
+  const [column, cell] = [table.columns[at], row[at]];
+  if (column === undefined || cell === undefined || cell.kind === "empty" || cell.kind === "unknown") {
+    return null;
+  }
+  return { column: column.name, text: groupText(cell, clock), tid: cell.kind === "process" ? cell.tid : null };
+}
+
+/** What tells a group from others: of numbers all digits as they are. */
+export function groupText(cell: Cell, clock: Clock): string {
+  return cell.kind === "number" ? String(cell.value) : cellText(cell, clock);
+}
+
+/** How the server is asked for a group alone; `null`: it cannot be. */
+export function groupOptions(source: Source, group: Group): Options | null {
+  const { column, text, tid } = group;
+  if (column === "thread" && tid !== null && ["syscalls", "sched", "io"].includes(source.kind)) {
+    return { tids: [tid] };
+  }
+  const [, kind, number] = /^(irq|softirq) (\d{1,9})\b/.exec(text) ?? [];
+  return source.kind === "irq" && column === "irq" && number !== undefined ? { [kind === "irq" ? "irqs" : "softirqs"]: [Number(number)] } : null;
+}
+
+/** How many a group has, as statistics say; `null`: they do not. */
+export function countOf(source: Source, answer: Answer, group: Group, clock: Clock): number | null {
+  for (const table of answer.tables.filter(({ name }) => source.groups.includes(name))) {
+    const [of, count] = [columnAt(table, group.column), columnAt(table, "count")];
+    const rows = of < 0 || count < 0 ? [] : table.rows.filter((row) => row[of] !== undefined && groupText(row[of], clock) === group.text);
+    if (rows.length > 0 && table.omitted === 0) {
+      return rows.reduce((sum, row) => sum + (double(row[count]) ?? 0), 0);
+    }
+  }
+  return null;
 }

@@ -77,7 +77,7 @@ test.each([
 
 test("CSV is what `kymo KIND --csv` prints", () => {
   const table = tableOf("a:number b:process c:irq d:time-range e:string", `[[{"value": 17, "low": 12, "high": null}, {"name": "a,b", "pid": 1, "tid": null}, {"hard": true, "number": 3, "name": "e"}, {"begin": 1, "end": 2}, "q\\"q"], [4, {"unknown": true}, null, null, null]]`);
-  expect(csvOf(table, table.rows)).toBe('a,a_low,a_high,b,b_pid,b_tid,c,c_number,c_hard,d_begin,d_end,e\r\n17,12,inf,"a,b",1,,e,3,true,1,2,"q""q"\r\n4,4,4,NA,NA,NA,,,,,,\r\n');
+  expect(csvOf(table, table.rows)).toBe('a,a_low,a_high,b,b_pid,b_tid,c,c_number,c_hard,d_begin,d_end,e\r\n17,12,inf,"a,b",1,NA,e,3,true,1,2,"q""q"\r\n4,4,4,NA,NA,NA,,,,,,\r\n');
 });
 
 test("JSON says the same again, whatever the size of its numbers", () => {

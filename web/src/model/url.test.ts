@@ -187,7 +187,7 @@ function seenBy(dice: Dice): Seen {
 }
 
 test("whatever a page shows is what its URL says", () => {
-  for (let seed = 0; seed < 2_000; seed++) {
+  for (let seed = 0; seed < 300; seed++) {
     const seen = seenBy(new Dice(seed));
     const text = encode(seen);
     expect(decodeUrl(`#${text}`), `seed ${seed}: ${text}`).toEqual(seen);
@@ -199,7 +199,7 @@ test("whatever a page shows is what its URL says", () => {
 test("any text is a URL of some page, which keeps what was understood", () => {
   const names = ["at", "selected", "item", "mark", "pin", "cpu", "thread", "mode", "panels", "stats", "stats-sort", "stats-in", "latency", "lasts", "group", "latency-group", "pairs", "row", "top", "sync", "list", "find", "time", "down"] as const;
   const pieces = ["1", "-", "~", ".", "5~9", "a", "drawer", "..", "%", "%F0", "&", "=", "down.x", "9".repeat(19), "9".repeat(25), "\ud800", "é", "0-3", ",", "__proto__", "null"] as const;
-  for (let seed = 0; seed < 5_000; seed++) {
+  for (let seed = 0; seed < 800; seed++) {
     const dice = new Dice(seed);
     const part = (): string => `${dice.of(names)}=${Array.from({ length: dice.below(5) }, () => dice.of(pieces)).join("")}`;
     const text = dice.below(8) === 0 ? dice.text() : Array.from({ length: 1 + dice.below(4) }, part).join("&");

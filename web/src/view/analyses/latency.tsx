@@ -3,10 +3,10 @@
 
 import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
-import { cellText, grouped, typedDuration } from "../../model/cells.ts";
+import { grouped, typedDuration } from "../../model/cells.ts";
 import { binsOf, percentilesIn, percentilesOf, pointsOf, type Bins, type Percentile } from "../../model/charts.ts";
 import type { Clock } from "../../model/clock.ts";
-import { SOURCES, isOfKernel, latencyOptions, sourceOf, type Source } from "../../model/latency.ts";
+import { SOURCES, countOf, groupOf, groupOptions, groupText, isOfKernel, latencyOptions, presetsOf, sourceOf, type Source } from "../../model/latency.ts";
 import { ROWS, ofLatency, ofLatencyTable, type Group, type Lens, type Look, type Range } from "../../model/lens.ts";
 import type { Options, Question } from "../../model/jobs.ts";
 import { columnAt, type Answer, type Row, type Span, type Table } from "../../model/tables.ts";
@@ -37,13 +37,7 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
   return (
     <div class="analysis">
       <div class="tools">
-        <select data-focus="" aria-label="Latency of" value={source.id} onChange={(event) => change(page, ofLatency(event.currentTarget.value))}>
-          {SOURCES.map((one) => (
-            <option key={one.id} value={one.id}>
-              {one.title}
-            </option>
-          ))}
-        </select>
+        <Presets page={page} source={source} />
         <ScopeChoice page={page} />
         <select aria-label="How many of the longest" value={lens.longest} onChange={(event) => change(page, { longest: Number(event.currentTarget.value) })}>
           {ROWS.map((count) => (
@@ -79,14 +73,12 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
   const [range, group, named, look] = usePick(page.store, ({ lens }) => [lens.range, lens.group, lens.latencyTable, lens.latencyLook] as const);
   const shown = answer.tables.some((table) => table.name === named) ? (named ?? source.longest) : source.longest;
   const narrow = useCallback((next: Range | null) => change(page, { range: next }), [page]);
-  const gather = (next: Group | null): void => change(page, { group: next });
-  const show = (name: string): void => change(page, ofLatencyTable(name === source.longest ? null : name));
-  const looks = { look, looks: (next: Look): void => change(page, { latencyLook: next }) };
   const [current, select] = useState<Row | null>(null);
-  const bins = useMemo(() => binsFor(source, answer), [source, answer]);
-  const percentiles = useMemo(() => percentilesFor(source, answer, bins), [source, answer, bins]);
+  const base = useGroup(page, source, question, answer);
+  const bins = useMemo(() => binsFor(source, base.answer), [source, base.answer]);
+  const percentiles = useMemo(() => percentilesFor(source, base.answer, bins), [source, base.answer, bins]);
   const total = bins.reduce((sum, one) => sum + one.total, 0);
-  const { longest, isNarrowed, waiting } = useLongest(page, source, question, answer, total, range);
+  const { longest, isNarrowed, waiting } = useLongest(page, source, base.question, base.answer, total, range);
   const rows = useMemo(() => (longest === null ? [] : longest.table.rows.filter(keeps(longest.table, source, range, group, clock))), [longest?.table, source, range, group, clock]);
   const choose = useCallback(
     (row: Row) => {
@@ -101,25 +93,50 @@ function Views({ page, source, question, answer, isOld }: ViewsOptions): JSX.Ele
     return <Words why="The server says nothing of the longest ones." todo="Are this page and `kymo view` of the same version? Reload the page." />;
   }
   const table = shown === source.longest ? null : (answer.tables.find((one) => one.name === shown) ?? null);
-  const tabs = <Tabs source={source} answer={answer} shown={shown} show={show} range={range} narrow={narrow} group={group} gather={gather} />;
+  const rest = group === null || base.isExact ? "" : restText(rows.length, countOf(source, answer, group, clock), longest.table.rows.length);
+  const tabs = <Tabs page={page} source={source} answer={answer} shown={shown} range={range} narrow={narrow} group={group} rest={rest} />;
+  const all = { page, isOld, look, looks: (next: Look): void => change(page, { latencyLook: next }) };
   return (
     <>
       <div class="charts">
-        <ScatterView page={page} source={source} table={longest.table} rows={rows} total={isNarrowed ? null : total} clock={clock} range={range} narrow={narrow} current={current} choose={choose} />
+        <ScatterView page={page} source={source} table={longest.table} rows={rows} total={isNarrowed || rest !== "" ? null : total} clock={clock} range={range} narrow={narrow} current={current} choose={choose} />
         {total === 0 ? null : <Density page={page} bins={bins} percentiles={percentiles} range={range} choose={narrow} />}
       </div>
+      {base.waiting}
       {waiting}
       {table === null ? (
-        <TableView key={source.longest} page={page} answer={longest.answer} table={longest.table} rows={rows} isOld={isOld} current={current} choose={choose} {...looks}>
+        <TableView key={source.longest} {...all} answer={longest.answer} table={longest.table} rows={rows} current={current} choose={choose}>
           {tabs}
         </TableView>
       ) : (
-        <TableView key={table.name} page={page} answer={answer} table={table} rows={table.rows} isOld={isOld} current={null} choose={(row) => gather(groupOf(table, longest.table, row, clock))} {...looks}>
+        <TableView key={table.name} {...all} answer={answer} table={table} rows={table.rows} current={rowOfGroup(table, group, clock)} choose={(row) => change(page, { group: groupOf(table, longest.table, row, clock) })}>
           {tabs}
         </TableView>
       )}
     </>
   );
+}
+
+/** What is asked of the chosen group alone, where the server can tell it apart: then it is about all that the group has. */
+function useGroup(page: Page, source: Source, question: Question, answer: Answer) {
+  const [group] = usePick(page.store, ({ lens }) => [lens.group] as const);
+  const options = group === null ? null : groupOptions(source, group);
+  const asked = options === null ? null : { kind: question.kind, options: { ...question.options, ...options } };
+  const found = useAnswer(page, asked);
+  const waiting = asked === null ? null : <Waiting page={page} answered={found} idle="" />;
+  const isExact = asked !== null && found.answer !== null && !found.isOld;
+  return isExact && found.answer !== null ? { question: asked, answer: found.answer, isExact, waiting } : { question, answer, isExact: asked !== null, waiting };
+}
+
+/** What is said where a group is looked for among the longest of all. */
+function restText(found: number, count: number | null, longest: number): string {
+  return `${grouped(found)}${count === null ? "" : ` of ${grouped(count)}`} are among the ${grouped(longest)} longest of all`;
+}
+
+/** The row of the group that is chosen. */
+function rowOfGroup(table: Table, group: Group | null, clock: Clock): Row | null {
+  const at = group === null ? -1 : columnAt(table, group.column);
+  return at < 0 ? null : (table.rows.find((row) => row[at] !== undefined && groupText(row[at], clock) === group?.text) ?? null);
 }
 
 /** The longest, of those that last as long as was brushed: where not all are here, these are asked for. */
@@ -151,15 +168,8 @@ function keeps(table: Table, source: Source, range: Range | null, group: Group |
   return (row) => {
     const [cell, named] = [row[value], row[column]];
     const lasts = cell?.kind === "number" ? Number(cell.value) : 0;
-    return (range === null || (lasts >= range.low && lasts <= range.high)) && (group === null || named === undefined || cellText(named, clock) === group.text);
+    return (range === null || (lasts >= range.low && lasts <= range.high)) && (group === null || named === undefined || groupText(named, clock) === group.text);
   };
-}
-
-/** What a row of statistics is about, as far as the longest ones say the same. */
-function groupOf(table: Table, longest: Table, row: Row, clock: Clock): Group | null {
-  const at = table.columns.findIndex((column) => columnAt(longest, column.name) >= 0 && ["process", "syscall", "irq", "string", "mixed", "disk", "number"].includes(column.of));
-  const [column, cell] = [table.columns[at], row[at]];
-  return column === undefined || cell === undefined ? null : { column: column.name, text: cellText(cell, clock), tid: cell.kind === "process" ? cell.tid : null };
 }
 
 interface ScatterViewOptions {
@@ -203,22 +213,23 @@ function ScatterView({ page, source, table, rows, total, clock, range, narrow, c
 }
 
 interface TabsOptions {
+  readonly page: Page;
   readonly source: Source;
   readonly answer: Answer;
   readonly shown: string;
-  readonly show: (name: string) => void;
   readonly range: Range | null;
   readonly narrow: (range: Range | null) => void;
   readonly group: Group | null;
-  readonly gather: (group: Group | null) => void;
+  /** How much of the group is shown, if that is not all of it. */
+  readonly rest: string;
 }
 
 /** Which table is shown, and what was chosen of it. */
-function Tabs({ source, answer, shown, show, range, narrow, group, gather }: TabsOptions): JSX.Element {
+function Tabs({ page, source, answer, shown, range, narrow, group, rest }: TabsOptions): JSX.Element {
   const tables = [source.longest, ...source.groups].flatMap((name) => answer.tables.find((table) => table.name === name) ?? []);
   return (
     <>
-      <select aria-label="Table" value={shown} onChange={(event) => show(event.currentTarget.value)}>
+      <select aria-label="Table" value={shown} onChange={(event) => change(page, ofLatencyTable(event.currentTarget.value === source.longest ? null : event.currentTarget.value))}>
         {tables.map((table) => (
           <option key={table.name} value={table.name}>
             {table.title}
@@ -227,10 +238,45 @@ function Tabs({ source, answer, shown, show, range, narrow, group, gather }: Tab
       </select>
       <RangeInput range={range} narrow={narrow} />
       {group === null ? null : (
-        <button type="button" class="button" title="Show all again" onClick={() => gather(null)}>
+        <button type="button" class="button" title="Show all again" onClick={() => change(page, { group: null })}>
           {group.text} ×
         </button>
       )}
+      {rest === "" ? null : (
+        <span class="faint" role="status">
+          {rest}
+        </span>
+      )}
+    </>
+  );
+}
+
+/** The latencies that these traces have, a click each; other kinds stand in a list. */
+function Presets({ page, source }: { readonly page: Page; readonly source: Source }): JSX.Element {
+  const [catalogue, table] = usePick(page.store, (state) => [state.catalogue, state.lens.latencyTable] as const);
+  const presets = presetsOf(catalogue);
+  // Of one kind several may be there: that of the table which is shown, else the first one.
+  const ofKind = presets.filter((preset) => preset.latency === source.id);
+  const chosen = ofKind.find((preset) => preset.table === table) ?? ofKind[0];
+  const others = SOURCES.filter(({ id }) => !presets.some((preset) => preset.latency === id));
+  const isOther = others.includes(source);
+  return (
+    <>
+      <span class="scopes presets" role="radiogroup" aria-label="Latency of">
+        {presets.map((preset) => (
+          <button key={preset.title} type="button" role="radio" class="scope" title={preset.hint} aria-checked={preset === chosen} {...(preset === chosen ? { "data-focus": "" } : {})} onClick={() => change(page, { ...ofLatency(preset.latency), latencyTable: preset.table })}>
+            {preset.title}
+          </button>
+        ))}
+      </span>
+      <select data-focus="" aria-label="Other latencies" value={isOther ? source.id : ""} onChange={(event) => change(page, ofLatency(event.currentTarget.value))}>
+        {isOther ? null : <option value="">other kinds</option>}
+        {others.map((one) => (
+          <option key={one.id} value={one.id}>
+            {one.title}
+          </option>
+        ))}
+      </select>
     </>
   );
 }
