@@ -2,40 +2,22 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
 import type { AxeResults } from "axe-core";
-import { chromium, type Browser, type Locator, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
+import type { Locator, Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
+import { rested } from "./browser.ts";
+import { withInvented } from "./stage.ts";
 
-const executablePath = findBrowser();
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-describe.runIf(executablePath !== null)("for everybody", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    server = await serve(join(import.meta.dirname, "../dist"));
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
+withInvented("for everybody", (stage) => {
   beforeEach(() => {
-    faults = [];
-    server.read = 1;
-    server.refusal = null;
+    stage.server.read = 1;
+    stage.server.refusal = null;
   });
 
-  async function open(colorScheme: "light" | "dark", width = 1280, hash = ""): Promise<Page> {
-    const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
-    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-    page.on("pageerror", (error) => faults.push(String(error)));
-    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
+  async function open(colorScheme: "light" | "dark", width = 1280, hash = "", height = 900): Promise<Page> {
+    const page = await stage.visit(hash, { colorScheme, width, height });
     await complete(page);
     return page;
   }
@@ -93,7 +75,6 @@ describe.runIf(executablePath !== null)("for everybody", () => {
     await show(page, "Notes");
     await rested(page);
     expect(await findings(page), "notes").toEqual([]);
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -111,13 +92,14 @@ describe.runIf(executablePath !== null)("for everybody", () => {
     await page.locator("dialog.help").waitFor();
     expect(await findings(page), "the help").toEqual([]);
     await page.keyboard.press("Escape");
-    server.refusal = 500;
+    stage.server.refusal = 500;
     for (let step = 0; step < 6; step++) {
       await page.keyboard.press("w");
     }
     await page.locator(".notice.bad").waitFor();
     expect(await findings(page), "a fault").toEqual([]);
     await page.close();
+    stage.expectFaults(/status of 500/);
   });
 
   /** Presses Tab until something has the focus. */
@@ -202,14 +184,11 @@ describe.runIf(executablePath !== null)("for everybody", () => {
     await page.keyboard.press("Alt+3");
     await page.waitForSelector('.drawer [role="gridcell"]');
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("SELECT");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
   test("the tree of tracks keeps the focus wherever it is scrolled", async () => {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 480 } });
-    await page.goto(`${server.url}/?token=${TOKEN}#panels=rail.tracks`);
-    await complete(page);
+    const page = await open("light", 1280, "#panels=rail.tracks", 480);
     const [tree, focused] = [page.getByRole("tree"), page.locator(":focus")];
     await tabTo(page, page.getByRole("treeitem").first());
     const name = await focused.getAttribute("aria-label");

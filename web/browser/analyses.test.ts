@@ -1,47 +1,11 @@
 // Statistics and latencies in a browser, as a person uses them: with a server that always says the same, and with traces that were recorded.
 
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { chromium, type Browser, type Locator, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser } from "./browser.ts";
+import { execFileSync } from "node:child_process";
+import type { Locator, Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
 import { BEGIN, SPAN } from "./invented.ts";
 import { INVENTED_CALLS } from "./office.ts";
-import { proxied, type Proxy } from "./proxy.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
-
-const executablePath = findBrowser();
-const pictures = process.env["KYMO_PICTURES"];
-const kymo = process.env["KYMO"];
-const dist = join(import.meta.dirname, "../dist");
-const root = join(import.meta.dirname, "../..");
-
-interface Opened {
-  readonly colorScheme?: "light" | "dark";
-  readonly width?: number;
-  readonly ratio?: number;
-}
-
-/** A page that is open, and what went wrong in it. */
-async function openAt(browser: Browser, url: string, faults: string[], { colorScheme = "light", width = 1280, ratio = 1 }: Opened = {}): Promise<Page> {
-  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 }, deviceScaleFactor: ratio, permissions: ["clipboard-read", "clipboard-write"] });
-  const page = await context.newPage();
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-  page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(url);
-  await page.waitForSelector(".badge.good");
-  return page;
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (pictures !== undefined) {
-    mkdirSync(pictures, { recursive: true });
-    await page.screenshot({ path: join(pictures, `${name}.png`) });
-  }
-}
+import { DEMO, KERNEL, KYMO, picture, withInvented, withRecorded, type Opened } from "./stage.ts";
 
 /** Cells of the rows that there are. */
 function rowsOf(page: Page): Promise<string[][]> {
@@ -70,31 +34,13 @@ async function dragged(page: Page, chart: Locator, from: readonly [number, numbe
   await page.mouse.up();
 }
 
-describe.runIf(executablePath !== null)("analyses", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
+withInvented("analyses", (stage) => {
+  beforeEach(() => stage.server.office.clear());
 
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
-  beforeEach(async () => {
-    faults = [];
-    await server?.end();
-    server = await serve(dist);
-  });
-
-  function open(hash: string, options: Opened = {}): Promise<Page> {
-    return openAt(browser, `${server.url}/?token=${TOKEN}${hash}`, faults, options);
-  }
-
-  async function closed(page: Page): Promise<void> {
-    expect(faults).toEqual([]);
-    await page.context().close();
+  async function open(hash: string, options: Opened = {}): Promise<Page> {
+    const page = await stage.visit(hash, { height: 900, ...options });
+    await page.waitForSelector(".badge.good");
+    return page;
   }
 
   const CALLS = "#panels=drawer.statistics.420&stats=syscalls.slowest";
@@ -102,33 +48,33 @@ describe.runIf(executablePath !== null)("analyses", () => {
   const slowest = [...INVENTED_CALLS].sort((one, other) => other.took - one.took);
 
   test("say how far they are, are cancelled, and asked again", async () => {
-    server.office.isHeld = true;
+    stage.server.office.isHeld = true;
     const page = await open("");
     await page.keyboard.press("Alt+3");
     await expect.poll(() => page.locator(".job").textContent()).toBe("25 % read, 3.0 s leftCancel");
     await picture(page, "analyses-progress");
     await page.getByRole("button", { name: "Cancel" }).click();
     await expect.poll(() => page.locator(".job").textContent()).toContain("This was cancelled.");
-    await expect.poll(() => server.office.asked).toContain("DELETE jobs/1");
-    server.office.isHeld = false;
+    await expect.poll(() => stage.server.office.asked).toContain("DELETE jobs/1");
+    stage.server.office.isHeld = false;
     await page.getByRole("button", { name: "Ask again" }).click();
     await expect.poll(() => rowsOf(page)).toEqual([["sched_switch", "5 000"]]);
-    await closed(page);
+    await page.close();
   });
 
   test("are let go of when nobody looks at them any more", async () => {
-    server.office.isHeld = true;
+    stage.server.office.isHeld = true;
     const page = await open("#panels=drawer.statistics");
     await page.waitForSelector(".job progress");
     await page.keyboard.press("Alt+1");
-    await expect.poll(() => server.office.asked).toContain("DELETE jobs/1");
-    await closed(page);
+    await expect.poll(() => stage.server.office.asked).toContain("DELETE jobs/1");
+    await page.close();
   });
 
   test("that have failed say why, and what to do", async () => {
     const page = await open("#panels=drawer.statistics&stats=cpu");
     await expect.poll(() => page.locator(".job.bad").textContent()).toMatch(/^No event of these traces means `thread_switch`\. Choose another analysis, .*Ask again$/);
-    await closed(page);
+    await page.close();
   });
 
   test("are tables of any length, of which only what is on the screen exists", async () => {
@@ -150,7 +96,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     const lines = [...slowest].reverse().filter(({ took }) => took >= 4_500_000 && took <= 4_502_000);
     expect(await copied(page, "Copy CSV")).toBe(["time_begin,time_end,duration,thread,thread_pid,thread_tid,syscall", ...lines.map(({ begin, took, thread, name }) => `${begin},${begin + BigInt(took)},${took},${thread},1,2,${name}`), ""].join("\r\n"));
     await picture(page, "analyses-table");
-    await closed(page);
+    await page.close();
   });
 
   test("lead to the timeline, by the mouse and by keys", async () => {
@@ -163,7 +109,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await expect.poll(() => partOf(page, "selected")).toBe(`${second?.begin}~${second?.took}`);
-    await closed(page);
+    await page.close();
   });
 
   test("are about what is selected, with a summary, and follow it", async () => {
@@ -193,7 +139,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     const seen = INVENTED_CALLS.filter((call) => call.begin >= from && call.begin < from + length).length;
     await expect.poll(async () => (await rowsOf(page)).reduce((sum, row) => sum + Number(row[1]?.replaceAll(" ", "")), 0)).toBe(seen);
     expect(seen).toBeLessThan(INVENTED_CALLS.length);
-    await closed(page);
+    await page.close();
   });
 
   test("show latencies in linked views: durations that are brushed are asked for, times are selected, rows are shown", async () => {
@@ -210,8 +156,8 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await expect.poll(() => partOf(page, "at")).toBe(partOf(page, "selected"));
     // None of the first fifth of the density is among the longest thousand.
     await dragged(page, density, [0.02, 0.5], [0.3, 0.5]);
-    await expect.poll(() => server.office.asked.some((line) => line.includes('"max_ns"'))).toBe(true);
-    const [, most = "", least = ""] = /"max_ns":(\d+),"min_ns":(\d+)/.exec(server.office.asked.find((line) => line.includes('"max_ns"')) ?? "") ?? [];
+    await expect.poll(() => stage.server.office.asked.some((line) => line.includes('"max_ns"'))).toBe(true);
+    const [, most = "", least = ""] = /"max_ns":(\d+),"min_ns":(\d+)/.exec(stage.server.office.asked.find((line) => line.includes('"max_ns"')) ?? "") ?? [];
     const between = slowest.filter(({ took }) => took >= Number(least) && took <= Number(most));
     expect(between.length).toBeGreaterThan(3);
     const csv = async (): Promise<number[]> => (await copied(page, "Copy CSV")).trim().split("\r\n").slice(1).map((line) => Number(line.split(",")[2]));
@@ -221,19 +167,26 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await expect.poll(() => partOf(page, "selected")).toBe(`${longest?.begin}~${longest?.took}`);
     await page.getByRole("button", { name: "All durations" }).click();
     await expect.poll(csv).toEqual(slowest.slice(0, 1_000).map(({ took }) => took));
-    await closed(page);
+    await page.close();
   });
 
-  test("show of latencies one group, chosen from the statistics", async () => {
+  test("show of latencies one group, all of it, chosen from the statistics", async () => {
     const page = await open(LATENCY);
     await page.waitForSelector(".grid-body .grid-row");
     await page.getByLabel("Table").selectOption("System calls");
     await page.locator(".grid-body .grid-row", { hasText: "poll" }).click();
+    await expect.poll(() => page.locator(".grid-row.current").textContent()).toContain("poll");
     await page.getByLabel("Table").selectOption("Slowest system calls");
-    await expect.poll(async () => new Set((await rowsOf(page)).map((row) => row[3]))).toEqual(new Set(["poll"]));
+    // A quarter of the thousand longest would be that, and 1000 of 1250 are asked for.
+    const polls = slowest.filter(({ name }) => name === "poll");
+    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe("1001");
+    await expect.poll(async () => (await copied(page, "Copy CSV")).trim().split("\r\n").slice(1).map((line) => Number(line.split(",")[2]))).toEqual(polls.slice(0, 1_000).map(({ took }) => took));
+    const [scatter, density] = [page.locator(".chart").nth(0), page.locator(".chart").nth(1)];
+    await expect.poll(async () => (await scatter.locator("figcaption").textContent())?.replaceAll("\u202f", " ")).toBe("Slowest system calls the longest 1 000 of 1 250 by when they began");
+    expect((await density.locator(".plot").getAttribute("aria-label"))?.replaceAll("\u202f", " ")).toContain("1 250 in all");
     await page.getByRole("button", { name: "poll ×" }).click();
     await expect.poll(async () => new Set((await rowsOf(page)).map((row) => row[3])).size).toBe(4);
-    await closed(page);
+    await page.close();
   });
 
   test("show the same again from the URL: after a reload, and after somebody was elsewhere", async () => {
@@ -259,7 +212,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await expect.poll(() => [partOf(page, "stats-sort"), partOf(page, "stats-in"), partOf(page, "stats-find"), partOf(page, "stats-rows")]).toEqual(["up.time", "duration", "< 60us", "10000"]);
     await again(page);
     // Latencies of a group, as long as was typed, of a window.
-    await page.goto(`${server.url}/${LATENCY}&at=${BEGIN}~${SPAN / 2}&scope=window`);
+    await page.goto(`${stage.server.url}/${LATENCY}&at=${BEGIN}~${SPAN / 2}&scope=window`);
     await page.waitForSelector(".grid-body .grid-row");
     await page.getByLabel("Table").selectOption("System calls");
     await page.locator(".grid-body .grid-row", { hasText: "futex" }).click();
@@ -271,7 +224,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     const inside = INVENTED_CALLS.filter(({ begin, took, name }) => begin < BEGIN + BigInt(SPAN / 2) && name === "futex" && took >= 4_000_000 && took <= 4_100_000);
     await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe(String(inside.length + 1));
     await again(page);
-    await closed(page);
+    await page.close();
   });
 
   test("have a crosshair that keys move, and durations that are typed", async () => {
@@ -283,7 +236,7 @@ describe.runIf(executablePath !== null)("analyses", () => {
     await page.getByLabel("From how long to how long").fill("4.99ms..1s");
     await page.keyboard.press("Enter");
     await expect.poll(async () => (await rowsOf(page)).length).toBe(11);
-    await closed(page);
+    await page.close();
   });
 
   test("fit narrow and sharp screens, dark and light", async () => {
@@ -293,58 +246,65 @@ describe.runIf(executablePath !== null)("analyses", () => {
         await page.waitForSelector(".grid-body .grid-row");
         expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
         await picture(page, `analyses-narrow-${hash === CALLS ? "table" : "latency"}-${colorScheme}`);
-        await closed(page);
+        await page.close();
       }
     }
   });
 });
 
-/** A trace, the tab and table that is looked at, and how the command prints the same. */
-const TRUE: ReadonlyArray<readonly [string, string, string, readonly string[]]> = [
-  ["demo", join(root, "examples/traces/demo"), "pairs.longest", ["pairs", "--table", "longest"]],
-  ["kernel", join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads"), "syscalls.per-syscall", ["syscalls", "--table", "per-syscall"]],
+/** The table that is looked at, and how the command prints the same. */
+const TRACES = [
+  { name: "demo", trace: DEMO, stats: "pairs.longest", command: ["pairs", "--table", "longest"] },
+  { name: "kernel", trace: KERNEL, stats: "syscalls.per-syscall", command: ["syscalls", "--table", "per-syscall"] },
 ];
 
-describe.runIf(executablePath !== null && kymo !== undefined).each(TRUE.filter(([, path]) => existsSync(path)))("analyses of %s", (name, trace, stats, command) => {
-  let browser: Browser;
-  let child: ChildProcess;
-  let proxy: Proxy;
-  let query: string;
-  let cache: string;
+withRecorded("analyses of %s", TRACES, (stage, { name, trace, stats, command }) => {
+  async function open(hash: string): Promise<Page> {
+    const page = await stage.visit(hash, { width: 1600, height: 900 });
+    await page.waitForSelector(".badge.good");
+    return page;
+  }
 
-  beforeAll(async () => {
-    cache = mkdtempSync(join(tmpdir(), "kymo-view-"));
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    child = spawn(kymo ?? "", ["view", "--no-browser", trace], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ["ignore", "pipe", "inherit"] });
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
-      const url = new URL(line.trim());
-      query = url.search;
-      proxy = await proxied(dist, url.origin);
-      break;
-    }
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await proxy?.end();
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill("SIGINT");
-    await ended;
-    rmSync(cache, { recursive: true });
-  });
+  const printed = (...more: readonly string[]): string => execFileSync(KYMO ?? "", [...more, "--csv", "--top", "1000", trace], { encoding: "utf8" });
 
   test("are what the command prints, and latencies have all their views", async () => {
-    const faults: string[] = [];
-    const page = await openAt(browser, `${proxy.url}/${query}#panels=drawer.statistics.420&stats=${stats}`, faults, { width: 1600 });
+    const page = await open(`#panels=drawer.statistics.420&stats=${stats}`);
     await page.waitForSelector(".grid-body .grid-row");
-    const printed = execFileSync(kymo ?? "", [...command, "--csv", "--top", "1000", trace], { encoding: "utf8" });
-    expect(await copied(page, "Copy CSV")).toBe(printed);
+    expect(await copied(page, "Copy CSV")).toBe(printed(...command));
     await picture(page, `analyses-${name}-statistics`);
     await page.keyboard.press("Alt+2");
     await expect.poll(() => page.locator(".chart").count()).toBe(2);
     await page.locator(".grid-body .grid-row").first().click();
     await expect.poll(() => partOf(page, "selected")).not.toBeNull();
     await picture(page, `analyses-${name}-latency`);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    const presets = await page.getByRole("radiogroup", { name: "Latency of" }).getByRole("radio").allTextContents();
+    expect(presets).toEqual(name === "demo" ? ["Pairs"] : ["System calls", "Wake-up", "Wake-up by thread", "Interrupts", "Raise to softirq"]);
+    await page.close();
+  });
+
+  test.runIf(name === "kernel")("have groups exactly: those of a thread are asked for, of others it is said how many are there", async () => {
+    const page = await open("#panels=drawer.latency.480");
+    const csv = async (): Promise<string> => copied(page, "Copy CSV");
+    await page.getByRole("radio", { name: "Wake-up by thread" }).click();
+    await page.locator(".grid-body .grid-row").nth(3).click();
+    await expect.poll(() => partOf(page, "latency-group")).not.toBeNull();
+    const tid = /^thread\.(\d+)~/.exec(partOf(page, "latency-group") ?? "")?.[1] ?? "";
+    await page.getByLabel("Table").selectOption("Longest wakeups");
+    await expect.poll(csv).toBe(printed("sched", "--table", "top", "--tid", tid));
+    await picture(page, "analyses-kernel-thread");
+    await page.getByRole("radio", { name: "System calls" }).click();
+    await page.getByLabel("Table").selectOption("System calls");
+    await page.locator(".grid-body .grid-row", { hasText: "poll" }).first().click();
+    await page.getByLabel("Table").selectOption("Slowest system calls");
+    const rows = printed("syscalls", "--table", "per-syscall").split("\r\n").find((line) => line.startsWith("poll,"))?.split(",") ?? [];
+    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe(String(Math.min(1_000, Number(rows[1])) + 1));
+    expect(new Set((await csv()).trim().split("\r\n").slice(1).map((line) => line.split(",")[7]))).toEqual(new Set(["poll"]));
+    // Nobody can ask for a priority.
+    await page.getByRole("radio", { name: "Wake-up", exact: true }).click();
+    await page.getByLabel("Table").selectOption("Wakeup to run, by priority");
+    await page.locator(".grid-body .grid-row").nth(0).click();
+    await page.getByLabel("Table").selectOption("Longest wakeups");
+    await expect.poll(async () => (await page.locator(".tools").nth(1).textContent())?.replaceAll("\u202f", " ")).toMatch(/\d+ of [\d ]+ are among the 1 000 longest of all/);
+    await page.close();
   });
 });

@@ -1,46 +1,12 @@
 // The list of events in a browser, as a person uses it: with a server that always says the same, and with traces that were recorded.
 
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { rested } from "./browser.ts";
 import { BEGIN, SPAN, TOLD } from "./invented.ts";
-import { proxied, type Proxy } from "./proxy.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
-
-const executablePath = findBrowser();
-const pictures = process.env["KYMO_PICTURES"];
-const kymo = process.env["KYMO"];
-const dist = join(import.meta.dirname, "../dist");
-const root = join(import.meta.dirname, "../..");
-
-interface Opened {
-  readonly colorScheme?: "light" | "dark";
-  readonly width?: number;
-  readonly height?: number;
-}
-
-/** A page that is open, and what went wrong in it. */
-async function openAt(browser: Browser, url: string, faults: string[], { colorScheme = "light", width = 1280, height = 800 }: Opened = {}): Promise<Page> {
-  const context = await browser.newContext({ colorScheme, viewport: { width, height }, permissions: ["clipboard-read", "clipboard-write"] });
-  const page = await context.newPage();
-  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-  page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(url);
-  await page.waitForSelector(".badge.good");
-  return page;
-}
-
-async function picture(page: Page, name: string): Promise<void> {
-  if (pictures !== undefined) {
-    mkdirSync(pictures, { recursive: true });
-    await page.screenshot({ path: join(pictures, `${name}.png`) });
-  }
-}
+import { complete, DEMO, KERNEL, KYMO, picture, withInvented, withRecorded, type Opened } from "./stage.ts";
 
 /** The cells of the rows on the screen. */
 function rowsOf(page: Page): Promise<string[][]> {
@@ -61,26 +27,11 @@ async function savedBy(page: Page, act: () => Promise<void>): Promise<{ name: st
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
-describe.runIf(executablePath !== null)("the list of events", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    server = await serve(dist);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
-  beforeEach(() => {
-    faults = [];
-  });
-
+withInvented("the list of events", (stage) => {
   /** A page whose list has rows, and the focus. */
   async function listed(hash = "", options: Opened = {}): Promise<Page> {
-    const page = await openAt(browser, `${server.url}/?token=${TOKEN}${hash}`, faults, options);
+    const page = await stage.visit(hash, options);
+    await page.waitForSelector(".badge.good");
     await page.keyboard.press("Alt+1");
     await page.waitForSelector(".event-body .event-row");
     await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute("role"))).toBe("grid");
@@ -96,11 +47,6 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     return page.locator(".event-row.current .time").textContent();
   }
 
-  async function closed(page: Page): Promise<void> {
-    expect(faults).toEqual([]);
-    await page.context().close();
-  }
-
   test("shows rows with exact times, and no more of them than there is room for", async () => {
     const page = await listed();
     await topIs(page, 0);
@@ -112,7 +58,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     expect(await page.locator('[role="grid"]').getAttribute("aria-rowcount")).toBe("-1");
     await expect.poll(() => page.locator(".event-names .event-count").textContent()).toBe(`${TOLD.length.toLocaleString("en")} events`);
     await picture(page, "events-light");
-    await closed(page);
+    await page.close();
   });
 
   test("moves by rows with wheel and keys, and by time with its bar", async () => {
@@ -141,7 +87,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
         return Math.abs(TOLD.findIndex((event) => timeText(event.time) === first) - half) / TOLD.length;
       })
       .toBeLessThan(0.02);
-    await closed(page);
+    await page.close();
   });
 
   test("and the timeline follow each other, unless somebody ends that", async () => {
@@ -170,7 +116,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.mouse.click(area.x + 20, area.y + 60);
     await rested(page);
     expect(await current(page)).toBe(before);
-    await closed(page);
+    await page.close();
   });
 
   test("finds matches forwards and back, says how many there are, and what is wrong with an expression", async () => {
@@ -200,7 +146,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await expect.poll(() => page.locator("#event-problem").textContent()).toContain("no class of events has `idd`");
     expect(await page.locator("#event-problem mark").textContent()).toBe("idd < 5");
     await picture(page, "events-problem");
-    await closed(page);
+    await page.close();
   });
 
   test("lists events of some names, and says when there are none", async () => {
@@ -217,9 +163,8 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await names.fill("nobody");
     await names.press("Enter");
     await expect.poll(() => page.locator(".event-words").textContent()).toContain("No event has a name like `nobody`.");
-    expect(faults.every((fault) => fault.includes("400"))).toBe(true);
-    faults.length = 0;
-    await closed(page);
+    stage.expectFaults(/status of 400/);
+    await page.close();
   });
 
   test("shows the same again from the URL: after a reload, and after somebody was elsewhere", async () => {
@@ -264,7 +209,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.reload();
     await expect.poll(async () => (await rowsOf(page))[0]?.[0]).toBe(timeText(TOLD.find((event) => event.time >= BEGIN + 600_000_000n && event.name.startsWith("sched_"))?.time ?? 0n));
     expect(await rowsOf(page)).not.toEqual(shown);
-    await closed(page);
+    await page.close();
   });
 
   test("copies what is chosen, as a table, as CSV and as JSON", async () => {
@@ -285,7 +230,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.keyboard.press("Control+c");
     await expect.poll(() => page.locator(".event-note").textContent()).toBe("3 rows copied as text.");
     expect((await clipboard()).split("\n").length).toBe(5);
-    await closed(page);
+    await page.close();
   });
 
   test("saves what is listed: all of it, or what is in the window", async () => {
@@ -303,12 +248,12 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     const part = await savedBy(page, () => page.locator(".event-save").getByRole("button", { name: "JSON lines" }).click());
     const inside = TOLD.filter((event) => event.time >= BEGIN + 500_000_000n && event.time < BEGIN + 510_000_000n);
     expect(part.bytes.toString().trimEnd().split("\n").map((line) => /"time_ns":(\d+)/.exec(line)?.[1])).toEqual(inside.map((event) => String(event.time)));
-    await closed(page);
+    await page.close();
   });
 
   test("the timeline is saved as PNG by a key, and as SVG with all names", async () => {
-    const page = await openAt(browser, `${server.url}/?token=${TOKEN}`, faults);
-    await page.waitForSelector('main[data-complete="true"]');
+    const page = await stage.visit();
+    await complete(page);
     await rested(page);
     const png = await savedBy(page, () => page.keyboard.press("Control+Shift+S"));
     expect([png.name, png.bytes.subarray(1, 4).toString()]).toEqual(["invented-timeline.png", "PNG"]);
@@ -319,7 +264,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     await page.locator(".image-menu summary").click();
     const svg = await savedBy(page, () => page.getByRole("button", { name: "SVG" }).click());
     expect(svg.name).toBe("invented-timeline.svg");
-    const drawn = await browser.newPage({ viewport: { width, height } });
+    const drawn = await stage.browser.newPage({ viewport: { width, height } });
     await drawn.setContent(svg.bytes.toString());
     const texts = await drawn.locator("svg text").allTextContents();
     expect(texts).toEqual(expect.arrayContaining(["invented", "CPU 2", "0.5 s"]));
@@ -327,7 +272,7 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     expect([size?.width, size?.height]).toEqual([width, height]);
     expect(await drawn.locator("svg path").count()).toBeGreaterThan(20);
     await drawn.close();
-    await closed(page);
+    await page.close();
   });
 
   test("fits narrow screens, in the dark", async () => {
@@ -337,13 +282,13 @@ describe.runIf(executablePath !== null)("the list of events", () => {
     const grid = await page.locator(".event-grid").boundingBox();
     expect(grid !== null && grid.height > 60 && grid.x + grid.width <= 420).toBe(true);
     await picture(page, "events-narrow-dark");
-    await closed(page);
+    await page.close();
   });
 });
 
-const TRACES: ReadonlyArray<readonly [string, string, string]> = [
-  ["demo", join(root, "examples/traces/demo"), "queue_depth > 2"],
-  ["kernel", join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads"), "next_tid == 4297"],
+const TRACES = [
+  { name: "demo", trace: DEMO, expression: "queue_depth > 2" },
+  { name: "kernel", trace: KERNEL, expression: "next_tid == 4297" },
 ];
 
 interface Printed {
@@ -352,41 +297,15 @@ interface Printed {
   readonly payload: object;
 }
 
-describe.runIf(executablePath !== null && kymo !== undefined).each(TRACES.filter(([, path]) => existsSync(path)))("the list of %s", (name, trace, expression) => {
-  let browser: Browser;
-  let child: ChildProcess;
-  let proxy: Proxy;
-  let cache: string;
-  let query: string;
-
-  beforeAll(async () => {
-    cache = mkdtempSync(join(tmpdir(), "kymo-events-"));
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    child = spawn(kymo ?? "", ["view", "--no-browser", trace], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ["ignore", "pipe", "inherit"] });
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
-      const url = new URL(line.trim());
-      query = url.search;
-      proxy = await proxied(dist, url.origin);
-      break;
-    }
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await proxy?.end();
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill("SIGINT");
-    await ended;
-    rmSync(cache, { recursive: true });
-  });
-
+withRecorded("the list of %s", TRACES, (stage, { name, trace, expression }) => {
   function printed(...more: string[]): string[] {
-    const text = execFileSync(kymo ?? "", ["print", "--format", "json", ...more, trace], { encoding: "utf8", maxBuffer: 1 << 30 });
+    const text = execFileSync(KYMO ?? "", ["print", "--format", "json", ...more, trace], { encoding: "utf8", maxBuffer: 1 << 30 });
     return text.trimEnd().split("\n");
   }
 
   test("says what the command prints, from the first event to the last, and finds what it finds", async () => {
-    const faults: string[] = [];
-    const page = await openAt(browser, `${proxy.url}/${query}`, faults);
+    const page = await stage.visit();
+    await page.waitForSelector(".badge.good");
     await page.keyboard.press("Alt+1");
     await page.waitForSelector(".event-body .event-row");
     await page.getByRole("button", { name: "Save…" }).click();
@@ -421,7 +340,6 @@ describe.runIf(executablePath !== null && kymo !== undefined).each(TRACES.filter
       })
       .toBe(/"time":(\d+)/.exec(found[1] ?? "")?.[1]);
     await picture(page, `events-${name}`);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 });

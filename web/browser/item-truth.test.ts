@@ -1,29 +1,16 @@
 // What the panel tells of recorded traces, compared with what the command prints of them.
 
-import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createInterface } from "node:readline";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
-import { proxied, type Proxy } from "./proxy.ts";
+import { execFileSync } from "node:child_process";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { rested } from "./browser.ts";
+import { DEMO, KERNEL, KYMO, picture, withRecorded } from "./stage.ts";
 
-const executablePath = findBrowser();
-const kymo = process.env["KYMO"];
-const pictures = process.env["KYMO_PICTURES"];
-const corpus = process.env["KYMO_CORPUS"] ?? "/nowhere";
-
-interface Recorded {
-  readonly name: string;
-  readonly trace: string;
-  /** From when to when events are looked at, as the command understands it. */
-  readonly range: readonly [string, string];
-}
-
-const DEMO: Recorded = { name: "demo", trace: join(import.meta.dirname, "../../examples/traces/demo"), range: ["1795219372.260", "1795219372.270"] };
-const KERNEL: Recorded = { name: "kernel", trace: join(corpus, "ctf/tracecompass/many-threads"), range: ["1457113582.970", "1457113582.972"] };
+/** Traces, and from when to when events are looked at, as the command understands it. */
+const TRACES = [
+  { name: "demo", trace: DEMO, range: ["1795219372.260", "1795219372.270"] },
+  { name: "kernel", trace: KERNEL, range: ["1457113582.970", "1457113582.972"] },
+] as const;
 
 /** Events that are gone through. */
 const STEPS = 12;
@@ -36,44 +23,16 @@ function compact(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, quoted: string | undefined) => quoted ?? "");
 }
 
-describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL].filter(({ trace }) => existsSync(trace)))("an item of $name", ({ name, trace, range }) => {
-  let browser: Browser;
-  let child: ChildProcess;
-  let pages: Proxy;
-  let token: string;
-  let cache: string;
-
-  beforeAll(async () => {
-    cache = mkdtempSync(join(tmpdir(), "kymo-items-"));
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    child = spawn(kymo ?? "", ["view", "--no-browser", trace], { env: { ...process.env, XDG_CACHE_HOME: cache }, stdio: ["ignore", "pipe", "inherit"] });
-    for await (const line of createInterface({ input: child.stdout ?? process.stdin })) {
-      const url = new URL(line.trim());
-      token = url.search;
-      pages = await proxied(join(import.meta.dirname, "../dist"), url.origin);
-      break;
-    }
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await pages?.end();
-    const ended = new Promise((done) => child.once("exit", done));
-    child.kill("SIGINT");
-    await ended;
-    rmSync(cache, { recursive: true });
-  });
-
+withRecorded("an item of %s", TRACES, (stage, { name, trace, range }) => {
   async function open(hash: string): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, permissions: ["clipboard-read", "clipboard-write"] });
-    const page = await context.newPage();
-    await page.goto(`${pages.url}/${token}${hash}`);
+    const page = await stage.visit(hash, { width: 1400 });
     await page.waitForSelector(".badge.good");
     await page.locator(".inspected h2").waitFor();
     return page;
   }
 
   function printed(...more: string[]): string[] {
-    const text = execFileSync(kymo ?? "", ["print", "--format", "json", ...more, trace], { encoding: "utf8", maxBuffer: 1 << 30 });
+    const text = execFileSync(KYMO ?? "", ["print", "--format", "json", ...more, trace], { encoding: "utf8", maxBuffer: 1 << 30 });
     return text.trimEnd().split("\n").map(compact);
   }
 
@@ -100,11 +59,8 @@ describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL
         expect(lines.filter((line) => timeOf(line) === time)).toContain(await told(page));
       }
     }
-    if (pictures !== undefined) {
-      mkdirSync(pictures, { recursive: true });
-      await page.screenshot({ path: join(pictures, `item-truth-${name}.png`) });
-    }
-    await page.context().close();
+    await picture(page, `item-truth-${name}`);
+    await page.close();
   });
 
   test.runIf(name === "kernel")("is a thread that runs because a wakeup and a switch say so", async () => {
@@ -121,6 +77,6 @@ describe.runIf(executablePath !== null && kymo !== undefined).each([DEMO, KERNEL
     await page.locator(".inspected h2", { hasText: /^running$/ }).waitFor();
     await page.keyboard.press("[");
     await page.locator(".inspected h2", { hasText: "wakes multithread (2673)" }).waitFor();
-    await page.context().close();
+    await page.close();
   });
 });

@@ -1,59 +1,25 @@
 // What is picked, in a browser: by mouse and by keys, with all that is known of it in the panel at the right.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
-
-const executablePath = findBrowser();
-/** Where pictures of the pages go, for whoever wants to look at them. */
-const pictures = process.env["KYMO_PICTURES"];
+import type { Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
+import { rested } from "./browser.ts";
+import { complete, picture as pictureOf, withInvented, type Opened } from "./stage.ts";
 
 /** However busy the machine is, it is waited for. */
 const PATIENCE = { timeout: 20_000 };
 
-describe.runIf(executablePath !== null)("what is picked", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    server = await serve(join(import.meta.dirname, "../dist"));
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
+withInvented("what is picked", (stage) => {
   beforeEach(() => {
-    faults = [];
-    server.itemsRefusal = null;
+    stage.server.itemsRefusal = null;
   });
 
-  async function open(hash = "", options: { colorScheme?: "light" | "dark"; width?: number; ratio?: number } = {}): Promise<Page> {
-    const { colorScheme = "light", width = 1280, ratio = 1 } = options;
-    const context = await browser.newContext({ colorScheme, viewport: { width, height: 720 }, deviceScaleFactor: ratio, permissions: ["clipboard-read", "clipboard-write"] });
-    const page = await context.newPage();
-    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-    page.on("pageerror", (error) => faults.push(String(error)));
-    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
+  async function open(hash = "", options: Opened = {}): Promise<Page> {
+    const page = await stage.visit(hash, { height: 720, ...options });
     await complete(page);
     return page;
   }
 
-  async function complete(page: Page): Promise<void> {
-    await page.waitForSelector('main[data-complete="true"]');
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  }
-
-  async function picture(page: Page, name: string): Promise<void> {
-    if (pictures !== undefined) {
-      mkdirSync(pictures, { recursive: true });
-      await page.screenshot({ path: join(pictures, `item-${name}.png`) });
-    }
-  }
+  const picture = (page: Page, name: string): Promise<void> => pictureOf(page, `item-${name}`);
 
   /** Clicks on a row, so many CSS pixels from its left end. */
   async function click(page: Page, row: string, x: number): Promise<void> {
@@ -108,8 +74,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await click(page, "CPU 1", 300);
     expect(await itemOf(page)).not.toBeNull();
     expect(await page.locator(".panel.inspector").count()).toBe(0);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("has neighbours that keys go to, the window follows, and the URL leads back to it", async () => {
@@ -135,8 +100,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     const again = await open(new URL((await rested(page), page.url())).hash);
     await again.locator(".inspected h2").waitFor();
     expect(await facts(again)).toEqual(await facts(page));
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
     await again.context().close();
   });
 
@@ -158,8 +122,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.getByRole("button", { name: "Copy all as JSON" }).click();
     await expect.poll(() => page.evaluate(() => navigator.clipboard.readText()), PATIENCE).toContain('"next_comm": "nginx"');
     await picture(page, "event-dark");
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("is nothing where nothing is, and what goes wrong is said", async () => {
@@ -167,13 +130,14 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.locator(".words", { hasText: "There is no track “nowhere/0”" }).waitFor();
     await click(page, "queue", 300);
     await page.locator(".words", { hasText: "adds up" }).waitFor();
-    await page.context().close();
-    server.itemsRefusal = 500;
+    await page.close();
+    stage.server.itemsRefusal = 500;
     const other = await open("#at=1795219372300000000~20000000&panels=inspector");
     await click(other, "CPU 1", 300);
     await other.locator(".words.bad", { hasText: "The disk is full." }).waitFor();
     await picture(other, "refused");
-    await other.context().close();
+    await other.close();
+    stage.expectFaults(/status of 500/);
   });
 
   test("is picked by keys alone", async () => {
@@ -183,14 +147,13 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.locator(".inspected h2").waitFor();
     expect(await facts(page)).toContain("track: CPU 2");
     expect(await itemOf(page)).toMatch(/~cpu\/0\/2\/thread$/);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("is an arrow between rows, which is followed and switched off", async () => {
     const page = await open("#at=1795219372300000000~20000000&pin=thread/0/1/state");
     await picture(page, "arrows");
-    const asked = (): number => server.asked.length;
+    const asked = (): number => stage.server.asked.length;
     // The pixels between two rows: a column with an arrow differs from those without.
     const drawn = (): Promise<number> =>
       page.$eval(".area canvas", (canvas) => {
@@ -226,8 +189,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await page.keyboard.press("]");
     await page.locator(".inspected h2", { hasText: "running on CPU 0" }).waitFor();
     await expect.poll(() => itemOf(page), PATIENCE).toBe(run);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("is an arrow that somebody clicks on, and then what is below it", async () => {
@@ -257,8 +219,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     await expect.poll(() => itemOf(page), PATIENCE).toBe(arrow);
     await page.mouse.click(x, y);
     await expect.poll(() => itemOf(page), PATIENCE).not.toBe(arrow);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("is told beside the pointer when it rests, with all fields, and not any more when it goes on", async () => {
@@ -293,8 +254,7 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     expect(await page.getByRole("button", { name: "CPU 2", exact: true }).getAttribute("aria-describedby")).toBe("tooltip");
     await page.keyboard.press("Tab");
     await expect.poll(() => tip.count(), PATIENCE).toBe(0);
-    expect(faults).toEqual([]);
-    await page.context().close();
+    await page.close();
   });
 
   test("fits a narrow screen", async () => {
@@ -305,6 +265,6 @@ describe.runIf(executablePath !== null)("what is picked", () => {
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
     expect((await page.locator(".area").boundingBox())?.width).toBeGreaterThan(250);
     await picture(page, "narrow-dark");
-    await page.context().close();
+    await page.close();
   });
 });

@@ -1,55 +1,21 @@
 // Notes, as a person makes, finds, changes and removes them, with a server that keeps them, refuses to, or has those of others.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
+import { rested } from "./browser.ts";
 import { BEGIN, SPAN } from "./invented.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
+import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
-const executablePath = findBrowser();
-const pictures = process.env["KYMO_PICTURES"];
-const dist = join(import.meta.dirname, "../dist");
 const LATER = BEGIN + BigInt(SPAN) / 2n;
 
-interface Opened {
-  readonly colorScheme?: "light" | "dark";
-  readonly width?: number;
-}
+withInvented("notes", (stage) => {
+  beforeEach(() => stage.server.pad.clear());
 
-describe.runIf(executablePath !== null)("notes", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    server = await serve(dist);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
-  beforeEach(() => {
-    faults = [];
-    server.pad.clear();
-  });
-
-  async function open(hash = "", { colorScheme = "light", width = 1280 }: Opened = {}): Promise<Page> {
-    const page = await browser.newPage({ colorScheme, viewport: { width, height: 720 }, timezoneId: "Europe/Berlin" });
-    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-    page.on("pageerror", (error) => faults.push(String(error)));
-    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
-    await page.waitForSelector('main[data-complete="true"]');
+  async function open(hash = "", options: Opened = {}): Promise<Page> {
+    const page = await stage.visit(hash, { height: 720, ...options });
+    await complete(page);
     return page;
-  }
-
-  async function picture(page: Page, name: string): Promise<void> {
-    if (pictures !== undefined) {
-      mkdirSync(pictures, { recursive: true });
-      await page.screenshot({ path: join(pictures, `${name}.png`) });
-    }
   }
 
   /** What stands behind `#` once the page has rested. */
@@ -59,9 +25,9 @@ describe.runIf(executablePath !== null)("notes", () => {
   }
 
   /** What is kept, without ids, which nobody can know. */
-  const kept = (): string[] => [...server.pad.notes.values()].map((text) => text.replace(/"id":"[^"]*",/, ""));
+  const kept = (): string[] => [...stage.server.pad.notes.values()].map((text) => text.replace(/"id":"[^"]*",/, ""));
   const texts = (page: Page): Promise<string[]> => page.$$eval(".note-line .note-text", (lines) => lines.map((line) => line.textContent ?? ""));
-  const write = (id: string, begin: bigint, text: string, rest = ""): void => void server.pad.notes.set(id, `{"id":"${id}","begin_ns":${begin},"text":"${text}"${rest}}`);
+  const write = (id: string, begin: bigint, text: string, rest = ""): void => void stage.server.pad.notes.set(id, `{"id":"${id}","begin_ns":${begin},"text":"${text}"${rest}}`);
 
   test("M makes a note about the selection; Enter keeps it, and it is flagged", async () => {
     const page = await open(`#at=${BEGIN}~${SPAN}&selected=${BEGIN + 1_000_003n}~70000`);
@@ -75,7 +41,6 @@ describe.runIf(executablePath !== null)("notes", () => {
     expect(await page.locator(".on-overview .note-flag").getAttribute("aria-label")).toBe("Note: here it begins");
     expect(await page.locator(".on-ruler .note-band").count()).toBe(1);
     await picture(page, "notes");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -89,7 +54,6 @@ describe.runIf(executablePath !== null)("notes", () => {
     await expect.poll(() => page.locator(".on-ruler .note-flag").getAttribute("aria-label")).toBe("Note: second");
     await page.locator(".note-show").first().click();
     await expect.poll(() => page.locator(".on-ruler .note-flag").getAttribute("aria-label")).toBe("Note: first");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -112,12 +76,42 @@ describe.runIf(executablePath !== null)("notes", () => {
     await page.getByRole("button", { name: "Put it back" }).click();
     await expect.poll(kept).toEqual([text]);
     await expect.poll(() => texts(page)).toEqual(["older"]);
-    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("have authors and colours, which the page changes; who wrote last is known", async () => {
+    write("a", BEGIN + 5n, "", ',"colour":"#123456"');
+    const page = await open(`#at=${BEGIN}~1000000`);
+    await page.keyboard.press("m");
+    await page.waitForSelector(".note-box:focus");
+    await page.keyboard.type("first");
+    await page.getByLabel("Who says it").fill("Ada");
+    await page.getByRole("radio", { name: "blue" }).click();
+    await page.locator(".note-box").press("Enter");
+    await expect.poll(() => kept()[1]).toMatch(/"text":"first","author":"Ada","colour":"blue"}$/);
+    // One without a text says so, and can have another colour all the same.
+    expect(await texts(page)).toContain("a note without text");
+    await page.getByRole("button", { name: "Change: a note without text" }).click();
+    expect(await page.getByRole("radio", { name: "#123456" }).getAttribute("aria-checked")).toBe("true");
+    expect(await page.getByLabel("Who says it").inputValue()).toBe("");
+    await page.getByRole("radio", { name: "green" }).click();
+    await page.locator("body").click({ position: { x: 700, y: 5 } });
+    await expect.poll(() => kept()[0]).toMatch(/"text":"","colour":"green"}$/);
+    await page.keyboard.press("m");
+    await expect.poll(() => page.getByLabel("Who says it").inputValue()).toBe("Ada");
+    await picture(page, "notes-colours");
+    await page.keyboard.press("Escape");
+    // An image has the flags, too.
+    await page.locator(".image-menu summary").click();
+    const saving = page.waitForEvent("download");
+    await page.getByRole("button", { name: "SVG" }).click();
+    const svg = readFileSync(await (await saving).path(), "utf8");
+    expect(svg).toContain("rgb(0, 110, 70)".replaceAll(" ", ""));
     await page.close();
   });
 
   test("where the file may only be read, what was written stays, and it is said why", async () => {
-    server.pad.refusal = 409;
+    stage.server.pad.refusal = 409;
     const page = await open();
     await page.keyboard.press("m");
     await page.waitForSelector(".note-box:focus");
@@ -125,10 +119,11 @@ describe.runIf(executablePath !== null)("notes", () => {
     await page.keyboard.press("Enter");
     await expect.poll(() => page.locator(".note-new [role=alert]").textContent()).toContain("the file of notes cannot be written: permission denied.");
     expect(await page.locator(".note-box").inputValue()).toBe("words");
-    server.pad.refusal = null;
+    stage.server.pad.refusal = null;
     await page.getByRole("button", { name: "Keep it" }).click();
     await expect.poll(() => texts(page)).toEqual(["words"]);
     await page.close();
+    stage.expectFaults(/status of 409/);
   });
 
   test("what somebody else has written is there when one comes back, and so is what is wrong with the file", async () => {
@@ -138,11 +133,10 @@ describe.runIf(executablePath !== null)("notes", () => {
     await page.keyboard.press("Escape");
     expect(kept()).toEqual([]);
     write("b", LATER, "of somebody else");
-    server.pad.problems.push({ line: 7, message: "found `<<<<<<<`, expected a note" });
+    stage.server.pad.problems.push({ line: 7, message: "found `<<<<<<<`, expected a note" });
     await page.evaluate(() => void window.dispatchEvent(new Event("focus")));
     await expect.poll(() => texts(page)).toEqual(["of somebody else"]);
     expect(await page.locator(".note-problems li").textContent()).toBe("line 7: found `<<<<<<<`, expected a note");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -165,7 +159,6 @@ describe.runIf(executablePath !== null)("notes", () => {
     await page.getByLabel("Find tracks").fill("note 4321");
     await page.getByRole("option", { name: "note 4321" }).first().click();
     await expect.poll(() => hashOf(page)).toContain(`mark=${BEGIN + (BigInt(SPAN) * 4_321n) / 10_000n}`);
-    expect(faults).toEqual([]);
     await page.close();
   });
 });

@@ -27,6 +27,7 @@ interface Options {
   readonly min_ns?: number;
   readonly max_ns?: number;
   readonly top?: number;
+  readonly names?: readonly string[];
 }
 
 type State = "running" | "done" | "failed";
@@ -38,6 +39,14 @@ export class Office {
   readonly asked: string[] = [];
   private readonly jobs = new Map<string, { readonly kind: string; readonly options: Options }>();
   private count = 0;
+
+  /** As if the server had just begun. */
+  clear(): void {
+    this.isHeld = false;
+    this.asked.length = 0;
+    this.jobs.clear();
+    this.count = 0;
+  }
 
   /** What `changes` tell. */
   get told(): string {
@@ -97,9 +106,9 @@ const ANALYSES = JSON.stringify({
 });
 
 /** The calls that end in the time and last as long as asked for. */
-function chosen({ begin_ns, end_ns, min_ns, max_ns }: Options): Call[] {
+function chosen({ begin_ns, end_ns, min_ns, max_ns, names = [] }: Options): Call[] {
   const [begin, end] = [BigInt(begin_ns ?? 0), BigInt(end_ns ?? 2n ** 62n)];
-  return INVENTED_CALLS.filter((call) => call.begin >= begin && call.begin < end && call.took >= (min_ns ?? 0) && call.took <= (max_ns ?? Infinity));
+  return INVENTED_CALLS.filter((call) => call.begin >= begin && call.begin < end && call.took >= (min_ns ?? 0) && call.took <= (max_ns ?? Infinity) && (names.length === 0 || names.includes(call.name)));
 }
 
 function resultOf(kind: string, options: Options): string {

@@ -1,36 +1,14 @@
-// The pages in a browser, as a person uses them, with a server that always says the same. Where there is no browser, that is said.
+// The pages in a browser, as a person uses them, with a server that always says the same.
 
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findBrowser, rested } from "./browser.ts";
+import type { Page } from "playwright-core";
+import { beforeEach, expect, test } from "vitest";
+import { rested } from "./browser.ts";
 import { BEGIN, SPAN } from "./invented.ts";
-import { TOKEN, serve, type StandIn } from "./server.ts";
+import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
-const executablePath = findBrowser();
-/** Where pictures of the pages go, for whoever wants to look at them. */
-const pictures = process.env["KYMO_PICTURES"];
-
-if (executablePath === null) {
-  console.error("BROWSER ABSENT: no chromium found; pages are not tested in one");
-}
-
-describe.runIf(executablePath !== null)("a page", () => {
-  let browser: Browser;
-  let server: StandIn;
-  let faults: string[];
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
-    server = await serve(join(import.meta.dirname, "../dist"));
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await server?.end();
-  });
+withInvented("a page", (stage) => {
   beforeEach(() => {
-    faults = [];
+    const { server } = stage;
     server.read = 1;
     server.refusal = null;
     server.instance = "one";
@@ -38,27 +16,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     server.descriptionRefusal = null;
   });
 
-  async function open(hash = "", options: { colorScheme?: "light" | "dark"; width?: number; height?: number; ratio?: number } = {}): Promise<Page> {
-    const { colorScheme = "light", width = 1280, height = 720, ratio = 1 } = options;
-    const page = await browser.newPage({ colorScheme, viewport: { width, height }, deviceScaleFactor: ratio, timezoneId: "Europe/Berlin" });
-    page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
-    page.on("pageerror", (error) => faults.push(String(error)));
-    await page.goto(`${server.url}/?token=${TOKEN}${hash}`);
-    return page;
-  }
-
-  async function complete(page: Page): Promise<void> {
-    await page.waitForSelector('main[data-complete="true"]');
-    // One more picture, so that what has come is drawn.
-    await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-  }
-
-  async function picture(page: Page, name: string): Promise<void> {
-    if (pictures !== undefined) {
-      mkdirSync(pictures, { recursive: true });
-      await page.screenshot({ path: join(pictures, `${name}.png`) });
-    }
-  }
+  const open = (hash = "", options: Opened = {}): Promise<Page> => stage.visit(hash, { height: 720, ...options });
 
   /** How many different colours a canvas shows: one that was not drawn has one. */
   function coloursOf(page: Page, selector: string): Promise<number> {
@@ -84,14 +42,13 @@ describe.runIf(executablePath !== null)("a page", () => {
   test("shows all tracks, and takes the token out of the address", async () => {
     const page = await open();
     await complete(page);
-    expect(page.url()).toBe(`${server.url}/`);
+    expect(page.url()).toBe(`${stage.server.url}/`);
     expect(await page.locator(".chip").allTextContents()).toEqual(["invented"]);
     await expect.poll(() => page.locator(".badge").textContent()).toBe("complete");
     expect(await page.locator(".label .name").allTextContents()).toContain("CPU 2");
     expect(await coloursOf(page, ".area canvas")).toBeGreaterThan(12);
     expect(await coloursOf(page, ".overview canvas")).toBeGreaterThan(2);
     await picture(page, "wide-light");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -117,7 +74,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     await picture(page, "help");
     await page.keyboard.press("Escape");
     await page.locator("dialog.help").waitFor({ state: "hidden" });
-    expect(faults).toEqual([]);
     await page.close();
     await again.close();
   });
@@ -156,7 +112,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.mouse.click(strip.x + strip.width * 0.8, strip.y + 20);
     await page.keyboard.press("Backspace");
     expect(await windowOf(page)).toEqual({ begin: BEGIN, span: BigInt(SPAN) });
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -177,7 +132,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     expect(new URL(page.url()).hash).toBe("#pin=cpu/0/1/thread&fold=Threads&time=absolute");
     await complete(page);
     await picture(page, "pinned");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -189,7 +143,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.mouse.wheel(0, 30);
     await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toBe("#down=130");
     expect(await scrolled(page)).toBe(130);
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -208,7 +161,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     const [row, area] = [await page.locator(".label.below").boundingBox(), await page.locator(".area").boundingBox()];
     expect(row?.y).toBeGreaterThanOrEqual(area?.y ?? Infinity);
     expect((row?.y ?? 0) + (row?.height ?? 0)).toBeLessThanOrEqual((area?.y ?? 0) + (area?.height ?? 0));
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -245,30 +197,28 @@ describe.runIf(executablePath !== null)("a page", () => {
     await taken(".overview canvas", { x: 60, y: 0 }, () => windowOf(page));
     await taken(".drawer .edge", { x: 0, y: -40 }, () => page.locator(".drawer .edge").getAttribute("aria-valuenow"));
     await taken(".event-bar", { x: 0, y: 40 }, () => page.locator(".event-bar").getAttribute("aria-valuenow"));
-    expect(faults).toEqual([]);
     await page.close();
   });
 
   test("hatches what is not read yet, and follows the server", async () => {
-    server.read = 0.4;
+    stage.server.read = 0.4;
     const page = await open("", { colorScheme: "dark" });
     await complete(page);
     await expect.poll(() => page.locator(".badge").textContent()).toMatch(/^40 % read, 6.* s left$/);
     await picture(page, "wide-dark-building");
-    const before = server.asked.length;
-    server.read = 1;
-    server.tell();
+    const before = stage.server.asked.length;
+    stage.server.read = 1;
+    stage.server.tell();
     await page.waitForSelector(".badge.good");
     await complete(page);
-    expect(server.asked.length).toBeGreaterThan(before);
+    expect(stage.server.asked.length).toBeGreaterThan(before);
     // All of it is exact now: nothing is asked for again, whatever the server tells.
-    const after = server.asked.length;
+    const after = stage.server.asked.length;
     await page.keyboard.press("Home");
-    server.tell();
+    stage.server.tell();
     await rested(page);
-    expect(server.asked.length).toBe(after);
+    expect(stage.server.asked.length).toBe(after);
     await picture(page, "wide-dark");
-    expect(faults).toEqual([]);
     await page.close();
   });
 
@@ -283,31 +233,31 @@ describe.runIf(executablePath !== null)("a page", () => {
     const light = await open("", { width: 400, height: 720, ratio: 2 });
     await complete(light);
     await picture(light, "narrow-light");
-    expect(faults).toEqual([]);
     await light.close();
   });
 
   test("says what is wrong and what to do: no token, tiles refused, server gone", async () => {
-    const stranger = await browser.newPage();
-    await stranger.goto(`${server.url}/`);
+    const stranger = await stage.browser.newPage();
+    await stranger.goto(`${stage.server.url}/`);
     await expect.poll(() => stranger.locator(".notice").textContent()).toBe("The token is missing.Open the URL that `kymo view` has printed.");
     await picture(stranger, "no-token");
     await stranger.close();
-    server.refusal = 500;
+    stage.server.refusal = 500;
     const page = await open();
     await page.waitForSelector(".notice.bad");
     await expect.poll(() => page.locator(".notice").textContent()).toMatch(/^The disk is full\.It is asked again/);
-    server.refusal = null;
+    stage.server.refusal = null;
     await complete(page);
     await page.waitForSelector(".notice", { state: "detached" });
     await page.close();
+    stage.expectFaults(/status of 500/);
   });
 
   /** Ends what the server tells, and waits until it is asked to tell again. */
   async function reconnected(page: Page): Promise<void> {
-    const before = server.listened;
-    server.hangUp();
-    await expect.poll(() => server.listened).toBeGreaterThan(before);
+    const before = stage.server.listened;
+    stage.server.hangUp();
+    await expect.poll(() => stage.server.listened).toBeGreaterThan(before);
     await rested(page);
     await complete(page);
   }
@@ -315,54 +265,55 @@ describe.runIf(executablePath !== null)("a page", () => {
   test("keeps what it has when it hears the same server again, and begins anew with another one", async () => {
     const page = await open();
     await complete(page);
-    const before = server.asked.length;
+    const before = stage.server.asked.length;
     await reconnected(page);
     await reconnected(page);
-    expect(server.asked.length).toBe(before);
-    server.instance = "two";
+    expect(stage.server.asked.length).toBe(before);
+    stage.server.instance = "two";
     await reconnected(page);
-    await expect.poll(() => server.asked.length).toBeGreaterThan(before);
+    await expect.poll(() => stage.server.asked.length).toBeGreaterThan(before);
     await complete(page);
     await expect.poll(() => page.locator(".notice").count()).toBe(0);
     // One that does not say who it is, as its traces say that they are the same.
-    server.instance = null;
+    stage.server.instance = null;
     await reconnected(page);
-    const after = server.asked.length;
+    const after = stage.server.asked.length;
     await reconnected(page);
-    expect(server.asked.length).toBe(after);
-    server.filterRead = 0.5;
+    expect(stage.server.asked.length).toBe(after);
+    stage.server.filterRead = 0.5;
     await reconnected(page);
-    await expect.poll(() => server.asked.length).toBeGreaterThan(after);
+    await expect.poll(() => stage.server.asked.length).toBeGreaterThan(after);
     await page.close();
   });
 
   test("asks again whether the server can tell of some events, if it could not be asked", async () => {
-    server.descriptionRefusal = 503;
-    const [described, asked] = [server.askedDescription, server.asked.length];
+    stage.server.descriptionRefusal = 503;
+    const [described, asked] = [stage.server.askedDescription, stage.server.asked.length];
     const page = await open("#event=sched_wakeup");
-    await expect.poll(() => server.askedDescription).toBeGreaterThan(described);
-    expect(server.asked.slice(asked).filter((search) => search.includes("event="))).toEqual([]);
-    server.descriptionRefusal = null;
-    await expect.poll(() => server.asked.slice(asked).filter((search) => search.includes("event=")).length).toBeGreaterThan(0);
+    await expect.poll(() => stage.server.askedDescription).toBeGreaterThan(described);
+    expect(stage.server.asked.slice(asked).filter((search) => search.includes("event="))).toEqual([]);
+    stage.server.descriptionRefusal = null;
+    await expect.poll(() => stage.server.asked.slice(asked).filter((search) => search.includes("event=")).length).toBeGreaterThan(0);
     await complete(page);
     await expect.poll(() => page.locator(".notice").count()).toBe(0);
     await page.close();
+    stage.expectFaults(/status of 503/);
   });
 
   test("says that events of a filter are still looked for, and does not ask at each step of that", async () => {
-    server.filterRead = 0.1;
+    stage.server.filterRead = 0.1;
     const page = await open("#event=sched_wakeup");
     await expect.poll(() => page.locator(".badge").textContent()).toBe("filtering");
     await complete(page);
     await picture(page, "filtering");
-    const before = server.askedCatalogue;
+    const before = stage.server.askedCatalogue;
     for (let step = 2; step <= 50; step++) {
-      server.filterRead = step / 50;
-      server.tell();
+      stage.server.filterRead = step / 50;
+      stage.server.tell();
     }
     await expect.poll(() => page.locator(".badge").textContent()).toBe("complete");
-    expect(server.askedCatalogue - before).toBeGreaterThan(0);
-    expect(server.askedCatalogue - before).toBeLessThan(25);
+    expect(stage.server.askedCatalogue - before).toBeGreaterThan(0);
+    expect(stage.server.askedCatalogue - before).toBeLessThan(25);
     await page.close();
   });
 
@@ -383,7 +334,6 @@ describe.runIf(executablePath !== null)("a page", () => {
     const broken = page.locator(".panel.rail").getByRole("alert");
     await expect.poll(() => broken.locator("span").textContent()).toBe("“Tracks” cannot be shown: numbers cannot be written.");
     await picture(page, "broken");
-    expect(faults.splice(0).join()).toContain("numbers cannot be written");
     await page.keyboard.press("w");
     expect((await windowOf(page)).span).toBeLessThan(BigInt(SPAN));
     await page.getByRole("button", { name: "Try again" }).click();
@@ -393,6 +343,7 @@ describe.runIf(executablePath !== null)("a page", () => {
     await page.getByRole("tree", { name: "Tracks" }).waitFor();
     expect(await broken.count()).toBe(0);
     await page.close();
+    stage.expectFaults(/numbers cannot be written/);
   });
 
   test("never has more than two questions for tiles on the way", async () => {

@@ -5,6 +5,7 @@ export default defineConfig({
   test: {
     include: ["browser/**/*.test.ts"],
     environment: "node",
+    globalSetup: "browser/absent.ts",
     testTimeout: 120_000,
     hookTimeout: 60_000,
     fileParallelism: false,

@@ -18,13 +18,14 @@ import { fitted } from "./pen.ts";
 import { drawRuler } from "./ruler.ts";
 import { StripSheet } from "./strip.ts";
 import { drawTimeline, joined, type Picture } from "./timeline.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 const VALUES: TrackValue[] = ["running on CPU 1", "blocked"].map((label, number) => ({ number: valueNumber(number), label, kind: "doing", colour: number }));
 const frame = { view: { begin: nanos(1_000), span: nanos(256) }, width: px(256), origin: nanos(1_000) };
 const EXACT: readonly Span[] = [{ begin: 0, end: 256, quality: "exact" }];
 
 function trackOf(kind: TrackKind): Track {
-  return { number: trackNumber(0), id: "a", kind, name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+  return trackLike(0, { id: "a", kind, name: "a" });
 }
 
 function pieceOf(items: Items, spans = EXACT): Piece {

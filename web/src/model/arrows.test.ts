@@ -8,11 +8,12 @@ import type { Piece } from "./cache.ts";
 import { EMPTY_CATALOGUE, type Track } from "./catalogue.ts";
 import { PLAIN_LAYOUT, rowsOf, type Layout } from "./rows.ts";
 import { END_UNKNOWN, NONE, type Items } from "./tile.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 /** 256 ns from 1,000 on, a pixel each. */
 const frame = { view: { begin: nanos(1_000), span: nanos(256) }, width: px(256), origin: nanos(1_000) };
 const TRACKS = Array.from({ length: 20 }, (_, number): Track => {
-  return { number: trackNumber(number), id: `t${String.fromCharCode(97 + number)}`, kind: "states", name: "", group: number < 4 ? "CPUs" : "Threads", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+  return trackLike(number, { id: `t${String.fromCharCode(97 + number)}`, group: number < 4 ? "CPUs" : "Threads" });
 });
 
 /** The head of the CPUs is 24 pixels high, each of their four rows 20, with 2 of them below the bar; 200 are seen. */

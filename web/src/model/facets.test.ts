@@ -1,29 +1,16 @@
 import { expect, test } from "vitest";
 import { trackNumber, valueNumber } from "../units/tiles.ts";
-import type { Catalogue, Track } from "./catalogue.ts";
+import type { Catalogue } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
 import { cpusOf, eventNames, eventsOf, isNamed, peopleOf, shareOf, subsystemOf, subsystemsOf, withSubsystem, type Counts } from "./facets.ts";
 import { find, findable } from "./search.ts";
+import { trackLike } from "../testing/tracks.ts";
 
-const trackOf = (number: number, more: Partial<Track>): Track => ({
-  number: trackNumber(number),
-  id: `t${number}`,
-  kind: "states",
-  name: "",
-  group: "G",
-  host: null,
-  cpu: null,
-  tid: null,
-  process: null,
-  depth: null,
-  parent: null,
-  ...more,
-});
 const COUNTS: Counts = { byName: new Map([["sched_switch", 70n], ["irq_entry", 5n], ["sched_wakeup", 7n]]), byCpu: new Map([[1, 80n], [10, 2n]]) };
 const NAMES = ["irq_entry", "jobs:begin", "jobs:end", "sched_switch", "sched_wakeup"];
 
 test("CPUs are those that tracks or counts tell of", () => {
-  const tracks = [trackOf(0, { cpu: 2 }), trackOf(1, { cpu: 1 }), trackOf(2, {}), trackOf(3, { cpu: 2 })];
+  const tracks = [trackLike(0, { cpu: 2 }), trackLike(1, { cpu: 1 }), trackLike(2, {}), trackLike(3, { cpu: 2 })];
   expect(cpusOf(tracks, COUNTS).map(({ label, count }) => [label, count])).toEqual([["CPU 1", 80n], ["CPU 2", 0n], ["CPU 10", 2n]]);
   expect(cpusOf(tracks, null).map(({ count }) => count)).toEqual([null, null]);
   expect(cpusOf(tracks, { ...COUNTS, byCpu: null }).map(({ count }) => count)).toEqual([null, null]);
@@ -31,11 +18,11 @@ test("CPUs are those that tracks or counts tell of", () => {
 
 test("processes are called as their first thread, threads say of whom they are", () => {
   const { processes, threads } = peopleOf([
-    trackOf(0, { tid: 7, name: "events", kind: "instants" }),
-    trackOf(1, { tid: 5, name: "app (5)", process: "5" }),
-    trackOf(2, { tid: 6, name: "worker (6)", process: "5" }),
-    trackOf(3, { tid: 6, name: "calls", parent: trackNumber(2) }),
-    trackOf(4, { tid: 30, name: "gone (30)", process: "29" }),
+    trackLike(0, { tid: 7, name: "events", kind: "instants" }),
+    trackLike(1, { tid: 5, name: "app (5)", process: "5" }),
+    trackLike(2, { tid: 6, name: "worker (6)", process: "5" }),
+    trackLike(3, { tid: 6, name: "calls", parent: trackNumber(2) }),
+    trackLike(4, { tid: 30, name: "gone (30)", process: "29" }),
   ]);
   expect(threads.map(({ key, label, detail }) => [key, label, detail])).toEqual([
     [5, "app (5)", ""],

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
-import type { Track } from "./catalogue.ts";
 import { factsOf, fieldLines, titleOf, type Telling } from "./facts.ts";
 import { parseFields, type ArrowItem, type EventItem, type Fields, type RunItem } from "./items.ts";
+import { trackLike } from "../testing/tracks.ts";
 
-const PLAIN = { host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
-const CPU: Track = { ...PLAIN, number: trackNumber(0), id: "cpu/0/3/thread", kind: "states", name: "CPU 3", group: "CPUs", cpu: 3 };
-const MAKE: Track = { ...PLAIN, number: trackNumber(1), id: "thread/0/7/state", kind: "states", name: "make (7)", group: "Threads", tid: 7, process: "make" };
+const CPU = trackLike(0, { id: "cpu/0/3/thread", name: "CPU 3", group: "CPUs", cpu: 3 });
+const MAKE = trackLike(1, { id: "thread/0/7/state", name: "make (7)", group: "Threads", tid: 7, process: "make" });
 const telling: Telling = { clock: { origin: nanos(1_000), unix: false, zone: "UTC", style: "relative" }, tracks: [CPU, MAKE] };
 const value = { label: "make (7)", kind: "thread", colour: 1, track: trackNumber(1) };
 const run: RunItem = { kind: "run", begin: nanos(2_000), end: nanos(4_500), beginKnown: true, endKnown: true, inDoubt: false, value };

@@ -1,34 +1,22 @@
 import { expect, test } from "vitest";
-import { trackNumber } from "../units/tiles.ts";
 import type { Catalogue, Track } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
 import { trackTest } from "./filter-tracks.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
 import { PLAIN_LAYOUT, rowsOf } from "./rows.ts";
+import { trackLike } from "../testing/tracks.ts";
 
-const trackOf = (id: string, more: Partial<Track> = {}): Omit<Track, "number"> => ({
-  id,
-  kind: "states",
-  name: id,
-  group: "G",
-  host: null,
-  cpu: null,
-  tid: null,
-  process: null,
-  depth: null,
-  parent: null,
-  ...more,
-});
-const TRACKS: readonly Track[] = [
-  trackOf("cpu0", { cpu: 0 }),
-  trackOf("cpu1", { cpu: 1 }),
-  trackOf("main", { tid: 5, process: "5" }),
-  trackOf("worker", { tid: 6, process: "5" }),
-  trackOf("worker events", { tid: 6, kind: "instants" }),
-  trackOf("stranger", { tid: 7 }),
-  trackOf("elsewhere", { tid: 6, process: "9", host: "b" }),
-  trackOf("latencies", { kind: "heat" }),
-].map((track, number) => ({ ...track, number: trackNumber(number) }));
+const SOME: readonly Partial<Track>[] = [
+  { id: "cpu0", name: "cpu0", cpu: 0 },
+  { id: "cpu1", name: "cpu1", cpu: 1 },
+  { id: "main", name: "main", tid: 5, process: "5" },
+  { id: "worker", name: "worker", tid: 6, process: "5" },
+  { id: "worker events", name: "worker events", tid: 6, kind: "instants" },
+  { id: "stranger", name: "stranger", tid: 7 },
+  { id: "elsewhere", name: "elsewhere", tid: 6, process: "9", host: "b" },
+  { id: "latencies", name: "latencies", kind: "heat" },
+];
+const TRACKS = SOME.map((more, number) => trackLike(number, more));
 const CATALOGUE: Catalogue = { tracks: TRACKS, values: [] };
 
 function meant(change: Partial<Filter>): string[] {
@@ -61,7 +49,7 @@ test("rows of other tracks are paler, or not there", () => {
 });
 
 test("one of ten thousands of threads is found", () => {
-  const tracks = Array.from({ length: 16_000 }, (_, number) => ({ ...trackOf(`thread/0/${number}/state`, { tid: number, group: "Threads" }), number: trackNumber(number) }));
+  const tracks = Array.from({ length: 16_000 }, (_, number) => trackLike(number, { id: `thread/0/${number}/state`, name: `thread/0/${number}/state`, tid: number, group: "Threads" }));
   const rows = rowsOf({ tracks, values: [] }, PLAIN_LAYOUT, { ...PLAIN_FILTER, threads: only([7]), mode: "hide" });
   expect(rows.map((row) => row.key)).toEqual(["group Threads", "track thread/0/7/state"]);
 });

@@ -1,24 +1,12 @@
 // What is asked for in each picture is found once.
 
 import { expect, test } from "vitest";
-import { trackNumber } from "../units/tiles.ts";
 import type { Track } from "./catalogue.ts";
 import { isOfKernel } from "./latency.ts";
 import { overviewTracks } from "./overview.ts";
+import { trackLike } from "../testing/tracks.ts";
 
-const trackOf = (number: number, id: string, group: string, kind: Track["kind"]): Track => ({
-  number: trackNumber(number),
-  id,
-  kind,
-  name: id,
-  group,
-  host: null,
-  cpu: null,
-  tid: null,
-  process: null,
-  depth: null,
-  parent: null,
-});
+const trackOf = (number: number, id: string, group: string, kind: Track["kind"]): Track => trackLike(number, { id, kind, name: id, group });
 
 /** A list that counts how often one of its items is looked at. */
 function counted(tracks: readonly Track[]): { readonly list: readonly Track[]; readonly reads: () => number } {

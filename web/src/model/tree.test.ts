@@ -8,21 +8,9 @@ import { rowsOf } from "./rows.ts";
 import { NONE, type Items, type Quality } from "./tile.ts";
 import { between, placesOf, tracksOf, treeOf, type TreeLine } from "./tree.ts";
 import { counts, instants, runs, states } from "../testing/tiles.ts";
+import { trackLike } from "../testing/tracks.ts";
 
-const trackOf = (number: number, id: string, group: string, more: Partial<Track> = {}): Track => ({
-  number: trackNumber(number),
-  id,
-  kind: "states",
-  name: id,
-  group,
-  host: null,
-  cpu: null,
-  tid: null,
-  process: null,
-  depth: null,
-  parent: null,
-  ...more,
-});
+const trackOf = (number: number, id: string, group: string, more: Partial<Track> = {}): Track => trackLike(number, { id, name: id, group, ...more });
 const THREADS = Array.from({ length: 10 }, (_, index) => trackOf(10 + index, `thread/0/${index}/state`, "Threads", { tid: 400 + index, process: "400", name: `worker (${400 + index})` }));
 const TRACKS = [trackOf(0, "cpu/0/0/thread", "CPUs", { name: "CPU 0" }), trackOf(1, "cpu/0/0/irq", "CPUs", { parent: trackNumber(0), name: "interrupts" }), ...THREADS];
 const CATALOGUE: Catalogue = { tracks: TRACKS, values: [] };

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import type { Status, Track } from "../model/catalogue.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { NO_ANALYSES, shownSpan, trackOfThread, withAsked, withLens } from "./analyses.ts";
 import { FIRST_STATE, resized, wentBack, withCatalogue, withStatus, type State } from "./viewer.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 const STATUS: Status = {
   extent: { begin: nanos(0), end: nanos(1_000_000) },
@@ -21,7 +22,7 @@ const STATUS: Status = {
 };
 
 function trackOf(number: number, kind: Track["kind"], tid: number | null): Track {
-  return { number: trackNumber(number), id: `t${number}`, kind, name: "", group: "G", host: null, process: null, cpu: null, tid, depth: null, parent: null };
+  return trackLike(number, { kind, tid });
 }
 
 const tracks = [trackOf(0, "instants", 7), trackOf(1, "states", 7), trackOf(2, "instants", 8), ...Array.from({ length: 20 }, (_, index) => trackOf(3 + index, "states", 100 + index))];

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, type Status } from "../model/catalogue.ts";
 import { PLAIN_LISTED } from "../model/listed.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { followed, rowOf, shown, trackOf, withItem, withItemExtent, withItemSelected } from "./item.ts";
 import { FIRST_STATE, reopened, resized, seenIn, wentBack, wentTo, withCatalogue, withStatus, type State } from "./viewer.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 const STATUS: Status = {
   extent: { begin: nanos(0), end: nanos(10_000) },
@@ -22,9 +23,7 @@ const STATUS: Status = {
   lost: 0n,
 };
 
-const TRACKS = Array.from({ length: 10 }, (_, number): Track => {
-  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
-});
+const TRACKS = Array.from({ length: 10 }, (_, number) => trackLike(number));
 
 /** A window of 1,000 ns from 4,000 on, five rows high. */
 const small = resized(withCatalogue(withStatus(FIRST_STATE, STATUS), { ...EMPTY_CATALOGUE, tracks: TRACKS }), { width: cssPx(100), height: cssPx(100), ratio: 1 });

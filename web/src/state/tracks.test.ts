@@ -1,13 +1,14 @@
 import { expect, test } from "vitest";
-import type { Status, Track } from "../model/catalogue.ts";
+import type { Status } from "../model/catalogue.ts";
 import { only } from "../model/choice.ts";
 import { nanos } from "../units/time.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { refiltered } from "./filter.ts";
 import { followed, withItem } from "./item.ts";
 import { trackSeen, withIdle } from "./tracks.ts";
 import { FIRST_STATE, resized, scrolledTo, toggleFold, toggleHide, togglePin, withCatalogue, withLayout, withStatus, type State } from "./viewer.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 const STATUS: Status = {
   extent: { begin: nanos(0), end: nanos(1_000_000) },
@@ -23,9 +24,7 @@ const STATUS: Status = {
   lost: 0n,
 };
 
-const TRACKS = Array.from({ length: 20 }, (_, number): Track => {
-  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, process: null, cpu: number, tid: null, depth: null, parent: null };
-});
+const TRACKS = Array.from({ length: 20 }, (_, number) => trackLike(number, { cpu: number }));
 const sized = resized(withStatus(FIRST_STATE, STATUS), { width: cssPx(1_000), height: cssPx(100), ratio: 1 });
 const ready: State = withCatalogue(sized, { tracks: TRACKS, values: [] });
 const far = { id: "t15" };

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, type Status } from "../model/catalogue.ts";
 import { PLAIN_LISTED } from "../model/listed.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { Store } from "./store.ts";
 import {
@@ -29,6 +29,7 @@ import {
   withTiles,
   type State,
 } from "./viewer.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 function statusOf(begin: number, end: number, version = 1): Status {
   const extent = { begin: nanos(begin), end: nanos(end) };
@@ -36,9 +37,6 @@ function statusOf(begin: number, end: number, version = 1): Status {
   return { extent, unix: true, levels, version, doneBytes: 0, totalBytes: 1, etaMs: null, state: "building", failure: null, events: null, lost: 0n };
 }
 
-function trackOf(number: number): Track {
-  return { number: trackNumber(number), id: `t${number}`, kind: "states", name: "", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
-}
 
 const ready: State = withStatus(FIRST_STATE, statusOf(0, 10_000));
 const window = (begin: number, span: number): { begin: ReturnType<typeof nanos>; span: ReturnType<typeof nanos> } => ({ begin: nanos(begin), span: nanos(span) });
@@ -70,7 +68,7 @@ test("a window of the URL is kept, as far as there are traces", () => {
 });
 
 test("another URL is shown, and one can go back from it", () => {
-  const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks: [trackOf(0), trackOf(1)] });
+  const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks: [trackLike(0), trackLike(1)] });
   const there = reopened(state, decodeUrl("#at=5~100&selected=7~3&hide=t0&time=absolute"));
   expect([there.view, there.selection, there.timeStyle]).toEqual([window(5, 100), window(7, 3), "absolute"]);
   expect(there.rows.map((row) => row.key)).toEqual(["group G", "track t1"]);
@@ -120,7 +118,7 @@ test("the list of windows to go back to does not grow for ever", () => {
 });
 
 test("rows follow the catalogue and the layout", () => {
-  const tracks = [trackOf(0), trackOf(1)];
+  const tracks = [trackLike(0), trackLike(1)];
   const state = withCatalogue(ready, { ...EMPTY_CATALOGUE, tracks });
   expect(state.rows.map((row) => row.key)).toEqual(["group G", "track t0", "track t1"]);
   expect(withCatalogue(state, state.catalogue)).toBe(state);
@@ -131,7 +129,7 @@ test("rows follow the catalogue and the layout", () => {
 });
 
 test("scrolling ends where the rows end; the URL's place waits for them", () => {
-  const tracks = Array.from({ length: 10 }, (_, number) => trackOf(number));
+  const tracks = Array.from({ length: 10 }, (_, number) => trackLike(number));
   const early = resized({ ...ready, scroll: 120 }, { width: cssPx(100), height: cssPx(100), ratio: 2 });
   expect(early.scroll).toBe(120);
   const state = withCatalogue(early, { ...EMPTY_CATALOGUE, tracks });
@@ -142,7 +140,7 @@ test("scrolling ends where the rows end; the URL's place waits for them", () => 
 });
 
 test("the URL's place is gone to as soon as there are so many rows, and stands in the URL until then", () => {
-  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackOf(number)) });
+  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackLike(number)) });
   const first = withStatus(opened(decodeUrl("#down=120"), "UTC", "dark"), statusOf(0, 10_000));
   const few = withCatalogue(resized(first, { width: cssPx(100), height: cssPx(100), ratio: 1 }), some(6));
   expect([few.scroll, seenIn(few, PLAIN_LISTED).scroll]).toEqual([24 + 120 - 100, 120]);
@@ -154,7 +152,7 @@ test("the URL's place is gone to as soon as there are so many rows, and stands i
 });
 
 test("a catalogue with fewer tracks leaves nothing empty below them", () => {
-  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackOf(number)) });
+  const some = (count: number): State["catalogue"] => ({ ...EMPTY_CATALOGUE, tracks: Array.from({ length: count }, (_, number) => trackLike(number)) });
   const many = withCatalogue(resized(ready, { width: cssPx(100), height: cssPx(100), ratio: 1 }), some(20));
   expect(withCatalogue(scrolledTo(many, 300), some(8)).scroll).toBe(24 + 160 - 100);
 });

@@ -8,7 +8,7 @@ import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import type { Pen } from "../draw/pen.ts";
 import { SURFACES, css } from "../model/palette.ts";
 import { rowsBetween } from "../model/rows.ts";
-import { offer, traceName } from "./events/leave.ts";
+import { saveFile, traceName } from "./leaving.ts";
 import type { Page } from "./page.ts";
 
 export type ImageForm = "png" | "svg";
@@ -27,7 +27,7 @@ export async function saveImage(page: Page, form: ImageForm): Promise<void> {
   const sheet = sheetOf(page);
   const blob = sheet === null ? null : form === "svg" ? svgOf(page, sheet) : await pngOf(page, sheet);
   if (blob !== null) {
-    offer(blob, `${traceName(page)}-timeline.${form}`);
+    saveFile(blob, `${traceName(page)}-timeline.${form}`);
   }
 }
 

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
-import type { Status, Track } from "../model/catalogue.ts";
+import type { Status } from "../model/catalogue.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { FIRST_STATE, resized, withCatalogue, withStatus, type State } from "../state/viewer.ts";
 import { COMMANDS, commandFor, keyOf, type Key, type Pressed } from "./keys.ts";
 import { wordsFor } from "./notice.tsx";
+import { trackLike } from "../testing/tracks.ts";
 
 const extent = { begin: nanos(0), end: nanos(10_000) };
 const STATUS: Status = {
@@ -21,7 +22,7 @@ const STATUS: Status = {
   events: null,
   lost: 0n,
 };
-const TRACK: Track = { number: trackNumber(0), id: "a", kind: "states", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+const TRACK = trackLike(0, { id: "a", name: "a" });
 
 function keyAt(code: string, key = code, more: Partial<Key> = {}): Key {
   return { key, code, shift: false, control: false, alt: false, ...more };

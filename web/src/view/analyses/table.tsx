@@ -10,9 +10,9 @@ import { sieveOf, sorted, type Sorting } from "../../model/sort.ts";
 import { columnAt, type Answer, type Row, type Table } from "../../model/tables.ts";
 import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
+import { takeOut } from "../leaving.ts";
 import type { Page } from "../page.ts";
 import { Words } from "./ask.tsx";
-import { takeOut } from "./copy.ts";
 import { Grid } from "./grid.tsx";
 
 interface ShownOptions {

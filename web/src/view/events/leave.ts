@@ -8,6 +8,7 @@ import { endOf, type Viewport } from "../../model/viewport.ts";
 import { chosenRows } from "../../state/events.ts";
 import { clockOf } from "../../state/viewer.ts";
 import type { Nanos } from "../../units/time.ts";
+import { copyText, saveFile, traceName } from "../leaving.ts";
 import type { Page } from "../page.ts";
 import { faultOf } from "./desk.ts";
 
@@ -33,27 +34,15 @@ export async function copyRows(page: Page, format: RowFormat, signal: AbortSigna
   const count = Math.min(chosen.end - chosen.first, COPIED_MAX);
   try {
     const found = await page.events.ask({ question: state.question, direction: "from", place, limit: count }, signal);
-    await copyText(pageText(found, format, isSingle(state.question), count > 1 || format === "csv", clockOf(page.store.state)));
+    const isCopied = await copyText(pageText(found, format, isSingle(state.question), count > 1 || format === "csv", clockOf(page.store.state)));
+    if (!isCopied) {
+      return "Not copied: the browser gives no clipboard.";
+    }
   } catch (error) {
     return `Not copied: ${faultOf(error).message}.`;
   }
   const rest = chosen.end - chosen.first > COPIED_MAX ? "; no more are copied at once, but saved" : "";
   return `${count.toLocaleString("en")} ${count === 1 ? "row" : "rows"} copied as ${WORDS[format]}${rest}.`;
-}
-
-/** Puts a text on the clipboard, also where the page has come over a network without encryption. */
-async function copyText(text: string): Promise<void> {
-  if (window.isSecureContext) {
-    await navigator.clipboard.writeText(text);
-    return;
-  }
-  const listener = (event: ClipboardEvent): void => {
-    event.clipboardData?.setData("text/plain", text);
-    event.preventDefault();
-  };
-  document.addEventListener("copy", listener, { once: true });
-  document.execCommand("copy");
-  document.removeEventListener("copy", listener);
 }
 
 /** Which part of the list is saved; `null`: all of it. */
@@ -90,7 +79,7 @@ export async function saveRows(page: Page, format: RowFormat, part: SavedPart, s
   } finally {
     page.events.store.update((state) => ({ ...state, leaving: null }));
   }
-  offer(new Blob(parts, { type: KINDS[format] }), `${traceName(page)}-events.${format === "json" ? "jsonl" : format}`);
+  saveFile(new Blob(parts, { type: KINDS[format] }), `${traceName(page)}-events.${format === "json" ? "jsonl" : format}`);
   const cut = rows >= SAVED_MAX ? `, which is as many as fit into a file: there may be more` : "";
   return `${rows.toLocaleString("en")} rows saved as ${WORDS[format]}${cut}.`;
 }
@@ -104,21 +93,4 @@ function partDone(page: Page, time: bigint | null, part: SavedPart, rows: number
 
 function tellProgress(page: Page, format: RowFormat, rows: number, part: number | null): void {
   page.events.store.update((state) => ({ ...state, leaving: { rows, part, what: WORDS[format] } }));
-}
-
-/** What files are called: after the traces. */
-export function traceName(page: Page): string {
-  const name = page.store.state.traces.map((trace) => trace.name).join("+");
-  return name.replace(/[^\w.+-]+/g, "_").slice(0, 80) || "trace";
-}
-
-/** Has the browser save something. */
-export function offer(blob: Blob, name: string): void {
-  const url = URL.createObjectURL(blob);
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has begun to read it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

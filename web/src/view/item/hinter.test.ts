@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { Client } from "../../api/client.ts";
-import type { Track } from "../../model/catalogue.ts";
 import { answerItems, type TestItem } from "../../testing/items.ts";
-import { trackNumber } from "../../units/tiles.ts";
 import { nanos } from "../../units/time.ts";
 import { Hinter, type Target } from "./hinter.ts";
+import { trackLike } from "../../testing/tracks.ts";
 
-const TRACK: Track = { number: trackNumber(3), id: "a", kind: "instants", name: "a", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+const TRACK = trackLike(3, { id: "a", kind: "instants", name: "a" });
 const AT = { x: 5, y: 6 };
 const target: Target = { track: TRACK, spot: { time: nanos(10), until: nanos(20), extent: null }, words: "a: 3 in 10 ns" };
 const event = (at: number, label: string): TestItem => ({ begin: at, end: at, more: { kind: "event", value: { number: 0, label, kind: "event", colour: 1, track: null }, event: null } });

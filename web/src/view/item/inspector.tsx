@@ -12,7 +12,7 @@ import { clockOf } from "../../state/viewer.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 import { wordsAt } from "../words.ts";
-import { copyText } from "./copy.ts";
+import { copyText } from "../leaving.ts";
 import "./item.css";
 import { sentence, type Picked } from "./picker.ts";
 

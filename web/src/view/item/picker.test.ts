@@ -7,9 +7,10 @@ import { withItem } from "../../state/item.ts";
 import { answerItems, type TestItem } from "../../testing/items.ts";
 import { decodeUrl } from "../../model/url.ts";
 import { cssPx } from "../../units/screen.ts";
-import { level, trackNumber } from "../../units/tiles.ts";
+import { level } from "../../units/tiles.ts";
 import { nanos } from "../../units/time.ts";
 import { Picker } from "./picker.ts";
+import { trackLike } from "../../testing/tracks.ts";
 
 const extent = { begin: nanos(0), end: nanos(1_000_000) };
 const STATUS: Status = {
@@ -27,7 +28,7 @@ const STATUS: Status = {
 };
 
 function trackOf(number: number, id: string, kind: TrackKind, tid: number | null = null): Track {
-  return { number: trackNumber(number), id, kind, name: id, group: "G", host: null, cpu: null, process: null, tid, depth: null, parent: null };
+  return trackLike(number, { id, kind, name: id, tid });
 }
 
 const TRACKS = [

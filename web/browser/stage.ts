@@ -1,0 +1,184 @@
+// What all tests in a browser have in common: the browser, pages whose faults are kept, pictures, servers of recorded traces. Where there is no
+// browser, or no command or corpus, tests that need them are skipped, and `absent.ts` says so before the first one.
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "vitest";
+import { findBrowser } from "./browser.ts";
+import { proxied, type Proxy } from "./proxy.ts";
+import { TOKEN, serve, type StandIn } from "./server.ts";
+
+/** The pages that are tested, and where the sources are. */
+export const DIST = join(import.meta.dirname, "../dist");
+export const ROOT = join(import.meta.dirname, "../..");
+/** The command, where there is one. */
+export const KYMO = process.env["KYMO"];
+/** Where pictures of the pages go, for whoever wants to look at them. */
+const PICTURES = process.env["KYMO_PICTURES"];
+
+/** Traces that were recorded: one of ours, and one of a kernel where the corpus is. */
+export const DEMO = join(ROOT, "examples/traces/demo");
+export const KERNEL = join(process.env["KYMO_CORPUS"] ?? "/nowhere", "ctf/tracecompass/many-threads");
+
+export interface Opened {
+  readonly colorScheme?: "light" | "dark";
+  readonly width?: number;
+  readonly height?: number;
+  readonly ratio?: number;
+}
+
+/** A browser, and what went wrong in its pages. */
+export class Stage {
+  /** Empty before each test; and behind it, or that fails. */
+  readonly faults: string[] = [];
+  private launched: Browser | null = null;
+
+  get browser(): Browser {
+    if (this.launched === null) {
+      throw new Error("the browser is there as long as tests run");
+    }
+    return this.launched;
+  }
+
+  async begin(): Promise<void> {
+    this.launched = await chromium.launch({ executablePath: findBrowser() ?? "", args: ["--no-sandbox"] });
+  }
+
+  async end(): Promise<void> {
+    await this.launched?.close();
+  }
+
+  /** A page, which may be anything yet. */
+  async open(url: string, { colorScheme = "light", width = 1280, height = 800, ratio = 1 }: Opened = {}): Promise<Page> {
+    const page = await this.browser.newPage({ colorScheme, viewport: { width, height }, deviceScaleFactor: ratio, timezoneId: "Europe/Berlin", permissions: ["clipboard-read", "clipboard-write"] });
+    page.on("console", (message) => message.type() === "error" && this.faults.push(message.text()));
+    page.on("pageerror", (error) => this.faults.push(String(error)));
+    await page.goto(url);
+    return page;
+  }
+
+  /** Takes away faults that are to be: there are some, and all are like this. */
+  expectFaults(like: RegExp): void {
+    const found = this.faults.splice(0);
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.filter((fault) => !like.test(fault))).toEqual([]);
+  }
+}
+
+/** A stage with a server that always says the same. */
+export class Invented extends Stage {
+  private standIn: StandIn | null = null;
+
+  get server(): StandIn {
+    if (this.standIn === null) {
+      throw new Error("the server is there as long as tests run");
+    }
+    return this.standIn;
+  }
+
+  override async begin(): Promise<void> {
+    await super.begin();
+    this.standIn = await serve(DIST);
+  }
+
+  override async end(): Promise<void> {
+    await super.end();
+    await this.standIn?.end();
+  }
+
+  /** The page of the server, with what stands behind `#`. */
+  visit(hash = "", options: Opened = {}): Promise<Page> {
+    return this.open(`${this.server.url}/?token=${TOKEN}${hash}`, options);
+  }
+}
+
+/** A stage with a trace that was recorded, as the command tells of it. */
+export class Recorded extends Stage {
+  /** How the page asks, with `?`. */
+  query = "";
+  /** Where the command serves pages that it was built with. */
+  own = "";
+  private readonly trace: string;
+  private readonly cache = mkdtempSync(join(tmpdir(), "kymo-view-"));
+  private child: ChildProcess | null = null;
+  private proxy: Proxy | null = null;
+
+  constructor(trace: string) {
+    super();
+    this.trace = trace;
+  }
+
+  /** Where the pages are that are tested. */
+  get url(): string {
+    return this.proxy?.url ?? "";
+  }
+
+  get token(): string {
+    return new URLSearchParams(this.query).get("token") ?? "";
+  }
+
+  override async begin(): Promise<void> {
+    await super.begin();
+    const child = spawn(KYMO ?? "", ["view", "--no-browser", this.trace], { env: { ...process.env, XDG_CACHE_HOME: this.cache }, stdio: ["ignore", "pipe", "inherit"] });
+    this.child = child;
+    for await (const line of createInterface({ input: child.stdout })) {
+      const url = new URL(line.trim());
+      [this.own, this.query] = [url.href, url.search];
+      this.proxy = await proxied(DIST, url.origin);
+      return;
+    }
+    throw new Error("kymo view ended before it said where it is");
+  }
+
+  override async end(): Promise<void> {
+    await super.end();
+    await this.proxy?.end();
+    const { child } = this;
+    if (child !== null && child.exitCode === null) {
+      const ended = new Promise((done) => child.once("exit", done));
+      child.kill("SIGINT");
+      await ended;
+    }
+    rmSync(this.cache, { recursive: true });
+  }
+
+  visit(hash = "", options: Opened = {}): Promise<Page> {
+    return this.open(`${this.url}/${this.query}${hash}`, options);
+  }
+}
+
+function onStage<S extends Stage>(stage: S, body: (stage: S) => void): void {
+  beforeAll(() => stage.begin());
+  afterAll(() => stage.end());
+  beforeEach(() => void (stage.faults.length = 0));
+  // Which faults are to be, a test takes away.
+  afterEach(() => expect(stage.faults).toEqual([]));
+  body(stage);
+}
+
+/** Tests with the server that always says the same. */
+export function withInvented(name: string, body: (stage: Invented) => void): void {
+  describe.runIf(findBrowser() !== null)(name, () => onStage(new Invented(), body));
+}
+
+/** Tests of traces that were recorded, as far as they are here; `%s` in the name is what they are called. */
+export function withRecorded<T extends { readonly name: string; readonly trace: string }>(name: string, traces: readonly T[], body: (stage: Recorded, of: T) => void): void {
+  describe.runIf(findBrowser() !== null && KYMO !== undefined).each(traces.filter(({ trace }) => existsSync(trace)))(name.replace("%s", "$name"), (of) => onStage(new Recorded(of.trace), (stage) => body(stage, of)));
+}
+
+/** All that is on the screen is there, and drawn. */
+export async function complete(page: Page): Promise<void> {
+  await page.waitForSelector('main[data-complete="true"]');
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+export async function picture(page: Page, name: string): Promise<void> {
+  if (PICTURES !== undefined) {
+    mkdirSync(PICTURES, { recursive: true });
+    await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+  }
+}
