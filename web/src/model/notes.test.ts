@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ShapeFault } from "./json.ts";
-import { marksOf, nextOf, noteBody, notesIn, notesWith, readNotes, titleOf, type Note } from "./notes.ts";
+import { NOTE_COLOURS, colourOf, marksOf, nextOf, noteBody, notesIn, notesWith, readNotes, titleOf, type Note } from "./notes.ts";
+import { SURFACES, type Rgb } from "./palette.ts";
 import { itemTexts, memberTexts } from "./parts.ts";
 import { nanos } from "../units/time.ts";
 
@@ -11,6 +12,7 @@ const note = (id: string, begin: number, end: number | null = null): Note => ({
   text: id,
   track: null,
   author: null,
+  colour: null,
   rest: [],
 });
 const window = { begin: nanos(100), span: nanos(1_000) };
@@ -33,9 +35,9 @@ test("an answer that is none says where", () => {
 });
 
 test("what a page does not know of a note goes back as it came", () => {
-  const text = String.raw`{"id":"a\"","begin_ns":12345678901234567890,"text":"x,{y","colour":[1, {"deep":"]"}],"size":0.10000000000000000001}`;
+  const text = String.raw`{"id":"a\"","begin_ns":12345678901234567890,"text":"x,{y","mood":[1, {"deep":"]"}],"size":0.10000000000000000001}`;
   const [one] = readNotes(`{"file":"f","notes":[${text}],"problems":[]}`).notes;
-  expect(one?.rest).toEqual([["colour", '[1, {"deep":"]"}]'], ["size", "0.10000000000000000001"]]);
+  expect(one?.rest).toEqual([["mood", '[1, {"deep":"]"}]'], ["size", "0.10000000000000000001"]]);
   expect(noteBody(one ?? note("", 0))).toBe(text);
 });
 
@@ -64,8 +66,8 @@ test("notes that begin about there share a flag, and bands that touch are one", 
     [105, ["c"]],
     [600, ["d"]],
   ]);
-  expect(bands).toEqual([{ from: 0, to: 100 }, { from: 105, to: 200 }, { from: 600, to: 1_000 }]);
-  expect(marksOf([note("a", 200, 300), note("b", 250, 400)], window, 1_000).bands).toEqual([{ from: 100, to: 300 }]);
+  expect(bands.map(({ from, to }) => [from, to])).toEqual([[0, 100], [105, 200], [600, 1_000]]);
+  expect(marksOf([note("a", 200, 300), note("b", 250, 400)], window, 1_000).bands).toEqual([{ from: 100, to: 300, colours: new Set([null]) }]);
 });
 
 test("however many notes there are, flags fit and bands are seen", () => {
@@ -74,7 +76,7 @@ test("however many notes there are, flags fit and bands are seen", () => {
   expect(flags.length).toBeLessThanOrEqual(10);
   expect(flags.reduce((sum, { notes }) => sum + notes.length, 0)).toBe(10_000);
   expect(bands.length).toBe(1);
-  expect(marksOf([note("a", 500, 500)], window, 140).bands).toEqual([{ from: 56, to: 58 }]);
+  expect(marksOf([note("a", 500, 500)], window, 140).bands).toEqual([{ from: 56, to: 58, colours: new Set([null]) }]);
 });
 
 test("clicks on a flag go around the notes that share it", () => {
@@ -86,4 +88,30 @@ test("notes are found by each word that they say, or who says it, in any order",
   const notes = [{ ...note("a", 1), text: "The disk\nis FULL", author: "Ada" }, { ...note("b", 2), text: "the disk", track: "cpu/0" }];
   const found = (query: string): string[] => notesWith(notes, query).map(({ id }) => id);
   expect([found("disk"), found("full the"), found("ada"), found("CPU/0 disk"), found("ada cpu"), found(" ")]).toEqual([["a", "b"], ["a"], ["a"], ["b"], [], ["a", "b"]]);
+});
+
+test("what notes say together has their colour, if that is one; else that of notes without any", () => {
+  const plain = colourOf([null], "light");
+  expect([colourOf([], "light"), colourOf(["orange"], "light"), colourOf(["toString"], "light"), colourOf(["red", "blue"], "light"), colourOf([null, "red"], "light")]).toEqual([plain, plain, plain, plain, plain]);
+  expect(colourOf(["red", "red"], "dark")).toEqual(NOTE_COLOURS["red"]?.dark);
+  expect([colourOf(["#0a64FF"], "dark"), colourOf(["#0a64F"], "light")]).toEqual([[10, 100, 255], plain]);
+});
+
+test("a note that is changed keeps its colour, and what nobody knows here", () => {
+  const { notes } = readNotes('{"file":"f","problems":[],"notes":[{"id":"a","begin_ns":5,"text":"x","colour":"red","mood":[1]}]}');
+  expect(notes.map(noteBody)).toEqual(['{"id":"a","begin_ns":5,"text":"x","colour":"red","mood":[1]}']);
+});
+
+/** How much one colour stands out of another: 4.5 is enough for small letters. */
+function contrast(one: Rgb, other: Rgb): number {
+  const part = (value: number): number => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+  const light = ([red, green, blue]: Rgb): number => 0.2126 * part(red) + 0.7152 * part(green) + 0.0722 * part(blue);
+  const [high, low] = [Math.max(light(one), light(other)), Math.min(light(one), light(other))];
+  return (high + 0.05) / (low + 0.05);
+}
+
+test.each(["light", "dark"] as const)("numbers on flags are read in any colour (%s)", (theme) => {
+  for (const [name, colours] of Object.entries(NOTE_COLOURS)) {
+    expect(contrast(colours[theme], SURFACES[theme].background), name).toBeGreaterThan(4.5);
+  }
 });

@@ -4,6 +4,7 @@ import type { Clock } from "./clock.ts";
 import { duration, timeText } from "./clock.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { itemTexts, memberTexts } from "./parts.ts";
+import type { Rgb, Theme } from "./palette.ts";
 import { wordsOf } from "./search.ts";
 import { endOf, pixelOf, type Viewport } from "./viewport.ts";
 import { px } from "../units/screen.ts";
@@ -18,6 +19,8 @@ export interface Note {
   /** The id of the track that it is about, which need not be there. */
   readonly track: string | null;
   readonly author: string | null;
+  /** One of `NOTE_COLOURS`, `#rrggbb`, or what somebody else calls a colour. */
+  readonly colour: string | null;
   /** What else it says, by name, as JSON: whoever changes a text keeps that. */
   readonly rest: readonly (readonly [string, string])[];
 }
@@ -36,7 +39,7 @@ export interface NotesFile {
   readonly problems: readonly NotesProblem[];
 }
 
-const KNOWN: ReadonlySet<string> = new Set(["id", "begin_ns", "end_ns", "text", "track", "author"]);
+const KNOWN: ReadonlySet<string> = new Set(["id", "begin_ns", "end_ns", "text", "track", "author", "colour"]);
 
 /** What the server answers. Throws a `SyntaxError` or a `ShapeFault`. */
 export function readNotes(text: string): NotesFile {
@@ -57,7 +60,7 @@ function readNote(shape: Shape, text: string): Note {
     throw new ShapeFault(`note ${id}: found end_ns ${end}, expected a time that is not before begin_ns ${begin}`);
   }
   const rest = memberTexts(text).filter(([name]) => !KNOWN.has(name));
-  return { id, begin, end, text: shape.get("text").text(), track: word("track"), author: word("author"), rest };
+  return { id, begin, end, text: shape.get("text").text(), track: word("track"), author: word("author"), colour: word("colour"), rest };
 }
 
 /** Notes in the order of times; of those that begin together, as they stood. */
@@ -66,8 +69,8 @@ export function ordered(notes: readonly Note[]): readonly Note[] {
 }
 
 /** A note as the server takes it. Times are whole numbers of any size, which `JSON.stringify` does not write. */
-export function noteBody({ id, begin, end, text, track, author, rest }: Note): string {
-  const words = [["text", text], ["track", track], ["author", author]] as const;
+export function noteBody({ id, begin, end, text, track, author, colour, rest }: Note): string {
+  const words = [["text", text], ["track", track], ["author", author], ["colour", colour]] as const;
   const members = [
     ["id", JSON.stringify(id)],
     ["begin_ns", String(begin)],
@@ -108,6 +111,30 @@ export function notesIn(notes: readonly Note[], shown: Viewport): readonly Note[
   return notes.filter(({ begin, end }) => begin < last && (begin >= shown.begin || (end ?? begin) > shown.begin));
 }
 
+/** Colours that a note may have, by their names; as text on the ground of the theme they are all easy to see. */
+export const NOTE_COLOURS: Readonly<Record<string, Readonly<Record<Theme, Rgb>>>> = {
+  orange: { light: [150, 80, 0], dark: [255, 190, 90] },
+  red: { light: [180, 30, 30], dark: [255, 130, 120] },
+  purple: { light: [120, 50, 150], dark: [215, 160, 240] },
+  blue: { light: [0, 90, 156], dark: [110, 190, 240] },
+  green: { light: [0, 110, 70], dark: [90, 210, 160] },
+  grey: { light: [92, 102, 114], dark: [170, 180, 192] },
+};
+
+/** What a note without a colour has. */
+export const PLAIN_COLOUR = "orange";
+
+/** The colour of what notes say together: theirs, if they have the same one. */
+export function colourOf(colours: Iterable<string | null>, theme: Theme): Rgb {
+  const [colour = null, ...others] = new Set(colours);
+  const [, red, green, blue] = others.length > 0 ? [] : (/^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(colour ?? "") ?? []);
+  if (red !== undefined && green !== undefined && blue !== undefined) {
+    return [Number.parseInt(red, 16), Number.parseInt(green, 16), Number.parseInt(blue, 16)];
+  }
+  const named = others.length > 0 || colour === null || !Object.hasOwn(NOTE_COLOURS, colour) ? PLAIN_COLOUR : colour;
+  return NOTE_COLOURS[named]?.[theme] ?? [128, 128, 128];
+}
+
 /** Where notes are marked on a line of time: one flag for those that begin about there. */
 export interface Flag {
   readonly x: number;
@@ -118,16 +145,23 @@ export interface Flag {
 export interface Band {
   readonly from: number;
   readonly to: number;
+  /** Of all notes that it is of. */
+  readonly colours: ReadonlySet<string | null>;
 }
 
 /** Flags are so far apart at least, so that there are never more than fit. */
 const FLAGS_APART = 14;
 const BAND_MIN = 2;
 
+/** How many notes a flag stands for, as far as that fits; empty: one. */
+export function countOf({ notes }: Flag): string {
+  return notes.length === 1 ? "" : notes.length > 99 ? "…" : String(notes.length);
+}
+
 /** What is drawn of notes on a line of time that is so many CSS pixels wide. What has begun before the window has its flag at the edge. */
 export function marksOf(notes: readonly Note[], shown: Viewport, width: number): { readonly flags: readonly Flag[]; readonly bands: readonly Band[] } {
   const flags: { x: number; notes: Note[] }[] = [];
-  const bands: { from: number; to: number }[] = [];
+  const bands: { from: number; to: number; colours: Set<string | null> }[] = [];
   for (const note of notesIn(notes, shown)) {
     const x = Math.max(0, pixelOf(shown, note.begin, px(width)));
     const flag = flags.at(-1);
@@ -142,8 +176,9 @@ export function marksOf(notes: readonly Note[], shown: Viewport, width: number):
       // What lies over each other, or nearly touches, is one band: there are never more than pixels.
       if (band !== undefined && x <= band.to + 1) {
         band.to = Math.max(band.to, to);
+        band.colours.add(note.colour);
       } else {
-        bands.push({ from: x, to });
+        bands.push({ from: x, to, colours: new Set([note.colour]) });
       }
     }
   }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Track } from "./catalogue.ts";
 import type { Clock } from "./clock.ts";
 import { answerTo, type OmniWorld } from "./omnibox.ts";
 import { readTime, type TimeContext } from "./times.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 /** 2016-03-04T17:46:22.470818709Z. */
 const BEGIN = 1_457_113_582_470_818_709n;
@@ -63,20 +63,7 @@ test("clocks without days have no times of the day, and no seconds since 1970", 
   expect(since("1457113582", of)).toMatch(/behind the end/);
 });
 
-const trackOf = (number: number, id: string, more: Partial<Track> = {}): Track => ({
-  number: trackNumber(number),
-  id,
-  kind: "states",
-  name: id,
-  group: "Threads",
-  host: null,
-  cpu: null,
-  tid: null,
-  process: null,
-  depth: null,
-  parent: null,
-  ...more,
-});
+const trackOf = (number: number, id: string, more: Partial<Track> = {}): Track => trackLike(number, { id, name: id, group: "Threads", ...more });
 const WORLD: OmniWorld = {
   catalogue: {
     tracks: [
@@ -88,7 +75,7 @@ const WORLD: OmniWorld = {
     values: [],
   },
   events: ["sched_switch", "sched_wakeup", "syscall_entry_socket"],
-  notes: [{ id: "n", begin: nanos(BEGIN + 1_000_000_000n), end: null, text: "here it stalls\nas the disk is full", track: null, author: "Ada", rest: [] }],
+  notes: [{ id: "n", begin: nanos(BEGIN + 1_000_000_000n), end: null, text: "here it stalls\nas the disk is full", track: null, author: "Ada", colour: null, rest: [] }],
   commands: [
     { keys: "W  +", what: "zoom in at the pointer" },
     { keys: "Home", what: "all of the traces" },

@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
-import { EMPTY_CATALOGUE, type Status, type Track } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, type Status } from "../model/catalogue.ts";
 import type { Note } from "../model/notes.ts";
 import { cssPx } from "../units/screen.ts";
-import { level, trackNumber } from "../units/tiles.ts";
+import { level } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import { NO_NOTES, edited, heard, marked, noteShown, placeMeant, withNote, withoutNote, writing, written, type NotesState } from "./notes.ts";
 import { FIRST_STATE, resized, wentTo, withCatalogue, withStatus, type State } from "./viewer.ts";
+import { trackLike } from "../testing/tracks.ts";
 
 const note = (id: string, begin: number, end: number | null = null, track: string | null = null): Note => ({
   id,
@@ -14,6 +15,7 @@ const note = (id: string, begin: number, end: number | null = null, track: strin
   text: id,
   track,
   author: null,
+  colour: null,
   rest: [],
 });
 const two: NotesState = heard(NO_NOTES, { file: "f", notes: [note("a", 10), note("c", 30)], problems: [] });
@@ -32,7 +34,7 @@ const STATUS: Status = {
   events: null,
   lost: 0n,
 };
-const TRACK: Track = { number: trackNumber(0), id: "t0", kind: "states", name: "", group: "G", host: null, cpu: null, process: null, tid: null, depth: null, parent: null };
+const TRACK = trackLike(0);
 const small = resized(withCatalogue(withStatus(FIRST_STATE, STATUS), { ...EMPTY_CATALOGUE, tracks: [TRACK] }), { width: cssPx(100), height: cssPx(100), ratio: 1 });
 const ready: State = wentTo(small, { begin: nanos(4_000), span: nanos(1_000) });
 
@@ -63,6 +65,14 @@ test("only what somebody has changed is kept; all else is as the server last sai
   expect(written(changed)).toMatchObject({ id: "a", begin: 15n, author: "Ada", text: "more" });
   expect(written(edited(writing(two, { ...note("n", 1), text: "" }, true), { text: "x" }))).toMatchObject({ id: "n", text: "x" });
   expect(edited(NO_NOTES, { text: "x" })).toBe(NO_NOTES);
+});
+
+test("who says a note and its colour change without its text, also where that is empty", () => {
+  const old = writing(two, { ...note("a", 10), author: "Ada" }, false);
+  expect(written(edited(old, { author: " Bob " }))).toMatchObject({ text: "a", author: "Bob", colour: null });
+  expect(written(edited(old, { author: "", colour: "red" }))).toMatchObject({ author: null, colour: "red" });
+  const mute = writing(two, { ...note("c", 30), text: "" }, false);
+  expect([written(mute), written(edited(mute, { colour: "blue" }))?.colour, written(edited(old, { text: "", colour: "blue" }))]).toEqual([null, "blue", null]);
 });
 
 test("a note is about what is selected, else where the pointer, the mark or the middle is", () => {

@@ -13,8 +13,10 @@ export interface Editing {
   /** As it is kept, or would be. */
   readonly note: Note;
   readonly isNew: boolean;
-  /** What stands in the box. */
+  /** What stands in the boxes, and which colour is chosen. */
   readonly text: string;
+  readonly author: string;
+  readonly colour: string | null;
   readonly isSaving: boolean;
   /** Why it was not kept. */
   readonly fault: Fault | null;
@@ -59,7 +61,7 @@ export function withoutNote(state: NotesState, note: Note): NotesState {
 
 /** Somebody begins to write. */
 export function writing(state: NotesState, note: Note, isNew: boolean): NotesState {
-  return { ...state, editing: { note, isNew, text: note.text, isSaving: false, fault: null }, chosen: note.id };
+  return { ...state, editing: { note, isNew, text: note.text, author: note.author ?? "", colour: note.colour, isSaving: false, fault: null }, chosen: note.id };
 }
 
 /** What is being written changes. */
@@ -69,19 +71,28 @@ export function edited(state: NotesState, change: Partial<Editing>): NotesState 
 
 /** The note with what somebody has written, and all else as the server last said it; `null`: there is nothing to keep. */
 export function written({ file, editing }: NotesState): Note | null {
-  const text = editing?.text.trim() ?? "";
-  if (editing === null || text === "" || (text === editing.note.text && !editing.isNew)) {
+  if (editing === null) {
     return null;
   }
-  const latest = file?.notes.find(({ id }) => id === editing.note.id) ?? editing.note;
-  return { ...latest, text };
+  const { note, isNew, colour } = editing;
+  const [text, author] = [editing.text.trim(), editing.author.trim()];
+  const changed: Partial<Note> = {
+    ...(text === note.text.trim() ? {} : { text }),
+    ...(author === (note.author ?? "") ? {} : { author: author === "" ? null : author }),
+    ...(colour === note.colour ? {} : { colour }),
+  };
+  // Whoever takes all of a text away does not mean it; what others left without one may stay so.
+  if (changed.text === "" || (isNew && text === "") || (Object.keys(changed).length === 0 && !isNew)) {
+    return null;
+  }
+  return { ...(file?.notes.find(({ id }) => id === note.id) ?? note), ...changed };
 }
 
 /** All notes, and the one that is being made. */
 export function marked({ file, editing }: Pick<NotesState, "file" | "editing">): readonly Note[] {
   const notes = file?.notes ?? [];
   const isMade = editing !== null && editing.isNew && !notes.some(({ id }) => id === editing.note.id);
-  return isMade ? ordered([...notes, { ...editing.note, text: editing.text }]) : notes;
+  return isMade ? ordered([...notes, { ...editing.note, text: editing.text, colour: editing.colour }]) : notes;
 }
 
 /** What somebody means who makes a note: what is selected, else the time and the track below the pointer, else the mark or the middle. */

@@ -1,14 +1,17 @@
 // The timeline as an image: names, ruler and rows as they are on the screen, as PNG or as SVG, which can be made larger.
 
+import { drawFlags } from "../draw/flags.ts";
 import { drawLabels, drawTitle } from "../draw/labels.ts";
 import { drawRuler } from "../draw/ruler.ts";
 import { StripSheet } from "../draw/strip.ts";
 import { SvgPen, svgDocument, svgTools } from "../draw/svg.ts";
 import { drawTimeline, type Picture } from "../draw/timeline.ts";
 import type { Pen } from "../draw/pen.ts";
+import { marksOf } from "../model/notes.ts";
 import { SURFACES, css } from "../model/palette.ts";
 import { rowsBetween } from "../model/rows.ts";
 import { saveFile, traceName } from "./leaving.ts";
+import { notesShown } from "./notes/desk.ts";
 import type { Page } from "./page.ts";
 
 export type ImageForm = "png" | "svg";
@@ -47,7 +50,11 @@ function drawMargin(page: Page, { picture, left, top }: Sheet, at: (x: number, y
   const title = page.store.state.traces.map((trace) => trace.name).join(" + ");
   const rows = rowsBetween(page.store.state.rows, scroll, scroll + height / ratio);
   at(0, 0, left, top, (pen) => drawTitle(pen, title, { width: left, height: top, ratio, theme }));
-  at(left, 0, frame.width, top, (pen) => drawRuler(pen, { ticks, width: frame.width, height: top, ratio, theme }));
+  const marks = marksOf(notesShown(page), frame.view, frame.width / ratio);
+  at(left, 0, frame.width, top, (pen) => {
+    drawRuler(pen, { ticks, width: frame.width, height: top, ratio, theme });
+    drawFlags(pen, { ...marks, height: top, ratio, theme });
+  });
   at(0, top, left, height, (pen) => drawLabels(pen, { rows, scroll, width: left, height, ratio, theme }));
 }
 

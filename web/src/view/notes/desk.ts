@@ -6,21 +6,29 @@ import { ApiFault } from "../../api/client.ts";
 import type { Fault } from "../../model/fault.ts";
 import type { Note } from "../../model/notes.ts";
 import { openedPanel } from "../../model/panels.ts";
-import { NO_NOTES, edited, heard, noteShown, placeMeant, withNote, withoutNote, writing, written } from "../../state/notes.ts";
+import { NO_NOTES, edited, heard, marked, noteShown, placeMeant, withNote, withoutNote, writing, written, type Editing } from "../../state/notes.ts";
 import { Store } from "../../state/store.ts";
 import { withPanels } from "../../state/viewer.ts";
 import type { Page } from "../page.ts";
+
+/** Who wrote last in this browser: whoever writes next is most likely the same. */
+export interface Author {
+  get(): string | null;
+  set(name: string | null): void;
+}
 
 export class NotesDesk {
   readonly store = new Store(NO_NOTES);
   private readonly page: Pick<Page, "client" | "store">;
   private readonly newId: () => string;
+  private readonly author: Author;
   private asking: AbortController | null = null;
   /** Changes that are on their way. */
   private changes = 0;
 
-  constructor(page: Pick<Page, "client" | "store">, newId: () => string) {
+  constructor(page: Pick<Page, "client" | "store">, newId: () => string, author: Author) {
     this.page = page;
+    this.author = author;
     this.newId = newId;
   }
 
@@ -76,7 +84,7 @@ export class NotesDesk {
     const { editing, file } = this.store.state;
     // Without a file there is nothing to write to: the panel says why.
     if (place !== null && editing === null && file !== null) {
-      const note: Note = { id: this.newId(), ...place, text: "", author: null, rest: [] };
+      const note: Note = { id: this.newId(), ...place, text: "", author: this.author.get(), colour: null, rest: [] };
       this.store.update((state) => writing(state, note, true));
     }
   }
@@ -85,8 +93,9 @@ export class NotesDesk {
     this.store.update((state) => writing(state, note, false));
   }
 
-  type(text: string): void {
-    this.store.update((state) => edited(state, { text }));
+  /** What stands in the boxes, or which colour is chosen, changes. */
+  type(change: Partial<Pick<Editing, "text" | "author" | "colour">>): void {
+    this.store.update((state) => edited(state, change));
   }
 
   /** Nothing of what was written is kept. */
@@ -106,6 +115,7 @@ export class NotesDesk {
       return;
     }
     this.store.update((state) => edited(state, { isSaving: true, fault: null }));
+    this.author.set(note.author);
     const fault = await this.change(() => keepNote(this.page.client, note));
     this.store.update((state) => (fault === null ? { ...withNote(state, note), editing: null } : edited(state, { isSaving: false, fault })));
     this.settle();
@@ -166,11 +176,33 @@ const all = new WeakMap<Page, NotesDesk>();
 export function notesOf(page: Page): NotesDesk {
   let found = all.get(page);
   if (found === undefined) {
-    found = new NotesDesk(page, randomId);
+    found = new NotesDesk(page, randomId, keptAuthor);
     all.set(page, found);
   }
   return found;
 }
+
+/** The notes that are marked on lines of time. */
+export function notesShown(page: Page): readonly Note[] {
+  return marked(notesOf(page).store.state);
+}
+
+const AUTHOR_KEY = "kymo-author";
+
+const keptAuthor: Author = {
+  get: () => localStorage.getItem(AUTHOR_KEY),
+  set: (name) => {
+    try {
+      if (name === null) {
+        localStorage.removeItem(AUTHOR_KEY);
+      } else {
+        localStorage.setItem(AUTHOR_KEY, name);
+      }
+    } catch {
+      // The browser keeps nothing: it is asked for again.
+    }
+  },
+};
 
 /** An id that nobody else thinks of. */
 function randomId(): string {

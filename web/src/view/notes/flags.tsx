@@ -3,7 +3,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import { marksOf, nextOf, titleOf, whenText, type Flag, type Note } from "../../model/notes.ts";
+import { colourOf, countOf, marksOf, nextOf, titleOf, whenText, type Flag, type Note } from "../../model/notes.ts";
+import { css } from "../../model/palette.ts";
 import { openedPanel } from "../../model/panels.ts";
 import { placeTip, type Point } from "../../model/tip.ts";
 import { everything, type Viewport } from "../../model/viewport.ts";
@@ -65,19 +66,21 @@ interface MarksOptions {
 function Marks({ page, notes, window: shown, width, place }: MarksOptions): JSX.Element {
   const { flags, bands } = marksOf(notes, shown, width);
   const [chosen] = usePick(notesOf(page).store, (state) => [state.chosen] as const);
+  const [theme] = usePick(page.store, (state) => [state.theme] as const);
   const [tip, setTip] = useState<{ readonly at: Point; readonly id: string } | null>(null);
   const hide = (): void => setTip(null);
   const told = tip === null ? undefined : flags.find((flag) => flag.notes[0]?.id === tip.id);
   return (
     <>
       <div class={`note-marks on-${place}`} style={{ width: `${width}px` }} role="group" aria-label={place === "ruler" ? "Notes in the window" : "Notes in all of the traces"}>
-        {bands.map(({ from, to }) => (
-          <span key={from} class="note-band" style={{ transform: `translateX(${from}px)`, width: `${to - from}px` }} />
+        {bands.map(({ from, to, colours }) => (
+          <span key={from} class="note-band" style={{ transform: `translateX(${from}px)`, width: `${to - from}px`, "--note": css(colourOf(colours, theme)) }} />
         ))}
         {flags.map((flag) => (
           <FlagAt
             key={flag.notes[0]?.id ?? ""}
             flag={flag}
+            colour={css(colourOf(flag.notes.map((note) => note.colour), theme))}
             isChosen={flag.notes.some(({ id }) => id === chosen)}
             tell={(element) => {
               const { right, bottom } = element.getBoundingClientRect();
@@ -106,13 +109,14 @@ function showFlag(page: Page, flag: Flag): void {
 
 interface FlagOptions {
   readonly flag: Flag;
+  readonly colour: string;
   readonly isChosen: boolean;
   readonly tell: (element: HTMLElement) => void;
   readonly hide: () => void;
   readonly show: () => void;
 }
 
-function FlagAt({ flag, isChosen, tell, hide, show }: FlagOptions): JSX.Element {
+function FlagAt({ flag, colour, isChosen, tell, hide, show }: FlagOptions): JSX.Element {
   const { x, notes } = flag;
   const [first] = notes;
   const more = notes.length === 1 ? "" : ` and ${notes.length - 1} more`;
@@ -120,7 +124,7 @@ function FlagAt({ flag, isChosen, tell, hide, show }: FlagOptions): JSX.Element 
     <button
       type="button"
       class={`note-flag${isChosen ? " chosen" : ""}`}
-      style={{ transform: `translateX(${x}px)` }}
+      style={{ transform: `translateX(${x}px)`, "--note": colour }}
       tabIndex={-1}
       aria-label={`Note: ${first === undefined ? "" : titleOf(first)}${more}`}
       onPointerEnter={(event) => tell(event.currentTarget)}
@@ -134,7 +138,7 @@ function FlagAt({ flag, isChosen, tell, hide, show }: FlagOptions): JSX.Element 
         passWheel(event);
       }}
     >
-      {notes.length === 1 ? "" : notes.length > 99 ? "…" : notes.length}
+      {countOf(flag)}
     </button>
   );
 }
@@ -164,9 +168,12 @@ function Tip({ page, flag, at }: { readonly page: Page; readonly flag: Flag; rea
     <div class="tooltip note-tip" role="tooltip" ref={box}>
       {flag.notes.slice(0, TOLD_MAX).map((note, index) => (
         <p key={`${note.id} ${index}`}>
-          <span class="faint">{whenText(clock, note)}</span>
+          <span class="faint">
+            {whenText(clock, note)}
+            {note.author === null ? "" : ` · ${note.author}`}
+          </span>
           <br />
-          {note.text === "" ? "…" : note.text}
+          {note.text.trim() === "" ? titleOf(note) : note.text}
         </p>
       ))}
       {rest > 0 ? <p class="faint">and {rest.toLocaleString("en")} more</p> : null}

@@ -3,7 +3,8 @@
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { notesAdvice } from "../../api/notes.ts";
-import { notesWith, titleOf, whenText, type Note, type NotesProblem } from "../../model/notes.ts";
+import { colourOf, notesWith, titleOf, whenText, type Note, type NotesProblem } from "../../model/notes.ts";
+import { css } from "../../model/palette.ts";
 import { nameOf } from "../../model/rows.ts";
 import type { Editing, NotesState } from "../../state/notes.ts";
 import { trackOf } from "../../state/item.ts";
@@ -52,7 +53,7 @@ export function Notes({ page }: { readonly page: Page }): JSX.Element {
       {file === null || file.problems.length === 0 ? null : <Problems file={file.file} problems={file.problems} />}
       {file === null ? null : (
         <p class="hint notes-file">
-          <kbd>M</kbd>makes one, <kbd>Enter</kbd>shows it, <kbd>F2</kbd>changes its text, <kbd>Del</kbd>removes it. They are kept in {file.file}
+          <kbd>M</kbd>makes one, <kbd>Enter</kbd>shows it, <kbd>F2</kbd>changes it, <kbd>Del</kbd>removes it. They are kept in {file.file}
         </p>
       )}
     </div>
@@ -88,7 +89,7 @@ function New({ page, desk, editing }: { readonly page: Page; readonly desk: Note
   return (
     <section class="note-new" aria-label="New note">
       <When page={page} note={editing.note} />
-      <Editor desk={desk} editing={editing} />
+      <Editor desk={desk} editing={editing} theme={page.store.state.theme} />
     </section>
   );
 }
@@ -192,20 +193,21 @@ interface LineOptions {
 
 function Line({ page, desk, note, index, isChosen, editing, remove }: LineOptions): JSX.Element {
   const title = titleOf(note);
+  const [theme] = usePick(page.store, (state) => [state.theme] as const);
   if (editing !== null) {
     return (
       <div class="note-line edited" data-line={index}>
-        <Editor desk={desk} editing={editing} />
+        <Editor desk={desk} editing={editing} theme={page.store.state.theme} />
       </div>
     );
   }
   return (
-    <div class={`note-line${isChosen ? " chosen" : ""}`} data-line={index}>
+    <div class={`note-line${isChosen ? " chosen" : ""}`} data-line={index} style={{ "--note": css(colourOf([note.colour], theme)) }}>
       <button type="button" class="plain note-show" title={note.text} {...(isChosen ? { "aria-current": "true" as const } : {})} onClick={() => desk.show(note)}>
         <When page={page} note={note} />
-        <span class="note-text">{note.text}</span>
+        {note.text.trim() === "" ? <span class="note-text faint">{title}</span> : <span class="note-text">{note.text}</span>}
       </button>
-      <button type="button" class="plain note-act" aria-label={`Change: ${title}`} title="Change the text (F2)" onClick={() => desk.edit(note)}>
+      <button type="button" class="plain note-act" aria-label={`Change: ${title}`} title="Change it: text, author, colour (F2)" onClick={() => desk.edit(note)}>
         ✎
       </button>
       <button type="button" class="plain note-act" aria-label={`Remove: ${title}`} title="Remove it (Del)" onClick={remove}>
