@@ -33,9 +33,9 @@ function pieceOf(items: Items, spans = EXACT): Piece {
   return { tile, begin: 0, end: 256, standIn: false };
 }
 
-function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture> = {}): RecordingPen {
+function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture> = {}, unit: string | null = null): RecordingPen {
   const pen = new RecordingPen();
-  const rows = rowsOf({ ...EMPTY_CATALOGUE, tracks: [trackOf(kind)] }, PLAIN_LAYOUT);
+  const rows = rowsOf({ ...EMPTY_CATALOGUE, tracks: [{ ...trackOf(kind), unit }] }, PLAIN_LAYOUT);
   const picture: Picture = {
     frame,
     rows: rows.map((row) => ({ row, pieces: row.track === null ? [] : pieces })),
@@ -93,7 +93,7 @@ test("what is not known is hatched, as far as that goes", () => {
 
 test("a counter is a line with steps, and an envelope where it changes within a bucket", () => {
   const pen = drawn("counter", [pieceOf(counter([0, 1, 0, 0, 0, 0], [10, 5, 0, 10, 10, 4], [200, 1, 5, 5, 5, 5]))]);
-  const path = pen.calls.slice(pen.calls.indexOf("path"));
+  const path = pen.calls.slice(pen.calls.indexOf("path"), pen.calls.findIndex((call) => call.startsWith("stroke ")) + 1);
   expect(path).toEqual([
     "path",
     "move 1 65",
@@ -105,6 +105,13 @@ test("a counter is a line with steps, and an envelope where it changes within a 
     `stroke ${css(SURFACES.light.accent)}`,
   ]);
   expect(pen.of("rect").filter((call) => call.startsWith("rect 10 "))).toEqual(["rect 10 25 1 40 rgb(146,184,211)"]);
+});
+
+test("a counter's row says what its top and its bottom are", () => {
+  const items = counter([0, 1, 0, 0, 0, 0], [10, 5, 0, 65_536, 10, 4]);
+  expect(drawn("counter", [pieceOf(items)], {}, "bytes").of("text")).toEqual([`text 64 KiB 218 25 ${css(SURFACES.light.faint)}`, `text 0 B 236 55 ${css(SURFACES.light.faint)}`]);
+  expect(drawn("counter", [pieceOf(counter([0, 1, 7, 7, 7, 7]))]).of("text")).toEqual([`text 7 248 33 ${css(SURFACES.light.faint)}`]);
+  expect(drawn("counter", [pieceOf(counter())]).of("text")).toEqual([]);
 });
 
 test("a counter that never changes has a line in the middle", () => {

@@ -7,14 +7,16 @@
 
 import type { ArrowLayout, ArrowLine } from "../model/arrows.ts";
 import type { Piece } from "../model/cache.ts";
-import { firstPixel, placeOf, type Frame, type Place } from "../model/geometry.ts";
+import { placeOf, type Frame } from "../model/geometry.ts";
 import { SURFACES, css, mix, packed } from "../model/palette.ts";
 import type { Row } from "../model/rows.ts";
 import type { Tick } from "../model/ruler.ts";
-import type { Counter, Heat, Span } from "../model/tile.ts";
+import { shortQuantity } from "../model/quantity.ts";
+import type { Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Extent, type Viewport } from "../model/viewport.ts";
 import type { Nanos } from "../units/time.ts";
 import { drawArrows } from "./arrows.ts";
+import { counterParts, drawEnvelope, drawLine, rangeOf, readParts, widened, type Scale } from "./counter.ts";
 import type { Looks } from "./looks.ts";
 import { binsOf, paintArrowCounts, paintArrows, paintCounts, paintHeat, paintInstants, paintRuns, paintStates, type Bar, type Bins } from "./paint.ts";
 import { fitted, type Box, type Pen, type Tools } from "./pen.ts";
@@ -53,6 +55,8 @@ const HEAT_ROWS = 40;
 const BAR_MIN_PX = 8;
 /** How much of a row that is not meant is covered. */
 const DIMMED_ALPHA = 0.75;
+/** How high the numbers at a counter's scale are. */
+const SCALE_CSS_PX = 10;
 /** A name needs as many CSS pixels. */
 const NAME_MIN_CSS_PX = 28;
 
@@ -144,16 +148,6 @@ function paintRow(sheet: StripSheet, picture: Picture, content: RowContent): { t
   return { top, rows: strip.rows, bars };
 }
 
-/** The parts of a place in which something was read: elsewhere nobody knows how long the state before them lasts. */
-function readParts(place: Place, spans: readonly Span[]): Place[] {
-  const read = spans.filter((span) => span.quality === "exact" || span.quality === "building");
-  return read.map((span) => ({
-    ...place,
-    from: Math.max(place.from, firstPixel(place.left + span.begin * place.step)),
-    to: Math.min(place.to, firstPixel(place.left + span.end * place.step)),
-  }));
-}
-
 function isEstimated(spans: readonly Span[], bucket: number): boolean {
   return spans.some((span) => span.quality === "estimated" && span.begin <= bucket && bucket < span.end);
 }
@@ -179,76 +173,50 @@ function drawGrid(pen: Pen, picture: Picture): void {
 }
 
 function drawCounters(pen: Pen, picture: Picture, content: RowContent, box: Box): void {
-  const pieces = content.pieces.flatMap(({ tile, begin, end }) => {
-    const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
-    const to = Math.max(place.from, ...readParts(place, tile.spans).map((part) => part.to));
-    return tile.items.form === "counter" ? [{ items: tile.items, place: { ...place, to }, isCut: to < place.to }] : [];
-  });
-  if (pieces.length === 0) {
+  const parts = counterParts(picture.frame, content.pieces);
+  if (parts.length === 0) {
     return;
   }
-  const scale = scaleOf(pieces.map((piece) => piece.items));
+  const range = rangeOf(parts);
+  const scale = widened(range);
   const { accent, lane } = SURFACES[picture.looks.theme];
   const y = (value: number): number => box.y + box.height - 1 - ((value - scale.low) / (scale.high - scale.low)) * (box.height - 2);
   pen.fillStyle = css(mix(lane, accent, 0.4));
-  for (const { items, place } of pieces) {
-    drawEnvelope(pen, items, place, y);
-  }
+  parts.forEach((part) => drawEnvelope(pen, part, y));
   pen.strokeStyle = css(accent);
   pen.lineWidth = Math.max(1, picture.ratio);
-  pen.beginPath();
-  let held: number | null = null;
-  for (const { items, place, isCut } of pieces) {
-    held = drawSteps(pen, items, place, y, Number.isNaN(items.held) ? held : items.held);
-    held = isCut ? null : held;
-  }
-  pen.stroke();
-}
-
-/** From the least to the most that a counter is; something more if that is the same. */
-function scaleOf(all: readonly Counter[]): { low: number; high: number } {
-  let [low, high] = [Infinity, -Infinity];
-  for (const { min, max, held } of all) {
-    [low, high] = Number.isNaN(held) ? [low, high] : [Math.min(low, held), Math.max(high, held)];
-    min.forEach((value) => (low = Math.min(low, value)));
-    max.forEach((value) => (high = Math.max(high, value)));
-  }
-  return low < high ? { low, high } : { low: (low === Infinity ? 0 : low) - 1, high: (high === -Infinity ? 0 : high) + 1 };
-}
-
-function drawEnvelope(pen: Pen, items: Counter, place: Place, y: (value: number) => number): void {
-  for (let index = 0; index < items.bucket.length; index++) {
-    const x = place.left + (items.bucket[index] ?? 0) * place.step;
-    const [from, to] = [Math.max(x, place.from), Math.min(x + place.step, place.to)];
-    const [top, bottom] = [y(items.max[index] ?? 0), y(items.min[index] ?? 0)];
-    if (from < to && bottom - top >= 1) {
-      pen.fillRect(from, top, Math.max(1, to - from), bottom - top);
-    }
+  drawLine(pen, parts, y);
+  if (range !== null) {
+    drawScale(pen, picture, range, content.row.track?.unit ?? null, box);
   }
 }
 
-/** A counter is what it was until it is something else: its line has steps. `held` is what it was before; returned is what it is then. */
-function drawSteps(pen: Pen, items: Counter, place: Place, y: (value: number) => number, held: number | null): number | null {
-  let value = held;
-  if (value !== null) {
-    pen.moveTo(place.from, y(value));
+/** What the top and the bottom of a counter's row stand for, at its right end, where lines are newest and least in the way. */
+function drawScale(pen: Pen, { looks, ratio }: Picture, range: Scale, unit: string | null, box: Box): void {
+  const size = SCALE_CSS_PX * ratio;
+  const { lane, faint } = SURFACES[looks.theme];
+  const write = (value: number, y: number): void => {
+    const text = shortQuantity(value, unit);
+    const wide = pen.measureText(text).width + 4 * ratio;
+    pen.fillStyle = css(lane);
+    pen.globalAlpha = 0.75;
+    pen.fillRect(box.x + box.width - wide, y, wide, size + 2 * ratio);
+    pen.globalAlpha = 1;
+    pen.fillStyle = css(faint);
+    pen.fillText(text, box.x + box.width - wide + 2 * ratio, y + ratio);
+  };
+  pen.font = `${Math.round(size)}px system-ui, sans-serif`;
+  pen.textBaseline = "top";
+  pen.textAlign = "left";
+  if (range.low === range.high) {
+    write(range.high, Math.round(box.y + box.height / 2 - size - 3 * ratio));
+    return;
   }
-  for (let index = 0; index < items.bucket.length; index++) {
-    const end = place.left + ((items.bucket[index] ?? 0) + 1) * place.step;
-    const x = Math.min(Math.max(end, place.from), place.to);
-    const next = items.last[index] ?? 0;
-    if (value === null) {
-      pen.moveTo(x, y(next));
-    } else {
-      pen.lineTo(x, y(value));
-      pen.lineTo(x, y(next));
-    }
-    value = next;
+  write(range.high, box.y);
+  // Where both do not fit, the most is what people look for.
+  if (box.height >= 2 * size + 6 * ratio) {
+    write(range.low, Math.round(box.y + box.height - size - 2 * ratio));
   }
-  if (value !== null) {
-    pen.lineTo(place.to, y(value));
-  }
-  return value;
 }
 
 /** Hatching where not everything is read yet, or nothing is known. */

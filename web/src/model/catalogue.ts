@@ -42,6 +42,8 @@ export interface Track {
   readonly tid: number | null;
   readonly depth: number | null;
   readonly parent: TrackNumber | null;
+  /** What a counter counts. Older servers do not say. */
+  readonly unit?: string | null;
 }
 
 /** What a track can show. */
@@ -137,6 +139,7 @@ function readTrack(shape: Shape): Track {
     tid: optional(shape.get("tid"), (found) => found.number()),
     depth: optional(shape.get("depth"), (found) => found.number()),
     parent: optional(shape.get("parent"), (found) => trackNumber(found.number())),
+    unit: optional(shape.get("unit"), (found) => found.text()),
   };
 }
 
