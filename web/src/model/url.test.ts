@@ -7,6 +7,7 @@ import type { Choice } from "./choice.ts";
 import { FILTER_MODES, PLAIN_FILTER } from "./filter.ts";
 import { PLAIN_LAYOUT, ROW_SIZES } from "./layout.ts";
 import { PLAIN_LENS, ROWS, SCOPES, type Look } from "./lens.ts";
+import { CURVES_MAX, PLAIN_CURVES } from "./curves.ts";
 import { BELOW_MAX, PLAIN_LISTED, type ListPlace } from "./listed.ts";
 import { PLAIN_PANELS, SIDES, openedPanel, sizedPanel, type Panels } from "./panels.ts";
 import { decodeUrl, encode, type Seen } from "./url.ts";
@@ -47,6 +48,7 @@ test("a URL holds all that is seen", () => {
       periods: "p : a : b\nq : c",
     },
     listed: { names: "sched_* irq_*", columns: "prev_comm", find: "a && b < 5", sync: false, at: { place: { time: nanos(-7), rank: 2 }, below: -3 } },
+    curves: { tracks: ["counter/0/4711/a b&c", "own/jobs/queue"], apart: true },
     timeStyle: "absolute",
     scroll: 120,
   };
@@ -58,7 +60,7 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
@@ -181,6 +183,7 @@ function seenBy(dice: Dice): Seen {
       periods: text(),
     },
     listed: { names: text(), columns: text(), find: text(), sync: dice.flag(), at: dice.perhaps(() => placeOf(dice)) },
+    curves: { tracks: [...new Set(dice.texts())].slice(0, CURVES_MAX), apart: dice.flag() },
     timeStyle: dice.flag() ? "absolute" : "relative",
     scroll: dice.below(10_000),
   };

@@ -5,6 +5,7 @@
 
 import { nanos, type Nanos } from "../units/time.ts";
 import type { TimeStyle } from "./clock.ts";
+import { curveParts, readCurves, type Curves } from "./curves.ts";
 import { filterParts, readFilter } from "./filter-url.ts";
 import type { Filter } from "./filter.ts";
 import type { Item } from "./items.ts";
@@ -28,6 +29,8 @@ export interface Seen {
   readonly panels: Panels;
   readonly lens: Lens;
   readonly listed: Listed;
+  /** Which counters are drawn as curves. */
+  readonly curves: Curves;
   readonly timeStyle: TimeStyle;
   /** How far down the rows are scrolled, in CSS pixels. */
   readonly scroll: number;
@@ -59,6 +62,7 @@ export function encode(seen: Seen): string {
   }
   encodeLens(seen.lens).forEach(([name, text]) => parts.append(name, text));
   listedParts(seen.listed).forEach(([name, text]) => parts.append(name, text));
+  curveParts(seen.curves).forEach(([name, text]) => parts.append(name, text));
   if (seen.timeStyle !== "relative") {
     parts.set("time", seen.timeStyle);
   }
@@ -84,6 +88,7 @@ export function decodeUrl(text: string): Seen {
     panels: decodePanels(parts.get("panels") ?? ""),
     lens: decodeLens(parts),
     listed: readListed(parts),
+    curves: readCurves(parts),
     timeStyle: parts.get("time") === "absolute" ? "absolute" : "relative",
     scroll: Number.isFinite(scroll) && scroll > 0 ? Math.round(scroll) : 0,
   };

@@ -1,14 +1,15 @@
 // All that a page knows and shows, and how it changes. Every function takes a state and returns another one.
 
-import { EMPTY_CATALOGUE, type Catalogue, type Status } from "../model/catalogue.ts";
+import { EMPTY_CATALOGUE, type Catalogue, type Status, type Track } from "../model/catalogue.ts";
 import type { Clock, TimeStyle } from "../model/clock.ts";
+import { PLAIN_CURVES, lanesOf, toggledCurve, type Curves } from "../model/curves.ts";
 import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import { PLAIN_LENS, type Lens } from "../model/lens.ts";
 import type { Listed } from "../model/listed.ts";
 import type { Theme } from "../model/palette.ts";
-import { PLAIN_PANELS, type Panels } from "../model/panels.ts";
+import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
 import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
 import type { TraceNote } from "../model/traces.ts";
@@ -65,6 +66,8 @@ export interface State {
   readonly panels: Panels;
   /** What Statistics and Latency look at. */
   readonly lens: Lens;
+  /** Which counters are drawn as curves. */
+  readonly curves: Curves;
   readonly scroll: number;
   /** As far down the URL wants the rows to be, until there are so many. */
   readonly scrollWish: number | null;
@@ -81,6 +84,8 @@ export interface State {
   readonly isFiltering: boolean;
 }
 
+/** The tab of the lower panel that draws counters as curves. */
+export const CURVES_TAB = "counters";
 /** As many windows one can go back. */
 const PAST_MAX = 100;
 
@@ -106,6 +111,7 @@ export const FIRST_STATE: State = {
   idle: null,
   panels: PLAIN_PANELS,
   lens: PLAIN_LENS,
+  curves: PLAIN_CURVES,
   scroll: 0,
   scrollWish: null,
   size: { width: cssPx(0), height: cssPx(0), ratio: 1 },
@@ -126,20 +132,20 @@ export function opened({ listed: _, ...seen }: Seen, zone: string, theme: Theme)
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const { selection, item, mark, arrows, panels, lens, timeStyle } = seen;
+  const { selection, item, mark, arrows, panels, lens, curves, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, timeStyle, scrollWish: null };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, curves, timeStyle, scrollWish: null };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL; what the list of events shows, is known to whoever asks for it. */
 export function seenIn(state: State, listed: Listed): Seen {
-  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, timeStyle } = state;
+  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, curves, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, listed, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */
@@ -192,6 +198,22 @@ export function toggleHide(state: State, id: string): State {
 
 export function toggleFold(state: State, group: string): State {
   return withLayout(state, { ...state.layout, folded: toggled(state.layout.folded, group) });
+}
+
+export function withCurves(state: State, curves: Curves): State {
+  return { ...state, curves };
+}
+
+/** Draws a counter as a curve, and shows that; or draws it so no more. */
+export function toggleCurve(state: State, id: string): State {
+  const curves = toggledCurve(state.curves, id);
+  return { ...state, curves, panels: curves.tracks.includes(id) ? openedPanel(state.panels, "drawer", CURVES_TAB) : state.panels };
+}
+
+/** The counters that are on the screen as curves. */
+export function curvesSeen({ panels, curves, catalogue }: State): readonly Track[] {
+  const { isOpen, tab } = panels.drawer;
+  return isOpen && tab === CURVES_TAB ? lanesOf(curves, catalogue.tracks).flatMap((lane) => lane.curves.map(({ track }) => track)) : [];
 }
 
 /** Tiles have come, so the server answers again. */

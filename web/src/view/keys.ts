@@ -4,7 +4,7 @@ import { allShown } from "../model/layout.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
 import { shown, withItem, withItemSelected } from "../state/item.ts";
-import { moved, scrolledBy, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
+import { moved, scrolledBy, toggleCurve, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
 import { notesOf } from "./notes/desk.ts";
@@ -148,6 +148,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
+  { keys: "Y", what: "draw the counter below the pointer as a curve, or no more", on: plain("KeyY"), act: (state) => withCounter(state) },
   { keys: "H", what: "hide it", on: plain("KeyH"), act: (state) => withTrack(state, toggleHide) },
   { keys: "U", what: "show all that is hidden", on: plain("KeyU"), act: (state) => withLayout(state, allShown(state.layout)) },
   {
@@ -167,7 +168,7 @@ export const COMMANDS: readonly Command[] = [
   },
   { keys: "M", what: "make a note about what is selected, or where the pointer is", on: plain("KeyM"), act: stay, run: (page) => notesOf(page).make() },
   ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes"),
-  ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics"),
+  ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics, counters"),
   ...tabKeys(),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),
   {
@@ -206,6 +207,11 @@ export const GESTURES: ReadonlyArray<readonly [string, string]> = [
 function withTrack(state: State, change: (state: State, id: string) => State): State {
   const { id } = below(state);
   return id === null ? state : change(state, id);
+}
+
+function withCounter(state: State): State {
+  const track = state.rows.find((row) => row.key === state.cursor?.row)?.track;
+  return track?.kind === "counter" ? toggleCurve(state, track.id) : state;
 }
 
 /** What a key does; `null` if it does nothing here. */

@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { nameOf, rowsBetween, type Row } from "../model/rows.ts";
-import { toggleFold, togglePin, type State } from "../state/viewer.ts";
+import { toggleCurve, toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
 import { pickAtMeant } from "./item/point.ts";
 import type { Page } from "./page.ts";
@@ -56,6 +56,7 @@ function Label({ page, row, place: among, scroll, isBelow }: LabelOptions): JSX.
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
         {name}
       </button>
+      {track.kind === "counter" ? <CurveButton page={page} id={track.id} name={name} /> : null}
       <button
         type="button"
         class="plain pin"
@@ -67,5 +68,22 @@ function Label({ page, row, place: among, scroll, isBelow }: LabelOptions): JSX.
         {row.pinned ? "★" : "☆"}
       </button>
     </div>
+  );
+}
+
+/** Draws a counter as a curve with an axis, in the panel below. */
+function CurveButton({ page, id, name }: { readonly page: Page; readonly id: string; readonly name: string }): JSX.Element {
+  const [isDrawn] = usePick(page.store, (state) => [state.curves.tracks.includes(id)] as const);
+  return (
+    <button
+      type="button"
+      class="plain pin curve-button"
+      aria-pressed={isDrawn}
+      aria-label={`Curve of ${name}`}
+      title={isDrawn ? "Draw no curve any more (Y)" : "Draw as a curve with an axis (Y)"}
+      onClick={() => page.store.update((state) => toggleCurve(state, id))}
+    >
+      ∿
+    </button>
   );
 }

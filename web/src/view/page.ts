@@ -24,7 +24,7 @@ import type { Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
-import { opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { curvesSeen, opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { Picker } from "./item/picker.ts";
 import { Pace } from "./pace.ts";
@@ -292,7 +292,7 @@ class Conductor {
     const rows = rowsBetween(state.rows, state.scroll, state.scroll + state.size.height);
     // Arrows are drawn between rows, also where the row that counts them is not on the screen.
     const arrows = state.arrows ? arrowTracks(state.catalogue.tracks) : [];
-    const tracks = [...new Set([...rows.flatMap((row) => row.track ?? []), ...arrows].map(({ number }) => number))];
+    const tracks = [...new Set([...rows.flatMap((row) => row.track ?? []), ...arrows, ...curvesSeen(state)].map(({ number }) => number))];
     const overview = { range: overviewRange(status, width), tracks: overviewTracks(state.catalogue).map((track) => track.number) };
     // Rows that turn out to be idle make room for those below them, which are better known before.
     const below = state.layout.active ? rowsBetween(state.rows, state.scroll + state.size.height, state.scroll + state.size.height * ACTIVE_SCREENS) : [];
@@ -376,6 +376,8 @@ function wantsOther(before: State, now: State): boolean {
     before.size !== now.size ||
     before.arrows !== now.arrows ||
     before.filter !== now.filter ||
+    before.curves !== now.curves ||
+    before.panels !== now.panels ||
     before.status?.version !== now.status?.version
   );
 }

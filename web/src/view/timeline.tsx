@@ -27,9 +27,9 @@ import type { Page } from "./page.ts";
 import { wheelFactor, wheelPixels } from "./wheel.ts";
 
 const RULER_HEIGHT = cssPx(26);
-const TICKS_APART = 130;
+export const TICKS_APART = 130;
 /** A drag that is shorter is a click. */
-const DRAG_MIN_PX = 4;
+export const DRAG_MIN_PX = 4;
 
 export function Timeline({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
@@ -78,7 +78,7 @@ function drawnParts(state: State): readonly unknown[] {
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
-function CursorLine({ page }: { readonly page: Page }): JSX.Element | null {
+export function CursorLine({ page }: { readonly page: Page }): JSX.Element | null {
   const [cursor, view, size] = usePick(page.store, (state) => [state.cursor, state.view, state.size] as const);
   if (cursor === null || view === null) {
     return null;
@@ -210,7 +210,7 @@ function gestures(page: Page): Handlers {
 }
 
 /** What a drag does from one place to the next. */
-function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page["drag"]>): void {
+export function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page["drag"]>): void {
   const { store } = page;
   if (drag.moves) {
     store.update((state) => moved(state, pan(drag.window, timeOfPixels(state, drag.x - event.clientX))));
@@ -224,14 +224,14 @@ function dragged(page: Page, event: PointerEvent, drag: NonNullable<Page["drag"]
 }
 
 /** How long so many CSS pixels are. */
-function timeOfPixels(state: State, pixels: number): Nanos {
+export function timeOfPixels(state: State, pixels: number): Nanos {
   if (state.view === null || state.size.width <= 0) {
     return nanos(0);
   }
   return nanos((state.view.span * BigInt(Math.round(pixels * 64))) / BigInt(Math.max(1, Math.round(state.size.width * 64))));
 }
 
-function timeOf(state: State, event: MouseEvent): Nanos | null {
+export function timeOf(state: State, event: MouseEvent): Nanos | null {
   if (state.view === null) {
     return null;
   }

@@ -4,11 +4,13 @@ import type { Catalogue, Track } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
 import type { Piece } from "../model/cache.ts";
 import { binBegin, inspect, type Inspected } from "../model/inspect.ts";
+import { exactQuantity } from "../model/quantity.ts";
 import { nameOf } from "../model/rows.ts";
 import { NONE } from "../model/tile.ts";
 import { bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { widthOf, type State } from "../state/viewer.ts";
-import type { Nanos } from "../units/time.ts";
+import { endOf } from "../model/viewport.ts";
+import { nanos, type Nanos } from "../units/time.ts";
 import type { Page } from "./page.ts";
 
 /** The tiles of a track that are on the screen. */
@@ -28,17 +30,17 @@ export function wordsAt(page: Page, state: State, track: Track, time: Nanos): st
   }
   const level = levelFor(view.span, widthOf(state), status.levels);
   const seen = inspect(piecesOf(page, state, track), status.extent.begin, time);
-  return seen === null ? nameOf(track) : `${nameOf(track)}: ${foundText(seen, state.catalogue, bucketSpan(level))}`;
+  return seen === null ? nameOf(track) : `${nameOf(track)}: ${foundText(seen, state.catalogue, bucketSpan(level), track.unit ?? null)}`;
 }
 
 const DOUBTS = { exact: "", estimated: " (estimated)", building: " (not all is read yet)", unknown: "" } as const;
 const NOTHING = { exact: "nothing", estimated: "not read yet", building: "not read yet", unknown: "nothing is known here" } as const;
 
-function foundText({ found, quality }: Inspected, catalogue: Catalogue, bucket: Nanos): string {
-  return found === null ? NOTHING[quality] : `${wordsOf(found, catalogue, bucket)}${DOUBTS[quality]}`;
+function foundText({ found, quality }: Inspected, catalogue: Catalogue, bucket: Nanos, unit: string | null): string {
+  return found === null ? NOTHING[quality] : `${wordsOf(found, catalogue, bucket, unit)}${DOUBTS[quality]}`;
 }
 
-function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, bucket: Nanos): string {
+function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, bucket: Nanos, unit: string | null): string {
   const name = (value: number): string => catalogue.values[value]?.label ?? "…";
   switch (found.kind) {
     case "value": {
@@ -54,11 +56,23 @@ function wordsOf(found: NonNullable<Inspected["found"]>, catalogue: Catalogue, b
     case "durations":
       return `${found.count.toLocaleString("en")} in ${duration(bucket)}, most often from ${duration(binBegin(found.bin))} on`;
     case "number":
-      return found.low === found.high ? String(found.low) : `${found.low} to ${found.high}`;
+      return found.low === found.high ? exactQuantity(found.high, unit) : `${exactQuantity(found.low, null)} to ${exactQuantity(found.high, unit)}`;
   }
 }
 
 function percent(share: number): string {
   const found = share * 100;
   return found < 1 ? "< 1 %" : `${Math.round(found)} %`;
+}
+
+/** What a counter is at a time, or now at the end of the window, with its unit. */
+export function numberAt(page: Page, state: State, track: Track, time: Nanos | null): string {
+  const { status, view } = state;
+  if (status === null || view === null) {
+    return "";
+  }
+  const at = time ?? nanos(endOf(view) - 1n);
+  const seen = inspect(piecesOf(page, state, track), status.extent.begin, at);
+  const level = levelFor(view.span, widthOf(state), status.levels);
+  return seen === null ? "" : foundText(seen, state.catalogue, bucketSpan(level), track.unit ?? null);
 }
