@@ -45,6 +45,7 @@ pub mod roles;
 pub mod runs;
 pub mod sched;
 pub mod setup;
+mod shares;
 mod spool;
 mod state;
 pub mod states;

@@ -1,22 +1,16 @@
 //! The tables of `memory`: what was counted, with what is not known put in.
 
-use hashbrown::HashMap;
-
-use super::usage::{Pages, Share, Usage};
-use super::{Memory, Over, Process, State, TAKEN, ThreadRow};
+use super::usage::{Pages, Usage};
+use super::{Memory, State, TAKEN};
 use crate::LaneFacts;
 use crate::answer::{Answer, Bounded, Cell, Class, Column, Plot, Table};
 use crate::count::{at_least, lost_of};
+use crate::shares::{self, Amount, Owner, Process, Share};
 use crate::statistics::leave;
-use crate::threads::{ThreadId, ThreadKey};
 
 /// Everything that is known.
 struct Whole {
-    threads: Over,
-    idle: Share,
-    unknown: Usage,
-    /// What may have been of others than it seems, or is of nobody.
-    doubt: Usage,
+    shares: shares::Whole<Usage>,
     /// Events that are lost, if that is known.
     lost: Option<u64>,
 }
@@ -27,7 +21,7 @@ const PERIODS_MAX: i64 = 1 << 16;
 impl Memory {
     /// The answer so far.
     pub(super) fn report(&self, state: &State) -> Answer {
-        let whole = self.whole(state);
+        let whole = Whole { shares: state.shares.whole(&self.lanes, &self.wishes), lost: self.lost() };
         let by = &self.wishes.by;
         let wants = |name: &str| by.is_empty() || by.iter().any(|wanted| wanted == name);
         let mut tables = vec![self.total(state)];
@@ -38,39 +32,6 @@ impl Memory {
         let span_ns = crate::setup::span_ns(&self.lanes);
         tables.iter_mut().for_each(|table| table.span_ns = span_ns);
         Answer { tables }
-    }
-
-    /// Gives what was used in the first and last runs of CPUs to their threads.
-    fn whole(&self, state: &State) -> Whole {
-        let numbered =
-            |(id, number, row): (ThreadId, u32, &ThreadRow)| (id, ThreadRow { lives_before: number, ..row.clone() });
-        let mut threads: HashMap<ThreadId, ThreadRow> = state.threads.numbered().map(numbered).collect();
-        let (mut idle, mut unknown) = (state.idle, state.unknown);
-        for (lane, cpus) in state.cpus.iter().enumerate() {
-            let host = self.lanes[lane].host;
-            for (_, cpu) in cpus {
-                let Some(head) = cpu.head else {
-                    unknown.add(&cpu.before.all());
-                    continue;
-                };
-                let key = ThreadKey { host, tid: head.prev };
-                let first = state.threads.first(key).unwrap_or(ThreadId { key, since: i64::MIN });
-                let mut ends = vec![(first, self.share(lane, &cpu.before, None, Some((head.time, head.prev))))];
-                if let Some(run) = cpu.run {
-                    let id = ThreadId { key: ThreadKey { host, tid: run.tid }, since: run.since };
-                    ends.push((id, self.share(lane, &cpu.since, Some((run.begin, run.tid)), None)));
-                }
-                for (id, share) in ends.into_iter().filter(|(_, share)| !share.all.is_empty()) {
-                    let whose = if id.key.tid == 0 { &mut idle } else { &mut threads.entry(id).or_default().share };
-                    whose.add(&share);
-                }
-            }
-        }
-        let mut over = state.over.clone();
-        threads.into_iter().for_each(|(id, row)| over.take(&self.wishes, id, row));
-        let mut doubt = unknown;
-        over.processes.values().map(|process| process.share).chain([idle]).for_each(|share| doubt.add(&share.doubt));
-        Whole { threads: over, idle, unknown, doubt, lost: self.lost() }
     }
 
     /// Those whose CPUs are asked for.
@@ -89,7 +50,7 @@ impl Memory {
         columns.push(Column::of("highest", "Highest", "pages"));
         let mut table = Table::new("total", "Pages of memory", columns);
         let mut all = Usage::default();
-        state.cpus.iter().flatten().for_each(|(_, cpu)| all.add(&cpu.sums));
+        state.shares.cpus.iter().flatten().for_each(|(_, cpu)| all.add(&cpu.sums));
         let mut row = seen(&all, self.lost());
         row.extend([state.depth.lowest, state.depth.highest].map(Cell::Integer));
         table.rows.push(row);
@@ -104,22 +65,22 @@ impl Memory {
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
-        let rows = whole.threads.rows.sorted();
-        table.omitted = whole.threads.rows.count() - rows.len() as u64;
+        let rows = whole.shares.threads.rows.sorted();
+        table.omitted = whole.shares.threads.rows.count() - rows.len() as u64;
         for (_, (id, row)) in rows {
             let (pid, tid) = (row.pid.map(i64::from), Some(i64::from(id.key.tid)));
             let mut cells = vec![Cell::Process { name: row.comm.text(), pid, tid }, count(row.lives_before.into())];
             cells.extend(whole.cells(&row.share));
             table.rows.push(cells);
         }
-        if !whole.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
+        if !whole.shares.idle.all.is_empty() && self.wishes.wants_thread(0, || None) {
             let mut cells = vec![idle(Some(0)), count(0)];
-            cells.extend(whole.cells(&whole.idle));
+            cells.extend(whole.cells(&whole.shares.idle));
             table.rows.push(cells);
         }
-        if !whole.unknown.is_empty() {
+        if !whole.shares.unknown.is_empty() {
             let mut cells = vec![Cell::Unknown, Cell::Empty];
-            cells.extend(seen(&whole.unknown, Some(0)));
+            cells.extend(seen(&whole.shares.unknown, Some(0)));
             table.rows.push(cells);
         }
         table
@@ -133,27 +94,27 @@ impl Memory {
         );
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 3 });
-        let processes = whole.threads.processes.iter().map(|(key, process)| (*key, process.clone()));
-        let mut rows: Vec<((u16, Option<i32>), Process)> = processes.collect();
-        let name = |process: &Process| process.name.and_then(|(_, comm)| comm.text());
+        let processes = whole.shares.threads.processes.iter().map(|(key, process)| (*key, process.clone()));
+        let mut rows: Vec<((u16, Owner), Process<Usage>)> = processes.collect();
         rows.retain(|(key, process)| {
-            key.1.is_some() && process.threads > 0 && self.wishes.wants_name(name(process).as_deref())
+            key.1.pid().is_some() && process.threads > 0 && self.wishes.wants_name(process.name().as_deref())
         });
-        let rank = |process: &Process| std::cmp::Reverse(process.share.all.rank());
+        let rank = |process: &Process<Usage>| std::cmp::Reverse(process.share.all.rank());
         rows.sort_by_key(|(key, process)| (rank(process), *key));
         table.omitted = leave(&mut rows, self.wishes.top);
-        for ((_, pid), process) in rows {
-            let name = name(&process);
-            let mut cells = vec![Cell::Process { name, pid: pid.map(i64::from), tid: None }, count(process.threads)];
+        for ((_, owner), process) in rows {
+            let name = process.name();
+            let mut cells =
+                vec![Cell::Process { name, pid: owner.pid().map(i64::from), tid: None }, count(process.threads)];
             cells.extend(whole.cells(&process.share));
             table.rows.push(cells);
         }
-        if !whole.idle.all.is_empty() && self.wishes.comms.is_empty() {
+        if !whole.shares.idle.all.is_empty() && self.wishes.comms.is_empty() {
             let mut cells = vec![idle(None), count(0)];
-            cells.extend(whole.cells(&whole.idle));
+            cells.extend(whole.cells(&whole.shares.idle));
             table.rows.push(cells);
         }
-        let (threads, unknown) = whole.of_no_process();
+        let (threads, unknown) = whole.shares.of_no_process();
         if !unknown.is_empty() {
             let mut cells = vec![Cell::Unknown, count(threads)];
             cells.extend(seen(&unknown, Some(0)));
@@ -166,7 +127,7 @@ impl Memory {
         let mut table = Table::new("per-cpu", "CPUs", vec![Column::new("cpu", "CPU", Class::Cpu)]);
         table.columns.extend(columns());
         table.plot = Some(Plot::Bars { value: 2 });
-        for (facts, cpus) in self.lanes.iter().zip(&state.cpus) {
+        for (facts, cpus) in self.lanes.iter().zip(&state.shares.cpus) {
             let mut cpus: Vec<_> = cpus.iter().filter(|(_, cpu)| !cpu.sums.is_empty()).collect();
             cpus.sort_by_key(|(number, _)| *number);
             for (number, cpu) in cpus {
@@ -228,18 +189,8 @@ impl Memory {
 }
 
 impl Whole {
-    /// Threads of unknown processes and what they used, and what nobody is known to have used.
-    fn of_no_process(&self) -> (u64, Usage) {
-        let (mut threads, mut unknown) = (0, self.unknown);
-        for (_, process) in self.threads.processes.iter().filter(|(key, _)| key.1.is_none()) {
-            threads += process.threads;
-            unknown.add(&process.share.all);
-        }
-        (threads, unknown)
-    }
-
     /// What somebody used: not what is in doubt of it, maybe what is in doubt of others.
-    fn cells(&self, share: &Share) -> Vec<Cell> {
+    fn cells(&self, share: &Share<Usage>) -> Vec<Cell> {
         let of = |all: &Pages, doubt: &Pages, others: &Pages| {
             let low = all.count - doubt.count;
             let high = self.lost.map_or(u64::MAX, |lost| low.saturating_add(others.count).saturating_add(lost));
@@ -249,8 +200,8 @@ impl Whole {
             let high = if is_bounded { low.saturating_add(others.pages) } else { u64::MAX };
             [Cell::Count(calls), Cell::Count(Bounded { value: all.pages, low, high })]
         };
-        let mut cells = of(&share.all.taken, &share.doubt.taken, &self.doubt.taken).to_vec();
-        cells.extend(of(&share.all.given, &share.doubt.given, &self.doubt.given));
+        let mut cells = of(&share.all.taken, &share.doubt.taken, &self.shares.doubt.taken).to_vec();
+        cells.extend(of(&share.all.given, &share.doubt.given, &self.shares.doubt.given));
         cells.push(Cell::Integer(share.all.change()));
         cells
     }

@@ -1,0 +1,82 @@
+//! What a run did as long as nobody knows whose run it was, and how certain it is when somebody does.
+
+use serde::{Deserialize, Serialize};
+
+use super::Amount;
+
+/// What somebody did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Share<A> {
+    pub(crate) all: A,
+    /// Of that, what may have been somebody else's.
+    pub(crate) doubt: A,
+}
+
+/// What a run did, as long as nobody knows its ends.
+///
+/// An *epoch* is the time between two holes, by the number of holes that began before it. Only what is of the first epoch
+/// may be of that in which the run began, only what is of the last one of that in which it ends: all else is in doubt.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pending<A> {
+    /// The first and the last epoch, if there are any.
+    epochs: Vec<(usize, A)>,
+    doubt: A,
+}
+
+impl<A: Amount> Share<A> {
+    pub(crate) fn certain(amount: A) -> Self {
+        Self { all: amount, doubt: A::default() }
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.all.add(&other.all);
+        self.doubt.add(&other.doubt);
+    }
+}
+
+impl<A: Amount> Pending<A> {
+    /// Adds what was done in an epoch; `None`: in a hole.
+    #[inline]
+    pub(crate) fn add(&mut self, epoch: Option<usize>, amount: A) {
+        match epoch {
+            None => self.doubt.add(&amount),
+            Some(epoch) => self.push((epoch, amount)),
+        }
+    }
+
+    /// Adds what was done later.
+    pub(crate) fn append(&mut self, later: Self) {
+        later.epochs.into_iter().for_each(|epoch| self.push(epoch));
+        self.doubt.add(&later.doubt);
+    }
+
+    #[inline]
+    fn push(&mut self, (epoch, amount): (usize, A)) {
+        match self.epochs.last_mut().filter(|last| last.0 == epoch) {
+            Some(last) => last.1.add(&amount),
+            None => self.epochs.push((epoch, amount)),
+        }
+        if self.epochs.len() > 2 {
+            let between = self.epochs.remove(1);
+            self.doubt.add(&between.1);
+        }
+    }
+
+    pub(crate) fn all(&self) -> A {
+        let mut all = self.doubt;
+        self.epochs.iter().for_each(|(_, amount)| all.add(amount));
+        all
+    }
+
+    pub(crate) fn all_in_doubt(&self) -> Share<A> {
+        let all = self.all();
+        Share { all, doubt: all }
+    }
+
+    /// All of it, in doubt where it is not of a certain epoch.
+    pub(crate) fn share(&self, is_certain: impl Fn(usize) -> bool) -> Share<A> {
+        let mut doubt = self.doubt;
+        self.epochs.iter().filter(|(epoch, _)| !is_certain(*epoch)).for_each(|(_, amount)| doubt.add(amount));
+        Share { all: self.all(), doubt }
+    }
+}
