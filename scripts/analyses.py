@@ -28,7 +28,7 @@ sys.path.insert(0, str(ORACLES))
 import tiny_trace  # noqa: E402
 
 COMMANDS = {"in-periods": ["analyse", "count"]}
-PROGRAMS = {"io": "inout.py", "rates": "count.py", "gaps": "count.py", "in-periods": "periods.py", "periods": "period_sums.py"}
+PROGRAMS = {"io": "inout.py", "threads": "whose.py", "rates": "count.py", "gaps": "count.py", "in-periods": "periods.py", "periods": "period_sums.py"}
 KERNEL = (
     "ctf/tracecompass/many-threads",
     "ctf/tracecompass/bug446190",
@@ -94,10 +94,17 @@ LOSSY = (
      --period 'page(served) : mm_page_alloc if packet.cpu_id == $parent.packet.cpu_id : mm_page_free'
      --period-captures 'call : cpu=packet.cpu_id : ret=ret' --aggregate-by call --group-by cpu,ret""",
 )
+# Events of programs, which say who they are by contexts, or do not.
+PROGRAM_TRACES = (
+    "ctf/tracecompass/context-switches/context-switches-ust",
+    "ctf/tracecompass/cyg-profile/glxgears-cyg-profile-fast",
+    "ctf/tracecompass/dpdk_service_cores",
+)
 # The analysis, options of the oracle, those of kymo (None: the same), and traces.
 QUESTIONS = (
     *((analysis, "", "", KERNEL) for analysis in ("count", "cpu", "syscalls", "io", "sched", "irq", "block")),
     ("memory", "", "", ("ctf/tracecompass/bug446190",)),
+    ("threads", "", "", (*KERNEL, *PROGRAM_TRACES)),
     ("rates", "--rates 100000000", "--period 100ms", KERNEL[1:]),
     ("gaps", "--gaps 5", "--top 5", KERNEL),
     ("in-periods", "--begin sched_switch", "--period ': sched_switch'", KERNEL[1:2]),
@@ -116,7 +123,7 @@ OPEN_ON_TRACES = {}
 # Columns that make a row's key; all others are compared.
 KEYS = {
     "thread", "incarnation", "process", "cpu", "syscall", "errno", "irq", "device", "interface", "path", "fd", "category",
-    "capture_1", "capture_2", "waker", "waker_incarnation", "priority", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
+    "capture_1", "capture_2", "waker", "waker_incarnation", "priority", "application", "name", "stream_class", "stream", "group", "key", "begin_of_pair", "period",
     "group_1", "group_2", "begin", "part",
 }
 PERCENTILES = {"p50", "p90", "p99", "p999"}
@@ -317,6 +324,7 @@ def contradictions(analysis, tables):
         "memory": [("total", column, table, column)
             for column in ("allocations", "allocated", "frees", "freed")
             for table in ("per-thread", "per-process", "per-cpu")],
+        "threads": [("total", "count", table, "count") for table in ("per-thread", "per-process", "per-application", "per-cpu")],
         "pairs": [("per-group", column, "total", column) for column in ("count", "total", "never_ended")],
         "count": (("per-class", "count", "total", "count"), ("per-stream", "count", "total", "count")),
     }
@@ -638,6 +646,7 @@ PAGES = ("allocations", "allocated", "frees", "freed")
 BOUNDED = {
     "cpu": {"per-cpu": ("busy", "idle", "switches"), "per-thread": ("run_time", "runs", "migrations", "preemptions")},
     "memory": {"total": PAGES, "per-cpu": PAGES, "per-thread": PAGES},
+    "threads": {"total": ("count", "idle"), "per-cpu": ("count",), "per-thread": ("count",)},
 }
 MEASURED = {
     "syscalls": ("per-syscall", "per-thread"),

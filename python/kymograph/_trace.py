@@ -295,6 +295,14 @@ class Trace:
         """
         return self._ask("gaps", options, _options())
 
+    def threads(self, **options: Unpack[Options]) -> Answer:
+        """How many events each thread, process, application and CPU has: ``kymo threads``.
+
+        >>> trace.threads(by="application", top=3)
+        <kymograph.Answer threads: ...; complete>
+        """
+        return self._ask("threads", options, _options())
+
     def pairs(
         self,
         *,
@@ -690,7 +698,7 @@ def _options() -> Iterable[str]:
 
 
 #: What `Trace.analyze` may be asked by name.
-_ANALYSES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "count", "state")
+_ANALYSES = ("cpu", "syscalls", "io", "sched", "irq", "block", "memory", "pairs", "periods", "rates", "gaps", "threads", "count", "state")
 #: What is not shared out.
 _BY_ONE_READER = frozenset({"periods", "count", "state"})
 _EVENTS = frozenset({"event", "where", "begin", "end", "gmt"})

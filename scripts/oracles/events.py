@@ -15,6 +15,9 @@ import bt2
 CPU_FIELDS = ("cpu_id", "perf_cpu")
 TID_FIELDS = ("tid", "perf_tid")
 PID_FIELDS = ("pid", "perf_pid")
+# Of contexts: an oracle may ask for those of programs, too.
+TID_CONTEXTS, PID_CONTEXTS = TID_FIELDS, PID_FIELDS
+COMM_FIELDS = ("procname", "comm")
 # Texts that may well be empty.
 PATH_FIELDS = ("filename", "pathname", "path")
 # So many events later babeltrace2 may give a text again.
@@ -25,11 +28,11 @@ SECOND = 1_000_000_000
 class Event:
     """One event: when, on which CPU, of which stream, and the fields that were asked for."""
 
-    __slots__ = ("time", "cpu", "stream", "name", "fields", "tid", "pid")
+    __slots__ = ("time", "cpu", "stream", "name", "fields", "tid", "pid", "comm")
 
-    def __init__(self, time, cpu, stream, name, fields, tid, pid):
+    def __init__(self, time, cpu, stream, name, fields, tid, pid, comm):
         self.time, self.cpu, self.stream, self.name = time, cpu, stream, name
-        self.fields, self.tid, self.pid = fields, tid, pid
+        self.fields, self.tid, self.pid, self.comm = fields, tid, pid, comm
 
     def get(self, *names):
         """The first of these fields that the event has."""
@@ -178,17 +181,18 @@ class Trace:
                     if field in PATH_FIELDS:
                         self._note_text(stream.class_id, name, field, fields[field])
         contexts = [part for part in (specific, common) if part is not None]
-        cpu = tid = pid = None
+        cpu = tid = pid = comm = None
         for part in contexts:
             cpu = integer_among(part, CPU_FIELDS) if cpu is None else cpu
-            tid = integer_among(part, TID_FIELDS) if tid is None else tid
-            pid = integer_among(part, PID_FIELDS) if pid is None else pid
+            tid = integer_among(part, TID_CONTEXTS) if tid is None else tid
+            pid = integer_among(part, PID_CONTEXTS) if pid is None else pid
+            comm = next((str(part[name]) for name in COMM_FIELDS if name in part), comm)
         if payload is not None:
             cpu = integer_among(payload, CPU_FIELDS[1:]) if cpu is None else cpu
             tid = integer_among(payload, TID_FIELDS[1:]) if tid is None else tid
             pid = integer_among(payload, PID_FIELDS[1:]) if pid is None else pid
         cpu = stream.cpu if cpu is None else cpu
-        self.events.append(Event(time, cpu, stream.number, name, fields, tid, pid))
+        self.events.append(Event(time, cpu, stream.number, name, fields, tid, pid, comm))
 
     def _note_text(self, class_id, name, field, text):
         lately = self._lately.setdefault((class_id, name, field), collections.deque(maxlen=LATELY))

@@ -88,7 +88,7 @@ pub(crate) fn at_least(value: u64, lost: Option<u64>) -> Bounded<u64> {
     Bounded { value, low: value, high: lost.map_or(u64::MAX, |lost| value.saturating_add(lost)) }
 }
 
-fn lost_count(lost: Option<u64>) -> Bounded<u64> {
+pub(crate) fn lost_count(lost: Option<u64>) -> Bounded<u64> {
     lost.map_or(Bounded { value: 0, low: 0, high: u64::MAX }, Bounded::exact)
 }
 

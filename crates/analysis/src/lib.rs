@@ -55,6 +55,7 @@ pub mod syscalls;
 pub mod testing;
 pub mod threads;
 pub mod timeline;
+pub mod whose;
 pub mod windows;
 
 use std::collections::VecDeque;

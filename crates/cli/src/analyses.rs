@@ -161,6 +161,7 @@ pub(crate) fn of_command(command: &Command) -> Option<Result<(Analysis, &Analysi
         Command::Irq(told) => ("irq", told),
         Command::Block(told) => ("block", told),
         Command::Memory(told) => ("memory", told),
+        Command::Threads(told) => ("threads", told),
         Command::Rates(told) => ("rates", told),
         Command::Gaps(told) => ("gaps", told),
         Command::Pairs(arguments) => return Some(pairs(arguments).map(|analysis| (analysis, &arguments.told))),

@@ -196,6 +196,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         Command::Irq(arguments) => analyse("irq", arguments),
         Command::Block(arguments) => analyse("block", arguments),
         Command::Memory(arguments) => analyse("memory", arguments),
+        Command::Threads(arguments) => analyse("threads", arguments),
         Command::Rates(arguments) => analyse("rates", arguments),
         Command::Gaps(arguments) => analyse("gaps", arguments),
         Command::Pairs(arguments) => match open(&arguments.told.common, 0) {

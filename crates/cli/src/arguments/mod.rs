@@ -150,6 +150,10 @@ pub(crate) enum Command {
     Pairs(PairsArguments),
     /// Says how long periods last that begin and end with events, by what is told of them, and of what they consist
     Periods(PeriodsArguments),
+    /// Says how many events each thread, process, application and CPU has
+    #[command(after_help = "Examples:\n  kymo threads my-trace\n  kymo threads --by application --top 20 my-trace\n  \
+                            kymo threads --begin 17:46:23 --end 17:46:24 --csv my-trace")]
+    Threads(AnalysisArguments),
     /// Says how many events there are over time
     #[command(after_help = "Examples:\n  kymo rates my-trace\n  kymo rates --period 10ms --by cpu my-trace")]
     Rates(AnalysisArguments),

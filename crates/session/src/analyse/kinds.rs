@@ -13,6 +13,7 @@ use kymo_analysis::periods::{Definitions, Periods, Sums};
 use kymo_analysis::rates::Rates;
 use kymo_analysis::sched::Sched;
 use kymo_analysis::syscalls::Syscalls;
+use kymo_analysis::whose::Whose;
 use kymo_analysis::{Analysis, Answer, Role, Setup, Wishes};
 
 use super::pairs::PairsQuestion;
@@ -27,6 +28,8 @@ use crate::progress::Progress;
 pub enum AnalysisKind {
     /// How many events of each class there are.
     Count,
+    /// How many events each thread, process, application and CPU has.
+    Threads,
     /// How long CPUs were busy, and with which threads.
     Cpu,
     /// How long system calls took, and which failed.
@@ -92,6 +95,7 @@ impl AnalysisKind {
         let all = Understood { by: &[], durations: true, sizes: false, cpus: true, threads: true, interrupts: false };
         match self {
             Self::Count => Understood::default(),
+            Self::Threads => Understood { by: &["thread", "process", "application", "cpu"], durations: false, ..all },
             Self::Cpu => Understood { by: &["cpu", "thread", "process"], ..all },
             Self::Syscalls => Understood { by: CALLS, ..all },
             Self::Io => Understood { by: IO, sizes: true, ..all },
@@ -110,6 +114,7 @@ impl AnalysisKind {
     pub(super) fn visit<V: Visit>(&self, wishes: &Wishes, visit: V) -> V::Output {
         match self {
             Self::Count => visit.visit(&Question::new(Count::needs(), &[], &|setup| Count::new(setup))),
+            Self::Threads => visit.visit(&Question::new(Whose::needs(), &[], &|setup| Whose::new(setup))),
             Self::Cpu => visit.visit(&Question::new(Cpu::needs(), &[Role::Switch], &|setup| Cpu::new(setup))),
             Self::Syscalls => {
                 let make = |setup: &Setup<'_>| Syscalls::new(setup);

@@ -90,6 +90,12 @@ pub const READY: &[ReadyAnalysis] = &[
         kind: AnalysisKind::Gaps,
     },
     ReadyAnalysis {
+        name: "threads",
+        title: "Events by thread",
+        description: "How many events each thread, process, application and CPU has.",
+        kind: AnalysisKind::Threads,
+    },
+    ReadyAnalysis {
         name: "count",
         title: "Events by class",
         description: "How often events of each class occur.",

@@ -18,7 +18,7 @@ use crate::{AnalysisOptions, OpenOptions, Progress, Session, Took, Work};
 /// Every analysis that needs no more than a trace.
 fn kinds() -> Vec<AnalysisKind> {
     use AnalysisKind::*;
-    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Memory, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
+    vec![Count, Cpu, Syscalls, Io, Sched, Irq, Block, Memory, Threads, Rates, Gaps, Pairs(PairsQuestion::by_roles())]
 }
 
 /// All traces of the corpus; none where it is absent.

@@ -39,6 +39,7 @@ pub const FUNCTIONS: &[TableFunction] = &[
     function("periods", "How long periods last that begin and end with events, and of what they consist."),
     function("rates", "How many events there are over time."),
     function("gaps", "When nothing was recorded for longest."),
+    function("threads", "How many events each thread, process, application and CPU has."),
     function("counts", "How often events of each class occur."),
     function("state_at", "What CPUs and threads do at an instant."),
     function("thread_states", "What each thread did, from when to when."),
@@ -116,6 +117,7 @@ fn kind(name: &str, told: &mut Told) -> Result<AnalysisKind, TableError> {
         "memory" => AnalysisKind::Memory,
         "rates" => AnalysisKind::Rates,
         "gaps" => AnalysisKind::Gaps,
+        "threads" => AnalysisKind::Threads,
         "counts" => AnalysisKind::Count,
         "pairs" if told.start.is_empty() && told.stop.is_empty() => AnalysisKind::Pairs(PairsQuestion::by_roles()),
         "pairs" => {

@@ -203,6 +203,7 @@ fn kind(name: &str, options: &[&str]) -> AnalysisKind {
         "irq" => AnalysisKind::Irq,
         "block" => AnalysisKind::Block,
         "memory" => AnalysisKind::Memory,
+        "threads" => AnalysisKind::Threads,
         "pairs" => AnalysisKind::Pairs(pairs(options)),
         _ => panic!("there is no analysis `{name}`"),
     }

@@ -1,0 +1,264 @@
+//! `threads`: how many events each thread, process, application and CPU has.
+//!
+//! ```text
+//! CPU 0   ├──────── bash ────────┤├─ idle ─┤├──── make ────┤
+//!           · ·   ·  ·· ·      ·   ·            · ░░ lost ░░ ·      events that say of nobody whose they are
+//! ```
+//!
+//! Kernels' events rarely say whose they are: then they are of the thread that their CPU runs, which is found out as for everything
+//! that threads do (see [`crate::shares`]). Between two switches they are counted where they are seen; only what says a thread
+//! has to be told at once, as that thread may be another one later. Where no event tells of threads at all, as in traces of
+//! programs, a number is one thread forever, and even that is counted where it is seen.
+
+mod report;
+#[cfg(test)]
+mod tests;
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::roles::{COMM, CPU, PID, Role, TID};
+use crate::shares::{self, Amount, Pending, Shares, Told, epoch};
+use crate::{Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Setup, Shape, SpoolError, Wishes};
+
+/// The analysis.
+#[derive(Debug)]
+pub struct Whose {
+    lanes: Vec<LaneFacts>,
+    wishes: Wishes,
+    /// Some events tell of threads: which one a CPU runs, which one is made.
+    has_lives: bool,
+}
+
+/// Events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Events(u64);
+
+/// What is known behind a part of the trace.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct State {
+    shares: Shares<Events>,
+    /// Where no event tells of threads: by machine, what those say that say a thread.
+    threads: HashMap<(u16, i32), Said>,
+    /// The same of those that say a process, but no thread.
+    processes: HashMap<(u16, i32), Said>,
+}
+
+/// What events say of whom they are, with when they said so last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Said {
+    events: Events,
+    pid: Option<(i64, i32)>,
+    comm: (i64, Comm),
+}
+
+/// What a lane counts.
+#[derive(Debug, Default)]
+pub struct Lane {
+    number: usize,
+    cpus: Vec<LaneCpu>,
+    threads: HashMap<i32, Said>,
+    processes: HashMap<i32, Said>,
+}
+
+#[derive(Debug)]
+struct LaneCpu {
+    number: u32,
+    events: Events,
+    /// Since the last switch those that do not say whose they are.
+    pending: Pending<Events>,
+}
+
+/// What happens.
+#[derive(Debug)]
+pub struct Note {
+    cpu: u32,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    /// An event says its thread, and maybe the process and name of that.
+    Said(i32, Option<i32>, Comm),
+    /// What is told of threads, and what the CPU counted up to then.
+    Told(Pending<Events>, Told),
+}
+
+/// Stands for the CPU of events that say none.
+const NO_CPU: u32 = u32::MAX;
+
+impl Amount for Events {
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        self.0 += other.0;
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    fn rank(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Said {
+    fn hear(&mut self, time: i64, pid: Option<i32>, comm: Comm) {
+        self.events.0 += 1;
+        self.pid = pid.map(|pid| (time, pid)).or(self.pid);
+        if !comm.is_empty() {
+            self.comm = (time, comm);
+        }
+    }
+
+    /// Adds what came later, or at the same time on another lane.
+    fn join(&mut self, later: &Self) {
+        self.events.add(&later.events);
+        if let Some(pid) = later.pid {
+            self.pid = Some(self.pid.filter(|known| known.0 > pid.0).unwrap_or(pid));
+        }
+        if !later.comm.1.is_empty() && (self.comm.1.is_empty() || self.comm.0 <= later.comm.0) {
+            self.comm = later.comm;
+        }
+    }
+}
+
+impl Whose {
+    /// What it asks of events.
+    #[must_use]
+    pub fn needs() -> Needs {
+        Needs { roles: shares::needs(), context: vec![CPU, TID, PID, COMM], all: true, ..Needs::default() }
+    }
+
+    /// The analysis of these lanes.
+    #[must_use]
+    pub fn new(setup: &Setup<'_>) -> Self {
+        let tells = |role: Role| matches!(role, Role::Switch | Role::Fork | Role::ThreadState | Role::Rename);
+        let has_lives = setup.classes.iter().any(|class| class.roles.iter().any(|bound| tells(bound.role)));
+        Self { lanes: setup.lanes.to_vec(), wishes: setup.wishes.clone(), has_lives }
+    }
+
+    /// Counts an event that says its thread or its process.
+    fn said(&self, lane: &mut Lane, event: &Event<'_>, cpu: u32, notes: &mut Notes<Note>) -> bool {
+        let tid = event.small_context(TID);
+        let pid = event.small_context(PID);
+        let comm = || event.comm(&event.class.context[COMM]);
+        match (tid, pid) {
+            (Some(tid), pid) if self.has_lives => {
+                notes.push(event.time, Note { cpu, what: What::Said(tid, pid, comm()) });
+            }
+            (Some(tid), pid) => lane.threads.entry(tid).or_default().hear(event.time, pid, comm()),
+            (None, Some(pid)) if !self.has_lives => {
+                lane.processes.entry(pid).or_default().hear(event.time, None, comm());
+            }
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Lane {
+    #[inline]
+    fn cpu(&mut self, number: u32) -> &mut LaneCpu {
+        let at = self.cpus.iter().position(|known| known.number == number).unwrap_or_else(|| {
+            self.cpus.push(LaneCpu { number, events: Events(0), pending: Pending::default() });
+            self.cpus.len() - 1
+        });
+        &mut self.cpus[at]
+    }
+}
+
+impl Analysis for Whose {
+    type State = State;
+    type Lane<'a> = Lane;
+    type Note = Note;
+
+    fn identity(&self) -> Identity {
+        Identity { name: "threads", version: 1 }
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Slice
+    }
+
+    fn init(&self) -> State {
+        State {
+            shares: Shares::new(self.lanes.len(), &self.wishes),
+            threads: HashMap::new(),
+            processes: HashMap::new(),
+        }
+    }
+
+    fn enter(&self, lane: usize) -> Lane {
+        Lane { number: lane, ..Lane::default() }
+    }
+
+    #[inline]
+    fn step(&self, lane: &mut Lane, event: &Event<'_>, notes: &mut Notes<Note>) {
+        let facts = &self.lanes[lane.number];
+        let said = facts.cpu.or_else(|| event.cpu());
+        let number = said.unwrap_or(NO_CPU);
+        if self.wishes.wants_cpu(said) {
+            lane.cpu(number).events.0 += 1;
+            if !self.said(lane, event, number, notes) {
+                lane.cpu(number).pending.add(epoch(facts, event.time), Events(1));
+            }
+        }
+        // What an event says of threads is behind it: a switch is of who runs before it.
+        for told in event.roles().filter_map(|meaning| Told::by(facts, meaning)) {
+            let is_switch = matches!(told, Told::Switch(_));
+            let done = if is_switch { std::mem::take(&mut lane.cpu(number).pending) } else { Pending::default() };
+            notes.push(event.time, Note { cpu: number, what: What::Told(done, told) });
+        }
+    }
+
+    fn note(&self, state: &mut State, lane: usize, time: i64, Note { cpu, what }: Note) {
+        match what {
+            What::Said(tid, pid, comm) => {
+                let host = self.lanes[lane].host;
+                state.shares.said(host, time, tid, Events(1));
+                if pid.is_some() || !comm.is_empty() {
+                    state.shares.known(host, time, (tid, pid, comm));
+                }
+            }
+            What::Told(done, told) => {
+                state.shares.cpu(lane, cpu).append(done);
+                state.shares.told(&self.lanes, &self.wishes, (lane, cpu), time, &told);
+            }
+        }
+    }
+
+    fn leave(&self, state: &mut State, lane: usize, end: Lane) {
+        let host = self.lanes[lane].host;
+        for cpu in end.cpus {
+            let known = state.shares.cpu(lane, cpu.number);
+            known.sums.add(&cpu.events);
+            known.append(cpu.pending);
+        }
+        end.threads.into_iter().for_each(|(tid, said)| state.threads.entry((host, tid)).or_default().join(&said));
+        end.processes.into_iter().for_each(|(pid, said)| state.processes.entry((host, pid)).or_default().join(&said));
+    }
+
+    fn merge(&self, left: &mut State, right: State) {
+        left.shares.merge(&self.lanes, &self.wishes, right.shares);
+        right.threads.into_iter().for_each(|(key, said)| left.threads.entry(key).or_default().join(&said));
+        right.processes.into_iter().for_each(|(key, said)| left.processes.entry(key).or_default().join(&said));
+    }
+
+    fn forget(&self, state: &mut State, at: i64) -> bool {
+        state.shares.forget(&self.wishes, at);
+        // Who they are is known of before; what they did is not.
+        let forget = |said: &mut Said| said.events = Events(0);
+        state.threads.values_mut().for_each(forget);
+        state.processes.values_mut().for_each(forget);
+        true
+    }
+
+    fn fits(&self, state: &State) -> bool {
+        state.shares.fits(self.lanes.len())
+    }
+
+    fn finish(&self, state: &State) -> Result<Answer, SpoolError> {
+        Ok(self.report(state))
+    }
+}
