@@ -229,6 +229,44 @@ withRecorded("filters of %s", TRACES, (stage, { name, saysThreads, expression })
     await page.close();
   });
 
+  test("threads and applications say how many events they have, and an application stands for all of its threads", async () => {
+    const page = await open("#panels=rail.filters&mode=hide");
+    await expect.poll(async () => [...(await counts(page, "Applications")).values()][0] ?? 0).toBeGreaterThan(0);
+    const [[thread, events] = ["", 0]] = await counts(page, "Threads");
+    expect(events).toBeGreaterThan(0);
+    if (saysThreads) {
+      expect(events).toBe(await counted({ filter: `$ctx.vtid == ${/(\d+)\)?$/.exec(thread)?.[1] ?? "-1"}` }));
+    }
+    const [[application, all] = ["", 0]] = await counts(page, "Applications");
+    await page.getByRole("region", { name: "Applications" }).locator(".choice-name").first().click();
+    await expect.poll(() => hashOf(page)).toBe(`app=${application}&mode=hide&panels=rail.filters`);
+    await expect.poll(() => page.locator(".filter-chip").allTextContents()).toEqual([`${application}${saysThreads ? "" : " ⚠"}×`]);
+    if (saysThreads) {
+      await expect.poll(() => page.locator(".expression-said").textContent()).toBe(`${all.toLocaleString("en")} events match`);
+    }
+    const left = await rowNames(page);
+    expect(left.length).toBeGreaterThan(0);
+    await picture(page, `${name}-applications`);
+    const again = await open(new URL(page.url()).hash);
+    await expect.poll(() => rowNames(again)).toEqual(left);
+    await page.close();
+    await again.close();
+  });
+
+  test("an expression says of which rows it means nothing", async () => {
+    const page = await open(`#filter=${encodeURIComponent(expression)}&panels=rail.filters`);
+    await expect.poll(() => page.locator(".hint.follow").textContent()).toContain("told by all of them");
+    const notes = await page.$$eval(".labels .label:not(.head)", (labels) => labels.map((label) => label.getAttribute("title") ?? ""));
+    expect(notes.length).toBeGreaterThan(0);
+    for (const title of notes) {
+      const isOfEvents = /\n(?:all\/events|events\/\d+\/\d+|thread\/\d+\/\d+\/events)(?:\n|$)/.test(title);
+      expect([title, title.includes("Told by all events")]).toEqual([title, !isOfEvents]);
+    }
+    await page.getByRole("button", { name: "Clear all" }).click();
+    await expect.poll(() => page.locator(".hint.follow").count()).toBe(0);
+    await page.close();
+  });
+
   test("an expression is completed, said to be wrong where it is, counted, and kept", async () => {
     const page = await open("#panels=rail.filters", { colorScheme: "dark" });
     const box = page.getByRole("textbox", { name: "Filter expression" });

@@ -2,18 +2,27 @@ import { expect, test } from "vitest";
 import { trackNumber, valueNumber } from "../units/tiles.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
-import { cpusOf, eventNames, eventsOf, isNamed, peopleOf, shareOf, subsystemOf, subsystemsOf, withSubsystem, type Counts } from "./facets.ts";
+import type { Counts, Whose } from "./counts.ts";
+import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, peopleOf, processEntries, shareOf, subsystemOf, subsystemsOf, threadsOf, withSubsystem } from "./facets.ts";
+import { ownersOf } from "./owners.ts";
 import { find, findable } from "./search.ts";
 import { trackLike } from "../testing/tracks.ts";
 
-const COUNTS: Counts = { byName: new Map([["sched_switch", 70n], ["irq_entry", 5n], ["sched_wakeup", 7n]]), byCpu: new Map([[1, 80n], [10, 2n]]) };
+const WHOSE: Whose = {
+  byCpu: new Map([[1, 80n], [10, 2n]]),
+  byThread: new Map([[6, { count: 50n, name: "worker", pid: 5 }], [5, { count: 3n, name: "app", pid: 5 }], [99, { count: 20n, name: "other", pid: null }], [8, { count: 1n, name: "eight", pid: null }]]),
+  byProcess: new Map([["5", { count: 53n, name: "app" }]]),
+  byApplication: new Map([["app", 53n], ["other", 20n]]),
+  idle: 9n,
+  unknown: 0n,
+};
+const COUNTS: Counts = { byName: new Map([["sched_switch", 70n], ["irq_entry", 5n], ["sched_wakeup", 7n]]), whose: WHOSE };
 const NAMES = ["irq_entry", "jobs:begin", "jobs:end", "sched_switch", "sched_wakeup"];
 
 test("CPUs are those that tracks or counts tell of", () => {
   const tracks = [trackLike(0, { cpu: 2 }), trackLike(1, { cpu: 1 }), trackLike(2, {}), trackLike(3, { cpu: 2 })];
-  expect(cpusOf(tracks, COUNTS).map(({ label, count }) => [label, count])).toEqual([["CPU 1", 80n], ["CPU 2", 0n], ["CPU 10", 2n]]);
+  expect(cpusOf(tracks, WHOSE).map(({ label, count }) => [label, count])).toEqual([["CPU 1", 80n], ["CPU 2", 0n], ["CPU 10", 2n]]);
   expect(cpusOf(tracks, null).map(({ count }) => count)).toEqual([null, null]);
-  expect(cpusOf(tracks, { ...COUNTS, byCpu: null }).map(({ count }) => count)).toEqual([null, null]);
 });
 
 test("processes are called as their first thread, threads say of whom they are", () => {
@@ -34,6 +43,26 @@ test("processes are called as their first thread, threads say of whom they are",
     ["5", "app (5)", "2 threads"],
     ["29", "process 29", ""],
   ]);
+});
+
+const PEOPLE = [trackLike(1, { tid: 5, name: "app (5)", process: "5" }), trackLike(2, { tid: 6, name: "worker (6)", process: "5" }), trackLike(3, { tid: 7, name: "quiet (7)", process: "7" }), trackLike(4, { tid: 8, name: "events", kind: "instants" })];
+
+test("who was counted stands above the others, also without a track", () => {
+  const people = peopleOf(PEOPLE);
+  expect(threadsOf(people, null)).toBe(people.threads);
+  expect(threadsOf(people, WHOSE).map(({ label, detail, count }) => [label, detail, count])).toEqual([
+    ["worker (6)", "app (5)", 50n],
+    ["other (99)", "", 20n],
+    ["app (5)", "", 3n],
+    ["eight (8)", "", 1n],
+    ["quiet (7)", "", 0n],
+  ]);
+  expect(processEntries(people, WHOSE).map(({ key, count }) => [key, count])).toEqual([["5", 53n], ["7", 0n]]);
+});
+
+test("applications are those of tracks and those that were counted", () => {
+  expect(applicationsOf(ownersOf(PEOPLE, null), null).map(({ key, detail, count }) => [key, detail, count])).toEqual([["app", "2 threads", null], ["quiet", "", null]]);
+  expect(applicationsOf(ownersOf(PEOPLE, null), WHOSE).map(({ key, count }) => [key, count])).toEqual([["app", 53n], ["other", 20n], ["quiet", 0n]]);
 });
 
 test("events are those that were counted or met, the most frequent first", () => {

@@ -1,8 +1,10 @@
 // What can be chosen of, with how many there are of each: CPUs, processes and threads that tracks tell of, events, and what events are part of.
 
 import type { Catalogue, Track } from "./catalogue.ts";
+import type { Counted, Counts, Whose } from "./counts.ts";
 import { isChosen, type Choice, type Naming } from "./choice.ts";
 import { processesOf } from "./filter-tracks.ts";
+import type { Owners } from "./owners.ts";
 import { nameOf } from "./rows.ts";
 
 /** Something that can be chosen. */
@@ -15,17 +17,10 @@ export interface Entry<T> {
   readonly count: bigint | null;
 }
 
-/** How many events there are, by what was counted. */
-export interface Counts {
-  readonly byName: ReadonlyMap<string, bigint>;
-  /** `null` where not all events were counted by their CPU. */
-  readonly byCpu: ReadonlyMap<number, bigint> | null;
-}
-
 /** CPUs, in the order of their numbers. */
-export function cpusOf(tracks: readonly Track[], counts: Counts | null): Entry<number>[] {
+export function cpusOf(tracks: readonly Track[], whose: Whose | null): Entry<number>[] {
   const found = new Set(tracks.flatMap((track) => track.cpu ?? []));
-  const byCpu = counts?.byCpu ?? null;
+  const byCpu = whose?.byCpu ?? null;
   byCpu?.forEach((_, cpu) => found.add(cpu));
   const all = [...found].sort((one, other) => one - other);
   return all.map((cpu) => ({ key: cpu, label: `CPU ${cpu}`, detail: "", count: byCpu === null ? null : (byCpu.get(cpu) ?? 0n) }));
@@ -80,6 +75,34 @@ function findPeople(tracks: readonly Track[]): People {
   return { processes: processes.sort(byLabel), threads: threads.sort(byLabel) };
 }
 
+/** Threads with what was counted of them, those with most events first; also those that have no track. */
+export function threadsOf({ threads }: People, whose: Whose | null): readonly Entry<number>[] {
+  return whose === null ? threads : withCounts(threads, whose.byThread, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
+}
+
+/** The same of processes. */
+export function processEntries({ processes }: People, whose: Whose | null): readonly Entry<string>[] {
+  return whose === null ? processes : withCounts(processes, whose.byProcess, (pid, name) => (name === null ? `process ${pid}` : `${name} (${pid})`));
+}
+
+/** Applications that are known of tracks or were counted. */
+export function applicationsOf(owners: Owners, whose: Whose | null): readonly Entry<string>[] {
+  const entries = [...owners.members].map(([name, { threads }]): Entry<string> => ({ key: name, label: name, detail: threads.length === 1 ? "" : `${threads.length} threads`, count: null }));
+  const counted = whose === null ? null : new Map([...whose.byApplication].map(([name, count]) => [name, { count, name }]));
+  return counted === null ? entries.sort(byLabel) : withCounts(entries, counted, (name) => name);
+}
+
+function withCounts<K extends string | number>(entries: readonly Entry<K>[], counts: ReadonlyMap<K, Counted>, labelOf: (key: K, name: string | null) => string): Entry<K>[] {
+  const seen = new Set(entries.map(({ key }) => key));
+  const others = [...counts].filter(([key]) => !seen.has(key)).map(([key, { name }]): Entry<K> => ({ key, label: labelOf(key, name), detail: "", count: null }));
+  const counted = [...entries, ...others].map((entry) => {
+    const { count = 0n, name = null } = counts.get(entry.key) ?? {};
+    // Tracks of programs may know no more than numbers.
+    return { ...entry, label: entry.label === labelOf(entry.key, null) ? labelOf(entry.key, name) : entry.label, count };
+  });
+  return counted.sort(byCount);
+}
+
 /** What a thread is called; the name of a track of what it does may say less. */
 function threadName(track: Track, tid: number): string {
   return track.kind === "states" && track.depth === null && track.name.includes(String(tid)) ? nameOf(track) : `thread ${tid}`;
@@ -94,16 +117,16 @@ function byLabel(one: { readonly label: string }, other: { readonly label: strin
 /** Names of events: those that were counted, and those that the timeline has met. */
 export function eventNames(catalogue: Catalogue, counts: Counts | null): readonly string[] {
   const met = catalogue.values.flatMap((value) => (value.kind === "event" ? [value.label] : []));
-  return [...new Set([...(counts?.byName.keys() ?? []), ...met])].sort(ORDER.compare);
+  return [...new Set([...(counts?.byName?.keys() ?? []), ...met])].sort(ORDER.compare);
 }
 
 /** Events, the most frequent first. */
 export function eventsOf(names: readonly string[], counts: Counts | null): Entry<string>[] {
-  const entries = names.map((name): Entry<string> => ({ key: name, label: name, detail: "", count: counts === null ? null : (counts.byName.get(name) ?? 0n) }));
+  const entries = names.map((name): Entry<string> => ({ key: name, label: name, detail: "", count: counts?.byName == null ? null : (counts.byName.get(name) ?? 0n) }));
   return entries.sort(byCount);
 }
 
-function byCount(one: Entry<string>, other: Entry<string>): number {
+function byCount(one: Entry<string | number>, other: Entry<string | number>): number {
   const [more, less] = [other.count ?? 0n, one.count ?? 0n];
   return more > less ? 1 : more < less ? -1 : byLabel(one, other);
 }
@@ -133,7 +156,8 @@ export function subsystemsOf(names: readonly string[], counts: Counts | null): S
     }
   }
   const all = [...members].map(([subsystem, events]): Subsystem => {
-    const count = counts === null ? null : events.reduce((sum, name) => sum + (counts.byName.get(name) ?? 0n), 0n);
+    const byName = counts?.byName ?? null;
+    const count = byName === null ? null : events.reduce((sum, name) => sum + (byName.get(name) ?? 0n), 0n);
     const detail = events.length === 1 ? "" : `${events.length} names`;
     return { key: subsystem, label: subsystem, detail, count, events, names: patternFor(subsystem, events, names) };
   });

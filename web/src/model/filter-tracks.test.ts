@@ -3,6 +3,7 @@ import type { Catalogue, Track } from "./catalogue.ts";
 import { allBut, only } from "./choice.ts";
 import { trackTest } from "./filter-tracks.ts";
 import { PLAIN_FILTER, type Filter } from "./filter.ts";
+import { ownersOf } from "./owners.ts";
 import { PLAIN_LAYOUT, rowsOf } from "./rows.ts";
 import { trackLike } from "../testing/tracks.ts";
 
@@ -33,6 +34,19 @@ test("tracks are asked for what they say of themselves", () => {
 test("a thread is of the process that any of its tracks names, on its machine", () => {
   expect(meant({ processes: only(["5"]) })).toEqual(["cpu0", "cpu1", "main", "worker", "worker events", "latencies"]);
   expect(meant({ processes: allBut(["5"]) })).toEqual(["cpu0", "cpu1", "stranger", "elsewhere", "latencies"]);
+});
+
+test("a choice of applications is one of all their threads", () => {
+  const tracks = TRACKS.map((track) => (track.id === "main" ? { ...track, name: "app (5)" } : track.id === "stranger" ? { ...track, name: "cc (7)" } : track));
+  const ids = (change: Partial<Filter>): string[] => {
+    const isMeant = trackTest({ ...PLAIN_FILTER, owners: ownersOf(tracks, null), ...change }, tracks);
+    return tracks.filter((track) => isMeant === null || isMeant(track)).map((track) => track.id);
+  };
+  expect(ids({ applications: only(["app"]) })).toEqual(["cpu0", "cpu1", "main", "worker", "worker events", "latencies"]);
+  expect(ids({ applications: allBut(["app"]) })).toEqual(["cpu0", "cpu1", "stranger", "elsewhere", "latencies"]);
+  expect(ids({ applications: only(["app", "cc"]), threads: allBut([6]) })).toEqual(["cpu0", "cpu1", "main", "stranger", "latencies"]);
+  expect(ids({ applications: only(["gone"]) })).toEqual(["cpu0", "cpu1", "latencies"]);
+  expect(ids({ applications: only(["app"]), owners: null }).length).toBe(tracks.length);
 });
 
 test("expressions and events say nothing of tracks", () => {

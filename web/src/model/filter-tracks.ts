@@ -7,14 +7,18 @@ import type { Filter } from "./filter.ts";
 
 /** Says of tracks whether they are meant; `null`: all are. */
 export function trackTest(filter: Filter, tracks: readonly Track[]): ((track: Track) => boolean) | null {
-  const { cpus, processes, threads } = filter;
-  if (cpus === null && processes === null && threads === null) {
+  const { cpus, applications, processes, threads } = filter;
+  if (cpus === null && applications === null && processes === null && threads === null) {
     return null;
   }
+  const isOfApplication = applicationTest(filter);
   const [isCpu, isProcess, isThread] = [tester(cpus), tester(processes), tester(threads)];
   const processOf = processes === null ? () => null : processesOf(tracks);
   return (track) => {
     if ((track.cpu !== null && !isCpu(track.cpu)) || (track.tid !== null && !isThread(track.tid))) {
+      return false;
+    }
+    if (!isOfApplication(track)) {
       return false;
     }
     if (processes === null || (track.tid === null && track.process === null)) {
@@ -23,6 +27,21 @@ export function trackTest(filter: Filter, tracks: readonly Track[]): ((track: Tr
     const process = processOf(track);
     // A thread whose process nobody knows is not one of those that were named.
     return process === null ? processes.only === null : isProcess(process);
+  };
+}
+
+function applicationTest({ applications, owners }: Filter): (track: Track) => boolean {
+  // While nobody knows who belongs to whom, nothing is left out: it would come back a moment later.
+  if (applications === null || owners === null) {
+    return () => true;
+  }
+  const isMeant = tester(applications);
+  return (track) => {
+    if (track.tid === null && track.process === null) {
+      return true;
+    }
+    const application = owners.applicationOf(track);
+    return application === null ? applications.only === null : isMeant(application);
   };
 }
 

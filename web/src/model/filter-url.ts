@@ -1,4 +1,4 @@
-// The filter in the URL: `filter` is the expression, `cpu`, `process`, `thread` and `event` are what is chosen, `no-cpu` and so on what is not.
+// The filter in the URL: `filter` is the expression, `cpu`, `app`, `process`, `thread` and `event` are what is chosen, `no-cpu` and so on what is not.
 
 import { only, type Choice } from "./choice.ts";
 import { FILTER_MODES, PLAIN_FILTER, type Filter } from "./filter.ts";
@@ -14,6 +14,7 @@ export function filterParts(filter: Filter): [string, string][] {
     ...(filter.text.trim() === "" ? [] : [["filter", filter.text] as [string, string]]),
     ...texts("event", filter.events),
     ...numbers("cpu", filter.cpus),
+    ...texts("app", filter.applications),
     ...texts("process", filter.processes),
     ...numbers("thread", filter.threads),
     ...(filter.mode === PLAIN_FILTER.mode ? [] : [["mode", filter.mode] as [string, string]]),
@@ -28,10 +29,12 @@ export function readFilter(parts: URLSearchParams): Filter {
     text,
     events: choiceOf(readTexts(parts, "event"), readTexts(parts, "no-event")),
     cpus: choiceOf(readNumbers(parts, "cpu"), readNumbers(parts, "no-cpu")),
+    applications: choiceOf(readTexts(parts, "app"), readTexts(parts, "no-app")),
     processes: choiceOf(readTexts(parts, "process"), readTexts(parts, "no-process")),
     threads: choiceOf(readNumbers(parts, "thread"), readNumbers(parts, "no-thread")),
     mode,
     names: null,
+    owners: null,
   };
 }
 

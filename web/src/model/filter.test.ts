@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { allBut, isChosen, only, tester, withItem, type Naming } from "./choice.ts";
+import type { Owners } from "./owners.ts";
 import { PLAIN_FILTER, analysisOf, expressionOf, isActive, needsNames, queryOf, questionOf, quoted, unanswered, type FieldNames, type Filter } from "./filter.ts";
 
 const everywhere = (name: string): { name: string; isEverywhere: boolean } => ({ name, isEverywhere: true });
@@ -9,6 +10,10 @@ const LTTNG: FieldNames = { cpu: [everywhere("$ctx.cpu_id")], thread: [everywher
 /** A kernel's trace with programs' traces beside it, as one. */
 const MIXED: FieldNames = { ...NONE, cpu: [everywhere("$ctx.cpu_id")], thread: [somewhere("$ctx.tid"), somewhere("$ctx.vtid")], process: [somewhere("$ctx.vpid")] };
 
+const OWNERS: Owners = {
+  applicationOf: () => null,
+  members: new Map([["app", { threads: [5, 6, 7], processes: ["5"] }], ["sh", { threads: [12], processes: ["11", "named"] }]]),
+};
 const filterOf = (change: Partial<Filter>): Filter => ({ ...PLAIN_FILTER, names: LTTNG, ...change });
 
 test("nothing is asked where nothing is chosen", () => {
@@ -34,6 +39,24 @@ test.each<[string, Partial<Filter>, string]>([
   ["events that do not say it are not taken out", { names: MIXED, processes: allBut(["5"]) }, "!(has($ctx.vpid) && $ctx.vpid in (5))"],
 ])("%s", (_, change, expression) => {
   expect(questionOf(filterOf(change))).toEqual({ filter: expression });
+});
+
+test("applications are asked for as their threads, else as their processes, else by name", () => {
+  const chosen = filterOf({ applications: only(["app", "sh"]), owners: OWNERS });
+  expect(expressionOf(chosen)).toBe("$ctx.vtid in (5..=7, 12)");
+  expect(expressionOf({ ...chosen, applications: allBut(["app"]) })).toBe("!($ctx.vtid in (5..=7))");
+  expect(expressionOf({ ...chosen, names: { ...LTTNG, thread: [] } })).toBe("$ctx.vpid in (5, 11)");
+  expect(expressionOf({ ...chosen, names: { ...LTTNG, thread: [], process: [] } })).toBe('$ctx.procname in ("app", "sh")');
+  expect([isActive(chosen), needsNames({ ...chosen, names: null }), unanswered(chosen)]).toEqual([true, true, []]);
+});
+
+test("an application that nobody knows, or that no event tells of, is not asked for, which is told", () => {
+  const unknown = filterOf({ applications: only(["gone"]), owners: OWNERS });
+  expect([expressionOf(unknown), unanswered(unknown)]).toEqual(["", ["applications"]]);
+  const silent = filterOf({ applications: only(["app"]), owners: OWNERS, names: NONE });
+  expect([expressionOf(silent), unanswered(silent)]).toEqual(["", ["applications"]]);
+  // While nobody has said who belongs to whom, it is too early to tell.
+  expect(unanswered(filterOf({ applications: only(["app"]) }))).toEqual([]);
 });
 
 test("a field that all events have is the last one that is asked for", () => {

@@ -6,6 +6,7 @@
 // the page says so (`unanswered`).
 
 import type { Choice } from "./choice.ts";
+import type { Owners } from "./owners.ts";
 import { ranges } from "./ranges.ts";
 
 /** What becomes of what is not chosen: rows are paler, or not there; or also what analyses compute is without it. */
@@ -14,7 +15,7 @@ export type FilterMode = "dim" | "hide" | "exclude";
 export const FILTER_MODES: readonly FilterMode[] = ["dim", "hide", "exclude"];
 
 /** What can be chosen of. */
-export type Facet = "events" | "cpus" | "processes" | "threads";
+export type Facet = "events" | "cpus" | "applications" | "processes" | "threads";
 
 export interface Filter {
   /** An expression of the filter language; empty: none. */
@@ -22,15 +23,19 @@ export interface Filter {
   /** Names of events; `*` in them stands for any text. `null`, as in all that follow: no choice was made, all are meant. */
   readonly events: Choice<string> | null;
   readonly cpus: Choice<number> | null;
+  /** Names of applications: all threads of their processes are meant. */
+  readonly applications: Choice<string> | null;
   /** Numbers of processes; what is no number is the name of one. */
   readonly processes: Choice<string> | null;
   readonly threads: Choice<number> | null;
   readonly mode: FilterMode;
   /** What the traces' events call these; `null` until the server has said so. */
   readonly names: FieldNames | null;
+  /** Which threads are of which application, as far as is known; `null` while nobody needs it. */
+  readonly owners: Owners | null;
 }
 
-export const PLAIN_FILTER: Filter = { text: "", events: null, cpus: null, processes: null, threads: null, mode: "dim", names: null };
+export const PLAIN_FILTER: Filter = { text: "", events: null, cpus: null, applications: null, processes: null, threads: null, mode: "dim", names: null, owners: null };
 
 /** A field that some events have. */
 export interface FieldName {
@@ -107,7 +112,7 @@ export function isActive(filter: Filter): boolean {
   return filter.text.trim() !== "" || FACETS.some((facet) => filter[facet] !== null);
 }
 
-export const FACETS: readonly Facet[] = ["cpus", "processes", "threads", "events"];
+export const FACETS: readonly Facet[] = ["cpus", "applications", "processes", "threads", "events"];
 
 /** What was chosen of, although no event says it: rows follow, lists and statistics cannot. */
 export function unanswered(filter: Filter): readonly Facet[] {
@@ -120,6 +125,9 @@ export function unanswered(filter: Filter): readonly Facet[] {
   if (filter.cpus !== null && names.cpu.length === 0) {
     lacking.push("cpus");
   }
+  if (filter.applications !== null && filter.owners !== null && applicationPart(filter, names).length === 0) {
+    lacking.push("applications");
+  }
   if ((numbers !== null && names.process.length === 0) || (texts !== null && names.processName.length === 0)) {
     lacking.push("processes");
   }
@@ -129,9 +137,14 @@ export function unanswered(filter: Filter): readonly Facet[] {
   return lacking;
 }
 
+/** Whether only some events are meant, whoever made them: rows of events follow, all else is told by all events. */
+export function choosesEvents(filter: Filter): boolean {
+  return filter.text.trim() !== "" || filter.events !== null;
+}
+
 /** Whether the server has to be asked what fields there are. */
 export function needsNames(filter: Filter): boolean {
-  return filter.names === null && (filter.cpus !== null || filter.processes !== null || filter.threads !== null);
+  return filter.names === null && ["cpus", "applications", "processes", "threads"].some((facet) => filter[facet as Facet] !== null);
 }
 
 function own(filter: Filter): string[] {
@@ -151,9 +164,26 @@ function fieldParts(filter: Filter): string[] {
   const [numbers, texts] = processParts(filter.processes);
   return [
     ...choicePart(filter.cpus, names.cpu, numberList),
+    ...applicationPart(filter, names),
     ...eitherPart([numbers, names.process], [texts, names.processName]),
     ...choicePart(filter.threads, names.thread, numberList),
   ];
+}
+
+/** Applications as their threads, where events say theirs; else as their processes, or by what these are called. */
+function applicationPart({ applications, owners }: Filter, names: FieldNames): string[] {
+  if (applications === null || owners === null) {
+    return [];
+  }
+  const { only: named, but } = applications;
+  const numbered = (numbersOf: (application: string) => readonly number[]): Choice<number> => ({ only: named?.flatMap(numbersOf) ?? null, but: but.flatMap(numbersOf) });
+  if (names.thread.length > 0) {
+    return choicePart(numbered((one) => owners.members.get(one)?.threads ?? []), names.thread, numberList);
+  }
+  if (names.process.length > 0) {
+    return choicePart(numbered((one) => owners.members.get(one)?.processes.filter((process) => /^\d{1,15}$/.test(process)).map(Number) ?? []), names.process, numberList);
+  }
+  return choicePart(applications, names.processName, textList);
 }
 
 /** Numbers of processes, and names of others. */

@@ -26,6 +26,7 @@ test("a URL holds all that is seen", () => {
       text: 'took > 5ms && name == "a&b"',
       events: { only: ["sched_*", "jobs:end"], but: ["sched_stat_wait"] },
       cpus: { only: [3, 1, 2, 7], but: [] },
+      applications: { only: ["my app", "cc"], but: ["ld"] },
       processes: { only: null, but: ["42", "my app"] },
       threads: { only: null, but: [5] },
       mode: "hide",
@@ -56,7 +57,7 @@ test("a URL holds all that is seen", () => {
   expect(decodeUrl(`#${text}`)).toEqual({ ...seen, filter: { ...seen.filter, cpus: { only: [1, 2, 3, 7], but: [] } } });
   expect(text.startsWith("at=-5~71210000&selected=")).toBe(true);
   expect(text).toContain("pin=cpu/0/3/thread");
-  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&no-process=42&no-process=my+app&no-thread=5&mode=hide");
+  expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&app=my+app&app=cc&no-app=ld&no-process=42&no-process=my+app&no-thread=5&mode=hide");
 });
 
 test("a URL that is empty or strange shows what is plain", () => {

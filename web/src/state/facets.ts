@@ -1,7 +1,7 @@
 // What the panel of filters knows beside the state of the page: how many events there are of what, and where they were counted.
 
-import type { Fault } from "../model/fault.ts";
-import type { Counts } from "../model/facets.ts";
+import type { Counts } from "../model/counts.ts";
+import type { Failure } from "../model/jobs.ts";
 import type { Viewport } from "../model/viewport.ts";
 import type { Vocabulary } from "../model/completion.ts";
 import { NO_VOCABULARY } from "../model/completion.ts";
@@ -11,20 +11,20 @@ export interface FacetsState {
   readonly inWindow: boolean;
   /** The last counts; those of another window stay until there are others. */
   readonly counts: Counts | null;
-  /** Names of events that were counted in all of the traces. */
-  readonly names: Counts | null;
+  /** What was counted in all of the traces. */
+  readonly all: Counts | null;
   /** What is being counted, and how far that is, of 1. */
   readonly counting: { readonly window: Viewport | null; readonly part: number } | null;
-  readonly fault: Fault | null;
+  readonly failure: Failure | null;
   /** What expressions can be made of, as far as that was asked for. */
   readonly vocabulary: Vocabulary;
 }
 
-export const FIRST_FACETS: FacetsState = { inWindow: false, counts: null, names: null, counting: null, fault: null, vocabulary: NO_VOCABULARY };
+export const FIRST_FACETS: FacetsState = { inWindow: false, counts: null, all: null, counting: null, failure: null, vocabulary: NO_VOCABULARY };
 
 /** Counting begins. */
 export function counting(state: FacetsState, window: Viewport | null): FacetsState {
-  return { ...state, counting: { window, part: 0 }, fault: null };
+  return { ...state, counting: { window, part: 0 }, failure: null };
 }
 
 /** How far it is. */
@@ -32,7 +32,12 @@ export function countedPart(state: FacetsState, part: number): FacetsState {
   return state.counting === null ? state : { ...state, counting: { ...state.counting, part } };
 }
 
-/** What was counted. */
-export function counted(state: FacetsState, counts: Counts, window: Viewport | null): FacetsState {
-  return { ...state, counts, names: window === null ? counts : state.names, counting: null };
+/** What was counted; whether that is all. */
+export function counted(state: FacetsState, counts: Counts, window: Viewport | null, isAll: boolean): FacetsState {
+  return { ...state, counts, all: window === null ? counts : state.all, counting: isAll ? null : state.counting };
+}
+
+/** Why it cannot be counted. */
+export function uncounted(state: FacetsState, failure: Failure): FacetsState {
+  return { ...state, counting: null, failure };
 }

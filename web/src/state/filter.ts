@@ -4,13 +4,16 @@ import { isActive, PLAIN_FILTER, type FieldNames, type Filter } from "../model/f
 import { rowsOf } from "../model/rows.ts";
 import { scrolledTo, type State } from "./viewer.ts";
 
+/** What rows depend on. */
+const ROW_PARTS = ["cpus", "applications", "owners", "processes", "threads", "mode"] as const;
+
 /** The page shows what another filter means. */
 export function withFilter(state: State, filter: Filter): State {
   if (filter === state.filter) {
     return state;
   }
-  const { cpus, processes, threads, mode } = state.filter;
-  const isSame = filter.cpus === cpus && filter.processes === processes && filter.threads === threads && filter.mode === mode;
+  const before = state.filter;
+  const isSame = ROW_PARTS.every((part) => filter[part] === before[part]);
   const next = { ...state, filter };
   return isSame ? next : scrolledTo({ ...next, rows: rowsOf(state.catalogue, state.layout, filter, state.idle) }, state.scroll);
 }
@@ -27,6 +30,6 @@ export function withNames(state: State, names: FieldNames): State {
 
 /** Everything is meant again; how the rest is shown stays. */
 export function unfiltered(state: State): State {
-  const { mode, names } = state.filter;
-  return isActive(state.filter) ? withFilter(state, { ...PLAIN_FILTER, mode, names }) : state;
+  const { mode, names, owners } = state.filter;
+  return isActive(state.filter) ? withFilter(state, { ...PLAIN_FILTER, mode, names, owners }) : state;
 }

@@ -10,7 +10,7 @@ import { withPanels, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
 
-const NAMES: Readonly<Record<Facet, string>> = { cpus: "CPU", processes: "process", threads: "thread", events: "event" };
+const NAMES: Readonly<Record<Facet, string>> = { cpus: "CPU", applications: "application", processes: "process", threads: "thread", events: "event" };
 /** As many are named; of more, how many there are. */
 const NAMED_MAX = 2;
 
@@ -28,7 +28,7 @@ export function FilterChips({ page }: { readonly page: Page }): JSX.Element | nu
       {filter.text.trim() === "" ? null : <Chip text={filter.text} hint={filter.text} open={open} remove={() => store.update((state) => refiltered(state, { text: "" }))} />}
       {chosen.map((facet) => {
         const text = facetText(store.state, facet);
-        const doubt = lacking.includes(facet) ? `\nEvents of these traces do not say their ${NAMES[facet]}: only rows follow this.` : "";
+        const doubt = lacking.includes(facet) ? `\nEvents of these traces do not say ${facet === "applications" ? "whose they are" : `their ${NAMES[facet]}`}: only rows follow this.` : "";
         return <Chip key={facet} text={`${text}${doubt === "" ? "" : " ⚠"}`} hint={`${text}${doubt}`} open={open} remove={() => store.update((state) => refiltered(state, { [facet]: null }))} />;
       })}
     </ul>
@@ -80,7 +80,7 @@ function listText(state: State, facet: Facet, items: readonly (string | number)[
 }
 
 function itemText(state: State, facet: Facet, item: string | number): string {
-  if (facet === "cpus" || facet === "events") {
+  if (facet === "cpus" || facet === "events" || facet === "applications") {
     return String(item);
   }
   const people = peopleOf(state.catalogue.tracks);

@@ -1,6 +1,7 @@
 // The names of the rows that are on the screen. They are elements, so that they can be reached by keyboard and read aloud.
 
 import type { JSX } from "preact";
+import { choosesEvents } from "../model/filter.ts";
 import { nameOf, rowsBetween, type Row } from "../model/rows.ts";
 import { toggleCurve, toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
@@ -12,13 +13,13 @@ const LINE_HEIGHT = 15;
 
 export function Labels({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
-  const [rows, scroll, size, cursor] = usePick(store, (state) => [state.rows, state.scroll, state.size, state.cursor?.row] as const);
+  const [rows, scroll, size, cursor, isOfSome] = usePick(store, (state) => [state.rows, state.scroll, state.size, state.cursor?.row, choosesEvents(state.filter)] as const);
   const seen = rowsBetween(rows, scroll, scroll + size.height);
   const first = seen[0] === undefined ? 0 : rows.indexOf(seen[0]);
   return (
     <div class="labels" role="list" aria-label="Tracks">
       {seen.map((row, index) => (
-        <Label key={row.key} page={page} row={row} place={{ "aria-posinset": first + index + 1, "aria-setsize": rows.length }} scroll={scroll} isBelow={row.key === cursor} />
+        <Label key={row.key} page={page} row={row} place={{ "aria-posinset": first + index + 1, "aria-setsize": rows.length }} scroll={scroll} isBelow={row.key === cursor} isOfSome={isOfSome} />
       ))}
     </div>
   );
@@ -32,9 +33,11 @@ interface LabelOptions {
   readonly scroll: State["scroll"];
   /** The pointer is on the row. */
   readonly isBelow: boolean;
+  /** Only some events are meant. */
+  readonly isOfSome: boolean;
 }
 
-function Label({ page, row, place: among, scroll, isBelow }: LabelOptions): JSX.Element {
+function Label({ page, row, place: among, scroll, isBelow, isOfSome }: LabelOptions): JSX.Element {
   const { store } = page;
   const place = { top: `${row.top - scroll}px`, height: `${row.height}px`, ...(row.height < LINE_HEIGHT ? { fontSize: `${Math.round(row.height * 0.8)}px` } : {}) };
   const { track } = row;
@@ -51,8 +54,10 @@ function Label({ page, row, place: among, scroll, isBelow }: LabelOptions): JSX.
     );
   }
   const name = nameOf(track);
+  // Rows of events follow a filter of events; of all others the page says that they do not.
+  const note = isOfSome && track.kind !== "instants" ? "\nTold by all events, also those that the filter leaves out" : "";
   return (
-    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}`}>
+    <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}${note}`}>
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
         {name}
       </button>

@@ -179,7 +179,7 @@ function useAnswer(page: Page, query: string, isOpen: boolean, commands: readonl
   const { store } = page;
   const counting = countingOf(page);
   const [catalogue, view, status, style] = usePick(store, (state) => [state.catalogue, state.view, state.status, state.timeStyle] as const);
-  const [counts] = usePick(counting.store, (state) => [state.names] as const);
+  const [counts] = usePick(counting.store, (state) => [state.all] as const);
   const [file] = usePick(notesOf(page).store, (state) => [state.file] as const);
   // Names of events that nobody has seen yet are found all the same.
   useEffect(() => (isOpen ? counting.want() : undefined), [isOpen, counting]);

@@ -26,6 +26,7 @@ import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
 import { curvesSeen, opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
+import { keepOwners } from "./filter-owners.ts";
 import { Picker } from "./item/picker.ts";
 import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
@@ -86,6 +87,7 @@ export function openPage(): Page {
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
   new Conductor(page, client).begin();
   keepNames(page);
+  keepOwners(page);
   keepActivity(page);
   keepUrl(page);
   // A page that may come back as it is goes on wanting what it asked for.

@@ -1,26 +1,43 @@
-// Has events counted while somebody looks at the counts: all of the traces once, the window whenever it has come to rest.
+// Has events counted while somebody looks at the counts: all of the traces once, the window whenever it has come to rest. Two analyses count, one by
+// the names of events, one by whose they are; each is shown as soon as it is there.
 
-import { countByName } from "../../api/counts.ts";
-import { ApiFault } from "../../api/client.ts";
-import { FIRST_FACETS, counted, countedPart, counting, type FacetsState } from "../../state/facets.ts";
+import { readNames, readWhose, type Counts } from "../../model/counts.ts";
+import { bodyOf, type Question } from "../../model/jobs.ts";
+import type { Answer } from "../../model/tables.ts";
+import { endOf, type Viewport } from "../../model/viewport.ts";
+import { FIRST_FACETS, counted, countedPart, counting, uncounted, type FacetsState } from "../../state/facets.ts";
 import { Store } from "../../state/store.ts";
-import type { Viewport } from "../../model/viewport.ts";
 import type { Page } from "../page.ts";
 
 /** The window is counted once it has not moved for so long. */
 const REST_MS = 400;
 
+const KINDS: Readonly<Record<string, (answer: Answer) => Partial<Counts>>> = {
+  count: (answer) => ({ byName: readNames(answer) }),
+  threads: (answer) => ({ whose: readWhose(answer) }),
+};
+
+interface Wanted {
+  readonly question: Question;
+  readonly key: string;
+  readonly read: (answer: Answer) => Partial<Counts>;
+  readonly release: () => void;
+  isRead: boolean;
+}
+
 /** What the panel of filters knows, and who asks for it. */
 export class Counting {
   readonly store = new Store<FacetsState>(FIRST_FACETS);
-  private readonly page: Page;
+  private readonly page: Pick<Page, "store" | "desk">;
   private viewers = 0;
-  private ending: AbortController | null = null;
+  private wanted: readonly Wanted[] = [];
   private resting: ReturnType<typeof setTimeout> | null = null;
   /** What the counts are of; `undefined`: of nothing yet. */
   private of: Viewport | null | undefined = undefined;
+  /** What was counted of that. */
+  private found: Counts = { byName: null, whose: null };
 
-  constructor(page: Page) {
+  constructor(page: Pick<Page, "store" | "desk">) {
     this.page = page;
     let view = page.store.state.view;
     page.store.subscribe(() => {
@@ -29,6 +46,7 @@ export class Counting {
         this.moved();
       }
     });
+    page.desk.store.subscribe(() => this.hear());
   }
 
   /** Somebody looks at the counts, until what is returned is called. */
@@ -51,8 +69,8 @@ export class Counting {
 
   /** Counts again what could not be counted. */
   again(): void {
-    this.of = undefined;
-    this.look();
+    this.store.update((state) => counting(state, this.of ?? null));
+    this.wanted.filter(({ isRead }) => !isRead).forEach(({ question }) => this.page.desk.jobs.again(question));
   }
 
   private moved(): void {
@@ -71,41 +89,62 @@ export class Counting {
   /** Begins to count what is not counted yet. */
   private look(): void {
     const { view } = this.page.store.state;
-    const wanted = this.store.state.inWindow ? view : null;
-    if (this.viewers === 0 || this.of === wanted) {
+    const of = this.store.state.inWindow ? view : null;
+    if (this.viewers === 0 || this.of === of) {
       return;
     }
-    this.stop();
-    this.of = wanted;
-    void this.count(wanted);
+    const before = this.wanted;
+    this.of = of;
+    this.found = { byName: null, whose: null };
+    this.wanted = [];
+    const options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
+    this.store.update((state) => counting(state, of));
+    this.wanted = Object.entries(KINDS).map(([kind, read]): Wanted => {
+      const question = { kind, options };
+      return { question, key: bodyOf(question), read, release: this.page.desk.jobs.want(question), isRead: false };
+    });
+    before.forEach(({ release }) => release());
+    this.hear();
   }
 
-  private async count(window: Viewport | null): Promise<void> {
-    const ending = new AbortController();
-    this.ending = ending;
-    this.store.update((state) => counting(state, window));
-    try {
-      const counts = await countByName(this.page.client, window, (part) => this.store.update((state) => countedPart(state, part)), ending.signal);
-      this.store.update((state) => counted(state, counts, window));
-    } catch (error) {
-      if (!ending.signal.aborted) {
-        const fault = error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof Error ? error.message : String(error));
-        this.store.update((state) => ({ ...state, counting: null, fault: { kind: fault.kind, message: fault.message } }));
+  /** Takes what became of the questions. */
+  private hear(): void {
+    const { of } = this;
+    if (of === undefined) {
+      return;
+    }
+    let part = 0;
+    for (const one of this.wanted) {
+      const asked = this.page.desk.store.state.asked.get(one.key);
+      if (asked?.state === "done" && !one.isRead) {
+        one.isRead = true;
+        this.found = { ...this.found, ...one.read(asked.answer) };
+        const isAll = this.wanted.every(({ isRead }) => isRead);
+        this.store.update((state) => counted(state, this.merged(state), of, isAll));
+      } else if (asked?.state === "failed" && this.store.state.failure !== asked.failure) {
+        this.store.update((state) => uncounted(state, asked.failure));
       }
+      part += one.isRead ? 1 : asked?.state === "running" && asked.total > 0 ? asked.done / asked.total : 0;
     }
-    if (this.ending === ending) {
-      this.ending = null;
+    const share = this.wanted.length === 0 ? 0 : part / this.wanted.length;
+    if (this.store.state.counting !== null && this.store.state.counting.part !== share) {
+      this.store.update((state) => countedPart(state, share));
     }
   }
 
-  /** Nobody wants any more what is being counted. */
+  /** What was counted; what is still being counted is what it was before. */
+  private merged({ counts }: FacetsState): Counts {
+    return { byName: this.found.byName ?? counts?.byName ?? null, whose: this.found.whose ?? counts?.whose ?? null };
+  }
+
+  /** Nobody looks any more: what is not counted yet is not wanted. */
   private stop(): void {
-    if (this.ending !== null) {
-      this.ending.abort();
-      this.ending = null;
+    this.wanted.forEach(({ release }) => release());
+    if (!this.wanted.every(({ isRead }) => isRead)) {
       this.of = undefined;
       this.store.update((state) => ({ ...state, counting: null }));
     }
+    this.wanted = [];
   }
 }
 

@@ -39,8 +39,8 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
   useEffect(() => setDraft(filter.text), [filter.text]);
 
   const offer = (text: string, caret: number): void => {
-    const { vocabulary, names } = countingOf(page).store.state;
-    setOffers(complete(text, caret, { ...vocabulary, events: eventNames(store.state.catalogue, names) }));
+    const { vocabulary, all } = countingOf(page).store.state;
+    setOffers(complete(text, caret, { ...vocabulary, events: eventNames(store.state.catalogue, all) }));
     setChosen(0);
   };
   const put = (text: string, caret: number): void => {

@@ -3,9 +3,11 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { allBut, isChosen, only, withItem, type Choice } from "../../model/choice.ts";
-import { cpusOf, eventNames, eventsOf, isNamed, namingOf, peopleOf, shareOf, subsystemsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
-import { advice } from "../../model/fault.ts";
-import { FILTER_MODES, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
+import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, namingOf, peopleOf, processEntries, shareOf, subsystemsOf, threadsOf, withSubsystem, type Entry, type Subsystem } from "../../model/facets.ts";
+import type { Whose } from "../../model/counts.ts";
+import { FILTER_MODES, choosesEvents, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
+import { adviceFor } from "../../model/jobs.ts";
+import { ownersOf } from "../../model/owners.ts";
 import { refiltered, unfiltered } from "../../state/filter.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
@@ -41,6 +43,7 @@ export function Filters({ page }: { readonly page: Page }): JSX.Element {
         </button>
       </div>
       <Expression page={page} />
+      {choosesEvents(filter) ? <p class="hint follow">Rows of events, lists and the overview show only these events. States, durations, counters, heat maps and arrows are told by all of them.</p> : null}
       <Scope page={page} />
       <Facets page={page} />
     </div>
@@ -50,7 +53,7 @@ export function Filters({ page }: { readonly page: Page }): JSX.Element {
 /** Where events are counted, and how far that is. */
 function Scope({ page }: { readonly page: Page }): JSX.Element {
   const counting = countingOf(page);
-  const [inWindow, busy, fault] = usePick(counting.store, (state) => [state.inWindow, state.counting, state.fault] as const);
+  const [inWindow, busy, failure] = usePick(counting.store, (state) => [state.inWindow, state.counting, state.failure] as const);
   return (
     <div class="rail-bar faint">
       <label>
@@ -65,9 +68,9 @@ function Scope({ page }: { readonly page: Page }): JSX.Element {
           <progress value={busy.part} max={1} aria-label="Counted" />
         </span>
       )}
-      {fault === null ? null : (
+      {failure === null ? null : (
         <span class="bad-text" role="alert">
-          {fault.message}. {advice(fault.kind)}{" "}
+          {failure.message}. {adviceFor(failure.code)}{" "}
           <button type="button" class="plain link" onClick={() => counting.again()}>
             Count again
           </button>
@@ -80,16 +83,20 @@ function Scope({ page }: { readonly page: Page }): JSX.Element {
 function Facets({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
   const [filter, tracks, catalogue] = usePick(store, (state) => [state.filter, state.catalogue.tracks, state.catalogue] as const);
-  const [counts, all] = usePick(countingOf(page).store, (state) => [state.counts, state.names] as const);
-  const cpus = useMemo(() => cpusOf(tracks, counts), [tracks, counts]);
-  const people = useMemo(() => peopleOf(tracks), [tracks]);
+  const [counts, all] = usePick(countingOf(page).store, (state) => [state.counts, state.all] as const);
+  const whose = counts?.whose ?? null;
+  const cpus = useMemo(() => cpusOf(tracks, whose), [tracks, whose]);
+  const [applications, processes, threads] = useMemo(() => {
+    const people = peopleOf(tracks);
+    return [applicationsOf(ownersOf(tracks, all?.whose ?? null), whose), processEntries(people, whose), threadsOf(people, whose)] as const;
+  }, [tracks, whose, all]);
   const names = useMemo(() => eventNames(catalogue, all), [catalogue, all]);
   const events = useMemo(() => eventsOf(names, counts), [names, counts]);
   const subsystems = useMemo(() => subsystemsOf(names, counts), [names, counts]);
   const naming = useMemo(() => namingOf(names), [names]);
   const change = <F extends Facet>(facet: F, choice: Choice<F extends "cpus" | "threads" ? number : string> | null): void =>
     store.update((state) => refiltered(state, { [facet]: choice }));
-  const plain = <T extends string | number>(facet: "cpus" | "processes" | "threads", choice: Choice<T> | null): Pick<ListActions<T>, "shareOf" | "toggle" | "focus" | "clear"> => ({
+  const plain = <T extends string | number>(facet: "cpus" | "applications" | "processes" | "threads", choice: Choice<T> | null): Pick<ListActions<T>, "shareOf" | "toggle" | "focus" | "clear"> => ({
     shareOf: (entry) => (isChosen(choice, entry.key) ? "all" : "none"),
     toggle: (entry, isIn) => change(facet, withItem(choice, entry.key, isIn) as Choice<never> | null),
     focus: (entry, but) => change(facet, (but ? allBut([entry.key]) : only([entry.key])) as Choice<never> | null),
@@ -97,12 +104,12 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
   });
   const clearEvents = filter.events === null ? null : () => change("events", null);
   const subsystemOf = (entry: Entry<string>): Subsystem | null => subsystems.find((one) => one.key === entry.key) ?? null;
-  const { processes, threads } = people;
   return (
     <>
       <FacetList title="CPUs" entries={cpus} {...plain("cpus", filter.cpus)} note={noteFor(cpus, "CPU", filter.names, "cpu")} />
+      <FacetList title="Applications" entries={applications} {...plain("applications", filter.applications)} note={applicationNote(applications, filter.names)} />
       <FacetList title="Processes" entries={processes} {...plain("processes", filter.processes)} note={noteFor(processes, "process", filter.names, "process")} />
-      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={noteFor(threads, "thread", filter.names, "thread")} />
+      <FacetList title="Threads" entries={threads} {...plain("threads", filter.threads)} note={[noteFor(threads, "thread", filter.names, "thread"), othersNote(whose)].filter((note) => note !== null).join(" ") || null} />
       <FacetList
         title="Subsystems"
         entries={subsystems}
@@ -134,6 +141,23 @@ function Facets({ page }: { readonly page: Page }): JSX.Element {
 }
 
 type ListActions<T extends string | number> = Parameters<typeof FacetList<T>>[0];
+
+/** Events that are in no line of the threads. */
+function othersNote(whose: Whose | null): string | null {
+  if (whose === null || whose.idle + whose.unknown === 0n) {
+    return null;
+  }
+  const parts = [...(whose.idle === 0n ? [] : [`${whose.idle.toLocaleString("en")} events are of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
+  return `${parts.join(", ")}.`;
+}
+
+function applicationNote(entries: readonly unknown[], names: FieldNames | null): string | null {
+  if (entries.length === 0) {
+    return "Nothing of these traces says what threads are called.";
+  }
+  const lacks = names !== null && [names.thread, names.process, names.processName].every((fields) => fields.length === 0);
+  return lacks ? "Events of these traces do not say whose they are: rows follow what is chosen here, lists and statistics cannot." : null;
+}
 
 /** What is said of a list that is empty, or that events cannot follow. */
 function noteFor(entries: readonly unknown[], what: string, names: FieldNames | null, kind: "cpu" | "process" | "thread"): string | null {

@@ -1,0 +1,109 @@
+// Who belongs to whom: threads to processes, both to applications. An application is what the first thread of a process is called, else the one
+// with the lowest number that is called anything; a thread of which nobody knows the process is one by itself. docs/analyses.md has the same
+// rule for what the server counts. What threads are called say their tracks, and where these do not, as of many programs, what was counted.
+
+import type { Track } from "./catalogue.ts";
+import type { Whose } from "./counts.ts";
+import { processesOf } from "./filter-tracks.ts";
+
+/** Those of an application. */
+export interface Members {
+  readonly threads: readonly number[];
+  /** By number; what is no number is a name. */
+  readonly processes: readonly string[];
+}
+
+export interface Owners {
+  /** `null`: the track belongs to nobody, or nobody knows to whom. */
+  readonly applicationOf: (track: Track) => string | null;
+  readonly members: ReadonlyMap<string, Members>;
+}
+
+const known = new WeakMap<readonly Track[], { readonly whose: Whose | null; readonly owners: Owners }>();
+
+/** Kept, as there may be ten thousands of tracks. */
+export function ownersOf(tracks: readonly Track[], whose: Whose | null): Owners {
+  const before = known.get(tracks);
+  if (before !== undefined && before.whose === whose) {
+    return before.owners;
+  }
+  const owners = findOwners(tracks, whose);
+  known.set(tracks, { whose, owners });
+  return owners;
+}
+
+interface Thread {
+  readonly host: string;
+  readonly tid: number;
+  name: string | null;
+  process: string | null;
+}
+
+function findOwners(tracks: readonly Track[], whose: Whose | null): Owners {
+  const threads = threadsOf(tracks, whose);
+  const programs = programsOf(threads);
+  const ofProcess = (host: string, process: string): string | null => (/^\d+$/.test(process) ? (programs.get(`${host}/${process}`) ?? null) : process);
+  const ofThread = new Map<string, string>();
+  const members = new Map<string, { threads: Set<number>; processes: Set<string> }>();
+  for (const [key, { host, tid, name, process }] of threads) {
+    const application = process === null ? name : ofProcess(host, process);
+    if (application === null) {
+      continue;
+    }
+    ofThread.set(key, application);
+    const own = members.get(application) ?? { threads: new Set(), processes: new Set() };
+    members.set(application, own);
+    own.threads.add(tid);
+    if (process !== null) {
+      own.processes.add(process);
+    }
+  }
+  const applicationOf = ({ host, tid, process }: Track): string | null =>
+    tid !== null ? (ofThread.get(`${host ?? ""}/${tid}`) ?? null) : process === null ? null : ofProcess(host ?? "", process);
+  return { applicationOf, members: new Map([...members].map(([name, own]) => [name, { threads: [...own.threads], processes: [...own.processes] }])) };
+}
+
+function threadsOf(tracks: readonly Track[], whose: Whose | null): ReadonlyMap<string, Thread> {
+  const processOf = processesOf(tracks);
+  const threads = new Map<string, Thread>();
+  for (const track of tracks) {
+    const { tid } = track;
+    if (tid === null) {
+      continue;
+    }
+    const host = track.host ?? "";
+    const thread = threads.get(`${host}/${tid}`) ?? { host, tid, name: null, process: processOf(track) };
+    threads.set(`${host}/${tid}`, thread);
+    thread.name ??= nameIn(track, tid);
+  }
+  for (const [tid, { name, pid }] of whose?.byThread ?? []) {
+    const thread = threads.get(`/${tid}`) ?? { host: "", tid, name: null, process: null };
+    threads.set(`/${tid}`, thread);
+    thread.name ??= name;
+    thread.process ??= pid === null ? null : String(pid);
+  }
+  return threads;
+}
+
+/** What a thread is called, if its track says that: `bash (17)`. */
+function nameIn(track: Track, tid: number): string | null {
+  const number = ` (${tid})`;
+  return track.parent === null && track.depth === null && track.name.endsWith(number) ? track.name.slice(0, -number.length) : null;
+}
+
+/** What processes are called, by machine and number. */
+function programsOf(threads: ReadonlyMap<string, Thread>): ReadonlyMap<string, string> {
+  const best = new Map<string, { readonly rank: number; readonly name: string }>();
+  for (const { host, tid, name, process } of threads.values()) {
+    if (process === null || name === null) {
+      continue;
+    }
+    const key = `${host}/${process}`;
+    const rank = String(tid) === process ? -1 : tid;
+    const before = best.get(key);
+    if (before === undefined || rank < before.rank) {
+      best.set(key, { rank, name });
+    }
+  }
+  return new Map([...best].map(([key, { name }]) => [key, name]));
+}
