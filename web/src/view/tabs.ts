@@ -4,9 +4,7 @@ import type { JSX } from "preact";
 import type { Side } from "../model/panels.ts";
 import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
-import { Latency } from "./analyses/latency.tsx";
-import { CurvesTab } from "./curves/tab.tsx";
-import { Statistics } from "./analyses/statistics.tsx";
+import { later } from "./later.tsx";
 import { Notes } from "./notes/tab.tsx";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
@@ -30,9 +28,9 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   ],
   drawer: [
     { id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab },
-    { id: "latency", title: "Latency", hint: "How long what takes, and when: the longest, their distribution, statistics (Alt+2)", view: Latency },
-    { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection (Alt+3)", view: Statistics },
-    { id: "counters", title: "Counters", hint: "Counters as curves with axes, over the window (Alt+4; Y adds the one below the pointer)", view: CurvesTab },
+    { id: "latency", title: "Latency", hint: "How long what takes, and when: the longest, their distribution, statistics (Alt+2)", view: later(async () => (await import("./analyses/latency.tsx")).Latency) },
+    { id: "statistics", title: "Statistics", hint: "Analyses as tables and charts, of all, of the window, of the selection (Alt+3)", view: later(async () => (await import("./analyses/statistics.tsx")).Statistics) },
+    { id: "counters", title: "Counters", hint: "Counters as curves with axes, over the window (Alt+4; Y adds the one below the pointer)", view: later(async () => (await import("./curves/tab.tsx")).CurvesTab) },
   ],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };
