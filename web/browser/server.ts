@@ -14,6 +14,9 @@ const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
 export const TOKEN = "0123456789abcdef0123456789abcdef";
 
+/** Its trace is open. */
+const START = JSON.stringify({ failure: null, problem: null, recent: [], record: [], sample: false, state: "open", upload_bytes_max: 0 });
+
 /** A server that runs, and what tests change about it. */
 export interface StandIn {
   readonly url: string;
@@ -115,6 +118,8 @@ function page(folder: string, path: string, response: ServerResponse): void {
 function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request: IncomingMessage, response: ServerResponse): void {
   const number = (name: string): number => Number(url.searchParams.get(name) ?? 0);
   switch (url.pathname.replace("/api/v1/", "")) {
+    case "start":
+      return json(response, 200, START);
     case "timeline":
       return json(response, 200, status(standIn));
     case "traces":

@@ -160,9 +160,11 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
             None => Ok(Outcome::Incomplete),
         },
         #[cfg(feature = "view")]
+        Command::View(arguments) if arguments.traces.is_empty() => view::choose(arguments),
+        #[cfg(feature = "view")]
         Command::View(arguments) => {
             match open_paths(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset)) {
-                Some(session) => view::run(session, arguments),
+                Some(session) => view::show(session, arguments),
                 None => Ok(Outcome::Incomplete),
             }
         }

@@ -1,23 +1,24 @@
-//! `kymo view`: serves the traces to a browser on this machine, and opens it.
+//! `kymo view`: serves the traces to a browser on this machine, and opens it; without traces, the page asks which.
 //!
 //! The URL has a token without which nobody is answered. It is printed, for whoever sees this terminal; the browser finds it in a file
 //! that only its user may read, as everybody sees the arguments of programs.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
-use kymo_server::{Server, ServerOptions};
-use kymo_session::{Notes, Session};
+use kymo_server::{Begin, Choice, RecordHint, Sample, Server, ServerOptions};
+use kymo_session::{Notes, Recent, Session, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
 
-use crate::Outcome;
 use crate::arguments::ViewArguments;
 use crate::stop::Stop;
+use crate::{Clocks, Outcome};
 
 /// Where to listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +40,54 @@ impl std::str::FromStr for Listen {
     }
 }
 
-/// Serves until Ctrl-C.
-pub(crate) fn run(session: Session, arguments: &ViewArguments) -> Result<Outcome, Stop> {
+/// A tenth of a second of `examples/server`, for whoever has no trace; `examples/server/record.sh` made it.
+const SAMPLE: Sample =
+    Sample { name: "server.tar.gz", bytes: include_bytes!("../../../examples/traces/server.tar.gz") };
+
+/// Bytes of files that a browser may send: they lie in the folder of temporary files until the server ends.
+const UPLOAD_BYTES_MAX: u64 = 2 << 30;
+
+/// How to get traces of one's own.
+const RECORD: &[RecordHint] = &[
+    RecordHint {
+        command: "kymo record -- ./app",
+        what: "A program from its first event to its last; the trace is in kymo-traces/ then",
+    },
+    RecordHint { command: "kymo record", what: "Everything of yours that runs and has events, until Ctrl-C" },
+    RecordHint {
+        command: "kymo record --capture-output -- make",
+        what: "A program without events of its own: the lines that it writes, with their times",
+    },
+    RecordHint { command: "kymo record --help", what: "Events by name, level and process, filters, flight recorders" },
+];
+
+/// Serves traces that are open until Ctrl-C.
+pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<Outcome, Stop> {
+    if let Some(cache) = cache_folder() {
+        // Who cannot note it looks at it all the same.
+        let _ = Recent::in_folder(&cache).note(&arguments.traces, SystemTime::now());
+    }
+    let notes = arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)));
+    run(Arc::new(session).into(), notes, arguments)
+}
+
+/// Serves whatever is chosen in the browser until Ctrl-C.
+pub(crate) fn choose(arguments: &ViewArguments) -> Result<Outcome, Stop> {
+    if !arguments.trace_offset.is_empty() {
+        return Err(Stop::Usage(
+            "--trace-offset is of a trace that is named: kymo view --trace-offset PATH=TIME TRACE".to_owned(),
+        ));
+    }
+    let choice = Choice {
+        open: crate::options(arguments.threads, Clocks::default(), cache_folder()),
+        sample: Some(SAMPLE),
+        record: if cfg!(target_os = "linux") { RECORD } else { &[] },
+        upload_bytes_max: UPLOAD_BYTES_MAX,
+    };
+    run(choice.into(), arguments.notes.clone(), arguments)
+}
+
+fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Result<Outcome, Stop> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // Who asks twice does not wait for anything.
@@ -51,9 +98,9 @@ pub(crate) fn run(session: Session, arguments: &ViewArguments) -> Result<Outcome
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
     options.memory_bytes = arguments.memory;
-    options.notes = arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)));
+    options.notes = notes;
     let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));
-    let server = Server::bind(Arc::new(session), options).map_err(refused)?;
+    let server = Server::bind(begin, options).map_err(refused)?;
     let url = server.url();
     let mut out = io::stdout().lock();
     writeln!(out, "{url}")?;

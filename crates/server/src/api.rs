@@ -1,11 +1,11 @@
 //! The paths of the API, each with what answers it. `openapi.json` describes them; a test holds that true.
 
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
+use axum::routing::{delete, get, post, put};
 use kymo_session::json;
 use serde_json::json;
 
@@ -14,10 +14,11 @@ use crate::pool::Viewer;
 use crate::query::Query;
 use crate::refusal::{Refusal, answer};
 use crate::shared::Asked;
-use crate::{analyses, body, changes, filter, guard, notes, pages, rows, timeline};
+use crate::stage::Hosted;
+use crate::{analyses, body, changes, filter, guard, notes, pages, rows, start, timeline};
 
 /// Everything that is served.
-pub(crate) fn router(asked: &Asked) -> Router {
+pub(crate) fn router(host: &Hosted) -> Router {
     let api = Router::new()
         .route("/v1/health", get(health))
         .route("/v1/openapi.json", get(openapi))
@@ -37,16 +38,22 @@ pub(crate) fn router(asked: &Asked) -> Router {
         .route("/v1/notes", get(notes::all))
         .route("/v1/notes/{id}", put(notes::put).delete(notes::remove))
         .route("/v1/changes", get(changes::changes))
+        .route("/v1/start", get(start::start))
+        .route("/v1/start/open", post(start::open))
+        .route("/v1/start/sample", post(start::sample))
+        .route("/v1/start/uploads/{id}", delete(start::remove))
+        // Slashes of the path are written as `%2F`.
+        .route("/v1/start/uploads/{id}/{path}", put(start::put))
         .fallback(|| async {
             Refusal::absent("there is nothing of this name; /api/v1/openapi.json says what there is")
         })
         .method_not_allowed_fallback(pages::not_allowed)
-        .layer(from_fn_with_state(asked.clone(), guard::inner));
+        .layer(from_fn_with_state(host.clone(), guard::inner));
     Router::new()
         .nest("/api", api)
         .fallback(pages::page)
-        .layer(from_fn_with_state(asked.clone(), guard::outer))
-        .with_state(asked.clone())
+        .layer(from_fn_with_state(host.clone(), guard::outer))
+        .with_state(host.clone())
 }
 
 async fn health(uri: Uri) -> Result<Response, Refusal> {
@@ -60,12 +67,12 @@ async fn openapi(uri: Uri) -> Result<Response, Refusal> {
     Ok((kind, include_str!("openapi.json")).into_response())
 }
 
-async fn info(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+async fn info(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     Ok(answer(&json::info(&*asked.info(&viewer).await?)))
 }
 
-async fn traces(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+async fn traces(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let shared = asked.clone();
     // A page asks this first of all: packets that say their times are not looked into for it.
@@ -73,12 +80,12 @@ async fn traces(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<
     Ok(answer(&json!({"traces": json::traces(&traces)})))
 }
 
-async fn jobs(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
+async fn jobs(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     Ok(answer(&json!({"jobs": asked.jobs.all()})))
 }
 
-async fn begin_job(State(asked): State<Asked>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
+async fn begin_job(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let asks: Asks = body::read(request).await?;
     let shared = asked.clone();
@@ -88,17 +95,17 @@ async fn begin_job(State(asked): State<Asked>, viewer: Viewer, request: Request)
     Ok((StatusCode::CREATED, [(header::LOCATION, place)], answer(&job)).into_response())
 }
 
-async fn job(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+async fn job(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     asked.jobs.one(&id).map(|job| answer(&job))
 }
 
-async fn end_job(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+async fn end_job(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     asked.jobs.end(&id).map(|()| StatusCode::NO_CONTENT.into_response())
 }
 
-async fn job_result(State(asked): State<Asked>, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
+async fn job_result(asked: Asked, Path(id): Path<String>, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let bytes = asked.jobs.answer(&id)?;
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], bytes).into_response())

@@ -2,10 +2,8 @@
 //! states between, and gets the newest.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::http::Uri;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +14,7 @@ use tokio::sync::watch;
 use crate::query::Query;
 use crate::refusal::Refusal;
 use crate::shared::{Asked, Shared};
+use crate::stage::Hosted;
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(200);
@@ -37,11 +36,12 @@ impl News {
 }
 
 /// Looks what has changed as long as somebody listens.
-pub(crate) async fn watch(shared: Arc<Shared>) {
+pub(crate) async fn watch(host: Hosted) {
     loop {
         tokio::time::sleep(TICK).await;
+        let Some(shared) = host.stage.asked() else { continue };
         if shared.news.receiver_count() > 0 {
-            let news = News::of(&shared);
+            let news = News::of(shared);
             shared.news.send_if_modified(|told| {
                 let is_new = *told != news;
                 *told = news;
@@ -76,7 +76,7 @@ impl Listener {
 }
 
 /// Answers with all that changes from now on, first of all with how it is now.
-pub(crate) async fn changes(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn changes(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let told = News::of(&asked);
     let listener = Listener { news: asked.news.subscribe(), waiting: told.states.clone(), told };

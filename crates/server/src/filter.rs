@@ -1,6 +1,6 @@
 //! What an expression means for the traces, while somebody types it.
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use kymo_session::{Filter, FilterProblem, Selection, Session, Zone};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ struct Question {
 }
 
 /// Says what is wrong with an expression, and of how many classes of events some may be meant.
-pub(crate) async fn check(State(asked): State<Asked>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
+pub(crate) async fn check(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let Question { filter } = body::read(request).await?;
     let session = std::sync::Arc::clone(&asked.session);

@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::query;
 use crate::refusal::Refusal;
-use crate::shared::Asked;
+use crate::stage::Hosted;
 use crate::token::Token;
 
 /// Bytes of a URL.
@@ -146,8 +146,8 @@ fn shortened(text: &str) -> String {
 }
 
 /// Refuses who asks wrongly, and adds to answers what browsers should know.
-pub(crate) async fn outer(State(asked): State<Asked>, request: Request, next: Next) -> Response {
-    let mut response = match asked.guard.check(request.uri(), request.headers()) {
+pub(crate) async fn outer(State(host): State<Hosted>, request: Request, next: Next) -> Response {
+    let mut response = match host.guard.check(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => closing(refusal),
     };
@@ -160,8 +160,8 @@ pub(crate) async fn outer(State(asked): State<Asked>, request: Request, next: Ne
 }
 
 /// Refuses who may not know what is in the traces.
-pub(crate) async fn inner(State(asked): State<Asked>, request: Request, next: Next) -> Response {
-    match asked.guard.check_token(request.uri(), request.headers()) {
+pub(crate) async fn inner(State(host): State<Hosted>, request: Request, next: Next) -> Response {
+    match host.guard.check_token(request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(refusal) => closing(refusal),
     }

@@ -5,7 +5,8 @@
 //! ```text
 //! connection ──> guard ──> pages                          what was built from web/
 //! so many,       who may    api ──> pool ──> session      viewers take turns
-//! so patient     ask            └─> jobs ──> session      what takes long: so many at a time, behind viewers
+//! so patient     ask         │  └─> jobs ──> session      what takes long: so many at a time, behind viewers
+//!                            └──> start ──> stage         which traces these are, where nobody has said
 //! ```
 
 mod analyses;
@@ -27,9 +28,12 @@ mod rows;
 mod selection;
 mod shared;
 mod shown;
+mod stage;
+mod start;
 mod tiles;
 mod timeline;
 mod token;
+mod uploads;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -39,15 +43,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future;
-use kymo_session::{Notes, Session, TimelineOptions};
 use tokio::runtime;
 
 use connection::Patience;
 use guard::Guard;
-use jobs::Jobs;
 use pool::Pool;
-use shared::Shared;
-use shown::Shown;
+use shared::Means;
+pub use stage::{Begin, Choice, RecordHint, Sample};
+use stage::{Host, Stage};
 use token::Token;
 
 /// How to serve.
@@ -120,24 +123,24 @@ pub struct Server {
     token: Token,
     /// What no other server says.
     salt: u64,
-    session: Arc<Session>,
+    begin: Begin,
     options: ServerOptions,
 }
 
 impl Server {
-    /// Listens.
+    /// Listens, with traces that are open or a choice of some.
     ///
     /// # Errors
     ///
     /// Nobody can listen there.
-    pub fn bind(session: Arc<Session>, options: ServerOptions) -> Result<Self, ServeFailure> {
+    pub fn bind(begin: impl Into<Begin>, options: ServerOptions) -> Result<Self, ServeFailure> {
         let refused = |error| ServeFailure::Listen(options.listen, error);
         let listener = std::net::TcpListener::bind(options.listen).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let token = Token::random().map_err(ServeFailure::Random)?;
         let salt = getrandom::u64().map_err(ServeFailure::Random)?;
-        Ok(Self { listener, address, token, salt, session, options })
+        Ok(Self { listener, address, token, salt, begin: begin.into(), options })
     }
 
     /// Where it listens.
@@ -172,22 +175,19 @@ impl Server {
         let threads = std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2));
         // Half of it is for questions, a quarter for what jobs have found, a part for nodes; the rest is for whoever builds.
         let memory = self.options.memory_bytes;
-        let pool = Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?;
-        let jobs = Jobs::new(Arc::clone(&self.session), self.options.roles.clone(), memory / 4);
+        let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
+        let ServerOptions { roles, notes, patience, .. } = self.options;
+        let means = Means { pool: Arc::clone(&pool), roles, notes, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
-        let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
-        let shown = Shown::new(&self.session, &TimelineOptions { roles: self.options.roles, cache_bytes }, self.salt);
-        shown.start();
-        let shared = Arc::new(Shared::new(self.session, guard, pool, jobs, shown, self.options.notes.map(Notes::new)));
+        let host = Arc::new(Host { guard, pool, stage: Stage::new(self.begin, means) });
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let served = connection::serve(listener, api::router(&shared), self.options.patience);
-            let changes = changes::watch(Arc::clone(&shared));
+            let served = connection::serve(listener, api::router(&host), patience);
+            let changes = changes::watch(Arc::clone(&host));
             future::select(Box::pin(future::join(served, changes)), Box::pin(raised(stop))).await;
             Ok(())
         });
-        shared.jobs.stop();
-        shared.shown.stop();
+        host.stage.end();
         // Requests that are not answered end here; so whoever works for them is cancelled.
         drop(runtime);
         listened.map_err(|error| ServeFailure::Listen(self.address, error))

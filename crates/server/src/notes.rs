@@ -1,6 +1,6 @@
 //! Notes of people on the traces: read, kept and removed one by one, so that who writes one leaves those of others alone.
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Path, Request};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use kymo_session::{Notes, NotesFailure};
@@ -20,11 +20,13 @@ fn refusal(failure: &NotesFailure) -> Refusal {
 }
 
 fn notes(asked: &Asked) -> Result<&Notes, Refusal> {
-    asked.notes.as_ref().ok_or_else(|| Refusal::absent("there is no file for notes"))
+    asked.notes.as_ref().ok_or_else(|| {
+        Refusal::absent("there is no file for notes: what was sent, and the sample, have none beside them")
+    })
 }
 
 /// All notes, and what stands in their file that is none.
-pub(crate) async fn all(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn all(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     let shared = asked.clone();
     let told = asked.pool.ask(&viewer, move |_| told(notes(&shared)?)).await??;
@@ -40,7 +42,7 @@ fn told(notes: &Notes) -> Result<Value, Refusal> {
 
 /// Keeps a note under an id.
 pub(crate) async fn put(
-    State(asked): State<Asked>,
+    asked: Asked,
     viewer: Viewer,
     Path(id): Path<String>,
     request: Request,
@@ -64,7 +66,7 @@ pub(crate) async fn put(
 
 /// Removes a note.
 pub(crate) async fn remove(
-    State(asked): State<Asked>,
+    asked: Asked,
     viewer: Viewer,
     Path(id): Path<String>,
     uri: Uri,

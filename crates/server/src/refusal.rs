@@ -58,6 +58,11 @@ impl Refusal {
         self
     }
 
+    /// What people are told.
+    pub(crate) fn message(&self) -> String {
+        self.message.clone()
+    }
+
     #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status

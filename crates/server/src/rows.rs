@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
@@ -236,7 +235,7 @@ impl Reading {
 }
 
 /// Answers with events.
-pub(crate) async fn events(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before"];
     let question = Question::new(&Query::new(&uri, &known)?)?;
     let place = asked.readers.enter().await?;
@@ -281,7 +280,7 @@ async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: Pag
 }
 
 /// How many events there are: counted, or guessed where that would take long.
-pub(crate) async fn count(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn count(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let question = Question::new(&Query::new(&uri, &["begin", "end", "filter", "event"])?)?;
     let _place = asked.readers.enter().await?;
     let (session, progress) = (Arc::clone(&asked.session), Arc::<Progress>::default());

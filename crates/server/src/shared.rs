@@ -1,15 +1,16 @@
-//! What all requests share.
+//! What all requests about traces share.
 
+use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use kymo_session::{Info, Notes, Session};
+use kymo_session::{Info, Notes, Session, TimelineOptions};
 use tokio::sync::watch;
 
 use crate::changes::News;
-use crate::guard::Guard;
 use crate::jobs::Jobs;
 use crate::pool::{Pool, Viewer};
 use crate::refusal::Refusal;
@@ -19,8 +20,7 @@ use crate::shown::Shown;
 /// The traces, and who asks them.
 pub(crate) struct Shared {
     pub(crate) session: Arc<Session>,
-    pub(crate) guard: Guard,
-    pub(crate) pool: Pool,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) jobs: Jobs,
     pub(crate) shown: Shown,
     pub(crate) readers: Readers,
@@ -32,23 +32,45 @@ pub(crate) struct Shared {
     info: OnceLock<Arc<Info>>,
 }
 
-/// As every request has it.
-pub(crate) type Asked = Arc<Shared>;
+/// What there is to answer with, whatever the traces are.
+pub(crate) struct Means {
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) roles: Option<PathBuf>,
+    /// The file of notes, if somebody named one.
+    pub(crate) notes: Option<PathBuf>,
+    /// Bytes for everything.
+    pub(crate) memory: u64,
+    /// What no other server says.
+    pub(crate) salt: u64,
+}
+
+/// The traces as every request that is about them has them; such a request is refused before traces are open.
+#[derive(Clone)]
+pub(crate) struct Asked(Arc<Shared>);
+
+impl From<Shared> for Asked {
+    fn from(shared: Shared) -> Self {
+        Self(Arc::new(shared))
+    }
+}
+
+impl Deref for Asked {
+    type Target = Arc<Shared>;
+
+    fn deref(&self) -> &Arc<Shared> {
+        &self.0
+    }
+}
 
 impl Shared {
-    pub(crate) fn new(
-        session: Arc<Session>,
-        guard: Guard,
-        pool: Pool,
-        jobs: Jobs,
-        shown: Shown,
-        notes: Option<Notes>,
-    ) -> Self {
+    pub(crate) fn new(session: Arc<Session>, means: &Means, notes: Option<Notes>) -> Self {
+        let Means { pool, roles, memory, salt, .. } = means;
+        let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
+        let shown = Shown::new(&session, &TimelineOptions { roles: roles.clone(), cache_bytes }, *salt);
         Self {
+            jobs: Jobs::new(Arc::clone(&session), roles.clone(), memory / 4),
             session,
-            guard,
-            pool,
-            jobs,
+            pool: Arc::clone(pool),
             shown,
             readers: Readers::default(),
             notes,

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use kymo_session::{
@@ -45,13 +44,13 @@ pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
 }
 
 /// How far it is.
-pub(crate) async fn status(State(asked): State<Asked>, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
     Ok(answer(&asked.shown.told()?))
 }
 
 /// Which tracks and values there are; both lists only grow.
-pub(crate) async fn catalogue(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn catalogue(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["tracks_from", "values_from"])?;
     let from = |name| Ok::<u32, Refusal>(query.number(name, 0..=u32::MAX)?.unwrap_or(0));
     let (tracks, values) = (from("tracks_from")?, from("values_from")?);
@@ -65,12 +64,7 @@ pub(crate) async fn catalogue(State(asked): State<Asked>, viewer: Viewer, uri: U
 }
 
 /// What of some tracks is in a window, as bytes; of all events or of some.
-pub(crate) async fn tiles(
-    State(asked): State<Asked>,
-    viewer: Viewer,
-    uri: Uri,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
+pub(crate) async fn tiles(asked: Asked, viewer: Viewer, uri: Uri, headers: HeaderMap) -> Result<Response, Refusal> {
     let query = Query::new(&uri, &["level", "first", "count", "tracks", "filter", "event"])?;
     let question = TileQuestion {
         level: query.needed("level", 0..=LEVEL_MAX)?,
@@ -124,12 +118,12 @@ async fn timeline_of(
             format!("with `filter` or `event` tracks of events can be asked for; track {track} is another one");
         return Err(Refusal::parameter("tracks", message));
     }
-    let (shared, chosen) = (Arc::clone(asked), chosen.clone());
+    let (shared, chosen) = (asked.clone(), chosen.clone());
     asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.session, &chosen)).await?
 }
 
 /// What is on a track at a time, or from one to another, with all that is known of it.
-pub(crate) async fn items(State(asked): State<Asked>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+pub(crate) async fn items(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let question = item_question(&Query::new(&uri, &["track", "at", "begin", "end", "limit"])?)?;
     let timeline = asked.shown.timeline()?;
     let needed = timeline.items_bytes() + u64::from(question.limit) * ITEM_BYTES;

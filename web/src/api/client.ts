@@ -53,6 +53,34 @@ export class Client {
     return guarded(async () => new Shape(parseJson(await response.text()), path), signal);
   }
 
+  /** Has the server keep bytes; says meanwhile how many it has. */
+  async send(path: string, bytes: Blob, told: (bytes: number) => void, signal: AbortSignal): Promise<void> {
+    // What `fetch` sends, it does not say.
+    const request = new XMLHttpRequest();
+    request.open("PUT", `${this.base}/${path}`);
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    if (this.token !== null) {
+      request.setRequestHeader("Authorization", `Bearer ${this.token}`);
+    }
+    request.upload.onprogress = (event) => told(event.loaded);
+    const abort = (): void => request.abort();
+    signal.addEventListener("abort", abort);
+    await new Promise<void>((done) => {
+      request.onloadend = () => done();
+      request.send(bytes);
+    });
+    signal.removeEventListener("abort", abort);
+    if (signal.aborted) {
+      throw new ApiFault("aborted", "it is not needed any more");
+    }
+    if (request.status === 0) {
+      throw new ApiFault("unreachable", "the server does not answer");
+    }
+    if (request.status >= 300) {
+      throw faultFor(request.status, request.responseText);
+    }
+  }
+
   /** Has the server forget something; also while the page is being closed. */
   async remove(path: string): Promise<void> {
     await this.ask(path, {}, undefined, { method: "DELETE", keepalive: true });
@@ -110,8 +138,11 @@ async function guarded<T>(work: () => Promise<T>, signal: AbortSignal | undefine
 }
 
 async function faultOf(response: Response): Promise<ApiFault> {
-  const text = await response.text().catch(() => "");
-  return new ApiFault(kindOf(response.status), messageOf(text) ?? `the server answered with status ${response.status}`);
+  return faultFor(response.status, await response.text().catch(() => ""));
+}
+
+function faultFor(status: number, text: string): ApiFault {
+  return new ApiFault(kindOf(status), messageOf(text) ?? `the server answered with status ${status}`);
 }
 
 function kindOf(status: number): FaultKind {

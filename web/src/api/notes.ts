@@ -40,7 +40,7 @@ export function notesAdvice(kind: FaultKind): string {
     case "traces":
       return "Mend the file, or name another one: `kymo view --notes FILE`.";
     case "absent":
-      return "This `kymo view` keeps no notes; a newer one does, with `--notes FILE` also elsewhere than beside the trace.";
+      return "`kymo view TRACE` keeps them beside the trace, `--notes FILE` in any file.";
     case "refused":
       return "Write something else, or less of it.";
     case "busy":

@@ -1,18 +1,41 @@
-// The page from top to bottom: header, all of the traces, the timeline, a line that says what is where.
+// The page: before traces are open the choice of them; then from top to bottom header, all of the traces, the timeline, a line that says what is
+// where.
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
+import { isChoosing } from "../state/start.ts";
 import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
 import { usePick } from "./hooks.ts";
 import { commandFor, keyOf } from "./keys.ts";
 import { PanelAt } from "./panel.tsx";
+import { Notice } from "./notice.tsx";
 import { Overview } from "./overview.tsx";
 import type { Page } from "./page.ts";
+import { Start } from "./start/start.tsx";
 import { StatusLine } from "./status.tsx";
 import { Timeline } from "./timeline.tsx";
 
 export function App({ page }: { readonly page: Page }): JSX.Element {
+  const [mustChoose, isOpen] = usePick(page.start.store, (state) => [isChoosing(state), state.isOpen] as const);
+  if (mustChoose) {
+    return <Start desk={page.start} />;
+  }
+  // What the page consists of asks about traces as soon as it is there.
+  return isOpen ? <Traces page={page} /> : <Unknown page={page} />;
+}
+
+/** The server has not said yet whether traces are open. */
+function Unknown({ page }: { readonly page: Page }): JSX.Element {
+  return (
+    <main class="app">
+      <Notice page={page} />
+    </main>
+  );
+}
+
+/** The traces that are open. */
+function Traces({ page }: { readonly page: Page }): JSX.Element {
   const [complete] = usePick(page.store, (state) => [state.complete && state.isCatalogued] as const);
   useKeys(page);
   // Tests and benchmarks wait until all tiles of the window are there.

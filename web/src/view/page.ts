@@ -31,6 +31,7 @@ import { Picker } from "./item/picker.ts";
 import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
 import { Desk } from "./analyses/desk.ts";
+import { StartDesk } from "./start/desk.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -58,6 +59,8 @@ export interface Page {
   picture: Picture | null;
   /** Who asks analyses. */
   readonly desk: Desk;
+  /** Who has traces opened, where none are. */
+  readonly start: StartDesk;
   /** What the pointer holds on the timeline. */
   drag: Drag | null;
 }
@@ -83,9 +86,9 @@ export function openPage(): Page {
   const store = new Store(opened(seen, zone, dark.matches ? "dark" : "light"));
   const client = new Client("api/v1", token, (url, init) => fetch(url, init));
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
-  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), picture: null, drag: null };
+  const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
-  new Conductor(page, client).begin();
+  void page.start.opened((fault) => store.update((state) => withFault(state, fault))).then(() => new Conductor(page, client).begin());
   keepNames(page);
   keepOwners(page);
   keepActivity(page);

@@ -10,6 +10,7 @@ use crate::view::Listen;
 
 const HELP: &str = "\
 Examples:
+  kymo view                             asks in the browser which: recent ones, a path, dropped files, a sample
   kymo view my-trace                    opens the browser; the same as `kymo my-trace --view`
   kymo view kernel/ ust/ host2/         several traces on one time axis
   kymo view --no-browser my-trace       only prints the address, for a browser anywhere on this machine
@@ -26,8 +27,8 @@ Exit status: 0 it was ended by Ctrl-C, 1 the traces cannot be opened, 2 wrong us
 #[command(after_help = HELP)]
 pub(crate) struct ViewArguments {
     /// Traces: folders with a `metadata` file, folders above such, single stream files, or archives (tar,
-    /// tar.gz, tar.zst, zip) of them
-    #[arg(required = true, value_name = "TRACE")]
+    /// tar.gz, tar.zst, zip) of them; without any, the page asks which
+    #[arg(value_name = "TRACE")]
     pub(crate) traces: Vec<PathBuf>,
     /// Sets the clocks of one trace, or of all below a folder, ahead by a time, which may be negative; may be repeated: of
     /// several, the nearest to a trace counts

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kymo_server::{Server, ServerOptions};
+use kymo_server::{Begin, Choice, Server, ServerOptions};
 use kymo_session::{OpenOptions, Session};
 use serde_json::Value;
 
@@ -41,7 +41,16 @@ pub fn serve() -> Running {
 pub fn serve_with(mut options: ServerOptions) -> Running {
     let folder = tempfile::tempdir().unwrap();
     options.notes = Some(folder.path().join("demo.kymo-notes"));
-    let server = Server::bind(session(), options).unwrap();
+    serve_from(session().into(), options, folder)
+}
+
+/// A server that has no traces yet.
+pub fn serve_choice(choice: Choice) -> Running {
+    serve_from(choice.into(), ServerOptions::default(), tempfile::tempdir().unwrap())
+}
+
+fn serve_from(begin: Begin, options: ServerOptions, folder: tempfile::TempDir) -> Running {
+    let server = Server::bind(begin, options).unwrap();
     let (address, token) = (server.address(), server.token().to_owned());
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);

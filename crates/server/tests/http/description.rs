@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::checker::Checker;
 use crate::client::{Running, serve};
 
-fn description() -> Value {
+pub fn description() -> Value {
     serde_json::from_str(include_str!("../../src/openapi.json")).unwrap()
 }
 
@@ -63,6 +63,12 @@ const ASKED: &[(&str, &str, &str, &str)] = &[
     ("put", "/api/v1/notes/{id}", "/api/v1/notes/b", r#"{"begin_ns": "now"}"#),
     ("get", "/api/v1/notes", "/api/v1/notes", ""),
     ("delete", "/api/v1/notes/{id}", "/api/v1/notes/b", ""),
+    ("get", "/api/v1/start", "/api/v1/start", ""),
+    // Traces are open already; tests of their own ask where none are.
+    ("post", "/api/v1/start/open", "/api/v1/start/open", r#"{"paths": ["."]}"#),
+    ("post", "/api/v1/start/sample", "/api/v1/start/sample", ""),
+    ("put", "/api/v1/start/uploads/{id}/{path}", "/api/v1/start/uploads/a/b", "bytes"),
+    ("delete", "/api/v1/start/uploads/{id}", "/api/v1/start/uploads/a", ""),
 ];
 
 #[test]
@@ -95,7 +101,7 @@ fn wait(server: &Running, place: &str) {
     panic!("{place} has not ended")
 }
 
-fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+pub fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     match schema.get("$ref").and_then(Value::as_str) {
         Some(name) => root.pointer(name.trim_start_matches('#')).unwrap_or_else(|| panic!("{name} leads somewhere")),
         None => schema,

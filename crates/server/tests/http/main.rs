@@ -13,4 +13,5 @@ mod notes;
 mod pages;
 mod questions;
 mod refusals;
+mod start;
 mod timeline;

@@ -1,0 +1,137 @@
+//! Before traces are open: which ones whoever looks can open, files that he sends, and how to record some.
+
+use std::path::PathBuf;
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use kymo_session::{RecentFound, RecentTraces};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::body;
+use crate::pool::Viewer;
+use crate::query::Query;
+use crate::refusal::{Refusal, answer};
+use crate::stage::{self, Choice, Chosen, Hosted, Stage};
+use crate::uploads;
+
+/// Paths that are opened together.
+const PATHS_MAX: usize = 256;
+
+/// What is to be opened: one of these.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// Traces of this machine.
+    paths: Option<Vec<String>>,
+    /// Files that were sent.
+    upload: Option<String>,
+}
+
+/// What there is to choose from, and whether somebody has chosen.
+pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    Ok(answer(&told(&host, &viewer).await?))
+}
+
+async fn told(host: &Hosted, viewer: &Viewer) -> Result<Value, Refusal> {
+    let (state, failure) = match host.stage.state() {
+        stage::State::Choosing(failure) => ("choosing", failure),
+        stage::State::Opening => ("opening", None),
+        stage::State::Open => ("open", None),
+    };
+    let none = Choice::default();
+    let choice = host.stage.choice.as_ref().unwrap_or(&none);
+    let recent = match host.stage.recent() {
+        // Whether a path is there takes as long as its disk does.
+        Some(recent) => host.pool.ask(viewer, move |_| recent.read()).await?,
+        None => RecentFound::default(),
+    };
+    let hints = choice.record.iter().map(|hint| json!({"command": hint.command, "what": hint.what}));
+    Ok(json!({
+        "failure": failure,
+        "problem": recent.problem,
+        "recent": recent.entries.iter().filter_map(entry).collect::<Vec<_>>(),
+        "record": hints.collect::<Vec<_>>(),
+        "sample": choice.sample.is_some(),
+        "state": state,
+        "upload_bytes_max": choice.upload_bytes_max,
+    }))
+}
+
+fn entry(traces: &RecentTraces) -> Option<Value> {
+    let paths: Option<Vec<&str>> = traces.paths.iter().map(|path| path.to_str()).collect();
+    Some(json!({"opened_ns": traces.opened_ns, "paths": paths?, "there": traces.there}))
+}
+
+/// Opens traces of this machine, or files that were sent.
+pub(crate) async fn open(State(host): State<Hosted>, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
+    Query::new(request.uri(), &[])?;
+    host.stage.choosing()?;
+    match body::read(request).await? {
+        Wanted { paths: Some(paths), upload: None } => {
+            let paths = checked(&paths)?;
+            host.open(move |_| Ok(Chosen { paths, stays: true })).await?;
+        }
+        Wanted { paths: None, upload: Some(id) } => {
+            host.open(move |stage| Ok(Chosen { paths: stage.uploads.paths(&id)?, stays: false })).await?;
+        }
+        _ => return Err(Refusal::parameter("paths", "what is to be opened is either `paths` or an `upload`")),
+    }
+    Ok(answer(&told(&host, &viewer).await?))
+}
+
+fn checked(paths: &[String]) -> Result<Vec<PathBuf>, Refusal> {
+    let refused = |message: &str| Refusal::parameter("paths", message);
+    match paths.len() {
+        0 => Err(refused("`paths` names no trace")),
+        1..=PATHS_MAX if paths.iter().any(|path| path.trim().is_empty() || path.contains('\0')) => {
+            Err(refused("a path of `paths` is empty, or has a NUL in it"))
+        }
+        1..=PATHS_MAX => Ok(paths.iter().map(|path| stage::typed(path)).collect()),
+        many => Err(refused(&format!("`paths` has {many} paths; {PATHS_MAX} are the most"))),
+    }
+}
+
+/// Opens the trace that whoever has none can look at.
+pub(crate) async fn sample(State(host): State<Hosted>, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    let choice = host.stage.choosing()?;
+    let sample = choice.sample.ok_or_else(|| Refusal::absent("there is no sample in this kymo"))?;
+    let find = move |stage: &Stage| {
+        let path = stage.uploads.keep(sample.name, sample.bytes)?;
+        Ok(Chosen { paths: vec![path], stays: false })
+    };
+    host.open(find).await?;
+    Ok(answer(&told(&host, &viewer).await?))
+}
+
+/// Takes a file, as part of what is opened together.
+pub(crate) async fn put(
+    State(host): State<Hosted>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    Query::new(request.uri(), &[])?;
+    host.stage.choosing()?;
+    let Path((id, name)) = path.map_err(|_| Refusal::parameter("path", "the name of a file is UTF-8"))?;
+    let bytes = uploads::receive(&host.stage.uploads, id, name, request).await?;
+    Ok((StatusCode::CREATED, answer(&json!({"bytes": bytes}))).into_response())
+}
+
+/// Forgets files that were sent.
+pub(crate) async fn remove(
+    State(host): State<Hosted>,
+    viewer: Viewer,
+    id: Result<Path<String>, PathRejection>,
+    uri: Uri,
+) -> Result<Response, Refusal> {
+    Query::new(&uri, &[])?;
+    host.stage.choosing()?;
+    let Path(id) = id.map_err(|_| Refusal::parameter("id", "the name of an upload is UTF-8"))?;
+    let uploads = std::sync::Arc::clone(&host.stage.uploads);
+    host.pool.ask(&viewer, move |_| uploads.remove(&id)).await??;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
