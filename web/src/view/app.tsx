@@ -4,22 +4,30 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { isChoosing } from "../state/start.ts";
+import { Boundary } from "./boundary.tsx";
 import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
 import { usePick } from "./hooks.ts";
+import { later } from "./later.tsx";
 import { commandFor, keyOf } from "./keys.ts";
 import { PanelAt } from "./panel.tsx";
 import { Notice } from "./notice.tsx";
 import { Overview } from "./overview.tsx";
 import type { Page } from "./page.ts";
-import { Start } from "./start/start.tsx";
 import { StatusLine } from "./status.tsx";
 import { Timeline } from "./timeline.tsx";
+
+/** Who names traces, as most do, does not wait for it. */
+const Start = later(() => import("./start/start.tsx").then((found) => found.Start));
 
 export function App({ page }: { readonly page: Page }): JSX.Element {
   const [mustChoose, isOpen] = usePick(page.start.store, (state) => [isChoosing(state), state.isOpen] as const);
   if (mustChoose) {
-    return <Start desk={page.start} />;
+    return (
+      <Boundary what="The choice of traces">
+        <Start page={page} />
+      </Boundary>
+    );
   }
   // What the page consists of asks about traces as soon as it is there.
   return isOpen ? <Traces page={page} /> : <Unknown page={page} />;

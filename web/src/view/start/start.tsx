@@ -7,11 +7,13 @@ import type { Busy, StartFault } from "../../state/start.ts";
 import { nanos } from "../../units/time.ts";
 import { usePick } from "../hooks.ts";
 import { copyText } from "../leaving.ts";
+import type { Page } from "../page.ts";
 import type { StartDesk } from "./desk.ts";
 import { droppedFiles, pickedFiles } from "./drop.ts";
 import "./start.css";
 
-export function Start({ desk }: { readonly desk: StartDesk }): JSX.Element {
+export function Start({ page }: { readonly page: Page }): JSX.Element {
+  const desk = page.start;
   const { info, busy, fault } = usePick(desk.store, (state) => state);
   const [isOver, setOver] = useState(false);
   const [wrong, setWrong] = useState<string | null>(null);
