@@ -6,14 +6,15 @@ import { readAnswer, type Answer } from "./tables.ts";
 interface TableOf {
   readonly columns: readonly (readonly [string, string])[];
   readonly rows: readonly unknown[][];
+  readonly omitted?: number;
 }
 
 function answerOf(tables: Readonly<Record<string, TableOf>>): Answer {
-  const all = Object.entries(tables).map(([of, { columns, rows }]) => ({
+  const all = Object.entries(tables).map(([of, { columns, rows, omitted = 0 }]) => ({
     class: of,
     title: of,
     span: null,
-    omitted: 0,
+    omitted,
     columns: columns.map(([name, kind]) => ({ name, title: name, class: kind, unit: null })),
     rows,
   }));
@@ -31,6 +32,7 @@ test("whose events there are; lives of one number are one, idleness and what nob
   const found = readWhose(
     answerOf({
       "per-thread": {
+        omitted: 3,
         columns: [["thread", "process"], ["incarnation", "number"], ["count", "number"]],
         rows: [[person("new", 5, 7), 1, 30], [person("old", null, 7), 0, { value: 4, low: 2, high: 9 }], [person("app", 5, 5), 0, 3], [person("idle", 0, 0), 0, 8], [{ unknown: true }, null, 2]],
       },
@@ -47,5 +49,5 @@ test("whose events there are; lives of one number are one, idleness and what nob
   expect([...found.byProcess]).toEqual([["5", { count: 33n, name: "app" }]]);
   expect([...found.byApplication]).toEqual([["app", 33n], ["old", 4n]]);
   expect([...found.byCpu]).toEqual([[0, 41n], [1, 6n]]);
-  expect([found.idle, found.unknown]).toEqual([8n, 2n]);
+  expect([found.idle, found.unknown, found.omitted]).toEqual([8n, 2n, 3]);
 });

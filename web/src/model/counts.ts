@@ -19,6 +19,8 @@ export interface Whose {
   /** Of CPUs that ran nobody, and of nobody that is known. */
   readonly idle: bigint;
   readonly unknown: bigint;
+  /** Threads, each life of a number by itself, that have too few events to be told apart here. */
+  readonly omitted: number;
 }
 
 /** What was counted so far. */
@@ -67,7 +69,8 @@ export function readWhose(answer: Answer): Whose {
     }
   }
   const [[idle, unknown] = []] = cellsOf(answer, "total", ["idle", "unknown"]);
-  return { byCpu, byThread, byProcess, byApplication, idle: wholeOf(idle), unknown: wholeOf(unknown) };
+  const omitted = answer.tables.find((table) => table.name === "per-thread")?.omitted ?? 0;
+  return { byCpu, byThread, byProcess, byApplication, idle: wholeOf(idle), unknown: wholeOf(unknown), omitted };
 }
 
 function add<K>(map: Map<K, bigint>, key: K, count: bigint): void {

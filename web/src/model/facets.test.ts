@@ -15,6 +15,7 @@ const WHOSE: Whose = {
   byApplication: new Map([["app", 53n], ["other", 20n]]),
   idle: 9n,
   unknown: 0n,
+  omitted: 0,
 };
 const COUNTS: Counts = { byName: new Map([["sched_switch", 70n], ["irq_entry", 5n], ["sched_wakeup", 7n]]), whose: WHOSE };
 const NAMES = ["irq_entry", "jobs:begin", "jobs:end", "sched_switch", "sched_wakeup"];
@@ -57,6 +58,7 @@ test("who was counted stands above the others, also without a track", () => {
     ["eight (8)", "", 1n],
     ["quiet (7)", "", 0n],
   ]);
+  expect(threadsOf(people, { ...WHOSE, omitted: 7 }).at(-1)).toEqual({ key: 7, label: "quiet (7)", detail: "", count: null });
   expect(processEntries(people, WHOSE).map(({ key, count }) => [key, count])).toEqual([["5", 53n], ["7", 0n]]);
 });
 

@@ -77,26 +77,27 @@ function findPeople(tracks: readonly Track[]): People {
 
 /** Threads with what was counted of them, those with most events first; also those that have no track. */
 export function threadsOf({ threads }: People, whose: Whose | null): readonly Entry<number>[] {
-  return whose === null ? threads : withCounts(threads, whose.byThread, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
+  return whose === null ? threads : withCounts(threads, whose.byThread, whose.omitted === 0, (tid, name) => (name === null ? `thread ${tid}` : `${name} (${tid})`));
 }
 
 /** The same of processes. */
 export function processEntries({ processes }: People, whose: Whose | null): readonly Entry<string>[] {
-  return whose === null ? processes : withCounts(processes, whose.byProcess, (pid, name) => (name === null ? `process ${pid}` : `${name} (${pid})`));
+  return whose === null ? processes : withCounts(processes, whose.byProcess, true, (pid, name) => (name === null ? `process ${pid}` : `${name} (${pid})`));
 }
 
 /** Applications that are known of tracks or were counted. */
 export function applicationsOf(owners: Owners, whose: Whose | null): readonly Entry<string>[] {
   const entries = [...owners.members].map(([name, { threads }]): Entry<string> => ({ key: name, label: name, detail: threads.length === 1 ? "" : `${threads.length} threads`, count: null }));
   const counted = whose === null ? null : new Map([...whose.byApplication].map(([name, count]) => [name, { count, name }]));
-  return counted === null ? entries.sort(byLabel) : withCounts(entries, counted, (name) => name);
+  return counted === null ? entries.sort(byLabel) : withCounts(entries, counted, true, (name) => name);
 }
 
-function withCounts<K extends string | number>(entries: readonly Entry<K>[], counts: ReadonlyMap<K, Counted>, labelOf: (key: K, name: string | null) => string): Entry<K>[] {
+/** `isAll`: who was not counted has no events; else nobody knows how many. */
+function withCounts<K extends string | number>(entries: readonly Entry<K>[], counts: ReadonlyMap<K, Counted>, isAll: boolean, labelOf: (key: K, name: string | null) => string): Entry<K>[] {
   const seen = new Set(entries.map(({ key }) => key));
   const others = [...counts].filter(([key]) => !seen.has(key)).map(([key, { name }]): Entry<K> => ({ key, label: labelOf(key, name), detail: "", count: null }));
   const counted = [...entries, ...others].map((entry) => {
-    const { count = 0n, name = null } = counts.get(entry.key) ?? {};
+    const { count = isAll ? 0n : null, name = null } = counts.get(entry.key) ?? {};
     // Tracks of programs may know no more than numbers.
     return { ...entry, label: entry.label === labelOf(entry.key, null) ? labelOf(entry.key, name) : entry.label, count };
   });

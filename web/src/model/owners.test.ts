@@ -4,7 +4,7 @@ import type { Track } from "./catalogue.ts";
 import type { Whose } from "./counts.ts";
 import { ownersOf } from "./owners.ts";
 
-const NOBODY: Whose = { byCpu: new Map(), byThread: new Map(), byProcess: new Map(), byApplication: new Map(), idle: 0n, unknown: 0n };
+const NOBODY: Whose = { byCpu: new Map(), byThread: new Map(), byProcess: new Map(), byApplication: new Map(), idle: 0n, unknown: 0n, omitted: 0 };
 
 function tracksOf(...all: readonly Partial<Track>[]): readonly Track[] {
   const plain: Omit<Track, "number" | "id"> = { kind: "states", name: "", group: "Threads", host: null, cpu: null, tid: null, process: null, depth: null, parent: null };

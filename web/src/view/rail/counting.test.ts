@@ -57,8 +57,8 @@ test("events are counted by name and by whose they are, and each is shown as soo
   const office = new Bureau();
   expect([office.counting.store.state.counting, office.asked]).toEqual([null, []]);
   const release = office.counting.want();
-  await expect.poll(() => office.asked).toEqual(['POST api/jobs {"kind":"count","options":{}}', 'POST api/jobs {"kind":"threads","options":{}}']);
-  await expect.poll(() => office.desk.store.state.asked.get('{"kind":"threads","options":{}}')?.state).toBe("running");
+  await expect.poll(() => office.asked).toEqual(['POST api/jobs {"kind":"count","options":{}}', 'POST api/jobs {"kind":"threads","options":{"top":10000}}']);
+  await expect.poll(() => office.desk.store.state.asked.get('{"kind":"threads","options":{"top":10000}}')?.state).toBe("running");
   office.tell(0, { done: 2 });
   expect(office.counting.store.state.counting?.part).toBe(0.25);
   office.tell(0, { state: "done" });
@@ -90,7 +90,7 @@ test("a window is said to the nanosecond; what nobody wants any more before it i
 test("why something cannot be counted is said, and it can be tried again", async () => {
   const office = new Bureau();
   office.counting.want();
-  await expect.poll(() => office.desk.store.state.asked.get('{"kind":"threads","options":{}}')?.state).toBe("running");
+  await expect.poll(() => office.desk.store.state.asked.get('{"kind":"threads","options":{"top":10000}}')?.state).toBe("running");
   office.tell(1, { state: "failed", failure: { code: "traces", message: "no" } });
   await expect.poll(() => office.counting.store.state.failure).toEqual({ code: "traces", message: "no" });
   office.tell(0, { state: "done" });

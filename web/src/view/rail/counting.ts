@@ -2,7 +2,7 @@
 // the names of events, one by whose they are; each is shown as soon as it is there.
 
 import { readNames, readWhose, type Counts } from "../../model/counts.ts";
-import { bodyOf, type Question } from "../../model/jobs.ts";
+import { bodyOf, type Options, type Question } from "../../model/jobs.ts";
 import type { Answer } from "../../model/tables.ts";
 import { endOf, type Viewport } from "../../model/viewport.ts";
 import { FIRST_FACETS, counted, countedPart, counting, uncounted, type FacetsState } from "../../state/facets.ts";
@@ -12,10 +12,19 @@ import type { Page } from "../page.ts";
 /** The window is counted once it has not moved for so long. */
 const REST_MS = 400;
 
-const KINDS: Readonly<Record<string, (answer: Answer) => Partial<Counts>>> = {
-  count: (answer) => ({ byName: readNames(answer) }),
-  threads: (answer) => ({ whose: readWhose(answer) }),
-};
+/** So many threads and processes are told apart: nobody looks at more, and an answer of all of them may be too large. */
+const ROWS_MAX = 10_000;
+
+interface Kind {
+  readonly kind: string;
+  readonly options: Options;
+  readonly read: (answer: Answer) => Partial<Counts>;
+}
+
+const KINDS: readonly Kind[] = [
+  { kind: "count", options: {}, read: (answer) => ({ byName: readNames(answer) }) },
+  { kind: "threads", options: { top: ROWS_MAX }, read: (answer) => ({ whose: readWhose(answer) }) },
+];
 
 interface Wanted {
   readonly question: Question;
@@ -97,10 +106,10 @@ export class Counting {
     this.of = of;
     this.found = { byName: null, whose: null };
     this.wanted = [];
-    const options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
+    const span: Options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
     this.store.update((state) => counting(state, of));
-    this.wanted = Object.entries(KINDS).map(([kind, read]): Wanted => {
-      const question = { kind, options };
+    this.wanted = KINDS.map(({ kind, options, read }): Wanted => {
+      const question = { kind, options: { ...options, ...span } };
       return { question, key: bodyOf(question), read, release: this.page.desk.jobs.want(question), isRead: false };
     });
     before.forEach(({ release }) => release());

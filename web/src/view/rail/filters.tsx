@@ -144,11 +144,12 @@ type ListActions<T extends string | number> = Parameters<typeof FacetList<T>>[0]
 
 /** Events that are in no line of the threads. */
 function othersNote(whose: Whose | null): string | null {
-  if (whose === null || whose.idle + whose.unknown === 0n) {
+  if (whose === null) {
     return null;
   }
-  const parts = [...(whose.idle === 0n ? [] : [`${whose.idle.toLocaleString("en")} events are of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
-  return `${parts.join(", ")}.`;
+  const { omitted } = whose;
+  const parts = [...(omitted === 0 ? [] : [`${omitted.toLocaleString("en")} threads with fewer events are not in these numbers`]), ...(whose.idle === 0n ? [] : [`${whose.idle.toLocaleString("en")} events are of CPUs that ran nobody`]), ...(whose.unknown === 0n ? [] : [`of ${whose.unknown.toLocaleString("en")} nobody knows the thread`])];
+  return parts.length === 0 ? null : `${parts.join(", ")}.`;
 }
 
 function applicationNote(entries: readonly unknown[], names: FieldNames | null): string | null {
