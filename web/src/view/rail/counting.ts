@@ -1,5 +1,6 @@
 // Has events counted while somebody looks at the counts: all of the traces once, the window whenever it has come to rest. Two analyses count, one by
-// the names of events, one by whose they are; each is shown as soon as it is there.
+// the names of events, one by whose they are; each is shown as soon as it is there. They are asked one after the other: the
+// server does few things at a time, and who asks for something else meanwhile should not wait for both.
 
 import { readNames, readWhose, type Counts } from "../../model/counts.ts";
 import { bodyOf, type Options, type Question } from "../../model/jobs.ts";
@@ -30,7 +31,7 @@ interface Wanted {
   readonly question: Question;
   readonly key: string;
   readonly read: (answer: Answer) => Partial<Counts>;
-  readonly release: () => void;
+  release: () => void;
   isRead: boolean;
 }
 
@@ -106,14 +107,24 @@ export class Counting {
     this.of = of;
     this.found = { byName: null, whose: null };
     this.wanted = [];
-    const span: Options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
     this.store.update((state) => counting(state, of));
-    this.wanted = KINDS.map(({ kind, options, read }): Wanted => {
-      const question = { kind, options: { ...options, ...span } };
-      return { question, key: bodyOf(question), read, release: this.page.desk.jobs.want(question), isRead: false };
-    });
+    this.ask(of);
     before.forEach(({ release }) => release());
     this.hear();
+  }
+
+  /** Asks the next question. */
+  private ask(of: Viewport | null): void {
+    const next = KINDS[this.wanted.length];
+    if (next === undefined) {
+      return;
+    }
+    const span: Options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
+    const question = { kind: next.kind, options: { ...next.options, ...span } };
+    const wanted: Wanted = { question, key: bodyOf(question), read: next.read, release: () => undefined, isRead: false };
+    // What becomes of it may be told at once.
+    this.wanted = [...this.wanted, wanted];
+    wanted.release = this.page.desk.jobs.want(question);
   }
 
   /** Takes what became of the questions. */
@@ -128,17 +139,24 @@ export class Counting {
       if (asked?.state === "done" && !one.isRead) {
         one.isRead = true;
         this.found = { ...this.found, ...one.read(asked.answer) };
-        const isAll = this.wanted.every(({ isRead }) => isRead);
+        const isAll = this.isAll();
         this.store.update((state) => counted(state, this.merged(state), of, isAll));
       } else if (asked?.state === "failed" && this.store.state.failure !== asked.failure) {
         this.store.update((state) => uncounted(state, asked.failure));
       }
       part += one.isRead ? 1 : asked?.state === "running" && asked.total > 0 ? asked.done / asked.total : 0;
     }
-    const share = this.wanted.length === 0 ? 0 : part / this.wanted.length;
+    const share = part / KINDS.length;
     if (this.store.state.counting !== null && this.store.state.counting.part !== share) {
       this.store.update((state) => countedPart(state, share));
     }
+    if (this.wanted.at(-1)?.isRead === true) {
+      this.ask(of);
+    }
+  }
+
+  private isAll(): boolean {
+    return this.wanted.length === KINDS.length && this.wanted.every(({ isRead }) => isRead);
   }
 
   /** What was counted; what is still being counted is what it was before. */
@@ -148,8 +166,9 @@ export class Counting {
 
   /** Nobody looks any more: what is not counted yet is not wanted. */
   private stop(): void {
+    const isAll = this.isAll();
     this.wanted.forEach(({ release }) => release());
-    if (!this.wanted.every(({ isRead }) => isRead)) {
+    if (!isAll) {
       this.of = undefined;
       this.store.update((state) => ({ ...state, counting: null }));
     }
