@@ -186,13 +186,13 @@ impl Block {
 }
 
 /// Sectors of a request; where only its bytes are known, these.
-fn sectors(meaning: Meaning<'_>) -> u64 {
+pub(crate) fn sectors(meaning: Meaning<'_>) -> u64 {
     let bytes = || meaning.integer(block::BYTES).map(|bytes| bytes.max(0) / SECTOR_BYTES as i64);
     meaning.integer(block::SECTORS).or_else(bytes).unwrap_or(0).max(0).cast_unsigned()
 }
 
 /// A number has the kernel's flags, a text letters.
-fn is_write(rwbs: Option<Value<'_>>) -> bool {
+pub(crate) fn is_write(rwbs: Option<Value<'_>>) -> bool {
     match rwbs {
         Some(Value::Text(text)) => text.contains(&b'W') || text.contains(&b'D') || !text.contains(&b'R'),
         Some(Value::Integer(flags)) => flags & 1 != 0,

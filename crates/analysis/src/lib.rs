@@ -17,6 +17,7 @@ pub mod answer;
 pub mod bind;
 pub mod block;
 pub(crate) mod calls;
+pub mod causes;
 pub mod chains;
 mod comm;
 pub mod count;

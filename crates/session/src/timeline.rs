@@ -24,8 +24,8 @@ mod selected;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use kymo_analysis::setup::span_ns;
@@ -46,7 +46,7 @@ pub use self::ask::{
 };
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
 pub use self::exact::{BEGIN_UNKNOWN, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun, IN_DOUBT};
-pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem};
+pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, Wait, WaitCall, WaitRequest, Waker};
 
 use self::build::Desk;
 use self::catalogue::Names;
@@ -67,6 +67,8 @@ pub struct TimelineOptions {
 pub struct Timeline {
     session: Arc<Session>,
     prepared: Prepared,
+    /// For reading why threads wait.
+    causes: OnceLock<Option<Prepared>>,
     analysis: Analysis,
     /// When the first bucket begins, and when the last event may be.
     span: (i64, i64),
@@ -210,6 +212,7 @@ impl Session {
             session: Arc::clone(self),
             desk,
             prepared,
+            causes: OnceLock::new(),
             analysis,
             span,
             chunks,

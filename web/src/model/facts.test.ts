@@ -9,7 +9,7 @@ const CPU = trackLike(0, { id: "cpu/0/3/thread", name: "CPU 3", group: "CPUs", c
 const MAKE = trackLike(1, { id: "thread/0/7/state", name: "make (7)", group: "Threads", tid: 7, process: "make" });
 const telling: Telling = { clock: { origin: nanos(1_000), unix: false, zone: "UTC", style: "relative" }, tracks: [CPU, MAKE] };
 const value = { label: "make (7)", kind: "thread", colour: 1, track: trackNumber(1) };
-const run: RunItem = { kind: "run", begin: nanos(2_000), end: nanos(4_500), beginKnown: true, endKnown: true, inDoubt: false, value };
+const run: RunItem = { kind: "run", begin: nanos(2_000), end: nanos(4_500), beginKnown: true, endKnown: true, inDoubt: false, value, wait: null };
 const arrow: ArrowItem = { kind: "arrow", begin: nanos(2_000), end: nanos(4_500), endKnown: true, from: trackNumber(0), to: trackNumber(1), value, waker: null };
 
 /** Facts as lines, with where they lead. */

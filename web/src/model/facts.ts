@@ -6,6 +6,7 @@ import type { Track } from "./catalogue.ts";
 import { dayText, duration, timeText, zoneText, type Clock } from "./clock.ts";
 import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type RunItem, type TrackItem } from "./items.ts";
 import { nameOf } from "./rows.ts";
+import { callText, waitLines } from "./waits.ts";
 
 /** One line. */
 export interface Fact {
@@ -43,6 +44,9 @@ export interface Telling {
 
 /** What something is, in a few words. */
 export function titleOf(item: TrackItem, { tracks }: Telling): string {
+  if (item.kind === "run" && item.wait?.call != null) {
+    return `${item.value.label} in ${callText(item.wait.call)}`;
+  }
   if (item.kind !== "arrow") {
     return item.value.label;
   }
@@ -52,7 +56,7 @@ export function titleOf(item: TrackItem, { tracks }: Telling): string {
 
 /** All facts but the fields of events. */
 export function factsOf(item: TrackItem, track: Track, telling: Telling): Fact[] {
-  const facts = item.kind === "run" ? ofRun(item, telling) : item.kind === "event" ? ofEvent(item, telling) : ofArrow(item, telling);
+  const facts = item.kind === "run" ? ofRun(item, track, telling) : item.kind === "event" ? ofEvent(item, telling) : ofArrow(item, telling);
   return [...facts, ...ofTrack(track)];
 }
 
@@ -72,7 +76,7 @@ function spanFact(name: string, item: TrackItem): Fact[] {
   return span === null ? [] : [fact(name, duration(span, 6), { hint: `${span} ns`, copy: String(span) })];
 }
 
-function ofRun(item: RunItem, { clock, tracks }: Telling): Fact[] {
+function ofRun(item: RunItem, track: Track, { clock, tracks }: Telling): Fact[] {
   const { begin, end, beginKnown, endKnown, value } = item;
   const facts = [
     timeFact("begin", begin, clock, beginKnown ? {} : { text: `since before ${timeText(clock, begin)}`, hint: "It was there before the traces tell of it.", isDoubtful: true }),
@@ -81,6 +85,10 @@ function ofRun(item: RunItem, { clock, tracks }: Telling): Fact[] {
   ];
   if (item.inDoubt) {
     facts.push(fact("in doubt", "events are missing around it", { copy: null, isDoubtful: true }));
+  }
+  if (item.wait !== null) {
+    const lines = waitLines(item, item.wait, track, (number) => trackAt(tracks, number));
+    facts.push(...lines.map(({ name, text, ...more }) => fact(name, text, more)));
   }
   const kind = KINDS[value.kind] ?? value.kind;
   const row = value.track === null ? null : trackAt(tracks, value.track);

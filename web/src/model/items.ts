@@ -34,6 +34,56 @@ export interface RunItem {
   /** Events are missing around it. */
   readonly inDoubt: boolean;
   readonly value: ItemValue;
+  /** Why a thread waits, if that is what it does, and the server was not asked for many at once. */
+  readonly wait: Wait | null;
+}
+
+/** Why a thread waits. */
+export interface Wait {
+  /** The system call that it is in. */
+  readonly call: WaitCall | null;
+  readonly waker: Waker | null;
+  /** Of a thread that could run: who has the CPU when that begins. */
+  readonly instead: ItemValue | null;
+  /** Of a thread that could run: the CPU that it gets in the end. */
+  readonly to: TrackNumber | null;
+  /** What it asked of disks that was not done when it began to wait. */
+  readonly requests: readonly WaitRequest[];
+  /** What of this nobody knows: `call`, `waker`, `instead`, `to`. */
+  readonly unknown: ReadonlySet<string>;
+  /** What these traces have no events of: `calls`, `wakeups`, `interrupts`, `requests`. */
+  readonly unrecorded: ReadonlySet<string>;
+}
+
+export interface WaitCall {
+  readonly value: ItemValue;
+  readonly begin: Nanos;
+  readonly beginKnown: boolean;
+  readonly inDoubt: boolean;
+  /** The file that it is about, by its number, where the trace has that. */
+  readonly fd: bigint | null;
+}
+
+/** Who wakes a thread. */
+export interface Waker {
+  readonly time: Nanos;
+  /** The CPU where that happens. */
+  readonly from: TrackNumber;
+  /** Who runs there then, if that is known. */
+  readonly value: ItemValue | null;
+  readonly irq: ItemValue | null;
+  readonly softirq: ItemValue | null;
+}
+
+/** A request to a disk. */
+export interface WaitRequest {
+  readonly device: string;
+  readonly sector: bigint;
+  readonly bytes: bigint;
+  readonly isWrite: boolean;
+  readonly begin: Nanos;
+  /** When the disk was done with it, if that is known. */
+  readonly end: Nanos | null;
 }
 
 export interface EventItem {
@@ -135,6 +185,7 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
         endKnown: shape.get("end_known").flag(),
         inDoubt: shape.get("in_doubt").flag(),
         value,
+        wait: optional(shape.get("wait"), readWait),
       };
     case "event":
       return { kind: "event", time: time("time_ns"), value, event: event instanceof Fields ? event : null };
@@ -147,11 +198,47 @@ function readItem(shape: Shape, event: Field | undefined): TrackItem | null {
         from: trackNumber(shape.get("from").number()),
         to: trackNumber(shape.get("to").number()),
         value,
-        waker: shape.get("waker").given ? readValue(shape.get("waker")) : null,
+        waker: optional(shape.get("waker"), readValue),
       };
     default:
       return null;
   }
+}
+
+function optional<T>(shape: Shape, read: (shape: Shape) => T): T | null {
+  return shape.given ? read(shape) : null;
+}
+
+function readWait(shape: Shape): Wait {
+  const texts = (name: string): ReadonlySet<string> => new Set(shape.get(name).list().map((text) => text.text()));
+  return {
+    call: optional(shape.get("call"), (call) => ({
+      value: readValue(call.get("value")),
+      begin: nanos(call.get("begin_ns").whole()),
+      beginKnown: call.get("begin_known").flag(),
+      inDoubt: call.get("in_doubt").flag(),
+      fd: optional(call.get("fd"), (fd) => fd.whole()),
+    })),
+    waker: optional(shape.get("waker"), (waker) => ({
+      time: nanos(waker.get("time_ns").whole()),
+      from: trackNumber(waker.get("from").number()),
+      value: optional(waker.get("value"), readValue),
+      irq: optional(waker.get("irq"), readValue),
+      softirq: optional(waker.get("softirq"), readValue),
+    })),
+    instead: optional(shape.get("instead"), readValue),
+    to: optional(shape.get("to"), (to) => trackNumber(to.number())),
+    requests: shape.get("requests").list().map((request) => ({
+      device: request.get("device").text(),
+      sector: request.get("sector").whole(),
+      bytes: request.get("bytes").whole(),
+      isWrite: request.get("write").flag(),
+      begin: nanos(request.get("begin_ns").whole()),
+      end: optional(request.get("end_ns"), (end) => nanos(end.whole())),
+    })),
+    unknown: texts("unknown"),
+    unrecorded: texts("unrecorded"),
+  };
 }
 
 function readValue(shape: Shape): ItemValue {

@@ -293,6 +293,16 @@ impl Names {
         numbers.iter().map(|&number| held.known.tracks.get(number as usize).copied().ok_or(number)).collect()
     }
 
+    /// The CPUs of a machine that are known to have run threads.
+    pub(super) fn cpus(&self, host: u16) -> Vec<i32> {
+        let held = self.lock();
+        let keys = held.known.tracks.iter().filter_map(|key| TrackKey::of(*key));
+        let is_cpu = |key: &TrackKey| {
+            (key.thing, key.host, usize::from(key.track)) == (Thing::Cpu, host, cpu_track::THREAD)
+        };
+        keys.filter(is_cpu).map(|key| key.number).collect()
+    }
+
     /// The number of a track; it gets one if nobody knew of it.
     pub(super) fn number(&self, key: u64) -> u32 {
         self.lock().track(key)

@@ -6,7 +6,9 @@
 //! ```
 //!
 //! A run is told with its true begin and end, wherever in the trace these are. Events come with all their fields, as `kymo print`
-//! writes them as JSON.
+//! writes them as JSON, and states of threads that wait with what for ([`wait`]).
+
+mod wait;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +27,8 @@ use super::{Timeline, TimelineFailure};
 use crate::print::{PrintFormat, PrintOptions};
 use crate::progress::{Cancelled, Progress};
 use crate::select::Selection;
+
+pub use self::wait::{Wait, WaitCall, WaitRequest, Waker};
 
 /// Items of an answer at most.
 pub const ITEMS_MAX: u32 = 1000;
@@ -78,6 +82,8 @@ pub enum TrackItem {
         in_doubt: bool,
         /// What it is.
         value: TrackValue,
+        /// Why a thread waits, if that is what it does, in answers with a few items.
+        wait: Option<Box<Wait>>,
     },
     /// An event.
     Event {
@@ -133,6 +139,8 @@ struct Walk<'a> {
     /// The chunks that have nodes without a gap: of the one behind them all is known that is before it.
     known: usize,
     key: u64,
+    /// The tracks that are read together; `None`: all.
+    keys: Option<Vec<u64>>,
     window: (i64, i64),
     most: usize,
     found: Vec<Found>,
@@ -174,6 +182,7 @@ impl Timeline {
             progress,
             known: self.desk.known(),
             key,
+            keys: wait::keys(self, key).or_else(|| wanted_of(&[key])),
             window: (since(question.begin_ns), since(question.end_ns.max(question.begin_ns.saturating_add(1)))),
             most: question.limit as usize,
             found: Vec::new(),
@@ -186,16 +195,17 @@ impl Timeline {
             Some(TrackKind::Instants | TrackKind::Arrows) => walk.others()?,
             _ => return Err(wrong("what that track shows adds up: it has no items")),
         };
+        let waits = walk.waits()?;
         let Walk { found, is_complete, .. } = walk;
         let events = self.events_of(key, &found, progress)?;
-        let items = found.iter().zip(events).filter_map(|(found, event)| self.told(key, found, event));
-        let items = items.collect();
+        let told = found.iter().zip(events).zip(waits);
+        let items = told.filter_map(|((found, event), wait)| self.told(key, found, (event, wait))).collect();
         let track = self.track_of(question.track, key).ok_or_else(|| wrong("no track has that number"))?;
         Ok(ItemsFound { track, complete: is_complete, items, next_ns: next.map(|at| self.span.0.saturating_add(at)) })
     }
 
     /// Something that was found, as it is told.
-    fn told(&self, key: u64, found: &Found, event: Option<Value>) -> Option<TrackItem> {
+    fn told(&self, key: u64, found: &Found, (event, wait): (Option<Value>, Option<Box<Wait>>)) -> Option<TrackItem> {
         let at_ns = |at: i64| self.span.0.saturating_add(at);
         let value = |value: u64| self.names.told(self.names.value(&self.analysis, meaning(key)?, value));
         Some(match *found {
@@ -209,6 +219,7 @@ impl Timeline {
                     end_known,
                     in_doubt: run.flags & IN_DOUBT != 0,
                     value: value(run.value)?,
+                    wait,
                 }
             }
             Found::Instant(at, class) => TrackItem::Event { time_ns: at_ns(at), value: value(class)?, event },
@@ -274,8 +285,7 @@ impl Walk<'_> {
         with: impl FnOnce(&Exactly<'_>) -> Result<T, TimelineFailure>,
     ) -> Result<T, TimelineFailure> {
         self.is_complete &= chunk <= self.known;
-        let keys = wanted_of(&[self.key]);
-        let node = self.timeline.exact(chunk, keys.as_deref(), self.known, self.progress)?;
+        let node = self.timeline.exact(chunk, self.keys.as_deref(), self.known, self.progress)?;
         let read = self.wanted(chunk).read;
         with(&Exactly { timeline: self.timeline, nodes: vec![&*node], first_chunk: chunk, read })
     }

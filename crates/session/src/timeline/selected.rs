@@ -3,8 +3,8 @@
 //! What programs and threads do is told by all events; of some of them only their number can be said. So such a timeline has the tracks of
 //! events, which are called and numbered as in the timeline of all events. It is built in the same way, and kept nowhere.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use kymo_analysis::timeline::{Thing, TrackKey};
@@ -36,6 +36,7 @@ impl Timeline {
         Ok(Arc::new(Self {
             desk,
             prepared,
+            causes: OnceLock::new(),
             analysis,
             span: self.span,
             chunks,

@@ -249,7 +249,7 @@ export class Picker {
     // First of all it is known here, so that nothing is asked when the state says that it is picked.
     this.picked.update((now) => ({ ...NOTHING, item, track, phase: "found", items: [found], complete: now.complete }));
     this.store.update((state) => followed(withItemExtent(withItem(state, item), item, extent)));
-    if (found.kind !== "run") {
+    if (found.kind !== "run" || isUntold(found)) {
       void this.ask(item, track);
     }
   }
@@ -348,6 +348,11 @@ function withFirst(items: readonly TrackItem[], first: TrackItem | undefined): r
   const isFirst = (item: TrackItem): boolean =>
     item.kind === "arrow" && first?.kind === "arrow" && item.from === first.from && item.to === first.to && item.end === first.end && item.begin === first.begin;
   return [...items.filter(isFirst), ...items.filter((item) => !isFirst(item))];
+}
+
+/** Why a thread waits is told of few things at a time: perhaps of this one it was not. */
+function isUntold({ value, wait }: RunItem): boolean {
+  return wait === null && value.kind === "doing" && value.label !== "running";
 }
 
 /** The thread that does something: the one that a CPU runs, or whose states a track shows. */

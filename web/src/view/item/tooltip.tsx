@@ -55,8 +55,9 @@ function Told({ page, hint }: { readonly page: Page; readonly hint: Hint }): JSX
     );
   }
   const lines = item.kind === "event" && item.event !== null ? fieldLines(item.event) : [];
-  // The name of the track stands in the words; what else it is, the panel tells.
-  const facts = factsOf(item, track, telling).filter(({ name }) => !["track", "group", "its row", "from"].includes(name));
+  // The name of the track stands in the words, the call of a thread that waits in the title; what else it is, the panel tells.
+  const isTold = item.kind === "run" && item.wait?.call != null ? ["in"] : [];
+  const facts = factsOf(item, track, telling).filter(({ name }) => !["track", "group", "its row", "from", ...isTold].includes(name));
   const [before, behind] = item.kind === "event" ? [facts.slice(0, 1), facts.slice(1)] : [facts, []];
   return (
     <>
