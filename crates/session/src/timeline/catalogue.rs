@@ -83,6 +83,12 @@ pub struct TrackValue {
     pub colour: u32,
     /// The track of the thread that it is.
     pub track: Option<u32>,
+    /// The process of the thread that it is, if that is known.
+    pub process: Option<i64>,
+    /// The name of the process without what stands behind a `/`, by which the kernel's threads are numbered.
+    pub application: Option<String>,
+    /// The same for the same application, in all traces.
+    pub application_colour: Option<u32>,
 }
 
 /// What a value is of.
@@ -135,6 +141,8 @@ struct Held {
     known: Known,
     numbers: HashMap<u64, u32>,
     values: Vec<TrackValue>,
+    /// What the values are of, in their order.
+    value_keys: Vec<(Meaning, u64)>,
     value_numbers: HashMap<(Meaning, u64), u32>,
     /// How many threads were counted when the trace began, by tracks.
     crowds: HashMap<u64, u32>,
@@ -297,9 +305,8 @@ impl Names {
     pub(super) fn cpus(&self, host: u16) -> Vec<i32> {
         let held = self.lock();
         let keys = held.known.tracks.iter().filter_map(|key| TrackKey::of(*key));
-        let is_cpu = |key: &TrackKey| {
-            (key.thing, key.host, usize::from(key.track)) == (Thing::Cpu, host, cpu_track::THREAD)
-        };
+        let is_cpu =
+            |key: &TrackKey| (key.thing, key.host, usize::from(key.track)) == (Thing::Cpu, host, cpu_track::THREAD);
         keys.filter(is_cpu).map(|key| key.number).collect()
     }
 
@@ -317,6 +324,7 @@ impl Names {
         let number = held.values.len() as u32;
         let described = describe(&mut held, analysis, meaning, value);
         held.values.push(TrackValue { number, ..described });
+        held.value_keys.push((meaning, value));
         held.value_numbers.insert((meaning, value), number);
         number
     }
@@ -339,9 +347,25 @@ fn colour(text: &str) -> u32 {
     hash(text.as_bytes()) as u32
 }
 
+/// What a process is called. Threads of the kernel are called by what they do, and behind that by which one they are: `kworker/0:1`.
+fn application(known: &Known, host: u16, process: Option<i64>) -> Option<String> {
+    let name = comm(known, host, i32::try_from(process?).ok()?)?;
+    let kind = name.split('/').next().filter(|kind| !kind.is_empty());
+    Some(kind.unwrap_or(&name).to_owned())
+}
+
 /// What a value means.
 fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) -> TrackValue {
-    let of = |kind, label: String, colour| TrackValue { number: 0, label, kind, colour, track: None };
+    let of = |kind, label: String, colour| TrackValue {
+        number: 0,
+        label,
+        kind,
+        colour,
+        track: None,
+        process: None,
+        application: None,
+        application_colour: None,
+    };
     match meaning {
         _ if value == OTHERS => of("others", "others".to_owned(), 0),
         Meaning::Thread(_) if value == 0 => of("thread", "idle".to_owned(), 0),
@@ -352,7 +376,10 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let label = name.as_ref().map_or_else(|| format!("thread {tid}"), |name| format!("{name} ({tid})"));
             // What has the same name is of one application, and looks alike.
             let colour = colour(name.as_deref().unwrap_or(&label));
-            TrackValue { number: 0, label, kind: "thread", colour, track }
+            let process = held.known.processes.get(&(host, tid)).map(|pid| pid.cast_signed());
+            let application = application(&held.known, host, process);
+            let application_colour = application.as_deref().map(self::colour);
+            TrackValue { track, process, application, application_colour, ..of("thread", label, colour) }
         }
         Meaning::Irq(host) => {
             let name = held.known.irqs.get(&(host, value));
@@ -401,6 +428,12 @@ impl Timeline {
         let all = held.known.tracks.clone();
         let tracks = all.iter().enumerate().skip(tracks_from as usize);
         let tracks = tracks.filter_map(|(number, key)| self.track(&mut held, number as u32, *key)).collect();
+        // Names and processes may have become known since somebody asked first.
+        for number in values_from as usize..held.values.len() {
+            let (meaning, value) = held.value_keys[number];
+            let described = describe(&mut held, &self.analysis, meaning, value);
+            held.values[number] = TrackValue { number: number as u32, ..described };
+        }
         let values = held.values.get(values_from as usize..).unwrap_or_default().to_vec();
         Catalogue { version, tracks, values }
     }
