@@ -40,10 +40,17 @@ const EVENTS = ["sched_switch", "sched_wakeup", "irq_handler_entry", "syscall_en
 
 /** Values in the order of their numbers. */
 export const VALUES: readonly object[] = [
-  ...THREADS.map((label, index) => ({ label, kind: "thread", colour: index * 2_654_435 })),
+  ...THREADS.map((label, index) => ({ label, kind: "thread", colour: index * 2_654_435, ...ownerOf(label) })),
   ...DOINGS.map((label, index) => ({ label, kind: "doing", colour: index })),
   ...EVENTS.map((label, index) => ({ label, kind: "event", colour: 77 + index * 40_503 })),
 ].map((value, number) => ({ number, ...value, track: null }));
+
+/** Compilers are threads of `make` here, so that an application has several. */
+function ownerOf(label: string): object {
+  const [, name, tid] = /^(\S+) \((\d+)\)$/.exec(label) ?? [];
+  const [application, process] = name === "cc1" ? ["make", 1234] : [name?.split("/")[0], Number(tid)];
+  return application === undefined ? {} : { process, application, application_colour: [...application].reduce((sum, letter) => sum * 31 + letter.charCodeAt(0), 7) % 4_294_967_295 };
+}
 
 const FIRST_DOING = THREADS.length;
 const FIRST_EVENT = FIRST_DOING + DOINGS.length;

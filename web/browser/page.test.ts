@@ -362,6 +362,39 @@ withInvented("a page", (stage) => {
     expect(most).toBeLessThanOrEqual(2);
     await page.close();
   });
+
+  test.each(["light", "dark"] as const)("colours CPUs by applications, and asks nobody for that, in the %s", async (colorScheme) => {
+    const page = await open("#at=1795219372300000000~20000000&pin=cpu/0/0/thread", { colorScheme });
+    await complete(page);
+    const drawn = (): Promise<string> =>
+      page.$eval(".area canvas", (canvas) => {
+        const { width } = canvas as HTMLCanvasElement;
+        const data = (canvas as HTMLCanvasElement).getContext("2d")?.getImageData(0, 30, width, 1).data ?? new Uint8ClampedArray();
+        return [...new Uint32Array(data.buffer)].join();
+      });
+    const [byThread, asked] = [await drawn(), stage.server.asked.length];
+    await picture(page, `colours-threads-${colorScheme}`);
+    await page.keyboard.press("c");
+    await complete(page);
+    await rested(page);
+    const byApplication = await drawn();
+    await picture(page, `colours-applications-${colorScheme}`);
+    expect(byApplication).not.toBe(byThread);
+    expect(new URL(page.url()).hash).toContain("colours=application");
+    expect(await page.getByRole("button", { name: "Colours of applications" }).getAttribute("aria-pressed")).toBe("true");
+    // Whoever opens that URL sees the same, and the button takes it back.
+    await page.reload();
+    await complete(page);
+    expect(await drawn()).toBe(byApplication);
+    const before = stage.server.asked.length;
+    await page.getByRole("button", { name: "Colours of applications" }).click();
+    await complete(page);
+    await rested(page);
+    expect([await drawn(), new URL(page.url()).hash.includes("colours=")]).toEqual([byThread, false]);
+    expect(stage.server.asked.length).toBe(before);
+    expect(asked).toBeGreaterThan(0);
+    await page.close();
+  });
 });
 
 interface Mended {

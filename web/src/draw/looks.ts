@@ -1,7 +1,7 @@
 // How values look: their colours, as canvases have them in memory, and how high their bars are. Looked up once for each value.
 
 import type { TrackValue } from "../model/catalogue.ts";
-import { SURFACES, colourOf, css, heightOf, inkOn, mix, packed, paler, type Rgb, type Theme } from "../model/palette.ts";
+import { SURFACES, colourOf, css, hashOf, heightOf, inkOn, mix, packed, paler, type Colouring, type Rgb, type Theme } from "../model/palette.ts";
 import { STRIP_ROWS } from "./strip.ts";
 
 /** How one value looks. */
@@ -22,6 +22,7 @@ export interface Look {
 
 export class Looks {
   readonly theme: Theme;
+  readonly colouring: Colouring;
   private readonly values: readonly TrackValue[];
   private readonly found: Look[] = [];
   private readonly unknown: Look;
@@ -29,8 +30,9 @@ export class Looks {
   readonly packed: Uint32Array;
   readonly rows: Uint8Array;
 
-  constructor(theme: Theme, values: readonly TrackValue[]) {
+  constructor(theme: Theme, values: readonly TrackValue[], colouring: Colouring = "thread") {
     this.theme = theme;
+    this.colouring = colouring;
     this.values = values;
     this.unknown = this.make("…", "unknown", SURFACES[theme].faint);
     const count = (values.at(-1)?.number ?? -1) + 1;
@@ -52,8 +54,8 @@ export class Looks {
     if (described === undefined) {
       return this.unknown;
     }
-    const { label, kind, colour } = described;
-    const look = this.make(label, kind, colourOf(this.theme, kind, label, colour));
+    const { label, kind } = described;
+    const look = this.make(label, kind, colourOf(this.theme, kind, label, hashOf(described, this.colouring)));
     this.found[value] = look;
     return look;
   }

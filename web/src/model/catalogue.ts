@@ -53,6 +53,15 @@ export interface TrackValue {
   readonly kind: string;
   /** A stable hash of what it is. */
   readonly colour: number;
+  /** What a thread belongs to, where that is known. */
+  readonly owner?: Owner;
+}
+
+/** A thread's process, and the application that this is: what it is called, with a hash that is the same in all traces. */
+export interface Owner {
+  readonly process: string;
+  readonly application: string | null;
+  readonly colour: number | null;
 }
 
 /** Both lists in the order of numbers, which only ever grow. */
@@ -156,6 +165,21 @@ function readValue(shape: Shape): TrackValue {
     label: shape.get("label").text(),
     kind: shape.get("kind").text(),
     colour: shape.get("colour").number(),
+    ...readOwner(shape),
+  };
+}
+
+/** What a value says of what a thread belongs to. */
+export function readOwner(shape: Shape): { owner?: Owner } {
+  if (!shape.get("process").given) {
+    return {};
+  }
+  return {
+    owner: {
+      process: shape.get("process").label(),
+      application: optional(shape.get("application"), (found) => found.text()),
+      colour: optional(shape.get("application_colour"), (found) => found.number()),
+    },
   };
 }
 

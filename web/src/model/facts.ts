@@ -4,7 +4,7 @@ import { trackNumber } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Track } from "./catalogue.ts";
 import { dayText, duration, timeText, zoneText, type Clock } from "./clock.ts";
-import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type RunItem, type TrackItem } from "./items.ts";
+import { Fields, Figure, durationOf, jsonOf, type ArrowItem, type EventItem, type Field, type Item, type ItemValue, type RunItem, type TrackItem } from "./items.ts";
 import { nameOf } from "./rows.ts";
 import { callText, waitLines } from "./waits.ts";
 
@@ -93,7 +93,12 @@ function ofRun(item: RunItem, track: Track, { clock, tracks }: Telling): Fact[] 
   const kind = KINDS[value.kind] ?? value.kind;
   const row = value.track === null ? null : trackAt(tracks, value.track);
   const link = row === null ? [] : [fact("its row", nameOf(row), { to: { track: row.id, time: begin }, copy: null })];
-  return [...facts, fact("is a", kind, { copy: null }), ...link];
+  return [...facts, fact("is a", kind, { copy: null }), ...ofOwner(value), ...link];
+}
+
+/** To what a thread belongs. */
+function ofOwner({ owner }: ItemValue): Fact[] {
+  return owner === undefined ? [] : [fact("of process", owner.application === null ? owner.process : `${owner.application} (${owner.process})`, { copy: owner.process })];
 }
 
 /** What values are, in words. */

@@ -5,6 +5,7 @@
 
 import { trackNumber, type TrackNumber } from "../units/tiles.ts";
 import { minus, nanos, type Nanos } from "../units/time.ts";
+import { readOwner, type Owner } from "./catalogue.ts";
 import { Shape, parseJson } from "./json.ts";
 import type { Extent } from "./viewport.ts";
 
@@ -22,6 +23,8 @@ export interface ItemValue {
   readonly colour: number;
   /** The row of what it is, as that of a thread. */
   readonly track: TrackNumber | null;
+  /** What a thread belongs to, where that is known. */
+  readonly owner?: Owner;
 }
 
 /** A value from when to when; where an end is not known it is there until then at least. */
@@ -248,6 +251,7 @@ function readValue(shape: Shape): ItemValue {
     kind: shape.get("kind").text(),
     colour: shape.get("colour").number(),
     track: track.given ? trackNumber(track.number()) : null,
+    ...readOwner(shape),
   };
 }
 

@@ -61,6 +61,21 @@ const NAMED: ReadonlyArray<readonly [string, Rgb, number]> = [
 /** Kinds of values whose names mean the same in every trace. */
 const NAMED_KINDS: ReadonlySet<string> = new Set(["doing", "state"]);
 
+/** What has colours of its own where CPUs run threads: each thread by its name, or all threads of an application. */
+export type Colouring = "thread" | "application";
+
+/** What of a value decides on its colour. */
+export interface Coloured {
+  /** A stable hash of what it is. */
+  readonly colour: number;
+  readonly owner?: { readonly colour: number | null };
+}
+
+/** What a value's colour is made of. A thread of which no application is known looks as it does by itself. */
+export function hashOf({ colour, owner }: Coloured, by: Colouring): number {
+  return by === "application" ? (owner?.colour ?? colour) : colour;
+}
+
 /** The colour of a value: `hash` is what the server says that stays the same. */
 export function colourOf(theme: Theme, kind: string, label: string, hash: number): Rgb {
   const named = namedAs(kind, label);

@@ -20,6 +20,7 @@ test("a URL holds all that is seen", () => {
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
     mark: nanos(1_795_219_372_253_260_579n),
     arrows: false,
+    colouring: "application",
     layout: { ...PLAIN_LAYOUT, groups: ["Events", "CPUs"], closed: ["Threads"], shown: ["thread/0/5/state"], large: ["x"], size: "small", active: true, pinned: ["cpu/0/3/thread", "a&b=c#d+e f%2F"], hidden: ["x"], folded: ["CPUs", "Événements"] },
     filter: {
       ...PLAIN_FILTER,
@@ -61,10 +62,10 @@ test("a URL holds all that is seen", () => {
 });
 
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, colouring: "thread", layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
-  expect(decodeUrl("#at=1~&selected=x~2&down=-7&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
+  expect(decodeUrl("#at=1~&selected=x~2&down=-7&colours=other&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
   expect(decodeUrl("#at=99999999999999999999~1&down=NaN")).toEqual(plain);
   expect(decodeUrl("#item=5&item=~a")).toEqual(plain);
   expect(decodeUrl("#stats-rows=7&latency-rows=x&stats-sort=total&lasts=5-3&lasts=a&latency-group=x&sync=maybe&row=5&row=5.1~9999&top=x&pairs=&pairs=")).toEqual(plain);
@@ -157,6 +158,7 @@ function seenBy(dice: Dice): Seen {
     item: dice.perhaps(() => ({ time: dice.time(), track: dice.text() })),
     mark: dice.perhaps(() => dice.time()),
     arrows: dice.flag(),
+    colouring: dice.flag() ? "application" : "thread",
     layout: { ...PLAIN_LAYOUT, pinned: dice.texts(), hidden: dice.texts(), folded: dice.texts(), groups: dice.texts(), small: dice.texts(), size: ROW_SIZES[dice.below(3)] ?? "plain", active: dice.flag() },
     filter: {
       ...PLAIN_FILTER,

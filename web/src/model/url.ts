@@ -12,6 +12,7 @@ import type { Item } from "./items.ts";
 import { layoutParts, readLayout, type Layout } from "./layout.ts";
 import { decodeLens, encodeLens, type Lens } from "./lens.ts";
 import { listedParts, readListed, type Listed } from "./listed.ts";
+import type { Colouring } from "./palette.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Viewport } from "./viewport.ts";
 
@@ -24,6 +25,8 @@ export interface Seen {
   readonly mark: Nanos | null;
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
+  /** What has colours of its own where CPUs run threads. */
+  readonly colouring: Colouring;
   readonly layout: Layout;
   readonly filter: Filter;
   readonly panels: Panels;
@@ -54,6 +57,9 @@ export function encode(seen: Seen): string {
   if (!seen.arrows) {
     parts.set("arrows", "hidden");
   }
+  if (seen.colouring !== "thread") {
+    parts.set("colours", seen.colouring);
+  }
   layoutParts(seen.layout).forEach(([name, text]) => parts.append(name, text));
   filterParts(seen.filter).forEach(([name, text]) => parts.append(name, text));
   const panels = encodePanels(seen.panels);
@@ -83,6 +89,7 @@ export function decodeUrl(text: string): Seen {
     item: readItem(parts.get("item")),
     mark: readTime(parts.get("mark")),
     arrows: parts.get("arrows") !== "hidden",
+    colouring: parts.get("colours") === "application" ? "application" : "thread",
     layout: readLayout(parts),
     filter: readFilter(parts),
     panels: decodePanels(parts.get("panels") ?? ""),

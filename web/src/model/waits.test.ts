@@ -11,7 +11,7 @@ const MAKE: Track = { ...PLAIN, number: trackNumber(1), id: "thread/0/7/state", 
 const HELPER: Track = { ...PLAIN, number: trackNumber(2), id: "thread/0/9/state", kind: "states", name: "helper (9)", group: "Threads", tid: 9, process: "7" };
 const telling: Telling = { clock: { origin: nanos(0), unix: false, zone: "UTC", style: "relative" }, tracks: [CPU, MAKE, HELPER] };
 
-const thread = (label: string, track: number | null): object => ({ number: 0, label, kind: "thread", colour: 1, track });
+const thread = (label: string, track: number | null): object => ({ number: 0, label, kind: "thread", colour: 1, track, process: track === null ? null : 7, application: track === null ? null : "make", application_colour: 8 });
 const NO_WAIT = { call: null, waker: null, instead: null, to: null, requests: [], unknown: [], unrecorded: [] };
 
 /** A state of thread 7 as the server tells it. */
@@ -37,7 +37,7 @@ const WAKER = { time_ns: 9000, from: 0, value: thread("helper (9)", 2), irq: nul
 test("a blocked thread is told with its call, its file, who woke it and where that leads", () => {
   const item = stateOf("blocked", { ...NO_WAIT, call: CALL, waker: WAKER });
   expect(titleOf(item, telling)).toBe("blocked in read (fd 5)");
-  expect(told(item)).toEqual(["in: read (fd 5) -> thread/0/7/calls at 1500", "woken by: helper (9) of process 7 on CPU 3 -> thread/0/9/state at 9000"]);
+  expect(told(item)).toEqual(["in: read (fd 5) -> thread/0/7/calls at 1500", "woken by: helper (9) of make (7) on CPU 3 -> thread/0/9/state at 9000"]);
   const nameless = stateOf("blocked", { ...NO_WAIT, call: { ...CALL, fd: null }, waker: { ...WAKER, value: null } });
   expect(titleOf(nameless, telling)).toBe("blocked in read");
   expect(told(nameless)[1]).toBe("woken by: somebody unknown on CPU 3 -> cpu/0/3/thread at 9000");
@@ -61,7 +61,7 @@ test("who can run is told with who has its CPU, and where it runs then", () => {
   expect(titleOf(item, telling)).toBe("waiting for a CPU");
   expect(told(item)).toEqual([
     "in: no system call",
-    "woken by: helper (9) of process 7 on CPU 3 -> thread/0/9/state at 9000",
+    "woken by: helper (9) of make (7) on CPU 3 -> thread/0/9/state at 9000",
     "behind: make (7) -> thread/0/7/state at 2000",
     "runs then on: CPU 3 -> cpu/0/3/thread at 9000",
   ]);

@@ -92,10 +92,12 @@ function wakerText({ value, irq, softirq }: Waker, cpu: Track | null, at: (numbe
 }
 
 /** A thread, with its process if that has another number. */
-function ofProcess(value: ItemValue, at: (number: TrackNumber) => Track | null): string {
-  const track = value.track === null ? null : at(value.track);
-  const isOther = track !== null && track.process !== null && track.process !== String(track.tid);
-  return isOther ? `${value.label} of process ${track.process}` : value.label;
+function ofProcess({ label, owner, track }: ItemValue, at: (number: TrackNumber) => Track | null): string {
+  const tid = track === null ? null : (at(track)?.tid ?? null);
+  if (owner === undefined || owner.process === String(tid)) {
+    return label;
+  }
+  return `${label} of ${owner.application === null ? `process ${owner.process}` : `${owner.application} (${owner.process})`}`;
 }
 
 /** Who has the CPU meanwhile, and which one it gets. */

@@ -8,7 +8,7 @@ import type { Fault, FaultKind } from "../model/fault.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import { PLAIN_LENS, type Lens } from "../model/lens.ts";
 import type { Listed } from "../model/listed.ts";
-import type { Theme } from "../model/palette.ts";
+import type { Colouring, Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
 import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
@@ -55,6 +55,8 @@ export interface State {
   readonly itemExtent: Extent | null;
   /** Whether arrows are drawn between rows. */
   readonly arrows: boolean;
+  /** What has colours of its own where CPUs run threads. */
+  readonly colouring: Colouring;
   readonly cursor: Cursor | null;
   /** When the list of events is: a line on the timeline. */
   readonly mark: Nanos | null;
@@ -104,6 +106,7 @@ export const FIRST_STATE: State = {
   item: null,
   itemExtent: null,
   arrows: true,
+  colouring: "thread",
   cursor: null,
   mark: null,
   layout: PLAIN_LAYOUT,
@@ -132,20 +135,20 @@ export function opened({ listed: _, ...seen }: Seen, zone: string, theme: Theme)
 /** The page shows what another URL says, as if it were opened there. */
 export function reopened(state: State, seen: Seen): State {
   const { status } = state;
-  const { selection, item, mark, arrows, panels, lens, curves, timeStyle } = seen;
+  const { selection, item, mark, arrows, colouring, panels, lens, curves, timeStyle } = seen;
   const itemExtent = sameItem(item, state.item) ? state.itemExtent : null;
   const filter = { ...seen.filter, names: state.filter.names };
-  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, panels, lens, curves, timeStyle, scrollWish: null };
+  const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, colouring, panels, lens, curves, timeStyle, scrollWish: null };
   const there = scrolledTo(next, seen.scroll);
   return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
 }
 
 /** What stands in the URL; what the list of events shows, is known to whoever asks for it. */
 export function seenIn(state: State, listed: Listed): Seen {
-  const { status, view, selection, item, mark, arrows, layout, filter, panels, lens, curves, timeStyle } = state;
+  const { status, view, selection, item, mark, arrows, colouring, layout, filter, panels, lens, curves, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
   const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, mark, arrows, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
+  return { view: all ? null : view, selection, item, mark, arrows, colouring, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */
@@ -214,6 +217,11 @@ export function toggleCurve(state: State, id: string): State {
 export function curvesSeen({ panels, curves, catalogue }: State): readonly Track[] {
   const { isOpen, tab } = panels.drawer;
   return isOpen && tab === CURVES_TAB ? lanesOf(curves, catalogue.tracks).flatMap((lane) => lane.curves.map(({ track }) => track)) : [];
+}
+
+/** The other things have colours of their own. */
+export function recoloured(state: State): State {
+  return { ...state, colouring: state.colouring === "thread" ? "application" : "thread" };
 }
 
 /** Tiles have come, so the server answers again. */

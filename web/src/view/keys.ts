@@ -4,7 +4,7 @@ import { allShown } from "../model/layout.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
 import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
 import { shown, withItem, withItemSelected } from "../state/item.ts";
-import { moved, scrolledBy, toggleCurve, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
+import { moved, recoloured, scrolledBy, toggleCurve, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
 import { notesOf } from "./notes/desk.ts";
@@ -146,6 +146,7 @@ export const COMMANDS: readonly Command[] = [
   { keys: "]", what: "along an arrow, from what is picked to what it leads to", on: plain("]"), act: stay, run: ({ picker }) => picker.follow("effect") },
   { keys: "[", what: "back along an arrow, to what it comes from", on: plain("["), act: stay, run: ({ picker }) => picker.follow("cause") },
   { keys: "V", what: "arrows between rows, or none", on: plain("KeyV"), act: (state) => ({ ...state, arrows: !state.arrows }) },
+  { keys: "C", what: "colours of applications where CPUs run their threads, or of threads", on: plain("KeyC"), act: recoloured },
   { keys: "Backspace", what: "the window before; with Shift the one after", on: plain("Backspace"), act: (state, key) => (key.shift ? wentForward(state) : wentBack(state)) },
   { keys: "P", what: "pin the track below the pointer on top", on: plain("KeyP"), act: (state) => withTrack(state, togglePin) },
   { keys: "Y", what: "draw the counter below the pointer as a curve, or no more", on: plain("KeyY"), act: (state) => withCounter(state) },

@@ -20,6 +20,7 @@ import { Labels } from "./labels.tsx";
 import { RulerNotes } from "./notes/flags.tsx";
 import { Notice } from "./notice.tsx";
 import { arrowsShown, pickedArrow } from "./item/arrows.ts";
+import { ColourSwitch } from "./colour-switch.tsx";
 import { ArrowSwitch } from "./item/arrow-switch.tsx";
 import { Tooltip } from "./item/tooltip.tsx";
 import { pickAt, type Place } from "./item/point.ts";
@@ -49,6 +50,7 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
     <div class="timeline" ref={root}>
       <div class="corner">
         <Corner page={page} />
+        <ColourSwitch page={page} />
         <ArrowSwitch page={page} />
       </div>
       <canvas class="ruler" ref={ruler} aria-hidden="true" {...gestures(page)} />
@@ -73,8 +75,8 @@ export function Timeline({ page }: { readonly page: Page }): JSX.Element {
 
 /** What the canvases show: when none of it changes, they are not drawn again. */
 function drawnParts(state: State): readonly unknown[] {
-  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, timeStyle } = state;
-  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, timeStyle];
+  const { status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle } = state;
+  return [status, view, rows, scroll, size, theme, arrivals, catalogue, selection, mark, item, itemExtent, arrows, colouring, timeStyle];
 }
 
 /** A line below the pointer: an element, so that moving it draws nothing again. */
@@ -308,8 +310,8 @@ class Painter {
   }
 
   private looksFor(state: State): Looks {
-    if (this.looks === null || this.looks.theme !== state.theme || this.described !== state.catalogue.values) {
-      this.looks = new Looks(state.theme, state.catalogue.values);
+    if (this.looks === null || this.looks.theme !== state.theme || this.looks.colouring !== state.colouring || this.described !== state.catalogue.values) {
+      this.looks = new Looks(state.theme, state.catalogue.values, state.colouring);
       this.described = state.catalogue.values;
     }
     return this.looks;

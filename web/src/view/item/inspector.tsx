@@ -5,7 +5,7 @@ import { useState } from "preact/hooks";
 import { FIELD_LINES_MAX, factsOf, fieldLines, titleOf, type Fact, type FieldLine, type Telling } from "../../model/facts.ts";
 import { advice } from "../../model/fault.ts";
 import { jsonOf, type Fields, type TrackItem } from "../../model/items.ts";
-import { colourOf, css } from "../../model/palette.ts";
+import { colourOf, css, hashOf } from "../../model/palette.ts";
 import { nameOf } from "../../model/rows.ts";
 import { shown } from "../../state/item.ts";
 import { clockOf } from "../../state/viewer.ts";
@@ -18,7 +18,7 @@ import { sentence, type Picked } from "./picker.ts";
 
 export function Inspector({ page }: { readonly page: Page }): JSX.Element {
   const picked = usePick(page.picker.picked, (state) => state);
-  usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme] as const);
+  usePick(page.store, (state) => [state.timeStyle, state.status?.extent.begin, state.catalogue.tracks, state.theme, state.colouring] as const);
   const { item, note } = picked;
   return (
     <div class="inspected" aria-busy={picked.phase === "asking"}>
@@ -138,8 +138,9 @@ function One({ page, item, facts, telling }: OneOptions): JSX.Element {
 }
 
 function Swatch({ page, item }: { readonly page: Page; readonly item: TrackItem }): JSX.Element {
-  const { label, kind, colour } = item.value;
-  return <span class="swatch" aria-hidden="true" style={{ background: css(colourOf(page.store.state.theme, kind, label, colour)) }} />;
+  const { label, kind } = item.value;
+  const { theme, colouring } = page.store.state;
+  return <span class="swatch" aria-hidden="true" style={{ background: css(colourOf(theme, kind, label, hashOf(item.value, colouring))) }} />;
 }
 
 function FactLine({ page, fact }: { readonly page: Page; readonly fact: Fact }): JSX.Element {
