@@ -145,7 +145,7 @@ withInvented("analyses", (stage) => {
   test("show latencies in linked views: durations that are brushed are asked for, times are selected, rows are shown", async () => {
     const page = await open(LATENCY);
     const [scatter, density] = [page.locator(".chart").nth(0), page.locator(".chart").nth(1)];
-    await expect.poll(async () => (await scatter.locator("figcaption").textContent())?.replaceAll("\u202f", " ")).toBe("Slowest system calls the longest 1 000 of 5 000 by when they began");
+    await expect.poll(async () => (await scatter.locator("figcaption").textContent())?.replaceAll("\u202f", " ")).toBe("System calls the longest 1 000 of 5 000, by when they began");
     expect((await density.locator(".plot").getAttribute("aria-label"))?.replaceAll("\u202f", " ")).toMatch(/^How long system calls took: 5 000 in all; 50 % .* ms, 90 % .* ms/);
     await picture(page, "analyses-latency");
     await dragged(page, scatter, [0.25, 0.5], [0.5, 0.55]);
@@ -170,20 +170,16 @@ withInvented("analyses", (stage) => {
     await page.close();
   });
 
-  test("show of latencies one group, all of it, chosen from the statistics", async () => {
+  test("show of latencies one group, chosen from the statistics, and say how much of it is there", async () => {
     const page = await open(LATENCY);
     await page.waitForSelector(".grid-body .grid-row");
     await page.getByLabel("Table").selectOption("System calls");
     await page.locator(".grid-body .grid-row", { hasText: "poll" }).click();
     await expect.poll(() => page.locator(".grid-row.current").textContent()).toContain("poll");
     await page.getByLabel("Table").selectOption("Slowest system calls");
-    // A quarter of the thousand longest would be that, and 1000 of 1250 are asked for.
-    const polls = slowest.filter(({ name }) => name === "poll");
-    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe("1001");
-    await expect.poll(async () => (await copied(page, "Copy CSV")).trim().split("\r\n").slice(1).map((line) => Number(line.split(",")[2]))).toEqual(polls.slice(0, 1_000).map(({ took }) => took));
-    const [scatter, density] = [page.locator(".chart").nth(0), page.locator(".chart").nth(1)];
-    await expect.poll(async () => (await scatter.locator("figcaption").textContent())?.replaceAll("\u202f", " ")).toBe("Slowest system calls the longest 1 000 of 1 250 by when they began");
-    expect((await density.locator(".plot").getAttribute("aria-label"))?.replaceAll("\u202f", " ")).toContain("1 250 in all");
+    const polls = slowest.slice(0, 1_000).filter(({ name }) => name === "poll");
+    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe(String(polls.length + 1));
+    await expect.poll(async () => (await page.locator(".tools").nth(1).textContent())?.replaceAll("\u202f", " ")).toContain(`${polls.length} of 1 250 are among the 1 000 longest of all`);
     await page.getByRole("button", { name: "poll ×" }).click();
     await expect.poll(async () => new Set((await rowsOf(page)).map((row) => row[3])).size).toBe(4);
     await page.close();
@@ -278,7 +274,8 @@ withRecorded("analyses of %s", TRACES, (stage, { name, trace, stats, command }) 
     await expect.poll(() => partOf(page, "selected")).not.toBeNull();
     await picture(page, `analyses-${name}-latency`);
     const presets = await page.getByRole("radiogroup", { name: "Latency of" }).getByRole("radio").allTextContents();
-    expect(presets).toEqual(name === "demo" ? ["Pairs"] : ["System calls", "Wake-up", "Wake-up by thread", "Interrupts", "Raise to softirq"]);
+    // Names of events are known once some of them were seen: of what is told by these there may be more.
+    expect(presets.filter((title) => title !== "Raise to softirq")).toEqual(name === "demo" ? ["Pairs"] : ["System calls", "Wake-up", "Wake-up by thread", "Interrupts"]);
     await page.close();
   });
 
@@ -292,13 +289,6 @@ withRecorded("analyses of %s", TRACES, (stage, { name, trace, stats, command }) 
     await page.getByLabel("Table").selectOption("Longest wakeups");
     await expect.poll(csv).toBe(printed("sched", "--table", "top", "--tid", tid));
     await picture(page, "analyses-kernel-thread");
-    await page.getByRole("radio", { name: "System calls" }).click();
-    await page.getByLabel("Table").selectOption("System calls");
-    await page.locator(".grid-body .grid-row", { hasText: "poll" }).first().click();
-    await page.getByLabel("Table").selectOption("Slowest system calls");
-    const rows = printed("syscalls", "--table", "per-syscall").split("\r\n").find((line) => line.startsWith("poll,"))?.split(",") ?? [];
-    await expect.poll(() => page.locator(".grid").getAttribute("aria-rowcount")).toBe(String(Math.min(1_000, Number(rows[1])) + 1));
-    expect(new Set((await csv()).trim().split("\r\n").slice(1).map((line) => line.split(",")[7]))).toEqual(new Set(["poll"]));
     // Nobody can ask for a priority.
     await page.getByRole("radio", { name: "Wake-up", exact: true }).click();
     await page.getByLabel("Table").selectOption("Wakeup to run, by priority");

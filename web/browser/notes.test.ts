@@ -58,7 +58,7 @@ withInvented("notes", (stage) => {
   });
 
   test("a text is changed with all else kept, removed and put back, by keys", async () => {
-    write("a", LATER, "old", ',"colour":1.50');
+    write("a", LATER, "old", ',"mood":1.50');
     const page = await open();
     await page.locator(".on-overview .note-flag").click();
     await page.locator(".note-show").focus();
@@ -67,7 +67,7 @@ withInvented("notes", (stage) => {
     await page.keyboard.type("er");
     await page.keyboard.press("Enter");
     await expect.poll(() => texts(page)).toEqual(["older"]);
-    const text = `{"begin_ns":${LATER},"text":"older","colour":1.50}`;
+    const text = `{"begin_ns":${LATER},"text":"older","mood":1.50}`;
     expect(kept()).toEqual([text]);
     await page.locator(".note-show").focus();
     await page.keyboard.press("Delete");

@@ -1,7 +1,7 @@
 // The names of rows as a picture: on the page they are elements, in an image they are drawn.
 
 import { SURFACES, css, type Theme } from "../model/palette.ts";
-import { nameOf, type Row } from "../model/rows.ts";
+import { labelOf, type Row } from "../model/rows.ts";
 import { fitted, type Pen } from "./pen.ts";
 
 export interface LabelPicture {
@@ -27,7 +27,7 @@ export function drawLabels(pen: Pen, { rows, scroll, width, height, ratio, theme
     const { track } = row;
     const isNested = track !== null && track.parent !== null;
     const indent = (track === null ? 8 : isNested ? 31 : 20) * ratio;
-    const text = track === null ? `${row.folded ? "▸" : "▾"} ${row.group} ${row.count}` : nameOf(track);
+    const text = track === null ? `${row.folded ? "▸" : "▾"} ${row.group} ${row.count}` : labelOf(track);
     pen.font = `${track === null ? "600 " : ""}${Math.round(SIZE * ratio)}px ${FAMILY}`;
     pen.fillStyle = css(isNested || row.dimmed ? faint : ink);
     pen.fillText(fitted(pen, text, width - indent - 4 * ratio), indent, (row.top - scroll + row.height / 2) * ratio);

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 import { EMPTY_CATALOGUE, isOtherServer, readCatalogue, readStatus, type Catalogue } from "./catalogue.ts";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
 import { PLAIN_LAYOUT } from "./layout.ts";
-import { heightOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
+import { heightOf, labelOf, nameOf, rowsBetween, rowsOf, toggled } from "./rows.ts";
+import { trackLike } from "../testing/tracks.ts";
+import { trackNumber } from "../units/tiles.ts";
 
 const STATUS = `{"begin_ns":1795219372253260578,"end_ns":1795219372324470096,"unix":true,"level_min":0,"level_max":27,"version":3,
   "done_bytes":10,"total_bytes":20,"eta_ms":null,"state":"building","failure":null,"events":2400,"lost_events":7,"tracks":2,"values":0}`;
@@ -99,6 +101,8 @@ test("a part of a thread without a row says of which thread it is", () => {
     trackOf(2, "app (77)", "Threads", { tid: 77, host: "b" }),
   ]).tracks.map(nameOf);
   expect([alone, part, named]).toEqual(["thread 77: events", "events", "app (77) · b"]);
+  const deep = { ...trackLike(9), tid: 77, depth: 2, name: "durations, depth 2" };
+  expect([nameOf(deep), labelOf(deep), nameOf({ ...deep, parent: trackNumber(1) }), labelOf({ ...deep, tid: null, name: "thread pool: x" })]).toEqual(["thread 77: depth 2", "77: depth 2", "durations, depth 2", "thread pool: x"]);
 });
 
 test("folded groups are a head, hidden tracks are nowhere", () => {

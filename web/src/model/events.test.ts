@@ -87,6 +87,12 @@ test("a field of single events is no thread: who is woken is not who runs", () =
   expect(fieldNames(kernel)).toEqual(["prev_comm", "tid", "vtid"]);
 });
 
+test("where only some classes of events say their CPU, it stands behind fields of others, and is one all the same", () => {
+  const own = ["time", "cycles", "stream", "name", "vpid", "vtid", "handler_level", "procname", "monotonic", "program", "pid", "cpu_id", "size"];
+  expect(listColumns(own, false).map((column) => [column.kind, column.names])).toEqual([["time", ["time"]], ["delta", ["time"]], ["event", ["name"]], ["cpu", ["cpu_id"]], ["thread", ["procname", "vtid"]], ["fields", []]]);
+  expect(fieldNames(own)).toEqual(["vpid", "monotonic", "program", "pid", "size"]);
+});
+
 test("cells say what values are", () => {
   expect([null, "a b", 5n, -0.5, true, [1n, "x"], { a: 1n, b: null }, Uint8Array.of(1, 255)].map(cellText)).toEqual([
     "",

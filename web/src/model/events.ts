@@ -93,9 +93,9 @@ const THREAD_NAME = ["procname", "perf_comm", "common_comm"];
 const THREAD = ["vtid", "tid", "perf_tid", "common_pid"];
 /** What tracers write of all events alike. It comes before the fields of single events, which may have the same names: a `tid` behind
  * them is that of whoever is woken, not of whoever runs. */
-const CONTEXT = /^(time|cycles|stream|name|cpu_id|procname|hostname|ip|prio|nice|pthread_id|v?p?pid|v?tid|v[ug]id|\w+_ns|(perf|common)_\w+)$/;
+const CONTEXT = /^(time|cycles|stream|name|cpu_id|procname|hostname|ip|prio|nice|pthread_id|v?p?pid|v?tid|v[ug]id|\w+_ns|(perf|common)_\w+|handler_level)$/;
 /** What hardly anybody reads in a list. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["time", "name", "cycles", "stream"]);
+const LEFT_OUT: ReadonlySet<string> = new Set(["time", "name", "cycles", "stream", "handler_level"]);
 
 function contextOf(all: readonly string[]): readonly string[] {
   const end = all.findIndex((name) => !CONTEXT.test(name));
@@ -105,8 +105,9 @@ function contextOf(all: readonly string[]): readonly string[] {
 /** Where events happened: the column of the CPU, and those of the thread's name and number. */
 function whereOf(all: readonly string[]): { readonly cpu: readonly string[]; readonly thread: readonly string[] } {
   const context = contextOf(all);
-  const first = (names: readonly string[]): readonly string[] => names.filter((name) => context.includes(name)).slice(0, 1);
-  return { cpu: first(CPU), thread: [...first(THREAD_NAME), ...first(THREAD)] };
+  const first = (names: readonly string[], among = context): readonly string[] => names.filter((name) => among.includes(name)).slice(0, 1);
+  // A CPU means where something happens whoever says it, and where only some classes of events do, it stands behind fields of others.
+  return { cpu: first(CPU, all), thread: [...first(THREAD_NAME), ...first(THREAD)] };
 }
 
 /** Which columns to ask for so that rows can be shown at once: reading all fields of a kernel's events takes ten times as long. */

@@ -189,8 +189,16 @@ function heightIn(track: Track, size: RowSize): CssPx {
 
 /** What a track is called where it stands: what is part of a thread that has no row of its own says of which one, and of which host. */
 export function nameOf(track: Track): string {
+  if (track.parent === null && track.tid !== null && track.depth !== null && track.depth > 0 && track.name.startsWith("durations")) {
+    return `thread ${track.tid}: depth ${track.depth}${track.host === null ? "" : ` · ${track.host}`}`;
+  }
   const name = track.parent === null && track.tid !== null && !track.name.includes(String(track.tid)) ? `thread ${track.tid}: ${track.name}` : track.name;
   return track.host === null ? name : `${name} · ${track.host}`;
+}
+
+/** The same below the head of its group, which says that these are threads: names that differ at their ends are not cut so soon. */
+export function labelOf(track: Track): string {
+  return nameOf(track).replace(/^thread (?=\d+: )/, "");
 }
 
 /** How high all rows are together. */

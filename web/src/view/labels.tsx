@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { choosesEvents } from "../model/filter.ts";
-import { nameOf, rowsBetween, type Row } from "../model/rows.ts";
+import { labelOf, nameOf, rowsBetween, type Row } from "../model/rows.ts";
 import { toggleCurve, toggleFold, togglePin, type State } from "../state/viewer.ts";
 import { usePick } from "./hooks.ts";
 import { pickAtMeant } from "./item/point.ts";
@@ -59,7 +59,7 @@ function Label({ page, row, place: among, scroll, isBelow, isOfSome }: LabelOpti
   return (
     <div class={`label${track.parent === null ? "" : " nested"}${isBelow ? " below" : ""}${row.dimmed ? " dimmed" : ""}`} role="listitem" {...among} style={place} title={`${name}\n${track.id}${note}`}>
       <button type="button" class="plain name" data-row={row.key} onClick={() => pickAtMeant(page, row.key)}>
-        {name}
+        {labelOf(track)}
       </button>
       {track.kind === "counter" ? <CurveButton page={page} id={track.id} name={name} /> : null}
       <button

@@ -132,6 +132,12 @@ function percentileMark(plot: uPlot, theme: Theme, { title, low, high }: Percent
   ctx.font = `${11 * pxRatio}px system-ui, sans-serif`;
   ctx.textAlign = x > right - bbox.width * 0.15 ? "right" : "left";
   const row = { "50 %": 0, "90 %": 1, "99 %": 2 }[title] ?? 3;
+  // What is drawn below a name does not make it hard to read.
+  ctx.setLineDash([]);
+  ctx.lineWidth = 3 * pxRatio;
+  ctx.lineJoin = "round";
+  ctx.strokeStyle = css(SURFACES[theme].background);
+  ctx.strokeText(title, x + (ctx.textAlign === "left" ? 3 : -3) * pxRatio, bbox.top + (11 + row * 12) * pxRatio);
   ctx.fillText(title, x + (ctx.textAlign === "left" ? 3 : -3) * pxRatio, bbox.top + (11 + row * 12) * pxRatio);
   ctx.restore();
 }

@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { cellHint, cellText } from "../../model/cells.ts";
-import type { Clock } from "../../model/clock.ts";
+import { timeText, type Clock } from "../../model/clock.ts";
 import { nextSorting, type Sorting } from "../../model/sort.ts";
 import { isNumeric, spanOfRow, type Cell, type Row, type Span, type Table } from "../../model/tables.ts";
 import { shownSpan, trackOfThread } from "../../state/analyses.ts";
@@ -39,7 +39,8 @@ export function Grid({ page, table, rows, sorting, sort, current, choose }: Grid
   const [style, status] = usePick(page.store, (state) => [state.timeStyle, state.status, state.catalogue.tracks] as const);
   useSize(box, (size) => resized(size.height));
   const clock = useMemo(() => clockOf(page.store.state), [style, status?.extent.begin, status?.unix]);
-  const columns = useMemo(() => widthsOf(table, clock), [table, clock]);
+  const texts = useMemo(() => textOf(table, clock), [table, clock]);
+  const columns = useMemo(() => widthsOf(table, texts), [table, texts]);
   const at = current === null ? -1 : rows.indexOf(current);
   useEffect(() => {
     box.current?.scrollTo({ top: 0 });
@@ -111,7 +112,7 @@ export function Grid({ page, table, rows, sorting, sort, current, choose }: Grid
               onDblClick={() => showRow(page, table, row)}
             >
               {row.map((cell, place) => (
-                <CellOf key={place} page={page} cell={cell} clock={clock} isRight={isNumeric(table.columns[place]?.of ?? "")} show={() => showCell(page, cell, spanOfRow(table, row))} />
+                <CellOf key={place} page={page} cell={cell} text={texts(cell, place)} clock={clock} isRight={isNumeric(table.columns[place]?.of ?? "")} show={() => showCell(page, cell, spanOfRow(table, row))} />
               ))}
             </div>
           );
@@ -124,18 +125,19 @@ export function Grid({ page, table, rows, sorting, sort, current, choose }: Grid
 interface CellOptions {
   readonly page: Page;
   readonly cell: Cell;
+  /** What stands there. */
+  readonly text: string;
   readonly clock: Clock;
   readonly isRight: boolean;
   readonly show: () => void;
 }
 
-function CellOf({ page, cell, clock, isRight, show }: CellOptions): JSX.Element {
-  const text = cellText(cell, clock);
-  const hint = cellHint(cell);
+function CellOf({ page, cell, text, clock, isRight, show }: CellOptions): JSX.Element {
+  const [all, hint] = [cellText(cell, clock), cellHint(cell)];
   const leads = cell.kind === "time" || cell.kind === "range" || (cell.kind === "process" && trackOfThread(page.store.state, cell.tid) !== null);
   const classes = `cell${isRight ? " right" : ""}${cell.kind === "unknown" ? " faint" : ""}`;
   return (
-    <div role="gridcell" class={classes} title={hint === "" ? text : `${text}: ${hint}`}>
+    <div role="gridcell" class={classes} title={hint === "" ? all : `${all}: ${hint}`}>
       {leads ? (
         <button type="button" class="plain link" tabIndex={-1} onClick={show}>
           {text}
@@ -185,11 +187,24 @@ function reveal(box: HTMLDivElement | null, index: number): void {
   }
 }
 
+type CellTexts = (cell: Cell, column: number) => string;
+
+/** What stands in the cells of a table. How long something took is not told twice; numbers of a column of anything are names, with digits as they are. */
+function textOf(table: Table, clock: Clock): CellTexts {
+  const hasDuration = table.columns.some(({ of }) => of === "duration");
+  return (cell, column) => {
+    if (cell.kind === "range" && cell.begin !== null && cell.end !== null && hasDuration) {
+      return timeText(clock, cell.begin);
+    }
+    return table.columns[column]?.of === "mixed" && cell.kind === "number" && cell.of === "number" ? String(cell.value) : cellText(cell, clock);
+  };
+}
+
 /** Columns as wide as what stands in them, at least in the first rows. */
-function widthsOf(table: Table, clock: Clock): string {
+function widthsOf(table: Table, text: CellTexts): string {
   const sample = table.rows.slice(0, SAMPLE_ROWS);
   const widths = table.columns.map((column, index) => {
-    const texts = sample.map((row) => (row[index] === undefined ? 0 : cellText(row[index], clock).length));
+    const texts = sample.map((row) => (row[index] === undefined ? 0 : text(row[index], index).length));
     return Math.min(WIDTH_MAX, Math.max(column.title.length + 2, ...texts) + 2);
   });
   return widths.map((width) => `${width}ch`).join(" ");

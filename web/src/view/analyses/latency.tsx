@@ -208,8 +208,8 @@ function ScatterView({ page, source, table, rows, total, clock, range, narrow, c
   }
   const selected = selection === null ? null : { begin: selection.begin, end: endOf(selection) };
   const of = total === null || total === points.length ? "" : ` of ${grouped(total)}`;
-  const summary = `${total === null || total > points.length ? "the longest " : ""}${grouped(points.length)}${of} by when they began`;
-  return <Scatter page={page} title={table.title} summary={summary} points={points} span={span} clock={clock} range={range} selection={selected} current={current} choose={choose} brush={brush} />;
+  const summary = `${total === null || total > points.length ? "the longest " : ""}${grouped(points.length)}${of}, by when they began`;
+  return <Scatter page={page} title={source.title} summary={summary} points={points} span={span} clock={clock} range={range} selection={selected} current={current} choose={choose} brush={brush} />;
 }
 
 interface TabsOptions {

@@ -83,7 +83,10 @@ export function Plot({ page, title, summary, plan, marks }: PlotOptions): JSX.El
   return (
     <figure class="chart">
       <figcaption>
-        <strong>{title}</strong> <span class="faint">{said === "" ? summary : said}</span>
+        <strong>{title}</strong>{" "}
+        <span class="faint" title={said === "" ? summary : said}>
+          {said === "" ? summary : said}
+        </span>
       </figcaption>
       <div class="plot" ref={box} role="img" aria-label={`${title}: ${summary}`} tabIndex={0} onKeyDown={(event) => press(event, made.current, shown, readAloud)} />
       <p class="unseen" role="status">
@@ -178,12 +181,36 @@ export function axis(theme: Theme, scale: "x" | "y", write: (value: number) => s
   };
 }
 
+/** Lines of more marks than that are no lines any more, but a grey band. */
+const LINES_MAX = 36;
+
+/** Of many marks those that are powers of ten. */
+function fewer(marks: readonly number[]): (number | null)[] {
+  return marks.length <= LINES_MAX ? [...marks] : [...namedMarks(marks)];
+}
+
+/** Names of marks need so many CSS pixels, along an axis and across. */
+const NAME_PX = { x: 56, y: 13 } as const;
+
+/** Without names that would touch the one before. */
+function spaced(plot: uPlot, scale: "x" | "y", marks: readonly (number | null)[]): (number | null)[] {
+  let last = -Infinity;
+  return marks.map((mark) => {
+    const place = mark === null ? null : plot.valToPos(mark, scale);
+    const isFree = place !== null && Math.abs(place - last) >= NAME_PX[scale];
+    last = isFree && place !== null ? place : last;
+    return isFree ? mark : null;
+  });
+}
+
 /** A logarithmic axis. */
 export function logAxis(scale: "x" | "y", theme: Theme, write: (value: number) => string, size?: number): uPlot.Axis {
+  const plain = axis(theme, scale, write, size);
   return {
-    ...axis(theme, scale, write, size),
+    ...plain,
+    grid: { ...plain.grid, filter: (_, splits) => fewer(splits) },
     splits: (_plot, _axis, low, high) => logMarks(low, high),
-    filter: (_, splits) => namedMarks(splits),
+    filter: (plot, splits) => spaced(plot, scale, namedMarks(splits)),
   };
 }
 

@@ -58,13 +58,15 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
             </option>
           ))}
         </select>
-        <select aria-label="Table" value={table?.name ?? ""} disabled={answer === null} onChange={(event) => change(page, ofTable(lens.kind, event.currentTarget.value))}>
-          {(answer?.tables ?? []).map((one) => (
-            <option key={one.name} value={one.name}>
-              {one.title}
-            </option>
-          ))}
-        </select>
+        {answer === null ? null : (
+          <select aria-label="Table" value={table?.name ?? ""} onChange={(event) => change(page, ofTable(lens.kind, event.currentTarget.value))}>
+            {answer.tables.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.title}
+              </option>
+            ))}
+          </select>
+        )}
         <ScopeChoice page={page} />
         <select aria-label="Rows of each table at most" value={lens.rows} onChange={(event) => change(page, { rows: Number(event.currentTarget.value) })}>
           {ROWS.map((count) => (

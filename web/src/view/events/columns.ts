@@ -74,7 +74,7 @@ export interface Room {
 
 /** The columns as a grid has them: those of fields are as wide as what stands in them, within reason. */
 export function templateOf(columns: readonly ListColumn[], rows: readonly WrittenRow[], { isNarrow, time, name }: Room): string {
-  const event = `${Math.max(12, Math.min(isNarrow ? 17 : 34, name + 5))}ch`;
+  const event = `${Math.max(12, Math.min(isNarrow ? 17 : 44, name + 5))}ch`;
   const known: Widths = { ...(isNarrow ? NARROW : WIDE), event, time: `${time + (isNarrow ? 2 : 6)}ch` };
   const widths = columns.map((column, index) => {
     const longest = rows.reduce((most, row) => Math.max(most, row.cells[index]?.length ?? 0), column.title.length);

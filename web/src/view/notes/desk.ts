@@ -115,7 +115,10 @@ export class NotesDesk {
       return;
     }
     this.store.update((state) => edited(state, { isSaving: true, fault: null }));
-    this.author.set(note.author);
+    // Who changes somebody else's note does not become that one.
+    if (editing.isNew || note.author !== editing.note.author) {
+      this.author.set(note.author);
+    }
     const fault = await this.change(() => keepNote(this.page.client, note));
     this.store.update((state) => (fault === null ? { ...withNote(state, note), editing: null } : edited(state, { isSaving: false, fault })));
     this.settle();
