@@ -3,7 +3,7 @@
 
     tiles.py KYMO [--only NAME] [--windows N] [--seed N] [--program TRACE]...
 
-On kernel traces of the corpus, and on the project's sample, whose durations and counters are those of scripts/oracles/durations.py. What
+On kernel traces of the corpus, and on the project's sample, whose durations, counters and declared states are those of scripts/oracles/durations.py. What
 is true of each is found by scripts/oracles/truth.py: what ran where from when to when, who was in which state and call, which interrupts were
 served, which events there are. Then random windows of random widths are asked of a server, and everything in the answers is
 counted again: which value covers most of a bucket and which the next most, for how long, what begins in it, what it ends with; instants
@@ -44,6 +44,8 @@ TRACES = (
     "ctf/tracecompass/many-threads",
 )
 PROGRAMS = (ROOT / "examples/traces/demo",)
+# Of these, who is in which state.
+STATES = ROOT / "scripts/oracles/jobs-states.toml"
 BUCKETS_MAX = 300
 TRACKS_MAX = 40
 SHARE = 65535
@@ -628,8 +630,9 @@ def check(kymo, path, programs, windows, seed):
     begun = time.monotonic()
     truth = (TruthOfPrograms if path in programs else Truth)(path)
     read = time.monotonic() - begun
+    options = ["--roles", str(STATES)] if path in programs else []
     with tempfile.TemporaryDirectory() as cache:
-        with served.Served(kymo, [path], environment={"XDG_CACHE_HOME": cache}) as server:
+        with served.Served(kymo, [path], *options, environment={"XDG_CACHE_HOME": cache}) as server:
             status = server.complete()
             checking = Check(truth, server, status, random.Random(seed))
             wrong = [checking.all_tracks()]

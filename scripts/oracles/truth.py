@@ -129,12 +129,13 @@ class TruthOfPrograms:
     """The same of a trace of programs, whose CPUs and threads do nothing that anybody knows of but to record events."""
 
     def __init__(self, path):
-        from durations import Durations, Programs, counters
+        from durations import Durations, Programs, counters, declared
 
         trace = Programs(str(path))
         self.numbers = {("counter", *name): Numbers(changes) for name, changes in counters(trace).items()}
         runs = Durations(trace).runs
         self.states = {("thread", tid, "slices", depth): Runs.of(found) for (tid, depth), found in runs.items()}
+        self.states |= {name: Runs.of(found) for name, found in declared(trace).items()}
         self.cpus, self.arrows, self.events = trace.cpus(), [], len(trace.events)
         self.instants, self.durations = collections.defaultdict(list), {}
         for event in trace.events:

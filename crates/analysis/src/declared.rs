@@ -62,6 +62,8 @@ pub struct Item {
     pub name: String,
     /// What it is.
     pub kind: ItemKind,
+    /// What a counter counts, if the file says that: `bytes`.
+    pub unit: Option<String>,
 }
 
 /// What there is to declare.
@@ -145,7 +147,7 @@ impl Declaration {
 }
 
 impl Rule {
-    fn section(&self, number: usize) -> Section {
+    pub(crate) fn section(&self, number: usize) -> Section {
         let mut section = Section::new(Role::Rule, self.events.clone());
         section.when = self.when.clone();
         section.fields[rule::NUMBER] = vec![FieldSource::Integer(number as i64)];

@@ -75,6 +75,8 @@ pub enum Role {
     End,
     /// A number has another value from now on.
     Counter,
+    /// A component is in another state from now on.
+    State,
     /// A rule of an analysis that somebody declared: see [`crate::declared`]. Mappings do not know it, and an event may
     /// have it several times.
     Rule,
@@ -286,6 +288,15 @@ fields! { counter:
     COUNTER_NAME required(either("name"));
     COUNTER_VALUE required(number("value"));
     COUNTER_WITHIN either("within");
+    COUNTER_UNIT text("unit");
+}
+
+// Components of the same name are one, but for those of another place or group. Without a state, it is in none from then on.
+fields! { state:
+    COMPONENT required(either("name"));
+    STATE either("state");
+    STATE_WITHIN either("within");
+    STATE_GROUP either("group");
 }
 
 fields! { rule:
@@ -336,6 +347,7 @@ pub const ROLES: &[RoleFacts] = &[
     facts(Role::Begin, "begin", "something begins; its end has the same key", pair::FACTS),
     facts(Role::End, "end", "it ends", pair::FACTS),
     facts(Role::Counter, "counter", "a number has another value from now on", counter::FACTS),
+    facts(Role::State, "state", "a component is in another state from now on", state::FACTS),
 ];
 
 const fn facts(role: Role, name: &'static str, meaning: &'static str, fields: &'static [FieldFacts]) -> RoleFacts {

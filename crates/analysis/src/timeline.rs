@@ -12,9 +12,11 @@
 //! Tracks have keys: what a thing is (a CPU, a thread, a lane of events), the machine, a number, which of its values.
 
 pub mod cells;
+pub mod changes;
 pub mod marks;
 pub mod node;
 pub mod numbers;
+pub mod own;
 pub mod slices;
 
 use std::collections::BTreeMap;
@@ -22,16 +24,18 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::roles::{TID, counter, pair};
+use crate::roles::{TID, counter, pair, rule, state};
 use crate::runs::Run;
 use crate::states::{self, DOUBT, Doing, Entity, EntityKind, Note, Sequel, States, cpu_track, thread_track};
 use crate::{
     Analysis, Answer, Comm, Event, Identity, LaneFacts, Needs, Notes, Role, Setup, Shape, SpoolError, Windows,
 };
 use cells::Level;
-use marks::{CounterName, Marks};
+use changes::Lasting;
+use marks::{Called, Marks};
 use node::{Node, NodeBuilder};
-use numbers::{Numbers, Tally};
+use numbers::Tally;
+use own::Own;
 use slices::Slices;
 
 /// What a track is of.
@@ -63,6 +67,8 @@ pub enum Thing {
     Counter,
     /// How many threads of a machine do something; the number is of [`Crowd`].
     Crowd,
+    /// A component that events declare states of; number and track are a digest of what it is called.
+    Component,
 }
 
 /// What takes time.
@@ -129,6 +135,11 @@ pub fn is_number(key: u64) -> bool {
     TrackKey::of(key).is_some_and(|key| matches!(key.thing, Thing::Counter | Thing::Crowd))
 }
 
+/// Whether values of a track last until something else follows: see [`changes`].
+fn is_lasting(key: u64) -> bool {
+    is_number(key) || TrackKey::of(key).is_some_and(|key| key.thing == Thing::Component)
+}
+
 /// A track's key: the same everywhere and always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrackKey {
@@ -143,7 +154,7 @@ pub struct TrackKey {
 }
 
 impl TrackKey {
-    const ALL: [Thing; 13] = [
+    const ALL: [Thing; 14] = [
         Thing::Cpu,
         Thing::Thread,
         Thing::LaneEvents,
@@ -157,6 +168,7 @@ impl TrackKey {
         Thing::SliceOwners,
         Thing::Counter,
         Thing::Crowd,
+        Thing::Component,
     ];
 
     /// As a number, in the order of which nodes keep tracks.
@@ -223,6 +235,8 @@ pub struct Timeline {
     origin: i64,
     /// Events are counted, and nothing else.
     is_count: bool,
+    /// What own analyses say.
+    own: Own,
 }
 
 /// What is known behind a part of the trace.
@@ -234,7 +248,7 @@ pub struct State {
     /// What programs tell, until it is sealed; then what is open.
     marks: Marks,
     slices: Slices,
-    numbers: Numbers,
+    lasting: Lasting,
 }
 
 /// Events of a class, one after the other, in a bucket of the finest level that was asked for.
@@ -306,16 +320,16 @@ impl State {
         self.states.irqs()
     }
 
-    /// What names of durations are called, by the values that stand for them.
+    /// What names of durations and states are called, by the values that stand for them.
     #[must_use]
     pub fn slice_names(&self) -> &HashMap<u64, String> {
         &self.marks.names
     }
 
-    /// Counters that programs told of, by the keys of their tracks.
+    /// Counters and components that events told of, by the keys of their tracks.
     #[must_use]
-    pub fn counters(&self) -> &HashMap<u64, CounterName> {
-        &self.marks.counters
+    pub fn called(&self) -> &HashMap<u64, Called> {
+        &self.marks.called
     }
 }
 
@@ -324,7 +338,7 @@ impl State {
 pub struct Sealed {
     sequel: Sequel,
     slices: slices::Sequel,
-    numbers: numbers::Sequel,
+    changes: changes::Sequel,
     crowds: Vec<(u64, i64, Tally)>,
     counts: Vec<Count>,
     wakeups: Vec<(i64, u64, u64)>,
@@ -345,8 +359,12 @@ impl Timeline {
         let fields = vec![pair::KEY, pair::PAIR_NAME, pair::WITHIN, pair::GROUP];
         let mut needs = Needs { all: true, ..States::needs() };
         needs.roles.extend([(Role::Begin, fields.clone()), (Role::End, fields)]);
-        let fields = vec![counter::COUNTER_NAME, counter::COUNTER_VALUE, counter::COUNTER_WITHIN];
+        let fields =
+            vec![counter::COUNTER_NAME, counter::COUNTER_VALUE, counter::COUNTER_WITHIN, counter::COUNTER_UNIT];
         needs.roles.push((Role::Counter, fields));
+        let fields = vec![state::COMPONENT, state::STATE, state::STATE_WITHIN, state::STATE_GROUP];
+        needs.roles.push((Role::State, fields));
+        needs.roles.push((Role::Rule, (0..rule::KEY_8 + 1).collect()));
         needs
     }
 
@@ -363,7 +381,14 @@ impl Timeline {
             holes,
             origin,
             is_count: false,
+            own: Own::default(),
         }
+    }
+
+    /// With what own analyses say, whose rules are bound by [`Own::mapping`].
+    #[must_use]
+    pub fn with_own(self, own: Own) -> Self {
+        Self { own, ..self }
     }
 
     /// The same of which only events are counted: some of all events say how many they are, but not what was when.
@@ -403,7 +428,7 @@ impl Timeline {
             wakeups: Vec::new(),
             marks: Marks::default(),
             slices: Slices::default(),
-            numbers: Numbers::default(),
+            lasting: Lasting::default(),
         }
     }
 
@@ -417,7 +442,7 @@ impl Timeline {
     pub fn asked(&self, chunk: &State) -> Vec<u64> {
         let mut asked = self.states.asked(&chunk.states);
         asked.extend(Slices::asked(&chunk.marks.marks));
-        asked.extend(chunk.marks.counters.keys());
+        asked.extend(chunk.marks.called.keys());
         asked.extend((0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host))));
         asked
     }
@@ -446,7 +471,7 @@ impl Timeline {
         State {
             states: self.states.before(&chunk.states, known),
             slices: Slices::before(known),
-            numbers: Numbers::before(known),
+            lasting: Lasting::before(known),
             ..self.empty()
         }
     }
@@ -456,9 +481,9 @@ impl Timeline {
         let State { states, counts, wakeups, marks, .. } = chunk;
         let sequel = self.states.follow(&mut before.states, states, begin);
         let slices = before.slices.follow(&marks.marks, &self.holes);
-        let numbers = before.numbers.follow(marks.changes);
-        let crowds = self.crowds(&mut before.numbers, &sequel, begin);
-        Sealed { sequel, slices, numbers, crowds, counts, wakeups, begin }
+        let changes = before.lasting.follow(marks.changes);
+        let crowds = self.crowds(&mut before.lasting, &sequel, begin);
+        Sealed { sequel, slices, changes, crowds, counts, wakeups, begin }
     }
 
     /// Machines are numbered: how many there are.
@@ -468,7 +493,7 @@ impl Timeline {
 
     /// When threads of a chunk that begins at `since` come and go that are counted; and how many more there were before than when the trace
     /// began.
-    fn crowds(&self, numbers: &mut Numbers, sequel: &Sequel, since: i64) -> Vec<(u64, i64, Tally)> {
+    fn crowds(&self, lasting: &mut Lasting, sequel: &Sequel, since: i64) -> Vec<(u64, i64, Tally)> {
         let mut hosts: Vec<[Tally; 2]> = (0..self.hosts()).map(|_| Default::default()).collect();
         let mut add = |run: &Run| {
             let Some((crowd, host)) = Crowd::of(run.key, run.value) else { return };
@@ -488,7 +513,7 @@ impl Timeline {
         sequel.ended.iter().chain(&sequel.open).for_each(&mut add);
         let keys = (0..self.hosts()).flat_map(|host| Crowd::ALL.map(|crowd| crowd.key(host)));
         let tallies = keys.zip(hosts.into_iter().flatten());
-        let before = |(key, tally): (u64, Tally)| (key, numbers.tally(key, tally.net()), tally);
+        let before = |(key, tally): (u64, Tally)| (key, lasting.tally(key, tally.net()), tally);
         tallies.filter(|(_, tally)| !tally.is_empty()).map(before).collect()
     }
 
@@ -507,7 +532,7 @@ impl Timeline {
     }
 
     fn drawn(&self, sealed: Sealed, mut node: NodeBuilder, is_whole: bool) -> Node {
-        let Sealed { sequel, slices, numbers, crowds, counts, wakeups, begin } = sealed;
+        let Sealed { sequel, slices, changes, crowds, counts, wakeups, begin } = sealed;
         let is_drawn = |run: &Run| !is_name(run.key);
         let mut add = |run: Run| self.run(&mut node, run, (begin, is_whole));
         sequel.inner.into_memory().into_iter().filter(is_drawn).for_each(&mut add);
@@ -523,7 +548,7 @@ impl Timeline {
             node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);
         }
         slices.draw(&mut node);
-        numbers.draw(&mut node);
+        changes.draw(&mut node);
         for (key, before, tally) in crowds {
             tally.sequel(key, before).draw(&mut node);
         }
@@ -612,7 +637,7 @@ impl Analysis for Reading<'_> {
     type Note = Note;
 
     fn identity(&self) -> Identity {
-        Identity { name: "timeline", version: 2 }
+        Identity { name: "timeline", version: 3 }
     }
 
     fn shape(&self) -> Shape {
@@ -643,7 +668,7 @@ impl Analysis for Reading<'_> {
             return;
         }
         if self.timeline.marking[event.number] {
-            lane.marks.take(event, (lane.number, &self.timeline.lanes[lane.number]));
+            lane.marks.take(event, (lane.number, &self.timeline.lanes[lane.number]), &self.timeline.own);
         }
         self.timeline.states.step(&mut lane.states, event, notes);
     }

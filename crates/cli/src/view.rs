@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
 use kymo_server::{Begin, Choice, RecordHint, Sample, Server, ServerOptions};
-use kymo_session::{Notes, Recent, Session, cache_folder};
+use kymo_session::{Notes, OwnTracks, Recent, Session, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
 
@@ -97,6 +97,8 @@ fn run(begin: Begin, notes: Option<PathBuf>, arguments: &ViewArguments) -> Resul
     let mut options = ServerOptions::default();
     options.listen = listen(arguments)?;
     options.roles.clone_from(&arguments.roles);
+    options.own =
+        arguments.own.iter().map(|path| OwnTracks::read(path)).collect::<Result<_, _>>().map_err(Stop::Usage)?;
     options.memory_bytes = arguments.memory;
     options.notes = notes;
     let refused = |failure: kymo_server::ServeFailure| Stop::Expression(format!("error: {failure}\n"));

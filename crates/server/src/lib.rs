@@ -43,6 +43,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures::future;
+use kymo_session::OwnTracks;
 use tokio::runtime;
 
 use connection::Patience;
@@ -60,6 +61,8 @@ pub struct ServerOptions {
     pub listen: SocketAddr,
     /// A mapping from events to roles that goes before those that are built in, for whatever analyses.
     pub roles: Option<PathBuf>,
+    /// Own analyses, whose states and counters are tracks of the timeline.
+    pub own: Vec<OwnTracks>,
     /// Memory for questions and answers of all viewers, results of jobs, and what was looked at last.
     pub memory_bytes: u64,
     /// The file of notes on the traces; it need not be there yet. Without one there are no notes.
@@ -76,6 +79,7 @@ impl Default for ServerOptions {
         Self {
             listen: (Ipv4Addr::LOCALHOST, 0).into(),
             roles: None,
+            own: Vec::new(),
             memory_bytes: MEMORY_BYTES,
             notes: None,
             patience: Patience::default(),
@@ -176,8 +180,8 @@ impl Server {
         // Half of it is for questions, a quarter for what jobs have found, a part for nodes; the rest is for whoever builds.
         let memory = self.options.memory_bytes;
         let pool = Arc::new(Pool::new(threads, (memory / 2).max(1)).map_err(ServeFailure::Threads)?);
-        let ServerOptions { roles, notes, patience, .. } = self.options;
-        let means = Means { pool: Arc::clone(&pool), roles, notes, memory, salt: self.salt };
+        let ServerOptions { roles, own, notes, patience, .. } = self.options;
+        let means = Means { pool: Arc::clone(&pool), roles, own, notes, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
         let host = Arc::new(Host { guard, pool, stage: Stage::new(self.begin, means) });
         let listened = runtime.block_on(async {

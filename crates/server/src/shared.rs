@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
-use kymo_session::{Info, Notes, Session, TimelineOptions};
+use kymo_session::{Info, Notes, OwnTracks, Session, TimelineOptions};
 use tokio::sync::watch;
 
 use crate::changes::News;
@@ -36,6 +36,8 @@ pub(crate) struct Shared {
 pub(crate) struct Means {
     pub(crate) pool: Arc<Pool>,
     pub(crate) roles: Option<PathBuf>,
+    /// What own analyses declare.
+    pub(crate) own: Vec<OwnTracks>,
     /// The file of notes, if somebody named one.
     pub(crate) notes: Option<PathBuf>,
     /// Bytes for everything.
@@ -64,9 +66,10 @@ impl Deref for Asked {
 
 impl Shared {
     pub(crate) fn new(session: Arc<Session>, means: &Means, notes: Option<Notes>) -> Self {
-        let Means { pool, roles, memory, salt, .. } = means;
+        let Means { pool, roles, own, memory, salt, .. } = means;
         let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
-        let shown = Shown::new(&session, &TimelineOptions { roles: roles.clone(), cache_bytes }, *salt);
+        let shown =
+            Shown::new(&session, &TimelineOptions { roles: roles.clone(), own: own.clone(), cache_bytes }, *salt);
         Self {
             jobs: Jobs::new(Arc::clone(&session), roles.clone(), memory / 4),
             session,

@@ -102,9 +102,9 @@ pub use sql::{
 };
 pub use timeline::{
     ArrowBucket, BEGIN_UNKNOWN, BUCKETS_MAX, Catalogue, CounterBucket, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun,
-    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, Quality, Span, StateBucket,
-    TRACKS_MAX, TileQuestion, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState, TimelineStatus, Track,
-    TrackItem, TrackKind, TrackTile, TrackValue, Wait, WaitCall, WaitRequest, Waker,
+    HeatBucket, IN_DOUBT, ITEMS_MAX, InstantBucket, ItemQuestion, Items, ItemsFound, OwnTracks, Quality, Span,
+    StateBucket, TRACKS_MAX, TileQuestion, Tiles, Timeline, TimelineFailure, TimelineOptions, TimelineState,
+    TimelineStatus, Track, TrackItem, TrackKind, TrackTile, TrackValue, Wait, WaitCall, WaitRequest, Waker,
 };
 pub use when::{NotATime, When};
 pub use zone::Zone;

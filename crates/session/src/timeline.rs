@@ -19,6 +19,7 @@ mod estimate;
 mod exact;
 mod items;
 mod kept;
+mod own;
 mod pyramid;
 mod selected;
 #[cfg(test)]
@@ -32,6 +33,7 @@ use kymo_analysis::setup::span_ns;
 use kymo_analysis::states::States;
 use kymo_analysis::timeline::Timeline as Analysis;
 use kymo_analysis::timeline::cells::Level;
+use kymo_analysis::timeline::own::Own;
 use kymo_analysis::{LaneFacts, Setup, SpoolError, Wishes};
 use serde::Serialize;
 
@@ -47,6 +49,7 @@ pub use self::ask::{
 pub use self::catalogue::{Catalogue, Track, TrackKind, TrackValue};
 pub use self::exact::{BEGIN_UNKNOWN, END_UNKNOWN, ExactArrow, ExactInstant, ExactRun, IN_DOUBT};
 pub use self::items::{ITEMS_MAX, ItemQuestion, ItemsFound, TrackItem, Wait, WaitCall, WaitRequest, Waker};
+pub use self::own::OwnTracks;
 
 use self::build::Desk;
 use self::catalogue::Names;
@@ -59,6 +62,8 @@ use self::pyramid::Pyramid;
 pub struct TimelineOptions {
     /// A mapping from events to roles that goes before those that are built in.
     pub roles: Option<std::path::PathBuf>,
+    /// Own analyses, whose states and counters are tracks.
+    pub own: Vec<OwnTracks>,
     /// Memory for what was looked at last; without it, 48 MiB.
     pub cache_bytes: Option<usize>,
 }
@@ -89,6 +94,7 @@ pub struct Timeline {
     home: Option<Home>,
     /// What it was asked with.
     options: AnalysisOptions,
+    own: Own,
 }
 
 /// Why there is no timeline, or no tile.
@@ -188,13 +194,14 @@ impl Session {
         if !self.times_are_comparable() {
             return Err(TimelineFailure::Incomparable);
         }
+        let (own, own_texts) = own::all(&options.own);
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
-        let prepared = self.prepared_for_timeline(&options)?;
+        let prepared = self.prepared_for_timeline(&options, &own)?;
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
-        let analysis = analysis_of(&prepared, span.0);
+        let analysis = analysis_of(&prepared, span.0).with_own(own.clone());
         let chunks = chunks::of(self, &prepared, span);
         let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
-        let home = self.home(&options);
+        let home = self.home(&options, &own_texts);
         let names = Arc::new(Names::new(&analysis));
         let desk = Arc::new(Desk::new(&analysis, chunks.len()));
         let progress = Progress::default();
@@ -220,6 +227,7 @@ impl Session {
             names,
             is_selected: false,
             options,
+            own,
             progress,
             shared: exact::Shared::default(),
             asked: AtomicUsize::new(0),
@@ -234,15 +242,16 @@ impl Session {
     }
 
     /// What is known before a timeline is read. What is asked of events is all that preparing looks at.
-    fn prepared_for_timeline(&self, options: &AnalysisOptions) -> Result<Prepared, TimelineFailure> {
+    fn prepared_for_timeline(&self, options: &AnalysisOptions, own: &Own) -> Result<Prepared, TimelineFailure> {
         let question = Question::new(Analysis::needs(), &[], &|setup: &Setup<'_>| States::new(setup));
-        let question = Question { is_of_programs: true, ..question };
+        let mapping = (!own.is_empty()).then(|| own.mapping());
+        let question = Question { is_of_programs: true, mapping, ..question };
         self.prepare(&question, options).map_err(|error| TimelineFailure::Roles(Arc::new(error)))
     }
 
     /// Where the pyramid is kept, if it can be.
-    fn home(&self, options: &AnalysisOptions) -> Option<Home> {
-        let belongs = self.fingerprint(options, b"timeline")?;
+    fn home(&self, options: &AnalysisOptions, own: &str) -> Option<Home> {
+        let belongs = self.fingerprint(options, format!("timeline{own}").as_bytes())?;
         let folder = self.cache.as_deref()?;
         Some(Home::new(folder, self.paths_hash(b""), belongs))
     }

@@ -146,7 +146,7 @@ impl Declarer<'_> {
         if let Some(value) = self.required(table, span.start, (PLACE, "end", "the event that ends a pair")) {
             self.rules(value, &grammar("`end`", Act::End, None), &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::Pairs { is_nested } }, rules);
+        self.item(span.start, Item { name, kind: ItemKind::Pairs { is_nested }, unit: None }, rules);
     }
 
     fn states(&mut self, table: &DeTable<'_>, span: Range<usize>) {
@@ -160,13 +160,14 @@ impl Declarer<'_> {
         if let Some(value) = self.required(table, span.start, (PLACE, "set", "which events set which state")) {
             self.rules(value, &grammar, &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::States }, rules);
+        self.item(span.start, Item { name, kind: ItemKind::States, unit: None }, rules);
     }
 
     fn counters(&mut self, table: &DeTable<'_>, span: Range<usize>) {
         const PLACE: &str = "`counters`";
-        self.words(table, PLACE, &["name", "key", "change"]);
+        self.words(table, PLACE, &["name", "key", "unit", "change"]);
         let name = self.name(table, span.start, PLACE);
+        let unit = get(table, "unit").and_then(|unit| self.reader.string(unit));
         let key = self.key(table);
         let words = &["event", "when", "key", "add", "to"][..];
         let grammar = Grammar { place: "`change`", words, act: Act::Add, key: &key, value: None };
@@ -174,7 +175,7 @@ impl Declarer<'_> {
         if let Some(value) = self.required(table, span.start, (PLACE, "change", "which events change it")) {
             self.rules(value, &grammar, &mut rules);
         }
-        self.item(span.start, Item { name, kind: ItemKind::Counter }, rules);
+        self.item(span.start, Item { name, kind: ItemKind::Counter, unit }, rules);
     }
 
     /// Keys of rules of an item must have equally many fields.

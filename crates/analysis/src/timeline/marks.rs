@@ -1,15 +1,18 @@
-//! What programs tell of themselves, while a lane is read: durations that begin and end, counters.
+//! What programs tell of themselves, while a lane is read: durations that begin and end, counters, states of components.
 //!
 //! Events that do are few in some traces and all that there is in others; a class without such a role costs nothing here. What a
 //! lane tells is put in the order of time when the chunk is over; what follows from it, whoever seals chunks finds out: see
-//! [`super::slices`], [`super::numbers`].
+//! [`super::slices`], [`super::changes`].
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::numbers::{self, Change};
+use super::changes::{Change, To};
+use super::numbers;
+use super::own::Own;
 use super::{Thing, TrackKey};
-use crate::roles::{Role, TID, counter, pair};
+use crate::declared::{Act, KEY_FIELDS_MAX};
+use crate::roles::{Role, TID, counter, pair, rule, state};
 use crate::{BoundClass, Event, LaneFacts, Meaning, Value};
 
 /// Bits of numbers that stand for something: those above say what it is.
@@ -53,30 +56,36 @@ pub struct Marks {
     pub(super) marks: Vec<Mark>,
     /// Names by the values that stand for them.
     pub(super) names: HashMap<u64, String>,
-    /// Changes of counters; those of a lane in the order of time.
+    /// Changes of counters and components; those of a lane in the order of time.
     pub(super) changes: Vec<Change>,
-    /// Counters by their tracks.
-    pub(super) counters: HashMap<u64, CounterName>,
+    /// Counters and components by their tracks.
+    pub(super) called: HashMap<u64, Called>,
 }
 
-/// Which counter of a machine it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CounterName {
+/// What people call a counter or a component, and where it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Called {
     /// What it is called.
     pub name: String,
     /// Where: almost always the number of a process.
     pub within: Option<String>,
+    /// What it is one of, if somebody says that.
+    pub group: Option<String>,
+    /// What a counter counts, if somebody says that.
+    pub unit: Option<String>,
+    /// An own analysis says so: of which machine it is, is not known.
+    pub is_own: bool,
 }
 
 /// For each class of events, whether it has a role that is looked at here.
 #[must_use]
 pub(super) fn marking(classes: &[BoundClass]) -> Vec<bool> {
-    let is_role = |role: Role| matches!(role, Role::Begin | Role::End | Role::Counter);
+    let is_role = |role: Role| matches!(role, Role::Begin | Role::End | Role::Counter | Role::State | Role::Rule);
     let is_mark = |class: &BoundClass| class.roles.iter().any(|bound| is_role(bound.role));
     classes.iter().map(is_mark).collect()
 }
 
-/// What a value of a track of durations is called, if it is a number.
+/// What a value of a track of durations or states is called, if it is a number.
 #[must_use]
 pub fn integer_name(value: u64) -> Option<u64> {
     (value & IS_INTEGER != 0).then_some(value & NUMBER)
@@ -119,7 +128,7 @@ impl Digest {
 impl Marks {
     /// An event of a class that has a role.
     #[inline(never)]
-    pub(super) fn take(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts)) {
+    pub(super) fn take(&mut self, event: &Event<'_>, (number, facts): (usize, &LaneFacts), own: &Own) {
         let (thing, of) = match event.small_context(TID) {
             Some(tid) => (Thing::Slices, tid),
             None => (Thing::LaneSlices, number as i32),
@@ -135,9 +144,15 @@ impl Marks {
         if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::Counter) {
             self.count(&meaning, facts.host);
         }
+        if let Some(meaning) = event.roles().find(|meaning| meaning.role == Role::State) {
+            self.declare(&meaning, facts.host);
+        }
+        for meaning in event.roles().filter(|meaning| meaning.role == Role::Rule) {
+            self.fulfil(&meaning, own);
+        }
     }
 
-    /// A counter has another value. What is no number is none, and what has too many names has no tracks.
+    /// A counter has another value. What is no number is none.
     fn count(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
         let number = match meaning.value(counter::COUNTER_VALUE)? {
             Value::Integer(integer) => integer as f64,
@@ -147,11 +162,64 @@ impl Marks {
         let (name, within) = (meaning.value(counter::COUNTER_NAME)?, meaning.value(counter::COUNTER_WITHIN));
         let digest = within.into_iter().fold(Digest::default().with(name), Digest::with).number();
         let key = TrackKey { thing: Thing::Counter, host, number: digest as i32, track: (digest >> 32) as u8 }.key();
-        if !self.counters.contains_key(&key) {
-            (self.counters.len() < NAMES_MAX).then_some(())?;
-            self.counters.insert(key, CounterName { name: text(name), within: within.map(text) });
+        let called = || Called {
+            name: text(name),
+            within: within.map(text),
+            unit: meaning.text(counter::COUNTER_UNIT).map(|unit| text(Value::Text(unit))),
+            ..Called::default()
+        };
+        self.call(key, called)?;
+        self.changes.push(Change { time: meaning.event.time, key, to: To::Value(numbers::value(number)) });
+        Some(())
+    }
+
+    /// A component is in another state, or in none.
+    fn declare(&mut self, meaning: &Meaning<'_>, host: u16) -> Option<()> {
+        let name = meaning.value(state::COMPONENT)?;
+        let [within, group] = [state::STATE_WITHIN, state::STATE_GROUP].map(|field| meaning.value(field));
+        let with = |digest: Digest, value: Option<Value<'_>>| value.map_or(digest.word(0), |value| digest.with(value));
+        let digest = [group, within].into_iter().fold(Digest::default().with(name), with).number();
+        let key = TrackKey { thing: Thing::Component, host, number: digest as i32, track: (digest >> 32) as u8 }.key();
+        let called =
+            || Called { name: text(name), within: within.map(text), group: group.map(text), ..Called::default() };
+        self.call(key, called)?;
+        let to = meaning.value(state::STATE).map_or(To::Nothing, |state| To::Value(self.named(state)));
+        self.changes.push(Change { time: meaning.event.time, key, to });
+        Some(())
+    }
+
+    /// An event fulfils a rule of an own analysis. What lacks a field does nothing.
+    fn fulfil(&mut self, meaning: &Meaning<'_>, own: &Own) -> Option<()> {
+        let rule = own.rule(usize::try_from(meaning.integer(rule::NUMBER)?).ok()?)?;
+        let mut of_key = [None; KEY_FIELDS_MAX];
+        for (place, value) in of_key[..rule.key_fields].iter_mut().enumerate() {
+            *value = Some(meaning.value(rule::KEY_1 + place)?);
         }
-        self.changes.push(Change { time: meaning.event.time, key, value: numbers::value(number) });
+        let of_key = || of_key.into_iter().flatten();
+        let digest = of_key().fold(rule.digest, Digest::with).number();
+        let key = TrackKey { thing: rule.thing, host: 0, number: digest as i32, track: (digest >> 32) as u8 }.key();
+        let number = || match meaning.value(rule::VALUE)? {
+            Value::Integer(integer) => Some(integer),
+            _ => None,
+        };
+        let to = match rule.act {
+            Act::Set => To::Value(self.named(meaning.value(rule::VALUE)?)),
+            Act::Clear => To::Nothing,
+            Act::Add => To::More(number()?),
+            Act::To => To::Value(numbers::value(number()? as f64)),
+            Act::Begin | Act::End => return None,
+        };
+        self.call(key, || own.called(rule, &of_key().map(text).collect::<Vec<_>>()))?;
+        self.changes.push(Change { time: meaning.event.time, key, to });
+        Some(())
+    }
+
+    /// Keeps what a track is called. What has too many names has no tracks.
+    fn call(&mut self, key: u64, called: impl FnOnce() -> Called) -> Option<()> {
+        if !self.called.contains_key(&key) {
+            (self.called.len() < NAMES_MAX).then_some(())?;
+            self.called.insert(key, called());
+        }
         Some(())
     }
 
@@ -162,6 +230,11 @@ impl Marks {
             None if is_end => return 0,
             None => Value::Text(meaning.event.class.name.as_bytes()),
         };
+        self.named(value)
+    }
+
+    /// The value that stands for a name.
+    fn named(&mut self, value: Value<'_>) -> u64 {
         if let Value::Integer(integer @ 0..) = value
             && integer.cast_unsigned() <= NUMBER
         {
@@ -179,7 +252,7 @@ impl Marks {
         self.marks.extend(other.marks);
         self.names.extend(other.names);
         self.changes.extend(other.changes);
-        self.counters.extend(other.counters);
+        self.called.extend(other.called);
     }
 
     /// All lanes have told: what they tell in the order of time, at one time in the order of lanes.

@@ -11,10 +11,9 @@
 //! ```
 
 use hashbrown::HashMap;
-use serde::{Deserialize, Serialize};
 
 use super::cells::{Cell, Level, last};
-use super::node::NodeBuilder;
+use super::changes::{Change, Sequel, To};
 
 /// Instead of how many values of a bucket are told apart: they are numbers, and thinned as such.
 pub const MOST: usize = usize::MAX - 1;
@@ -124,82 +123,6 @@ fn average(cells: &[Cell]) -> Cell {
     Cell { value: value(middle), ..all }
 }
 
-/// A number gets another value.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Change {
-    /// When.
-    pub(super) time: i64,
-    /// The track.
-    pub(super) key: u64,
-    /// See [`value`].
-    pub(super) value: u64,
-}
-
-/// What numbers are behind a part of the trace.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Numbers(HashMap<u64, u64>);
-
-/// What a chunk adds: changes in the order of time, and what numbers were before it.
-#[derive(Debug, Default)]
-pub struct Sequel {
-    changes: Vec<Change>,
-    before: HashMap<u64, u64>,
-}
-
-impl Numbers {
-    /// Puts changes, in the order of time, behind all that were before them.
-    pub(super) fn follow(&mut self, changes: Vec<Change>) -> Sequel {
-        let mut before = HashMap::new();
-        for Change { key, value, .. } in &changes {
-            if let Some(was) = self.0.insert(*key, *value)
-                && !before.contains_key(key)
-            {
-                before.insert(*key, was);
-            } else if !before.contains_key(key) {
-                before.insert(*key, NOTHING);
-            }
-        }
-        Sequel { changes, before }
-    }
-
-    /// What numbers are, of what others found out.
-    pub(super) fn before(known: &HashMap<u64, Option<(u64, i64)>>) -> Self {
-        let numbers = known.iter().filter(|(key, _)| super::is_number(**key));
-        Self(numbers.filter_map(|(key, now)| Some((*key, now.as_ref()?.0))).collect())
-    }
-
-    /// So many more are counted; how many were before.
-    pub(super) fn tally(&mut self, key: u64, net: i64) -> i64 {
-        let now = self.0.entry(key).or_insert_with(|| value(0.0));
-        let before = number(*now) as i64;
-        *now = value((before + net) as f64);
-        before
-    }
-}
-
-/// No number's value.
-const NOTHING: u64 = u64::MAX;
-
-impl Sequel {
-    /// Puts everything into a node.
-    pub(super) fn draw(self, node: &mut NodeBuilder) {
-        let Self { mut changes, before } = self;
-        // Those of a track stay in the order of time.
-        changes.sort_by_key(|change| change.key);
-        for of_track in changes.chunk_by(|a, b| a.key == b.key) {
-            let key = of_track[0].key;
-            let mut now = before.get(&key).copied().filter(|value| *value != NOTHING);
-            for Change { time, value, .. } in of_track {
-                if let Some(was) = now.replace(*value) {
-                    node.end(key, *time, was);
-                }
-                node.begin(key, *time, *value);
-            }
-            node.known(key, of_track.last().map(|last| (last.value, last.time)));
-        }
-    }
-}
-
 /// How many things there are at a time, from when each of them begins and ends.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -229,10 +152,10 @@ impl Tally {
             let step = drop_at(&mut begins, time) - drop_at(&mut ends, time);
             now += step;
             if step != 0 {
-                changes.push(Change { time, key, value: value(now as f64) });
+                changes.push(Change { time, key, to: To::Value(value(now as f64)) });
             }
         }
-        Sequel { changes, before: HashMap::from([(key, value(before as f64))]) }
+        Sequel { changes, before: HashMap::from([(key, Some(value(before as f64)))]) }
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) struct ViewArguments {
     /// A mapping from events to roles that goes before those that are built in
     #[arg(long, value_name = "FILE")]
     pub(crate) roles: Option<PathBuf>,
+    /// Own analyses (`kymo analyse`), whose states and counters are shown as tracks; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub(crate) own: Vec<PathBuf>,
 }
 
 /// Memory without which nobody could be answered.

@@ -1,6 +1,7 @@
 //! Which tracks there are, and what their values mean: lists that only grow, so that whoever has a part of them asks for
 //! the rest.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, btree_map};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +9,7 @@ use hashbrown::HashMap;
 use kymo_analysis::Comm;
 use kymo_analysis::states::{Doing, cpu_track, softirq_name, thread_track};
 use kymo_analysis::timeline::cells::OTHERS;
-use kymo_analysis::timeline::marks::{CounterName, NAMES_MAX, integer_name};
+use kymo_analysis::timeline::marks::{Called, NAMES_MAX, integer_name};
 use kymo_analysis::timeline::node::Node;
 use kymo_analysis::timeline::{Crowd, Latency, Sealed, State, Thing, Timeline as Analysis, TrackKey};
 use serde::{Deserialize, Serialize};
@@ -55,7 +56,7 @@ pub struct Track {
     /// What people call it.
     pub name: String,
     /// What it belongs to.
-    pub group: &'static str,
+    pub group: Cow<'static, str>,
     /// The machine, if there are several.
     pub host: Option<String>,
     /// Its CPU.
@@ -68,6 +69,8 @@ pub struct Track {
     pub depth: Option<u32>,
     /// The track that it is a detail of.
     pub parent: Option<u32>,
+    /// What a counter counts, if that is known: `bytes`.
+    pub unit: Option<String>,
 }
 
 /// A value of tracks.
@@ -77,7 +80,7 @@ pub struct TrackValue {
     pub number: u32,
     /// What people call it.
     pub label: String,
-    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `estimate`, `others`.
+    /// What it is: `thread`, `doing`, `call`, `irq`, `softirq`, `event`, `slice`, `state`, `estimate`, `others`.
     pub kind: &'static str,
     /// The same for what should look the same, wherever it is.
     pub colour: u32,
@@ -102,6 +105,8 @@ pub(super) enum Meaning {
     Event,
     /// A duration by its name.
     Slice,
+    /// A state that events declare.
+    State,
     /// Events that nobody has looked at yet.
     Estimate,
 }
@@ -130,10 +135,10 @@ pub(super) struct Known {
     pub(super) names: BTreeMap<(u16, i32), u64>,
     pub(super) processes: BTreeMap<(u16, i32), u64>,
     pub(super) irqs: BTreeMap<(u16, u64), String>,
-    /// What durations are called.
+    /// What durations and states are called.
     pub(super) slices: BTreeMap<u64, String>,
-    /// Counters of programs, by the keys of their tracks.
-    pub(super) counters: BTreeMap<u64, CounterName>,
+    /// Counters and components, by the keys of their tracks.
+    pub(super) called: BTreeMap<u64, Called>,
 }
 
 #[derive(Default)]
@@ -181,6 +186,7 @@ pub(super) fn meaning(key: u64) -> Option<Meaning> {
         (Thing::Thread, thread_track::CALL) => Meaning::Call,
         (Thing::LaneEvents | Thing::ThreadEvents, _) => Meaning::Event,
         (Thing::Slices | Thing::LaneSlices, _) => Meaning::Slice,
+        (Thing::Component, _) => Meaning::State,
         _ => return None,
     })
 }
@@ -194,7 +200,7 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
         (Thing::LaneEvents | Thing::ThreadEvents, _) => TrackKind::Instants,
         (Thing::Latency, _) => TrackKind::Heat,
         (Thing::Wakeups, _) => TrackKind::Arrows,
-        (Thing::Slices | Thing::LaneSlices, _) => TrackKind::States,
+        (Thing::Slices | Thing::LaneSlices | Thing::Component, _) => TrackKind::States,
         (Thing::Counter | Thing::Crowd, _) => TrackKind::Counter,
         (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
     })
@@ -249,8 +255,10 @@ impl Names {
     /// What a chunk that was read calls things, before anybody sees them.
     pub(super) fn learn_texts(&self, read: &State) {
         let mut held = self.lock();
-        for (&key, name) in read.counters() {
-            held.known.counters.entry(key).or_insert_with(|| name.clone());
+        for (&key, called) in read.called() {
+            if held.known.called.len() < NAMES_MAX {
+                held.known.called.entry(key).or_insert_with(|| called.clone());
+            }
         }
         for (&number, name) in read.slice_names() {
             if held.known.slices.len() < NAMES_MAX {
@@ -406,14 +414,14 @@ fn describe(held: &mut Held, analysis: &Analysis, meaning: Meaning, value: u64) 
             let colour = colour(&label);
             of("event", label, colour)
         }
-        Meaning::Slice => {
+        Meaning::Slice | Meaning::State => {
             let label = match (integer_name(value), held.known.slices.get(&value)) {
                 (Some(number), _) => number.to_string(),
                 (None, Some(name)) => name.clone(),
                 (None, None) => "one of too many names".to_owned(),
             };
             let colour = colour(&label);
-            of("slice", label, colour)
+            of(if meaning == Meaning::State { "state" } else { "slice" }, label, colour)
         }
         Meaning::Estimate => of("estimate", "events (estimated)".to_owned(), 0),
     }
@@ -478,34 +486,58 @@ impl Timeline {
             (Thing::LaneSlices, depth) => {
                 (format!("events/{host}/{of}/slices/{depth}"), slices_name(depth), "Events", None)
             }
-            (Thing::Counter, _) => {
-                let counter = held.known.counters.get(&raw)?;
-                let within = counter.within.as_ref().map_or_else(String::new, |within| format!("/{within}"));
-                (format!("counter/{host}{within}/{}", counter.name), counter.name.clone(), "Counters", None)
-            }
+            (Thing::Counter | Thing::Component, _) => return self.named_track(held, number, raw),
             (Thing::Crowd, _) => {
                 let (id, name) = crowd(of)?;
                 (format!("threads/{host}/{id}"), name.to_owned(), "CPUs", None)
             }
             (Thing::SliceKeys | Thing::LaneSliceKeys | Thing::SliceOwners, _) => return None,
         };
-        let of_counter = held.known.counters.get(&raw).and_then(|counter| counter.within.as_ref()?.parse().ok());
         let is_thread = matches!(thing, Thing::Thread | Thing::ThreadEvents | Thing::Slices);
         Some(Track {
             number,
             id,
             kind: track_kind,
             name,
-            group,
+            group: Cow::Borrowed(group),
             host: self.names.host(host),
             cpu,
             tid: is_thread.then_some(of),
-            process: match is_thread {
-                true => held.known.processes.get(&(host, of)).map(|pid| pid.cast_signed()),
-                false => of_counter,
-            },
+            process: is_thread.then(|| Some(held.known.processes.get(&(host, of))?.cast_signed())).flatten(),
             depth: matches!(thing, Thing::Slices | Thing::LaneSlices).then_some(track.into()),
             parent: parent(raw).and_then(|parent| held.numbers.get(&parent).copied()),
+            unit: (thing == Thing::Crowd).then(|| "threads".to_owned()),
+        })
+    }
+}
+
+impl Timeline {
+    /// A counter or a component, of which programs say what it is called.
+    fn named_track(&self, held: &Held, number: u32, raw: u64) -> Option<Track> {
+        let TrackKey { host, .. } = TrackKey::of(raw)?;
+        let Called { name, within, group, unit, is_own } = held.known.called.get(&raw)?;
+        let track_kind = kind(raw)?;
+        let (kind_id, plain_group) = match track_kind {
+            TrackKind::Counter => ("counter", "Counters"),
+            _ => ("state", "States"),
+        };
+        let place: String =
+            [group, within].into_iter().flatten().flat_map(|part| ["/", part.as_str()]).chain(["/", name]).collect();
+        let id = if *is_own { format!("own{place}") } else { format!("{kind_id}/{host}{place}") };
+        let group = group.clone().map_or(Cow::Borrowed(plain_group), Cow::Owned);
+        Some(Track {
+            number,
+            id,
+            kind: track_kind,
+            name: name.clone(),
+            group,
+            host: if *is_own { None } else { self.names.host(host) },
+            cpu: None,
+            tid: None,
+            process: within.as_ref().and_then(|within| within.parse().ok()),
+            depth: None,
+            parent: None,
+            unit: unit.clone(),
         })
     }
 }

@@ -26,7 +26,7 @@ impl Timeline {
         let session = Arc::clone(&self.session);
         let options = AnalysisOptions { selection, ..self.options.clone() };
         // Lanes and classes of events do not depend on what is selected, so that numbers mean the same.
-        let prepared = session.prepared_for_timeline(&options)?;
+        let prepared = session.prepared_for_timeline(&options, &self.own)?;
         let analysis = analysis_of(&prepared, self.span.0).counting();
         let chunks = chunks::of(&session, &prepared, self.span);
         let desk = Arc::new(Desk::new(&analysis, chunks.len()));
@@ -50,6 +50,7 @@ impl Timeline {
             began: Instant::now(),
             home: None,
             options,
+            own: self.own.clone(),
             session,
         }))
     }

@@ -1,5 +1,7 @@
 //! The same trace in one chunk and in many, at all levels; what is kept; what is refused.
 
+mod declared;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,9 +106,9 @@ fn bucketed(runs: &[ExactRun], level: Level, count: u32) -> Vec<StateBucket> {
 
 /// Whether nodes of the pyramid, which round times to a 64th of a bucket and tell a few values apart, say what was read.
 fn agrees(node: &Said, read: &Said) -> bool {
-    // Two begins or ends that were rounded.
-    const SLACK: i32 = 65535 / 32;
-    let near = |a: i32, b: i32| a.abs_diff(b) <= SLACK.cast_unsigned();
+    // Begins and ends that were rounded, as often up as down: two of them, or as many as the root of all that there are.
+    let slack = 65535 / 64 * read.begins.isqrt().max(2);
+    let near = |a: i32, b: i32| a.abs_diff(b) <= slack;
     let are_alike = near(read.shares[0], read.shares[1]);
     let is_same = |place: usize| node.values[place] == read.values[place] || node.values.contains(&"others".to_owned());
     node.begins == read.begins

@@ -1,0 +1,116 @@
+//! What lasts until something else follows: numbers of counters, states of components.
+//!
+//! ```text
+//! changes of a chunk     to 7      add 2     to nothing
+//! known before: 3   3 ───┤ 7 ──────┤ 9 ──────┤ (nothing)
+//! ```
+//!
+//! Events say what something is from now on, or by how much it changes. What it was before a chunk, whoever seals chunks in order
+//! knows; for whoever reads a chunk alone, nodes know what is behind them.
+
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use super::node::NodeBuilder;
+use super::numbers;
+
+/// Something is something else from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// When.
+    pub(super) time: i64,
+    /// The track.
+    pub(super) key: u64,
+    /// What.
+    pub(super) to: To,
+}
+
+/// What something is from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum To {
+    /// This value of its track.
+    Value(u64),
+    /// Nothing.
+    Nothing,
+    /// A number that is so much more; of nothing, this.
+    More(i64),
+}
+
+impl To {
+    /// The value, of what was this before.
+    fn value(self, was: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Nothing => None,
+            Self::More(more) => Some(numbers::value(was.map_or(0.0, numbers::number) + more as f64)),
+        }
+    }
+}
+
+/// What everything is behind a part of the trace.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Lasting(HashMap<u64, u64>);
+
+/// What a chunk adds: changes in the order of time, and what their tracks were before it.
+#[derive(Debug, Default)]
+pub struct Sequel {
+    pub(super) changes: Vec<Change>,
+    pub(super) before: HashMap<u64, Option<u64>>,
+}
+
+impl Lasting {
+    /// Puts changes, in the order of time, behind all that were before them.
+    pub(super) fn follow(&mut self, changes: Vec<Change>) -> Sequel {
+        let mut before = HashMap::new();
+        for Change { key, to, .. } in &changes {
+            let was = self.0.get(key).copied();
+            match to.value(was) {
+                Some(value) => self.0.insert(*key, value),
+                None => self.0.remove(key),
+            };
+            before.entry(*key).or_insert(was);
+        }
+        Sequel { changes, before }
+    }
+
+    /// What there is, of what others found out.
+    pub(super) fn before(known: &HashMap<u64, Option<(u64, i64)>>) -> Self {
+        let lasting = known.iter().filter(|(key, _)| super::is_lasting(**key));
+        Self(lasting.filter_map(|(key, now)| Some((*key, now.as_ref()?.0))).collect())
+    }
+
+    /// So many more are counted; how many were before.
+    pub(super) fn tally(&mut self, key: u64, net: i64) -> i64 {
+        let now = self.0.entry(key).or_insert_with(|| numbers::value(0.0));
+        let before = numbers::number(*now) as i64;
+        *now = numbers::value((before + net) as f64);
+        before
+    }
+}
+
+impl Sequel {
+    /// Puts everything into a node.
+    pub(super) fn draw(self, node: &mut NodeBuilder) {
+        let Self { mut changes, before } = self;
+        // Those of a track stay in the order of time.
+        changes.sort_by_key(|change| change.key);
+        for of_track in changes.chunk_by(|a, b| a.key == b.key) {
+            let key = of_track[0].key;
+            let mut now = before.get(&key).copied().flatten();
+            for Change { time, to, .. } in of_track {
+                let was = now;
+                now = to.value(was);
+                if let Some(was) = was {
+                    node.end(key, *time, was);
+                }
+                if let Some(value) = now {
+                    node.begin(key, *time, value);
+                }
+            }
+            node.known(key, now.zip(of_track.last().map(|last| last.time)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Own analyses on the timeline: the states that they declare are rows, and their counters lines.
+//!
+//! Their rules are sections of one mapping, numbered through all files; what begins and ends by them stays in the tables of `kymo analyse`.
+
+use super::Thing;
+use super::marks::{Called, Digest};
+use crate::Value;
+use crate::declared::{Act, Declaration, ItemKind, Rule};
+use crate::mapping::Mapping;
+
+/// What own analyses say of states and counters.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    items: Vec<Item>,
+    rules: Vec<Fulfilled>,
+    sections: Vec<Rule>,
+}
+
+#[derive(Clone, Debug)]
+struct Item {
+    /// The name of the analysis, and its own.
+    names: [String; 2],
+    unit: Option<String>,
+}
+
+/// What is needed of a rule when an event fulfils it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fulfilled {
+    item: usize,
+    pub(super) thing: Thing,
+    /// Of the analysis and the item: the key follows.
+    pub(super) digest: Digest,
+    pub(super) act: Act,
+    pub(super) key_fields: usize,
+}
+
+impl Own {
+    /// What there is to draw of own analyses.
+    #[must_use]
+    pub fn new(declarations: &[Declaration]) -> Self {
+        let mut own = Self::default();
+        for declaration in declarations {
+            let first = own.items.len();
+            let named = |item: &crate::declared::Item| Item {
+                names: [declaration.name.clone(), item.name.clone()],
+                unit: item.unit.clone(),
+            };
+            own.items.extend(declaration.items.iter().map(named));
+            for rule in &declaration.rules {
+                let thing = match declaration.items[rule.item].kind {
+                    ItemKind::Pairs { .. } => continue,
+                    ItemKind::States => Thing::Component,
+                    ItemKind::Counter => Thing::Counter,
+                };
+                let item = first + rule.item;
+                let text = |digest: Digest, name: &String| digest.with(Value::Text(name.as_bytes()));
+                // A mapping's components and counters have digests of one to three values, none of which is a number alone.
+                let digest = own.items[item].names.iter().fold(Digest::default().with(Value::Integer(-1)), text);
+                own.rules.push(Fulfilled { item, thing, digest, act: rule.act, key_fields: rule.key.len() });
+                own.sections.push(rule.clone());
+            }
+        }
+        own
+    }
+
+    /// Whether there is nothing to draw.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// The rules as a mapping.
+    #[must_use]
+    pub fn mapping(&self) -> Mapping {
+        let mut mapping = Mapping::new("own analyses".to_owned());
+        mapping.sections = self.sections.iter().enumerate().map(|(number, rule)| rule.section(number)).collect();
+        mapping
+    }
+
+    pub(super) fn rule(&self, number: usize) -> Option<Fulfilled> {
+        self.rules.get(number).copied()
+    }
+
+    /// What the track of a key is called.
+    pub(super) fn called(&self, rule: Fulfilled, key: &[String]) -> Called {
+        let Item { names: [analysis, name], unit } = &self.items[rule.item];
+        let name = if key.is_empty() { name.clone() } else { format!("{name} {}", key.join(", ")) };
+        Called { name, within: None, group: Some(analysis.clone()), unit: unit.clone(), is_own: true }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Files of own analyses, whose states and counters the timeline shows.
+
+use std::path::Path;
+
+use kymo_analysis::declared::Declaration;
+use kymo_analysis::mapping::MappingErrors;
+use kymo_analysis::timeline::own::Own;
+
+/// What a file of an own analysis gives the timeline to show.
+#[derive(Clone, Debug)]
+pub struct OwnTracks {
+    text: String,
+    declaration: Declaration,
+}
+
+impl OwnTracks {
+    /// From the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, MappingErrors> {
+        Ok(Self { text: text.to_owned(), declaration: Declaration::parse(text)? })
+    }
+
+    /// Of a file.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that says what is wrong with it, and where.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let name = path.display();
+        let text = std::fs::read_to_string(path).map_err(|error| format!("{name}: {error}"))?;
+        Self::parse(&text).map_err(|errors| errors.render(&name.to_string()).trim_end().to_owned())
+    }
+}
+
+/// What all of them give together, and their texts, with which what was built for them is known again.
+pub(super) fn all(files: &[OwnTracks]) -> (Own, String) {
+    let declarations: Vec<Declaration> = files.iter().map(|file| file.declaration.clone()).collect();
+    let texts = files.iter().flat_map(|file| ["\0", &file.text]).collect();
+    (Own::new(&declarations), texts)
+}
