@@ -144,6 +144,11 @@ def application_of(replay, names, owner):
     return names.get(owner)
 
 
+def kind_of(name):
+    """What stands before the first slash, as in `kworker/0:1`."""
+    return (name.split("/")[0] or name) if name else name
+
+
 def tables(result, replay, processes, names, doubts):
     doubt, unknown, lost = doubts
     loose_threads = loose = 0
@@ -154,7 +159,7 @@ def tables(result, replay, processes, names, doubts):
         else:
             cell = [IDLE, 0] if owner == IDLE else replay.process_cell(owner)
             result.row("per-process", {"process": cell, "threads": threads, "count": sums.cell(doubt, lost)})
-        application = applications[application_of(replay, names, owner)]
+        application = applications[kind_of(application_of(replay, names, owner))]
         application[0] += isinstance(owner, int)
         application[1] += threads
         application[2].add(sums)

@@ -560,8 +560,11 @@ impl<A: Amount> Process<A> {
         Self { threads: 0, share: Share::certain(amount), name: None, lowest }
     }
 
-    /// What the program is called that it runs.
+    /// What the program is called that it runs. Threads of the kernel are called by what they do, and behind that by which
+    /// one they are: `kworker/0:1`.
     pub(crate) fn application(&self) -> Option<String> {
-        self.name().or_else(|| self.lowest.and_then(|(.., comm)| comm.text()))
+        let name = self.name().or_else(|| self.lowest.and_then(|(.., comm)| comm.text()))?;
+        let kind = name.split('/').next().filter(|kind| !kind.is_empty());
+        Some(kind.unwrap_or(&name).to_owned())
     }
 }

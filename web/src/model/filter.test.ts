@@ -46,7 +46,7 @@ test("applications are asked for as their threads, else as their processes, else
   expect(expressionOf(chosen)).toBe("$ctx.vtid in (5..=7, 12)");
   expect(expressionOf({ ...chosen, applications: allBut(["app"]) })).toBe("!($ctx.vtid in (5..=7))");
   expect(expressionOf({ ...chosen, names: { ...LTTNG, thread: [] } })).toBe("$ctx.vpid in (5, 11)");
-  expect(expressionOf({ ...chosen, names: { ...LTTNG, thread: [], process: [] } })).toBe('$ctx.procname in ("app", "sh")');
+  expect(expressionOf({ ...chosen, names: { ...LTTNG, thread: [], process: [] } })).toBe('$ctx.procname in ("app", "app/*", "sh", "sh/*")');
   expect([isActive(chosen), needsNames({ ...chosen, names: null }), unanswered(chosen)]).toEqual([true, true, []]);
 });
 

@@ -183,7 +183,7 @@ function applicationPart({ applications, owners }: Filter, names: FieldNames): s
   if (names.process.length > 0) {
     return choicePart(numbered((one) => owners.members.get(one)?.processes.filter((process) => /^\d{1,15}$/.test(process)).map(Number) ?? []), names.process, numberList);
   }
-  return choicePart(applications, names.processName, textList);
+  return choicePart(applications, names.processName, applicationList);
 }
 
 /** Numbers of processes, and names of others. */
@@ -237,6 +237,12 @@ function oneOf(names: readonly FieldName[], list: string): string {
 /** Numbers as short as the language has them: neighbours are a range. */
 function numberList(numbers: readonly number[]): string {
   return ranges(numbers).map(([from, to]) => (from === to ? String(from) : to === from + 1 ? `${from}, ${to}` : `${from}..=${to}`)).join(", ");
+}
+
+/** An application is also what has its name before a slash. */
+function applicationList(names: readonly string[]): string {
+  // A star of the language stands behind what is quoted.
+  return names.map((name) => textList([name])).flatMap((text) => [text, `${text.slice(0, -1)}/*"`]).join(", ");
 }
 
 function textList(texts: readonly string[]): string {

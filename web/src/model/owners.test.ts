@@ -33,6 +33,11 @@ test("a thread of no known process is one by itself; one without any name is of 
   expect(applications(tracksOf({ tid: 9, name: "cc (9)" }, { tid: 8, name: "thread 8" }, { tid: 7, name: "thread 7", process: "3" }))).toEqual(["cc", null, null]);
 });
 
+test("threads of the kernel are of one application as far as their names agree", () => {
+  const tracks = tracksOf({ tid: 4, name: "kworker/0:1 (4)", process: "4" }, { tid: 5, name: "kworker/1:0H (5)" }, { tid: 6, name: "/bin/x (6)", process: "6" });
+  expect(applications(tracks)).toEqual(["kworker", "kworker", "/bin/x"]);
+});
+
 test("what tracks do not say, counts may", () => {
   const tracks = tracksOf({ tid: 11, name: "events", kind: "instants" }, { tid: 12, name: "twelve (12)" });
   const whose = { ...NOBODY, byThread: new Map([[11, { count: 1n, name: "eleven", pid: 10 }], [10, { count: 1n, name: "server", pid: 10 }], [12, { count: 1n, name: "other", pid: null }]]) };

@@ -1,6 +1,7 @@
 // Who belongs to whom: threads to processes, both to applications. An application is what the first thread of a process is called, else the one
-// with the lowest number that is called anything; a thread of which nobody knows the process is one by itself. docs/analyses.md has the same
-// rule for what the server counts. What threads are called say their tracks, and where these do not, as of many programs, what was counted.
+// with the lowest number that is called anything; a thread of which nobody knows the process is one by itself. Of a name that is what
+// stands before its first slash: `kworker/0:1`. docs/analyses.md has the same rule for what the server counts. What threads are called say their
+// tracks, and where these do not, as of many programs, what was counted.
 
 import type { Track } from "./catalogue.ts";
 import type { Whose } from "./counts.ts";
@@ -46,7 +47,7 @@ function findOwners(tracks: readonly Track[], whose: Whose | null): Owners {
   const ofThread = new Map<string, string>();
   const members = new Map<string, { threads: Set<number>; processes: Set<string> }>();
   for (const [key, { host, tid, name, process }] of threads) {
-    const application = process === null ? name : ofProcess(host, process);
+    const application = process !== null ? ofProcess(host, process) : name === null ? null : kindOf(name);
     if (application === null) {
       continue;
     }
@@ -105,5 +106,11 @@ function programsOf(threads: ReadonlyMap<string, Thread>): ReadonlyMap<string, s
       best.set(key, { rank, name });
     }
   }
-  return new Map([...best].map(([key, { name }]) => [key, name]));
+  return new Map([...best].map(([key, { name }]) => [key, kindOf(name)]));
+}
+
+/** Threads of the kernel are called by what they do, and behind that by which one they are. */
+function kindOf(name: string): string {
+  const [kind = ""] = name.split("/", 1);
+  return kind === "" ? name : kind;
 }

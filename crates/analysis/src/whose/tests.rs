@@ -197,7 +197,7 @@ fn programs_without_a_kernel() {
               process=`idle pid 0` threads=0 count=1[1,4]
               process=? threads=1 count=2
             per-application
-              application=`worker/2` processes=1 threads=2 count=4[4,7]
+              application=`worker` processes=1 threads=2 count=4[4,7]
               application=`other` processes=1 threads=0 count=1[1,4]
               application=`stray` processes=0 threads=1 count=1[1,4]
               application=`idle` processes=0 threads=0 count=1[1,4]
