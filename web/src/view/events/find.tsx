@@ -1,18 +1,18 @@
 // The box for an expression whose matches are found one after the other: what may come next is offered, what is wrong is said below it.
 
 import type { JSX } from "preact";
-import { useId, useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { TrackValue } from "../../model/catalogue.ts";
-import { accepted, complete, fieldOffers, type Completion, type Offer, type Vocabulary } from "../../model/completion.ts";
+import { fieldOffers, type Vocabulary } from "../../model/completion.ts";
 import type { Count, EventsState } from "../../state/events.ts";
 import { usePick } from "../hooks.ts";
+import { useOffers } from "../offers.tsx";
 import type { Page } from "../page.ts";
 
 /** An exact number, or about how many: two digits of that are believed. */
 export function countText({ events, isExact }: Count): string {
   return isExact ? events.toLocaleString("en") : `~${Number(Number(events).toPrecision(2)).toLocaleString("en")}`;
 }
-
 
 interface FindOptions {
   readonly page: Page;
@@ -26,41 +26,16 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
   const [values] = usePick(page.store, (state) => [state.catalogue.values] as const);
   // Made once, as what is offered is looked for in an index of it.
   const vocabulary = useMemo(() => vocabularyOf(columns, values), [columns, values]);
-  const [offers, setOffers] = useState<Completion | null>(null);
-  const [chosen, setChosen] = useState(0);
-  const list = useId();
+  const offers = useOffers(input, () => vocabulary, (text) => events.setFind(text));
   const isEmpty = find.text.trim() === "";
-  const offer = (box: HTMLInputElement): void => {
-    setOffers(complete(box.value, box.selectionStart ?? box.value.length, vocabulary));
-    setChosen(0);
-  };
-  const take = (one: Offer): void => {
-    const { current } = input;
-    if (offers !== null && current !== null) {
-      const { text, caret } = accepted(find.text, offers, one);
-      // At once, as the next letter may come before the next frame.
-      current.value = text;
-      current.setSelectionRange(caret, caret);
-      events.setFind(text);
-      setOffers(null);
-    }
-  };
   const press = (event: KeyboardEvent): void => {
-    const one = offers?.offers[chosen];
+    if (offers.press(event)) {
+      return;
+    }
     if (event.key === "Enter" || event.key === "F3") {
       event.preventDefault();
-      setOffers(null);
+      offers.close();
       events.find(event.shiftKey ? "before" : "from");
-    } else if (event.key === "Tab" && !event.shiftKey && one !== undefined) {
-      event.preventDefault();
-      take(one);
-    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && offers !== null) {
-      event.preventDefault();
-      const { length } = offers.offers;
-      setChosen((chosen + (event.key === "ArrowDown" ? 1 : length - 1)) % length);
-    } else if (event.key === " " && event.ctrlKey && input.current !== null) {
-      event.preventDefault();
-      offer(input.current);
     } else if (event.key === "Escape") {
       event.preventDefault();
       escape();
@@ -68,8 +43,8 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
   };
   /** Takes away what is offered; where nothing is, ends the search and goes to the list. */
   const escape = (): void => {
-    if (offers !== null) {
-      setOffers(null);
+    if (offers.isOpen) {
+      offers.close();
     } else {
       events.stopFinding();
       document.querySelector<HTMLElement>(".event-grid")?.focus();
@@ -86,37 +61,20 @@ export function FindBox({ page, input }: FindOptions): JSX.Element {
           aria-label="Find events by an expression"
           aria-invalid={find.problem !== null}
           aria-describedby="event-problem"
-          aria-autocomplete="list"
-          aria-controls={list}
-          aria-expanded={offers !== null}
-          {...(offers === null ? {} : { "aria-activedescendant": `${list}-${chosen}` })}
+          {...offers.aria}
+          aria-expanded={offers.isOpen}
           title="An expression of the filter language: fields, comparisons, && and || (Ctrl+F); Enter finds the next one, Shift+Enter the one before"
           spellcheck={false}
           autocomplete="off"
           value={find.text}
           onInput={(event) => {
             events.setFind(event.currentTarget.value);
-            offer(event.currentTarget);
+            offers.offer();
           }}
           onKeyDown={press}
-          onBlur={() => setOffers(null)}
+          onBlur={offers.close}
         />
-        <ul class="offers" id={list} role="listbox" aria-label="What may come here" hidden={offers === null}>
-          {(offers?.offers ?? []).map((one, index) => (
-            <li
-              key={one.text}
-              id={`${list}-${index}`}
-              role="option"
-              aria-selected={index === chosen}
-              onPointerDown={(event) => {
-                event.preventDefault();
-                take(one);
-              }}
-            >
-              <span class="mono">{one.text}</span> <span class="faint">{one.what}</span>
-            </li>
-          ))}
-        </ul>
+        {offers.list}
       </span>
       <button type="button" class="button" aria-label="The match before" title="The match before (Shift+F3)" disabled={isEmpty} onClick={() => events.find("before")}>
         ↑

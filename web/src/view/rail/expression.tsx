@@ -4,11 +4,12 @@ import type { JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { ApiFault } from "../../api/client.ts";
 import { checkExpression, countEvents, type Checked, type Count } from "../../api/filter.ts";
-import { accepted, complete, marked, remembered, type Completion, type Offer } from "../../model/completion.ts";
+import { marked, remembered, type Vocabulary } from "../../model/completion.ts";
 import { eventNames } from "../../model/facets.ts";
 import { queryOf } from "../../model/filter.ts";
 import { refiltered } from "../../state/filter.ts";
 import { usePick } from "../hooks.ts";
+import { put, useOffers } from "../offers.tsx";
 import type { Page } from "../page.ts";
 import { countingOf } from "./counting.ts";
 import { learnFields } from "./vocabulary.ts";
@@ -31,69 +32,42 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
   const { store } = page;
   const [filter] = usePick(store, (state) => [state.filter] as const);
   const [draft, setDraft] = useState(filter.text);
-  const [offers, setOffers] = useState<Completion | null>(null);
-  const [chosen, setChosen] = useState(0);
   const box = useRef<HTMLTextAreaElement>(null);
-  const list = useId();
+  const id = useId();
   const said = useAnswers(page, draft);
   useEffect(() => setDraft(filter.text), [filter.text]);
 
-  const offer = (text: string, caret: number): void => {
-    const { vocabulary, all } = countingOf(page).store.state;
-    setOffers(complete(text, caret, { ...vocabulary, events: eventNames(store.state.catalogue, all) }));
-    setChosen(0);
+  const vocabulary = (): Vocabulary => {
+    const { vocabulary: fields, all } = countingOf(page).store.state;
+    return { ...fields, events: eventNames(store.state.catalogue, all) };
   };
-  const put = (text: string, caret: number): void => {
-    const { current } = box;
-    // At once, as the next letter may come before the next frame.
-    if (current !== null) {
-      current.value = text;
-      current.focus();
-      current.setSelectionRange(caret, caret);
-    }
-    setDraft(text);
-    setOffers(null);
-  };
-  const take = (one: Offer): void => {
-    if (offers !== null) {
-      const next = accepted(draft, offers, one);
-      put(next.text, next.caret);
-    }
-  };
+  const offers = useOffers(box, vocabulary, setDraft);
   // Only the last text that is to be applied is wanted, and that only as long as the box is there.
   const applying = useRef<AbortController | null>(null);
   useEffect(() => () => applying.current?.abort(), []);
   const apply = (): void => {
-    setOffers(null);
+    offers.close();
     applying.current?.abort();
     applying.current = new AbortController();
     void applied(page, draft, applying.current.signal);
   };
   const press = (event: KeyboardEvent): void => {
-    const one = offers?.offers[chosen];
     event.stopPropagation();
+    if (offers.press(event)) {
+      return;
+    }
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
       apply();
-    } else if (event.key === "Tab" && !event.shiftKey && one !== undefined) {
-      event.preventDefault();
-      take(one);
     } else if (event.key === "Escape") {
       event.preventDefault();
-      if (offers !== null) {
-        setOffers(null);
+      if (offers.isOpen) {
+        offers.close();
       } else if (draft !== filter.text) {
         setDraft(filter.text);
       } else {
         box.current?.blur();
       }
-    } else if ((event.key === "ArrowDown" || event.key === "ArrowUp") && offers !== null) {
-      event.preventDefault();
-      const { length } = offers.offers;
-      setChosen((chosen + (event.key === "ArrowDown" ? 1 : length - 1)) % length);
-    } else if (event.key === " " && event.ctrlKey) {
-      event.preventDefault();
-      offer(draft, box.current?.selectionStart ?? draft.length);
     }
   };
   const problems = said.text === draft ? (said.checked?.problems ?? []) : [];
@@ -115,38 +89,21 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
           autocomplete="off"
           placeholder={"Expression, as ret < 0 && took > 5ms"}
           aria-label="Filter expression"
-          aria-autocomplete="list"
-          aria-controls={list}
-          aria-describedby={`${list}-said`}
+          {...offers.aria}
+          aria-describedby={`${id}-said`}
           aria-invalid={said.text === draft && said.checked?.isValid === false}
-          {...(offers === null ? {} : { "aria-activedescendant": `${list}-${chosen}` })}
           value={draft}
           onInput={(event) => {
             setDraft(event.currentTarget.value);
-            offer(event.currentTarget.value, event.currentTarget.selectionStart);
+            offers.offer();
           }}
           onKeyDown={press}
           onFocus={() => learnFields(page)}
-          onBlur={() => setOffers(null)}
+          onBlur={offers.close}
         />
-        <ul class="offers" id={list} role="listbox" aria-label="What may come here" hidden={offers === null}>
-          {(offers?.offers ?? []).map((one, index) => (
-            <li
-              key={one.text}
-              id={`${list}-${index}`}
-              role="option"
-              aria-selected={index === chosen}
-              onPointerDown={(event) => {
-                event.preventDefault();
-                take(one);
-              }}
-            >
-              <span class="mono">{one.text}</span> <span class="faint">{one.what}</span>
-            </li>
-          ))}
-        </ul>
+        {offers.list}
       </div>
-      <div class="expression-said" id={`${list}-said`} role="status">
+      <div class="expression-said" id={`${id}-said`} role="status">
         <Words said={said} draft={draft} />
       </div>
       <div class="rail-bar">
@@ -156,7 +113,15 @@ export function Expression({ page }: { readonly page: Page }): JSX.Element {
         <button type="button" class="button small" disabled={draft === "" && filter.text === ""} onClick={() => (setDraft(""), store.update((state) => refiltered(state, { text: "" })))}>
           Clear
         </button>
-        <History page={page} choose={(text) => put(text, text.length)} />
+        <History
+          page={page}
+          choose={(text) => {
+            if (box.current !== null) {
+              put(box.current, text, text.length);
+            }
+            setDraft(text);
+          }}
+        />
       </div>
     </div>
   );
