@@ -245,6 +245,10 @@ impl Pairs {
         label.map_or(Key::Empty, Key::one)
     }
 
+    fn wants_group(&self, group: &Key) -> bool {
+        self.wishes.names.is_empty() || self.wishes.wants_called(&group.to_string())
+    }
+
     /// Counts what became of a beginning or an end.
     fn decide(&self, sums: &mut Sums, key: &Key, fate: Fate<Open, End>) {
         match fate {
@@ -360,9 +364,11 @@ impl Analysis for Pairs {
             let note = match role {
                 Role::Begin => {
                     let group = self.group(meaning, &key);
+                    let is_wanted = is_wanted && self.wants_group(&group);
                     Note::Begin(key, group, is_wanted)
                 }
-                _ => Note::End(key, is_wanted),
+                // Of an end without a begin nobody knows the group.
+                _ => Note::End(key, is_wanted && self.wishes.names.is_empty()),
             };
             notes.push(event.time, note);
         }

@@ -47,6 +47,8 @@ pub struct Wishes {
     /// Only of threads whose name matches one of these patterns, if there are any; `*` is any text and `?` any
     /// character.
     pub comms: Vec<String>,
+    /// Only what is called like one of these patterns, if there are any: calls by their names, pairs by their groups.
+    pub names: Vec<String>,
     /// Results apart for each span of time of this length, in nanoseconds, counted from the beginning; never zero.
     pub period_ns: Option<u64>,
     /// Into how many bins distributions are divided; never zero.
@@ -71,6 +73,7 @@ impl Default for Wishes {
             irqs: Vec::new(),
             softirqs: Vec::new(),
             comms: Vec::new(),
+            names: Vec::new(),
             period_ns: None,
             bins: BINS,
             uniform_bins: false,
@@ -95,6 +98,12 @@ impl Wishes {
     pub fn wants_name(&self, name: Option<&str>) -> bool {
         let matches = |name: &str| self.comms.iter().any(|pattern| glob::matches(pattern, name));
         self.comms.is_empty() || name.is_some_and(matches)
+    }
+
+    /// Whether somebody wants to know of what is called so.
+    #[must_use]
+    pub fn wants_called(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|pattern| glob::matches(pattern, name))
     }
 
     /// Whether somebody wants to know of a thread; its name is only asked for if it matters.

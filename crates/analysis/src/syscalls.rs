@@ -15,7 +15,7 @@ mod totals;
 
 use serde::{Deserialize, Serialize};
 
-use crate::calls::{Bases, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
+use crate::calls::{Bases, CallId, CallLane, CallNames, CallState, LifeView, Note, Outcome, Settings, Watch};
 use crate::roles::{CPU, FieldIndex, PID, Role, TID, fork, switch, syscall_entry, syscall_exit, thread_state};
 use crate::threads::ThreadKey;
 use crate::{Analysis, Answer, Event, Identity, Needs, Notes, Setup, Shape, SpoolError, Wishes};
@@ -39,6 +39,8 @@ struct Limits {
     min_ns: u64,
     max_ns: u64,
     cpus: Vec<u32>,
+    /// In order; `None`: all.
+    calls: Option<Vec<CallId>>,
     /// Only some threads are asked for, so that all that is counted must be known of each.
     is_by_thread: bool,
     /// How many of the slowest calls are kept.
@@ -56,6 +58,11 @@ impl Limits {
     #[inline]
     fn wants_cpu(&self, cpu: u32) -> bool {
         self.cpus.is_empty() || self.cpus.contains(&cpu)
+    }
+
+    #[inline]
+    fn wants_call(&self, call: CallId) -> bool {
+        self.calls.as_ref().is_none_or(|calls| calls.binary_search(&call).is_ok())
     }
 }
 
@@ -89,14 +96,16 @@ impl Syscalls {
     #[must_use]
     pub fn new(setup: &Setup<'_>) -> Self {
         let wishes = setup.wishes.clone();
+        let names = CallNames::new(setup);
         let limits = Limits {
             min_ns: wishes.min_ns.unwrap_or(0),
             max_ns: wishes.max_ns.unwrap_or(u64::MAX),
             cpus: wishes.cpus.clone(),
+            calls: names.wanted(&wishes),
             is_by_thread: !wishes.tids.is_empty() || !wishes.comms.is_empty(),
             slow: wishes.top.unwrap_or(SLOW),
         };
-        Self { settings: Settings::new(setup), names: CallNames::new(setup), wishes, limits }
+        Self { settings: Settings::new(setup), names, wishes, limits }
     }
 }
 

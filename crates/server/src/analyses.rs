@@ -36,6 +36,6 @@ fn tables(kind: &AnalysisKind) -> Vec<Value> {
 fn understood(understood: &Understood) -> Value {
     json!({
         "by": understood.by, "durations": understood.durations, "sizes": understood.sizes, "cpus": understood.cpus,
-        "threads": understood.threads, "interrupts": understood.interrupts,
+        "threads": understood.threads, "interrupts": understood.interrupts, "names": understood.names,
     })
 }

@@ -44,6 +44,7 @@ pub(crate) struct Options {
     comms: Vec<String>,
     irqs: Vec<i64>,
     softirqs: Vec<i64>,
+    names: Vec<String>,
     period_ns: Option<u64>,
     periods: Vec<String>,
     period_captures: Vec<String>,
@@ -174,7 +175,7 @@ impl Sums {
 
 impl Options {
     fn wishes(&self) -> Wishes {
-        let Self { by, cpus, tids, irqs, softirqs, comms, .. } = self.clone();
+        let Self { by, cpus, tids, irqs, softirqs, comms, names, .. } = self.clone();
         Wishes {
             by,
             top: self.top,
@@ -187,6 +188,7 @@ impl Options {
             irqs,
             softirqs,
             comms,
+            names,
             period_ns: self.period_ns,
             bins: self.bins.unwrap_or(BINS),
             uniform_bins: self.uniform_bins || self.series,
@@ -225,6 +227,7 @@ impl Options {
             ("comms", !self.comms.is_empty(), understood.threads),
             ("irqs", !self.irqs.is_empty(), understood.interrupts),
             ("softirqs", !self.softirqs.is_empty(), understood.interrupts),
+            ("names", !self.names.is_empty(), understood.names),
         ];
         if let Some((member, ..)) = asked.into_iter().find(|(_, is_asked, understood)| *is_asked && !understood) {
             return Err(Refusal::parameter(member, format!("`{name}` has nothing that `{member}` could choose")));

@@ -64,6 +64,8 @@ test("a group is asked for alone where the server can tell it apart", () => {
   // Who wakes is not who is woken.
   expect([groupOptions(wakeups, { ...thread, column: "waker" }), groupOptions(wakeups, { ...thread, tid: null })]).toEqual([null, null]);
   const said = (column: string, text: string): Parameters<typeof groupOptions>[1] => ({ column, text, tid: null });
+  expect(groupOptions(sourceOf("syscalls", true), said("syscall", "poll"))).toEqual({ names: ["poll"] });
+  expect(groupOptions(sourceOf("pairs", true), said("group", "12000"))).toEqual({ names: ["12000"] });
   expect(groupOptions(sourceOf("interrupts", true), said("irq", "irq 12 (eth0)"))).toEqual({ irqs: [12] });
   expect(groupOptions(sourceOf("raised", true), said("irq", "softirq 3"))).toEqual({ softirqs: [3] });
   expect(groupOptions(sourceOf("block", true), said("device", "sda"))).toBeNull();

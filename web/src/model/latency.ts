@@ -140,6 +140,9 @@ export function groupOptions(source: Source, group: Group): Options | null {
   if (column === "thread" && tid !== null && ["syscalls", "sched", "io"].includes(source.kind)) {
     return { tids: [tid] };
   }
+  if ((source.kind === "syscalls" && column === "syscall") || (source.kind === "pairs" && column === "group")) {
+    return { names: [text] };
+  }
   const [, kind, number] = /^(irq|softirq) (\d{1,9})\b/.exec(text) ?? [];
   return source.kind === "irq" && column === "irq" && number !== undefined ? { [kind === "irq" ? "irqs" : "softirqs"]: [Number(number)] } : null;
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Meaning;
 use crate::roles::{Role, syscall_entry, syscall_exit};
-use crate::{Setup, Slot};
+use crate::{Setup, Slot, Wishes};
 
 /// A call: a name that classes of events have, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -95,6 +95,22 @@ impl CallNames {
             None if call == CallId::NONE => String::new(),
             None => (call.0 & !CallId::NUMBERED).to_string(),
         }
+    }
+
+    /// Which calls somebody wants to know of, where that is not all of them, in order: those with names, and those that
+    /// are called by their numbers.
+    #[must_use]
+    pub fn wanted(&self, wishes: &Wishes) -> Option<Vec<CallId>> {
+        if wishes.names.is_empty() {
+            return None;
+        }
+        let numbered = |name: &String| name.parse().ok().filter(|&number: &u32| number < CallId::NUMBERED - 1);
+        let mut calls: Vec<CallId> =
+            self.named().filter(|(_, name)| wishes.wants_called(name)).map(|(call, _)| call).collect();
+        calls.extend(wishes.names.iter().filter_map(numbered).map(|number| CallId(CallId::NUMBERED | number)));
+        calls.extend(wishes.wants_called("").then_some(CallId::NONE));
+        calls.sort_unstable();
+        Some(calls)
     }
 
     /// A call by its place among the names, which come first.

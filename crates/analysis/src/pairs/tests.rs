@@ -23,6 +23,36 @@ fn check(script: &str, options: &PairsOptions, wishes: &Wishes, expect: &Expect)
     script.check_cuts(&pairs, 200);
 }
 
+/// Of groups that nobody asked for nothing is counted, nor ends of which nobody knows the group.
+#[test]
+fn names_choose_groups() {
+    check(
+        "lane cpu=0 span=0..1000
+         5 0 end name=gone within=5 group=function
+         10 0 begin name=main within=5 group=function
+         20 0 begin name=work within=5 group=function
+         30 0 end name=work within=5 group=function
+         50 0 end name=main within=5 group=function
+         60 0 begin name=worst within=5 group=function
+         70 0 begin name=main within=6 group=function",
+        &options(&[], true),
+        &Wishes { names: vec!["wor*".to_owned()], ..Wishes::default() },
+        &expect![[r#"
+            total
+              count=1 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10 never_ended=1 lost_inside=0 began_before=0 without_key=0 given_up=0
+            per-group
+              group=`work` count=1 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10 never_ended=0 lost_inside=0
+              group=`worst` count=0 total=0 never_ended=1 lost_inside=0
+            longest
+              duration=10 begin=20 end=30 key=`function, 5` group=`work`
+            open
+              begin=60 key=`function, 5` group=`worst`
+            distribution
+              low=10 high=11 count=1
+        "#]],
+    );
+}
+
 /// A request that is answered on another CPU; one of each kind that has no other end.
 #[test]
 fn requests_meet_replies_on_other_cpus() {

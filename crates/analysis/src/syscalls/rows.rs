@@ -305,7 +305,7 @@ fn settled(limits: &Limits, totals: &mut Totals, outcome: Outcome<(), ()>) -> (O
         Outcome::ChildReturns(exit) => (exit.call, exit.cpu, Fate::ChildReturns),
         Outcome::NeverEnded(entry) => (entry.call, entry.cpu, Fate::NeverEnded),
     };
-    if !limits.wants_cpu(cpu) {
+    if !limits.wants_cpu(cpu) || !limits.wants_call(call) {
         return (None, None);
     }
     if !limits.is_by_thread {
@@ -321,11 +321,11 @@ fn completed(
     entry: &Entry<()>,
     exit: &Exit<()>,
 ) -> (Option<Record>, Option<Slow>) {
-    let ns = entry.place.time.abs_diff(exit.place.time);
-    if !limits.wants_cpu(exit.cpu) || ns < limits.min_ns || ns > limits.max_ns {
+    let (ns, call) = (entry.place.time.abs_diff(exit.place.time), entry.call);
+    let is_long = ns >= limits.min_ns && ns <= limits.max_ns;
+    if !is_long || !limits.wants_cpu(exit.cpu) || !limits.wants_call(call) {
         return (None, None);
     }
-    let call = entry.call;
     let errno = errno(exit.ret);
     if !limits.is_by_thread {
         let whole = totals.whole(call);

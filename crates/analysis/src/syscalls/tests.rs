@@ -296,6 +296,59 @@ fn calls_without_names_have_numbers() {
     );
 }
 
+/// By name, by pattern, and by number where calls have no names.
+#[test]
+fn names_choose_calls() {
+    let script = "
+        lane cpu=0 span=0..1000
+        5 0 thread_switch prev_tid=0 next_tid=7 next_comm=sh
+        10 0 syscall_entry syscall=read
+        20 0 syscall_exit syscall=read ret=1
+        30 0 syscall_entry syscall=readv
+        34 0 syscall_exit syscall=readv ret=1
+        40 0 syscall_entry syscall=poll
+        90 0 syscall_exit syscall=poll ret=-4
+        100 0 syscall_entry number=12
+        103 0 syscall_exit number=12 ret=0";
+    let wishes = |names: &[&str]| Wishes {
+        by: vec!["syscall".to_owned(), "slowest".to_owned()],
+        names: names.iter().map(|&name| name.to_owned()).collect(),
+        ..Wishes::default()
+    };
+    check_wishes(
+        script,
+        &wishes(&["read"]),
+        &expect![[r#"
+        per-syscall
+          syscall=`read` count=1 errors=0 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+        slowest
+          time=10..20 duration=10 thread=`sh pid ? tid 7` incarnation=0 syscall=`read` ret=1
+    "#]],
+    );
+    check_wishes(
+        script,
+        &wishes(&["read*", "12"]),
+        &expect![[r#"
+        per-syscall
+          syscall=`read` count=1 errors=0 total=10 min=10 avg=10 max=10 p50=10 p90=10 p99=10 p999=10 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+          syscall=`readv` count=1 errors=0 total=4 min=4 avg=4 max=4 p50=4 p90=4 p99=4 p999=4 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+          syscall=`12` count=1 errors=0 total=3 min=3 avg=3 max=3 p50=3 p90=3 p99=3 p999=3 began_before=0 child_returns=0 never_ended=0 lost_inside=0
+        slowest
+          time=10..20 duration=10 thread=`sh pid ? tid 7` incarnation=0 syscall=`read` ret=1
+          time=30..34 duration=4 thread=`sh pid ? tid 7` incarnation=0 syscall=`readv` ret=1
+          time=100..103 duration=3 thread=`sh pid ? tid 7` incarnation=0 syscall=`12` ret=0
+    "#]],
+    );
+    check_wishes(
+        script,
+        &wishes(&["gone"]),
+        &expect![[r#"
+        per-syscall
+        slowest
+    "#]],
+    );
+}
+
 /// Only some threads, only calls of some length: the other tables are about those alone.
 #[test]
 fn wishes_choose_calls() {

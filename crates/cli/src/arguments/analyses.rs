@@ -423,6 +423,7 @@ impl WantedArguments {
             // Distributions in one table have the same bins.
             uniform_bins: self.freq_uniform || self.freq_series,
             series: self.freq_series,
+            ..Wishes::default()
         };
         let periods = self.periods().ok().flatten();
         AnalysisOptions { selection, begin_ns, end_ns, wishes, periods, roles: self.roles.clone() }

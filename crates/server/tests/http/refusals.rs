@@ -263,7 +263,7 @@ fn jobs_that_make_no_sense_are_refused_by_name() {
     post(
         json!({"kind": "count", "options": {"tpo": 1}}),
         &expect![[
-            r#"400 {"error":{"code":"body","message":"the body is not what is expected: unknown field `tpo`, expected one of `begin_ns`, `end_ns`, `filter`, `by`, `top`, `min_ns`, `max_ns`, `min_bytes`, `max_bytes`, `cpus`, `tids`, `comms`, `irqs`, `softirqs`, `period_ns`, `periods`, `period_captures`, `bins`, `uniform_bins`, `series`, `pairs`, `sums`, `declaration`"}}"#
+            r#"400 {"error":{"code":"body","message":"the body is not what is expected: unknown field `tpo`, expected one of `begin_ns`, `end_ns`, `filter`, `by`, `top`, `min_ns`, `max_ns`, `min_bytes`, `max_bytes`, `cpus`, `tids`, `comms`, `irqs`, `softirqs`, `names`, `period_ns`, `periods`, `period_captures`, `bins`, `uniform_bins`, `series`, `pairs`, `sums`, `declaration`"}}"#
         ]],
     );
     post(

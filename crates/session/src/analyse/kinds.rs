@@ -71,6 +71,8 @@ pub struct Understood {
     pub threads: bool,
     /// Which interrupts.
     pub interrupts: bool,
+    /// What is called so: which calls, pairs of which groups.
+    pub names: bool,
 }
 
 /// What is done with an analysis, whichever it is.
@@ -92,12 +94,12 @@ impl AnalysisKind {
         const CALLS: &[&str] = &["syscall", "thread", "error", "slowest", "distribution"];
         const IO: &[&str] = &["thread", "process", "file", "category", "disk", "interface", "slowest", "distribution"];
         const SCHED: &[&str] = &["total", "thread", "priority", "top", "waker", "run", "state"];
-        let all = Understood { by: &[], durations: true, sizes: false, cpus: true, threads: true, interrupts: false };
+        let all = Understood { durations: true, cpus: true, threads: true, ..Understood::default() };
         match self {
             Self::Count => Understood::default(),
             Self::Threads => Understood { by: &["thread", "process", "application", "cpu"], durations: false, ..all },
             Self::Cpu => Understood { by: &["cpu", "thread", "process"], ..all },
-            Self::Syscalls => Understood { by: CALLS, ..all },
+            Self::Syscalls => Understood { by: CALLS, names: true, ..all },
             Self::Io => Understood { by: IO, sizes: true, ..all },
             Self::Sched => Understood { by: SCHED, ..all },
             Self::Irq => Understood { by: &["hard", "soft", "top", "irq"], threads: false, interrupts: true, ..all },
@@ -105,7 +107,7 @@ impl AnalysisKind {
             Self::Memory => Understood { by: &["thread", "process", "cpu"], durations: false, ..all },
             Self::Rates => Understood { by: &["class", "name", "cpu", "stream"], cpus: true, ..Understood::default() },
             Self::Gaps => Understood { threads: false, ..all },
-            Self::Pairs(_) => Understood { by: &["key"], ..all },
+            Self::Pairs(_) => Understood { by: &["key"], names: true, ..all },
             Self::Periods(_) => Understood { durations: true, ..Understood::default() },
             Self::Own(_) => Understood { by: &["key", "value"], ..all },
         }
