@@ -129,9 +129,9 @@ impl Walk<'_> {
     pub(super) fn waits(&mut self) -> Result<Vec<Option<Box<Wait>>>, TimelineFailure> {
         let mut waits = vec![None; self.found.len()];
         let Some(thread) = thread_of(self.key).filter(|_| waits.len() <= WAITS_MAX) else { return Ok(waits) };
-        for place in 0..waits.len() {
+        for (place, wait) in waits.iter_mut().enumerate() {
             if let Found::Run(run) = self.found[place] {
-                waits[place] = self.wait(run, thread)?.map(Box::new);
+                *wait = self.wait(run, thread)?.map(Box::new);
             }
         }
         Ok(waits)
