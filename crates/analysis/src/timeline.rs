@@ -615,10 +615,24 @@ fn latency(key: u64, value: u64) -> Option<u64> {
 }
 
 impl Sealed {
-    /// What threads are called from now on: keys of their names and processes, and what these are.
-    pub fn names(&self) -> impl Iterator<Item = (TrackKey, u64)> {
-        let names = self.sequel.open.iter().filter(|run| is_name(run.key));
-        names.filter_map(|run| Some((TrackKey::of(run.key)?, run.value & !DOUBT)))
+    /// What threads are called, in the order of time: keys of their names and processes, and what these are. Also of threads that have
+    /// ended: who looks at what CPUs ran wants to know who that was.
+    ///
+    /// # Panics
+    ///
+    /// Never: runs of a chunk are in memory.
+    #[must_use]
+    pub fn names(&self) -> Vec<(TrackKey, u64)> {
+        let mut names = Vec::new();
+        let mut add = |run: &Run| {
+            if is_name(run.key) {
+                names.extend(TrackKey::of(run.key).map(|key| (key, run.value & !DOUBT)));
+            }
+        };
+        self.sequel.ended.iter().for_each(&mut add);
+        self.sequel.inner.each(|run| add(&run)).expect("runs of a chunk are in memory");
+        self.sequel.open.iter().for_each(add);
+        names
     }
 
     /// Runs that began before anybody looked: what tracks were at the trace's begin.
