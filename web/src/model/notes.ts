@@ -91,7 +91,7 @@ export function titleOf({ text }: Pick<Note, "text">): string {
 
 /** When it is, and for how long. */
 export function whenText(clock: Clock, { begin, end }: Pick<Note, "begin" | "end">): string {
-  return `${timeText(clock, begin)}${end === null ? "" : ` + ${duration(minus(end, begin), 6)}`}`;
+  return `${timeText(clock, begin)}${end === null ? "" : ` + ${duration(minus(end, begin), 3)}`}`;
 }
 
 /** The notes in whose text, author or track stands each word of a query; they stay in their order. */
