@@ -113,8 +113,14 @@ test("what is below the pointer is pinned, hidden, folded; without a pointer not
   expect(pressed(ready, keyAt("KeyP"), keyAt("KeyH"), keyAt("KeyE"))).toBe(ready);
 });
 
+test("C colours by application, and once more by thread", () => {
+  const coloured = pressed(ready, keyAt("KeyC"));
+  expect([ready.colouring, coloured.colouring, pressed(coloured, keyAt("KeyC")).colouring]).toEqual(["thread", "application", "thread"]);
+  expect(pressed(ready, keyAt("KeyC", "C", { control: true }))).toBe(ready);
+});
+
 test("before the server says anything, keys do nothing", () => {
-  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I", "V"].includes(keys))) {
+  for (const command of COMMANDS.filter(({ keys }) => !["T", "?", "Esc", "U", "B", "Q", "I", "V", "C"].includes(keys))) {
     expect(command.act(FIRST_STATE, keyAt("x"))).toBe(FIRST_STATE);
   }
 });
