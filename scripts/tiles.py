@@ -44,8 +44,8 @@ TRACES = (
     "ctf/tracecompass/many-threads",
 )
 PROGRAMS = (ROOT / "examples/traces/demo",)
-# Of these, who is in which state.
-STATES = ROOT / "scripts/oracles/jobs-states.toml"
+# Of these, who is in which state, and how much there is to do.
+OWN = ROOT / "scripts/oracles/jobs-own.toml"
 BUCKETS_MAX = 300
 TRACKS_MAX = 40
 SHARE = 65535
@@ -630,7 +630,7 @@ def check(kymo, path, programs, windows, seed):
     begun = time.monotonic()
     truth = (TruthOfPrograms if path in programs else Truth)(path)
     read = time.monotonic() - begun
-    options = ["--roles", str(STATES)] if path in programs else []
+    options = ["--own", str(OWN)] if path in programs else []
     with tempfile.TemporaryDirectory() as cache:
         with served.Served(kymo, [path], *options, environment={"XDG_CACHE_HOME": cache}) as server:
             status = server.complete()

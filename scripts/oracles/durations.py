@@ -17,13 +17,13 @@ BEGINS = {"kymo:begin": ("key", "name"), "jobs:begin": ("id", "jobs"), "lttng_us
 ENDS = {"kymo:end": ("key", "name"), "jobs:end": ("id", "jobs"), "lttng_ust_cyg_profile:func_exit": (None, "addr")}
 
 COUNTERS = ("kymo:counter",)
-# What scripts/oracles/jobs-states.toml says: who is how from now on.
-WORKER_STATES = {"jobs:begin": "busy", "jobs:chunk": "writing", "jobs:end": "idle"}
+# What scripts/oracles/jobs-own.toml says: who is how from now on.
+WORKER_STATES = {"jobs:begin": "busy", "jobs:chunk": "writing", "jobs:end": None}
 
 
 def wanted(name):
     """Which fields of an event matter here; all events do."""
-    return (*(BEGINS.get(name) or ENDS.get(name) or ()), "name", "value", "vtid", "vpid", "result", "kind")
+    return (*(BEGINS.get(name) or ENDS.get(name) or ()), "name", "value", "vtid", "vpid", "kind", "queue_depth")
 
 
 class Programs(Trace):
@@ -60,13 +60,22 @@ def declared(trace):
     changes = collections.defaultdict(list)
     for event in trace.events:
         if event.name in WORKER_STATES:
-            failed = event.name == "jobs:end" and event.get("result") < 0
-            changes["state", "Workers", event.pid, event.tid].append((event.time, None if failed else WORKER_STATES[event.name]))
+            changes["own", f"worker {event.pid}, {event.tid}"].append((event.time, WORKER_STATES[event.name]))
         elif event.name == "jobs:submit":
-            changes["state", "last kind"].append((event.time, str(event.get("kind"))))
+            changes["own", "last kind"].append((event.time, str(event.get("kind"))))
     ends = {name: [time for time, _ in told[1:]] + [math.inf] for name, told in changes.items()}
     runs = {name: zip(told, ends[name]) for name, told in changes.items()}
     return {name: [(begin, end, state) for (begin, state), end in told if state is not None] for name, told in runs.items()}
+
+
+def queue(trace):
+    """How many jobs wait since when: as many as were when one was added, one less when one ends."""
+    depth, found = 0, []
+    for event in trace.events:
+        if event.name in ("jobs:submit", "jobs:end"):
+            depth = event.get("queue_depth") if event.name == "jobs:submit" else depth - 1
+            found.append((event.time, depth))
+    return found
 
 
 class Durations:

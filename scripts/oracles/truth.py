@@ -129,10 +129,12 @@ class TruthOfPrograms:
     """The same of a trace of programs, whose CPUs and threads do nothing that anybody knows of but to record events."""
 
     def __init__(self, path):
-        from durations import Durations, Programs, counters, declared
+        from durations import Durations, Programs, counters, declared, queue
 
         trace = Programs(str(path))
         self.numbers = {("counter", *name): Numbers(changes) for name, changes in counters(trace).items()}
+        if changes := queue(trace):
+            self.numbers["own", "queue"] = Numbers(changes)
         runs = Durations(trace).runs
         self.states = {("thread", tid, "slices", depth): Runs.of(found) for (tid, depth), found in runs.items()}
         self.states |= {name: Runs.of(found) for name, found in declared(trace).items()}

@@ -8,6 +8,7 @@ import { createInterface } from "node:readline";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findBrowser, rested } from "./browser.ts";
+import { proxied, type Proxy } from "./proxy.ts";
 
 const executablePath = findBrowser();
 const kymo = process.env["KYMO"];
@@ -38,21 +39,21 @@ change = { event = "jobs:end", when = "result < 0", add = 1 }
 interface Printed {
   readonly time: bigint;
   readonly event: string;
-  readonly queue_depth: number | undefined;
   readonly vtid: number;
 }
 
 function printed(): Printed[] {
   const lines = execFileSync(kymo ?? "", ["print", "--format", "json", trace], { encoding: "utf8", maxBuffer: 1 << 26 }).trim().split("\n");
   return lines.map((line) => {
-    const { event, payload, context } = JSON.parse(line) as { event: string; payload: { queue_depth?: number }; context: { vtid: number } };
-    return { time: BigInt(/^\{"time":(\d+)/.exec(line)?.[1] ?? 0), event, queue_depth: payload.queue_depth, vtid: context.vtid };
+    const { event, common_context } = JSON.parse(line) as { event: string; common_context: { vtid: number } };
+    return { time: BigInt(/^\{"time":(\d+)/.exec(line)?.[1] ?? 0), event, vtid: common_context.vtid };
   });
 }
 
 describe.runIf(executablePath !== null && kymo !== undefined)("what is declared", () => {
   let browser: Browser;
   let server: ChildProcess;
+  let proxy: Proxy;
   let url: string;
   let folder: string;
 
@@ -62,12 +63,15 @@ describe.runIf(executablePath !== null && kymo !== undefined)("what is declared"
     browser = await chromium.launch({ executablePath: executablePath ?? "", args: ["--no-sandbox"] });
     server = spawn(kymo ?? "", ["view", "--no-browser", "--own", join(folder, "jobs.toml"), trace], { env: { ...process.env, XDG_CACHE_HOME: folder }, stdio: ["ignore", "pipe", "inherit"] });
     for await (const line of createInterface({ input: server.stdout ?? process.stdin })) {
-      url = line.trim();
+      const told = new URL(line.trim());
+      proxy = await proxied(join(import.meta.dirname, "../dist"), told.origin);
+      url = `${proxy.url}/${told.search}`;
       return;
     }
   });
   afterAll(async () => {
     await browser?.close();
+    await proxy?.end();
     const ended = new Promise((done) => server.once("exit", done));
     server.kill("SIGINT");
     await ended;
@@ -145,7 +149,7 @@ describe.runIf(executablePath !== null && kymo !== undefined)("what is declared"
 
   test("keys go from change to change, and say what stands there", async () => {
     const submits = printed().filter(({ event }) => event === "jobs:submit");
-    const before = submits[20];
+    const before = submits[200];
     // So near that each change has a bucket of its own.
     const { page, faults } = await open(`#at=${(before?.time ?? 0n) - 20_000n}~400000&fold=Threads&fold=Events&panels=drawer.counters&curve=own/jobs/queue&curve=own/jobs/written`);
     await page.locator(".curve-plot canvas").focus();
