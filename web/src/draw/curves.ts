@@ -6,7 +6,7 @@
 //     └ 1.2 s ── 1.4 s ─────  the ruler
 
 import type { Piece } from "../model/cache.ts";
-import { axisMarks } from "../model/curves.ts";
+import { axisMarksIn } from "../model/curves.ts";
 import { placeOf, type Frame } from "../model/geometry.ts";
 import { HUES, SURFACES, css, mix, type Rgb, type Theme } from "../model/palette.ts";
 import { isSize, shortQuantity } from "../model/quantity.ts";
@@ -76,7 +76,7 @@ function drawLane(pen: Pen, tools: Tools, picture: CurvesPicture, lane: CurvesPi
   const scale = widened(range);
   const inset = Math.min(INSET_CSS_PX * ratio, box.height / 4);
   const y = (value: number): number => box.y + box.height - inset - ((value - scale.low) / (scale.high - scale.low)) * (box.height - 2 * inset);
-  const marks = range === null ? [] : range.low === range.high ? [range.low] : axisMarks(scale.low, scale.high, Math.floor(box.height / (MARKS_APART_CSS_PX * ratio)), isSize(lane.unit));
+  const marks = range === null ? [] : range.low === range.high ? [range.low] : axisMarksIn(scale.low, scale.high, Math.floor(box.height / (MARKS_APART_CSS_PX * ratio)), isSize(lane.unit));
   pen.fillStyle = css(surface.line);
   marks.forEach((mark) => pen.fillRect(box.x, Math.round(y(mark)), box.width, Math.max(1, Math.round(ratio / 2))));
   for (const { colour, parts } of curves) {

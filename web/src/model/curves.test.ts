@@ -4,7 +4,7 @@ import { level, tileIndex, trackNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Piece } from "./cache.ts";
 import type { Track } from "./catalogue.ts";
-import { CURVES_MAX, PLAIN_CURVES, axisMarks, countersOf, curveParts, lanesOf, nextChange, readCurves, toggledCurve } from "./curves.ts";
+import { CURVES_MAX, PLAIN_CURVES, axisMarks, axisMarksIn, countersOf, curveParts, lanesOf, nextChange, readCurves, toggledCurve } from "./curves.ts";
 import { NONE } from "./tile.ts";
 
 function trackOf(number: number, id: string, unit: string | null, kind: Track["kind"] = "counter"): Track {
@@ -42,6 +42,10 @@ test("axes have round marks", () => {
   expect(axisMarks(5, 5, 3)).toEqual([]);
   expect(axisMarks(0, Infinity, 3)).toEqual([]);
   expect(axisMarks(0, 1, 0)).toEqual([0, 1]);
+  // One mark alone says nothing of how much that is.
+  expect(axisMarks(1, 32, 3)).toEqual([20]);
+  expect(axisMarksIn(1, 32, 3, false)).toEqual([10, 20, 30]);
+  expect(axisMarksIn(1_000, 400_000, 3, true)).toEqual([131_072, 262_144, 393_216]);
 });
 
 test("the crosshair goes from change to change, over tiles", () => {

@@ -90,6 +90,12 @@ export function axisMarks(low: number, high: number, most: number, isSize = fals
   return marks;
 }
 
+/** Marks of an axis with room for `most`: a few more where one alone would not say how far it is from one to the next. */
+export function axisMarksIn(low: number, high: number, most: number, isSize: boolean): number[] {
+  const marks = axisMarks(low, high, most, isSize);
+  return marks.length >= 2 ? marks : axisMarks(low, high, 2 * Math.max(2, most), isSize);
+}
+
 /** When the next bucket begins in which any of some counters changes, behind a time or before it; `null`: none of the tiles that are there has one. */
 export function nextChange(pieces: readonly Piece[], origin: Nanos, time: Nanos, direction: 1 | -1): Nanos | null {
   let found: Nanos | null = null;
