@@ -5,7 +5,7 @@
 //!            +4    -1        +1              +8  ░░ lost ░░ -2      pages
 //! ```
 //!
-//! Whose pages these are is found out as for everything that threads do: see [`crate::shares`].
+//! Whose pages these are is found out as for everything that threads do: see `shares`.
 
 mod report;
 #[cfg(test)]

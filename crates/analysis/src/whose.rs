@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Kernels' events rarely say whose they are: then they are of the thread that their CPU runs, which is found out as for everything
-//! that threads do (see [`crate::shares`]). Between two switches they are counted where they are seen; only what says a thread
+//! that threads do (see `shares`). Between two switches they are counted where they are seen; only what says a thread
 //! has to be told at once, as that thread may be another one later. Where no event tells of threads at all, as in traces of
 //! programs, a number is one thread forever, and even that is counted where it is seen.
 

@@ -35,9 +35,12 @@ fn nodes(script: &Script, cuts: &[i64], level: Level) -> Vec<Node> {
     nodes
 }
 
-/// The cells of all components, each with what it is behind everything.
-fn cells(nodes: &[&Node]) -> BTreeMap<u64, (Vec<Cell>, Option<(u64, i64)>)> {
-    let mut all: BTreeMap<u64, (Vec<Cell>, Option<(u64, i64)>)> = BTreeMap::new();
+/// The cells of a component, and what it is behind everything.
+type Said = (Vec<Cell>, Option<(u64, i64)>);
+
+/// Those of all components.
+fn cells(nodes: &[&Node]) -> BTreeMap<u64, Said> {
+    let mut all: BTreeMap<u64, Said> = BTreeMap::new();
     for node in nodes {
         let is_component = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::Component);
         for track in node.tracks().filter(|track| is_component(track.key)) {
