@@ -218,6 +218,33 @@ impl States {
         Self { lanes: setup.lanes.to_vec(), calls, texts, room: setup.room.cloned() }
     }
 
+    /// The same where these names of calls have the first numbers.
+    #[must_use]
+    pub fn after(self, calls: &[String]) -> Self {
+        let mut names = calls.to_vec();
+        let mut places: HashMap<String, u64> = names.iter().cloned().zip(0..).collect();
+        let mut number = |name: &String| {
+            *places.entry(name.clone()).or_insert_with(|| {
+                names.push(name.clone());
+                names.len() as u64 - 1
+            })
+        };
+        let numbers: Vec<u64> = self.texts.calls.iter().map(&mut number).collect();
+        let calls = self.calls.iter().map(|call| call.map(|call| numbers[call as usize])).collect();
+        Self { calls, texts: Texts { calls: names, ..self.texts }, ..self }
+    }
+
+    /// Names of calls, by their numbers.
+    #[must_use]
+    pub fn call_names(&self) -> &[String] {
+        &self.texts.calls
+    }
+
+    /// There were fewer lanes when this was known, of which the first ones are the same.
+    pub fn widen(&self, state: &mut State) {
+        state.cpus.resize_with(state.cpus.len().max(self.lanes.len()), Vec::new);
+    }
+
     /// What a state has found out: all runs, and what their numbers mean.
     #[must_use]
     pub fn into_runs(&self, mut state: State) -> (RunWriter, Texts) {

@@ -20,6 +20,7 @@ pub mod own;
 pub mod slices;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
@@ -225,8 +226,10 @@ pub fn values_max(key: u64) -> usize {
 pub struct Timeline {
     states: States,
     lanes: Vec<LaneFacts>,
-    /// Names of the classes of events.
-    classes: Vec<std::sync::Arc<str>>,
+    /// Names of the classes of events, by the numbers that values have.
+    classes: Vec<Arc<str>>,
+    /// For each class its number.
+    class_numbers: Vec<u32>,
     /// For each class whether its events tell of durations.
     marking: Vec<bool>,
     /// Where events of any lane may be missing.
@@ -240,7 +243,7 @@ pub struct Timeline {
 }
 
 /// What is known behind a part of the trace.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct State {
     states: states::State,
     counts: Vec<Count>,
@@ -249,6 +252,15 @@ pub struct State {
     marks: Marks,
     slices: Slices,
     lasting: Lasting,
+}
+
+/// Which numbers values have that are no numbers in the traces; those that come later have other ones.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers {
+    /// Names of classes of events.
+    classes: Vec<Arc<str>>,
+    /// Names of calls.
+    calls: Vec<String>,
 }
 
 /// Events of a class, one after the other, in a bucket of the finest level that was asked for.
@@ -371,18 +383,42 @@ impl Timeline {
     /// The timeline of these lanes; its buckets are counted from `origin`.
     #[must_use]
     pub fn new(setup: &Setup<'_>, origin: i64) -> Self {
-        let classes = setup.classes.iter().map(|class| class.name.clone()).collect();
+        let classes: Vec<Arc<str>> = setup.classes.iter().map(|class| class.name.clone()).collect();
+        let class_numbers = (0..classes.len() as u32).collect();
         let (marking, holes) = (marks::marking(setup.classes), setup.holes());
         Self {
             states: States::new(setup),
             lanes: setup.lanes.to_vec(),
             classes,
+            class_numbers,
             marking,
             holes,
             origin,
             is_count: false,
             own: Own::default(),
         }
+    }
+
+    /// The same with numbers that an earlier timeline has given, of which there are fewer: classes of one name have one number, and so have
+    /// calls. So what is known behind a part of traces goes on to mean the same when they have grown.
+    #[must_use]
+    pub fn after(self, earlier: &Numbers) -> Self {
+        let mut classes = earlier.classes.clone();
+        let mut known: HashMap<Arc<str>, u32> = classes.iter().cloned().zip(0..).collect();
+        let mut number = |name: &Arc<str>| {
+            *known.entry(Arc::clone(name)).or_insert_with(|| {
+                classes.push(Arc::clone(name));
+                classes.len() as u32 - 1
+            })
+        };
+        let class_numbers = self.class_numbers.iter().map(|class| number(&self.classes[*class as usize])).collect();
+        Self { classes, class_numbers, states: self.states.after(&earlier.calls), ..self }
+    }
+
+    /// The numbers of values that depend on which traces these are.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers {
+        Numbers { classes: self.classes.clone(), calls: self.states.call_names().to_vec() }
     }
 
     /// With what own analyses say, whose rules are bound by [`Own::mapping`].
@@ -430,6 +466,11 @@ impl Timeline {
             slices: Slices::default(),
             lasting: Lasting::default(),
         }
+    }
+
+    /// What was known behind a part of the traces when these had fewer lanes, of which the first ones are the same.
+    pub fn widen(&self, state: &mut State) {
+        self.states.widen(&mut state.states);
     }
 
     /// A chunk was read as a whole: what needs nothing else is done, so that it is sealed quickly.
@@ -542,7 +583,9 @@ impl Timeline {
             .into_iter()
             .filter(is_drawn)
             .for_each(|run| node.open(run.key, run.begin, shown(run.key, run.value)));
-        counts.into_iter().for_each(|count| node.count(count.key, count.bucket, count.class.into(), count.count));
+        for Count { key, bucket, class, count } in counts {
+            node.count(key, bucket, self.class_numbers[class as usize].into(), count);
+        }
         for (at, key, value) in wakeups {
             let bucket = node.bucket(at);
             node.count(key, bucket, if is_whole { value } else { value | ANYBODY }, 1);

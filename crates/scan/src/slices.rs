@@ -105,6 +105,12 @@ impl Slices {
         Ok(Self { lanes, begins, lengths, behind: 0, begin: i64::MIN, over: false })
     }
 
+    /// The same from a time on: of packets that begin before it, what is before it has no part in any slice.
+    #[must_use]
+    pub fn from(self, begin: i64) -> Self {
+        Self { begin, ..self }
+    }
+
     /// The next slice; `None` behind the last one.
     ///
     /// # Errors

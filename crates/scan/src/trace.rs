@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -56,6 +57,8 @@ pub struct Trace {
     pub broken_files: Vec<BrokenFile>,
     /// Nanoseconds that its clocks are taken to be ahead of what it says of them; those of its streams are so already.
     pub clock_shift_ns: i64,
+    options: TraceOptions,
+    metadata_hash: u64,
 }
 
 /// One data stream.
@@ -171,12 +174,36 @@ impl Trace {
     /// What makes every event of it unreadable; what makes only some unreadable stands in
     /// [`Trace::broken_files`] or comes up in reading.
     pub fn open(folder: TraceFolder, options: TraceOptions, known: &dyn KnownPackets) -> Result<Self, OpenError> {
-        let mut metadata = kymo_format::parse(&folder.metadata()?);
-        let Some(class) = metadata.trace_class.take() else {
-            return Err(OpenError::Metadata(Box::new(metadata)));
+        Self::open_again(folder, options, known, None)
+    }
+
+    /// Opens a trace that was open before: as long as its metadata says the same, what reads its packets is the same, too, with the
+    /// machine code that it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Trace::open`].
+    pub fn open_again(
+        folder: TraceFolder,
+        options: TraceOptions,
+        known: &dyn KnownPackets,
+        before: Option<&Self>,
+    ) -> Result<Self, OpenError> {
+        let bytes = folder.metadata()?;
+        let metadata_hash = hash(&bytes);
+        let same = before.filter(|before| (before.options, before.metadata_hash) == (options, metadata_hash));
+        let (class, metadata, decoder) = match same {
+            Some(same) => (Arc::clone(&same.class), same.metadata.clone(), Arc::clone(&same.decoder)),
+            None => {
+                let mut metadata = kymo_format::parse(&bytes);
+                let Some(class) = metadata.trace_class.take() else {
+                    return Err(OpenError::Metadata(Box::new(metadata)));
+                };
+                let class = Arc::new(class);
+                let decoder = Arc::new(Decoder::new(Arc::clone(&class), options.compile)?);
+                (class, metadata, decoder)
+            }
         };
-        let class = Arc::new(class);
-        let decoder = Arc::new(Decoder::new(Arc::clone(&class), options.compile)?);
         let mut broken_files = Vec::new();
         let files = index(&folder, &decoder, known, &mut broken_files)?;
         let mut streams = group(files);
@@ -187,8 +214,15 @@ impl Trace {
             stream.packets = Arc::new(quirks::mend(&class, packets));
         }
         let clock_shift_ns = options.clock_shift_ns;
-        Ok(Self { folder, class, metadata, decoder, streams, broken_files, clock_shift_ns })
+        Ok(Self { folder, class, metadata, decoder, streams, broken_files, clock_shift_ns, options, metadata_hash })
     }
+}
+
+/// The same for the same bytes, as long as this program runs.
+fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The packets of every file.

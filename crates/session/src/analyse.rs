@@ -20,7 +20,7 @@ mod ready;
 mod shares;
 mod states;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 

@@ -11,10 +11,12 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kymo_source::{ErrorKind, Finder, Live};
 
+use crate::again::Earlier;
 use crate::offsets::Offsets;
 use crate::open::{OpenFailure, OpenOptions, Session};
 use crate::progress::Progress;
@@ -38,17 +40,32 @@ pub struct Follow {
     opened: Option<(u64, bool)>,
     /// What was said of traces before they were opened last: what is said behind that may be of what is not in there.
     lives: HashMap<PathBuf, Live>,
+    /// What is known of the traces as they were.
+    earlier: Earlier,
+    /// Bytes of all files just before the traces were opened last.
+    open_bytes: Option<u64>,
 }
 
 /// A time of which everything is there.
 #[derive(Debug)]
 pub struct Window {
     /// The traces as far as they are written.
-    pub session: Session,
+    pub session: Arc<Session>,
     /// Its first nanosecond; `None`: it is the first window.
     pub begin_ns: Option<i64>,
     /// Its last nanosecond; `None`: nothing comes any more.
     pub end_ns: Option<i64>,
+}
+
+/// What there is to be seen.
+#[derive(Debug)]
+pub enum Look {
+    /// Nothing new.
+    Nothing,
+    /// Another window.
+    More(Window),
+    /// Nothing comes any more.
+    Over,
 }
 
 /// How far traces are written.
@@ -63,7 +80,17 @@ impl Follow {
     /// Follows every trace at or below the paths, from its begin.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, options: OpenOptions) -> Self {
-        Self { paths, options, behind_ns: None, is_over: false, grown: (0, None), opened: None, lives: HashMap::new() }
+        Self {
+            paths,
+            options,
+            behind_ns: None,
+            is_over: false,
+            grown: (0, None),
+            opened: None,
+            lives: HashMap::new(),
+            earlier: Earlier::default(),
+            open_bytes: None,
+        }
     }
 
     /// Waits for the next window. `None`: nothing comes any more, as every recorder has said, or it was cancelled.
@@ -72,16 +99,68 @@ impl Follow {
     ///
     /// There is no trace, or it cannot be understood. A trace of which a recorder says that it has begun may have no metadata yet.
     pub fn next(&mut self, progress: &Progress) -> Result<Option<Window>, OpenFailure> {
-        while !self.is_over && !progress.is_cancelled() {
-            if self.has_more()? {
-                let session = Session::open(&self.paths, &self.options)?;
-                if let Some(window) = self.window(session) {
-                    return Ok(Some(window));
-                }
+        while !progress.is_cancelled() {
+            match self.look()? {
+                Look::More(window) => return Ok(Some(window)),
+                Look::Over => break,
+                Look::Nothing => std::thread::sleep(INTERVAL),
             }
-            std::thread::sleep(INTERVAL);
         }
         Ok(None)
+    }
+
+    /// Looks once whether there is another window.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Follow::next`]. What is half written may be whole the next time.
+    pub fn look(&mut self) -> Result<Look, OpenFailure> {
+        if self.is_over {
+            return Ok(Look::Over);
+        }
+        if !self.has_more()? {
+            return Ok(Look::Nothing);
+        }
+        let session = self.open()?;
+        Ok(self.window(session).map_or(Look::Nothing, Look::More))
+    }
+
+    /// Whether a recorder says of all traces how far they are, as when they were looked at last.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        let session = self.earlier.session();
+        session.is_none_or(|session| session.traces.iter().all(|trace| self.lives.contains_key(trace.folder.path())))
+    }
+
+    /// Whether one of these is a trace that a recorder has begun and that cannot be opened yet, as it has no metadata.
+    #[must_use]
+    pub fn is_awaited(paths: &[PathBuf]) -> bool {
+        let mut finder = Finder::default();
+        paths.iter().any(|path| is_awaited(path) && finder.find(path).is_err())
+    }
+
+    /// Whether a recorder says that it records a trace at or below these paths right now, or that it has begun one.
+    #[must_use]
+    pub fn is_recorded(paths: &[PathBuf]) -> bool {
+        let mut finder = Finder::default();
+        let mut is_recorded = |path: &PathBuf| match finder.find(path) {
+            Ok(folders) => folders.iter().any(|folder| Live::of(folder.path()).is_some_and(|live| !is_over(live))),
+            Err(_) => is_awaited(path),
+        };
+        paths.iter().any(&mut is_recorded)
+    }
+
+    /// The traces as they are now.
+    fn open(&mut self) -> Result<Arc<Session>, OpenFailure> {
+        let bytes = self.grown.0;
+        // Time goes by also where nothing happens.
+        if let Some(session) = self.earlier.session().filter(|_| self.open_bytes == Some(bytes)) {
+            return Ok(Arc::clone(session));
+        }
+        let session = Arc::new(Session::open_again(&self.paths, &self.options, Some(&self.earlier))?);
+        self.earlier.opened(&session);
+        self.open_bytes = Some(bytes);
+        Ok(session)
     }
 
     /// Whether it is worth while to open the traces again.
@@ -125,7 +204,7 @@ impl Follow {
     }
 
     /// What is new, of all that there is.
-    fn window(&mut self, session: Session) -> Option<Window> {
+    fn window(&mut self, session: Arc<Session>) -> Option<Window> {
         let reached = self.reached(&session)?;
         let begin_ns = self.behind_ns;
         if reached.is_over {

@@ -2,6 +2,7 @@
 //!
 //! It must never know any face. Every face asks here, so one question has one answer.
 
+mod again;
 mod analyse;
 mod analysis_options;
 #[cfg(feature = "columns")]
@@ -65,7 +66,7 @@ pub use events::{
 pub use explain::{ClassMeaning, ExplainedClasses, Explanation, Forms, SkippedPackets};
 #[cfg(feature = "export")]
 pub use export::{ExportFailure, ExportOptions, Exported, ExportedTable, FileFormat};
-pub use follow::{Follow, Window};
+pub use follow::{Follow, Look, Window};
 pub use identity::TraceIdentity;
 pub use index::{IndexState, Indexed, IndexedStream, IndexedTrace, index, remove_index};
 pub use info::{ClockInfo, Estimate, Info, TraceInfo};

@@ -12,6 +12,7 @@ use kymo_source::{BufferPool, Finder, TraceFolder};
 use kymo_units::Uuid;
 use serde::{Deserialize, Serialize};
 
+use crate::again::Earlier;
 use crate::cache::{PacketCache, Recalled};
 use crate::offsets::{OffsetFailure, Offsets, TraceOffset};
 use crate::progress::Progress;
@@ -110,6 +111,15 @@ impl Session {
     /// The first path without a trace, or metadata that cannot be understood, if there is nothing else. Offsets of traces
     /// that are not there.
     pub fn open(paths: &[PathBuf], options: &OpenOptions) -> Result<Self, OpenFailure> {
+        Self::open_again(paths, options, None)
+    }
+
+    /// Opens traces that were open before, of which something is known.
+    pub(crate) fn open_again(
+        paths: &[PathBuf],
+        options: &OpenOptions,
+        earlier: Option<&Earlier>,
+    ) -> Result<Self, OpenFailure> {
         let offsets = Offsets::new(&options.trace_offsets)?;
         let mut traces = Vec::new();
         let mut finder = Finder::default();
@@ -123,7 +133,14 @@ impl Session {
                 let path = folder.path().to_owned();
                 let clock_shift_ns = options.clock_shift_ns.saturating_add(offsets.of(&path));
                 let options = TraceOptions { clock_shift_ns, compile: options.compile };
-                open_one(folder, options, threads, cache.as_ref()).map_err(|error| OpenFailure::Trace { path, error })
+                let opened = match earlier {
+                    Some(earlier) => {
+                        let (known, before) = (earlier.packets(cache.as_ref()), earlier.trace(&folder));
+                        Trace::open_again(folder.clone(), options, &known, before)
+                    }
+                    None => open_one(folder, options, threads, cache.as_ref()),
+                };
+                opened.map_err(|error| OpenFailure::Trace { path, error })
             });
             match opened {
                 Ok(trace) => traces.push(Arc::new(trace)),
@@ -201,6 +218,26 @@ impl Session {
         let first =
             |(_, stream): &(&Arc<Trace>, &DataStream)| stream.clock?.nanos(stream.packets.first()?.begin_cycles?);
         self.streams().iter().filter_map(first).min()
+    }
+
+    /// When the last packet of any stream ends, if packets say so.
+    #[must_use]
+    pub fn last_ns(&self) -> Option<i64> {
+        let last = |(_, stream): &(&Arc<Trace>, &DataStream)| stream.clock?.nanos(stream.packets.last()?.end_cycles?);
+        self.streams().iter().filter_map(last).max()
+    }
+
+    /// Whether there is more in the files of traces now than when they were opened.
+    #[must_use]
+    pub fn has_grown(&self) -> bool {
+        let has_more = |folder: &TraceFolder| {
+            let sizes = folder.streams().iter().enumerate();
+            let grew = |(number, stream): (usize, &kymo_source::StreamEntry)| {
+                folder.identity(number).is_ok_and(|now| stream.size < now.size)
+            };
+            sizes.into_iter().any(grew)
+        };
+        self.traces.iter().any(|trace| has_more(&trace.folder))
     }
 
     /// The patterns that no event record class of any trace has a name for: somebody mistyped them.

@@ -17,6 +17,7 @@ mod catalogue;
 mod chunks;
 mod estimate;
 mod exact;
+mod growing;
 mod items;
 mod kept;
 mod own;
@@ -31,9 +32,9 @@ use std::time::Instant;
 
 use kymo_analysis::setup::span_ns;
 use kymo_analysis::states::States;
-use kymo_analysis::timeline::Timeline as Analysis;
 use kymo_analysis::timeline::cells::Level;
 use kymo_analysis::timeline::own::Own;
+use kymo_analysis::timeline::{Numbers, Timeline as Analysis};
 use kymo_analysis::{LaneFacts, Setup, SpoolError, Wishes};
 use serde::Serialize;
 
@@ -53,7 +54,8 @@ pub use self::own::OwnTracks;
 
 use self::build::Desk;
 use self::catalogue::Names;
-use self::chunks::Chunk;
+use self::chunks::{Before, Chunk};
+use self::growing::Numbering;
 use self::kept::{Home, Recalled};
 use self::pyramid::Pyramid;
 
@@ -71,12 +73,16 @@ pub struct TimelineOptions {
 /// A trace as a viewer sees it. All may be asked by any thread.
 pub struct Timeline {
     session: Arc<Session>,
-    prepared: Prepared,
+    prepared: Arc<Prepared>,
     /// For reading why threads wait.
     causes: OnceLock<Option<Prepared>>,
-    analysis: Analysis,
+    analysis: Arc<Analysis>,
     /// When the first bucket begins, and when the last event may be.
     span: (i64, i64),
+    /// Up to when everything is there, if the traces grow.
+    until: Option<i64>,
+    /// Of traces that grow, which machines and lanes have which numbers.
+    numbering: Numbering,
     chunks: Vec<Chunk>,
     pyramid: Pyramid,
     desk: Arc<Desk>,
@@ -95,6 +101,17 @@ pub struct Timeline {
     /// What it was asked with.
     options: AnalysisOptions,
     own: Own,
+}
+
+/// What changes when the traces have grown.
+struct Parts {
+    session: Arc<Session>,
+    prepared: Arc<Prepared>,
+    analysis: Arc<Analysis>,
+    span: (i64, i64),
+    until: Option<i64>,
+    numbering: Numbering,
+    chunks: Vec<Chunk>,
 }
 
 /// Why there is no timeline, or no tile.
@@ -190,20 +207,51 @@ impl Session {
     ///
     /// Packets do not say when they are, clocks cannot be compared, or the mapping is wrong.
     pub fn timeline(self: &Arc<Self>, options: &TimelineOptions) -> Result<Arc<Timeline>, TimelineFailure> {
+        self.timeline_until(options, None)
+    }
+
+    /// The same of traces that grow: everything before `until` is there. What comes is put behind it by [`Timeline::grown`]; nothing is left in
+    /// the cache.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Session::timeline`]; no event is before that time.
+    pub fn growing_timeline(
+        self: &Arc<Self>,
+        options: &TimelineOptions,
+        until: i64,
+    ) -> Result<Arc<Timeline>, TimelineFailure> {
+        self.timeline_until(options, Some(until))
+    }
+
+    fn timeline_until(
+        self: &Arc<Self>,
+        options: &TimelineOptions,
+        until: Option<i64>,
+    ) -> Result<Arc<Timeline>, TimelineFailure> {
         let cache_bytes = options.cache_bytes;
         if !self.times_are_comparable() {
             return Err(TimelineFailure::Incomparable);
         }
         let (own, own_texts) = own::all(&options.own);
         let options = AnalysisOptions { roles: options.roles.clone(), ..AnalysisOptions::default() };
-        let prepared = self.prepared_for_timeline(&options, &own)?;
+        let mut prepared = self.prepared_for_timeline(&options, &own)?;
+        let mut numbering = Numbering::default();
+        if until.is_some() {
+            prepared.lanes = numbering.apply(self, std::mem::take(&mut prepared.lanes));
+        }
         let span = span_ns(&prepared.lanes).ok_or(TimelineFailure::NoTimes)?;
+        let span = (span.0, until.map_or(span.1, |until| until.saturating_sub(1)));
+        if span.1 < span.0 {
+            return Err(TimelineFailure::NoTimes);
+        }
         let analysis = analysis_of(&prepared, span.0).with_own(own.clone());
-        let chunks = chunks::of(self, &prepared, span);
+        let analysis = if until.is_some() { analysis.after(&Numbers::default()) } else { analysis };
+        let chunks = chunks::from(self, &prepared, (span, until), Before::default());
         let spans: Vec<_> = chunks.iter().map(|chunk| chunk.span).collect();
-        let home = self.home(&options, &own_texts);
-        let names = Arc::new(Names::new(&analysis));
-        let desk = Arc::new(Desk::new(&analysis, chunks.len()));
+        let home = self.home(&options, &own_texts).filter(|_| until.is_none());
+        let names = Arc::new(Names::new(&analysis, until.is_some()));
+        let desk = Arc::new(Desk::new(&analysis, chunks.len(), 0));
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
         let pyramid = match home.as_ref().and_then(|home| home.recall(&spans)) {
@@ -213,15 +261,20 @@ impl Session {
                 progress.add(chunks[..built].iter().map(|chunk| chunk.slice.bytes).sum());
                 pyramid
             }
-            None => Pyramid::new(self.cache.as_deref(), chunks.len())?,
+            None => {
+                let settled = if until.is_some() { chunks.len() - 1 } else { usize::MAX };
+                Pyramid::new(self.cache.as_deref(), chunks.len(), settled)?
+            }
         };
         let timeline = Timeline {
             session: Arc::clone(self),
             desk,
-            prepared,
+            prepared: Arc::new(prepared),
             causes: OnceLock::new(),
-            analysis,
+            analysis: Arc::new(analysis),
             span,
+            until,
+            numbering,
             chunks,
             pyramid,
             names,

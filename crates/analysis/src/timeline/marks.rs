@@ -50,7 +50,7 @@ impl Mark {
 }
 
 /// What lanes tell.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Marks {
     /// Those of a lane in the order of time.
     pub(super) marks: Vec<Mark>,

@@ -78,6 +78,13 @@ impl Prepared {
         Self { bindings: Arc::new(bindings), streams: streams_bound, filters, lanes, whole }
     }
 
+    /// The packets that may have events between two times; the end is not in it.
+    pub(crate) fn slice(&self, session: &Session, begin_ns: Option<i64>, end_ns: Option<i64>) -> Slice {
+        let end_ns = end_ns.map(|end| end - 1);
+        let span = AnalysisOptions { begin_ns, end_ns, ..AnalysisOptions::default() };
+        whole(&session.streams(), &self.streams, &self.filters, &span)
+    }
+
     /// The same of a span of time within; its end is not in it. Holes of lanes before it stay.
     pub(super) fn within(&self, session: &Session, (begin, end): (i64, i64), before: &[LaneFacts]) -> Self {
         let streams = session.streams();

@@ -1,11 +1,11 @@
 //! However a trace is cut, every analysis says the same.
 
 mod cuts;
-mod made;
+pub(crate) mod made;
 mod odd_traces;
 mod shares;
 mod threads;
-mod tiny_trace;
+pub(crate) mod tiny_trace;
 
 use std::path::{Path, PathBuf};
 

@@ -303,6 +303,9 @@ impl Timeline {
             let gathered = self.gather(question, keys, (&parts, &read, &before, &exact, known), progress)?;
             let Gathered { rows, carries, spans } = gathered;
             tiles.spans = spans.buckets(|at_ns| self.bucket(at_ns, level), (first, count));
+            if let Some(until) = self.until {
+                not_whole(&mut tiles.spans, self.bucket(until, level).checked_sub(first));
+            }
             let row = |(((number, key), exact), (mut cells, carry))| match exact {
                 Some(items) => Some(TrackTile { number, items }),
                 None => {
@@ -506,8 +509,8 @@ impl Timeline {
         if span.1 <= window.0 || window.1 <= span.0 {
             return;
         }
-        match self.pyramid.place(at) {
-            Some(place) if place.level <= level => parts.push(Part::Node(at)),
+        match self.pyramid.level(at) {
+            Some(finest) if finest <= level => parts.push(Part::Node(at)),
             _ if at.0 == 0 => parts.push(Part::Read(at.1)),
             _ => {
                 let below = self.chunks_of(at);
@@ -599,7 +602,7 @@ impl Timeline {
             let above = (at.0 + 1, at.1 / FAN);
             if above.0 >= self.pyramid.heights()
                 || self.chunks_of(above).end != end
-                || self.pyramid.place(above).is_none()
+                || self.pyramid.level(above).is_none()
             {
                 break;
             }
@@ -750,6 +753,20 @@ impl Timeline {
         let is_events = |key: u64| TrackKey::of(key).is_some_and(|key| key.thing == Thing::LaneEvents);
         root.map_or(0, |root| root.tracks().filter(|part| is_events(part.key)).map(|part| part.begins).sum())
     }
+}
+
+/// More may come in the bucket of the time up to which everything is there: what is known of it is not all.
+fn not_whole(spans: &mut Vec<Span>, bucket: Option<u64>) {
+    let Some(bucket) = bucket.and_then(|bucket| u32::try_from(bucket).ok()) else { return };
+    let is_there = |span: &Span| (span.begin..span.end).contains(&bucket) && span.quality == Quality::Exact;
+    let Some(number) = spans.iter().position(is_there) else { return };
+    let Span { begin, end, quality } = spans[number];
+    let parts = [
+        Span { begin, end: bucket, quality },
+        Span { begin: bucket, end: bucket + 1, quality: Quality::Building },
+        Span { begin: bucket + 1, end, quality },
+    ];
+    spans.splice(number..=number, parts.into_iter().filter(|span| span.begin < span.end));
 }
 
 /// Events of which nobody knows what they are.

@@ -44,6 +44,8 @@ struct Held {
     waiting: BTreeMap<usize, State>,
     /// All that is before the next chunk to be sealed; absent while somebody seals.
     before: Option<State>,
+    /// Of traces that grow, what is before the last chunk, once that is sealed: it will be sealed again, when it is longer.
+    before_last: Option<State>,
     /// Chunks that somebody looks at, to be read before it is their turn.
     wanted: Vec<usize>,
     /// How many chunks have nodes, and how many of the first ones: of the chunk behind those, all is known that is before it.
@@ -66,7 +68,22 @@ enum Job {
 }
 
 impl Desk {
-    pub(super) fn new(analysis: &Analysis, chunks: usize) -> Self {
+    pub(super) fn new(analysis: &Analysis, chunks: usize, version: u64) -> Self {
+        Self::of(Some(analysis.begin()), chunks, version)
+    }
+
+    /// All chunks have nodes; what is known before the last one.
+    pub(super) fn complete(chunks: usize, before_last: State, version: u64) -> Self {
+        let desk = Self::of(None, chunks, version);
+        desk.change(|held| {
+            (held.read, held.seal) = (chunks, chunks);
+            (held.built, held.known) = (chunks, chunks);
+            held.before_last = Some(before_last);
+        });
+        desk
+    }
+
+    fn of(before: Option<State>, chunks: usize, version: u64) -> Self {
         let held = Held {
             chunks,
             working: 0,
@@ -74,14 +91,15 @@ impl Desk {
             seal: 0,
             waiting: BTreeMap::new(),
             wanted: Vec::new(),
-            before: Some(analysis.begin()),
+            before,
+            before_last: None,
             built: 0,
             known: 0,
             scattered: BTreeSet::new(),
             failure: None,
             is_stopped: false,
         };
-        Self { held: Mutex::new(held), changed: Condvar::new(), version: AtomicU64::new(0) }
+        Self { held: Mutex::new(held), changed: Condvar::new(), version: AtomicU64::new(version) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -157,6 +175,25 @@ impl Desk {
 
     pub(super) fn stop(&self) {
         self.change(|held| held.is_stopped = true);
+    }
+
+    /// Ends building. How many of the first chunks will never change, and what is known behind these, which is taken; `None`: nothing is.
+    pub(super) fn take_known(&self) -> Option<(usize, State)> {
+        self.stop();
+        let mut held = self.idle();
+        if held.built != held.known || held.known != held.seal {
+            return None;
+        }
+        match held.before_last.take() {
+            Some(before) => Some((held.chunks - 1, before)),
+            None => held.before.take().map(|before| (held.known, before)),
+        }
+    }
+
+    /// What is known before the last chunk, which is taken, if all chunks have nodes.
+    pub(super) fn take_open_of_complete(&self) -> Option<State> {
+        let mut held = self.idle();
+        if held.built == held.chunks { held.before_last.take() } else { None }
     }
 }
 
@@ -261,6 +298,13 @@ impl Timeline {
         Ok(())
     }
 
+    /// Waits until everything is built, or it was enough.
+    pub(super) fn wait_some(&self, at_most: Duration) -> bool {
+        let is_busy = |held: &mut Held| held.failure.is_none() && (held.built < held.chunks || held.working > 0);
+        let waited = self.desk.changed.wait_timeout_while(self.desk.lock(), at_most, is_busy);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
     /// A thread's life. It holds the timeline only while it works.
     fn serve(timeline: &Weak<Self>, desk: &Desk, threads: usize) {
         crate::priority::background();
@@ -326,6 +370,10 @@ impl Timeline {
 
     fn build_seal(&self, chunk: usize, (mut before, state): (State, State)) -> Result<(), TimelineFailure> {
         let Chunk { span, level, .. } = self.chunks[chunk];
+        if self.until.is_some() && chunk + 1 == self.chunks.len() {
+            let before = before.clone();
+            self.desk.change(|held| held.before_last = Some(before));
+        }
         let sealed = self.analysis.seal(&mut before, state, span.0);
         self.names.learn(&before, &sealed);
         self.desk.change(|held| held.before = Some(before));

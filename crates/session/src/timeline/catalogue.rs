@@ -117,10 +117,16 @@ pub(super) const ALL_EVENTS: TrackKey = TrackKey { thing: Thing::LaneEvents, hos
 /// What is known of tracks and values.
 pub(super) struct Names {
     held: Mutex<Held>,
+    machines: Mutex<Machines>,
+}
+
+/// What is known of machines, whatever they do.
+#[derive(Default)]
+struct Machines {
     /// There are several lanes, whose events have a track together.
     has_all: bool,
     /// Machines' names, if there are several.
-    hosts: Vec<Option<String>>,
+    hosts: BTreeMap<u16, Option<String>>,
 }
 
 /// What is kept with the pyramid.
@@ -208,21 +214,34 @@ pub(super) fn kind(key: u64) -> Option<TrackKind> {
 
 impl Names {
     /// Lanes have tracks before anything is read.
-    pub(super) fn new(analysis: &Analysis) -> Self {
-        let mut held = Held::default();
+    pub(super) fn new(analysis: &Analysis, may_grow: bool) -> Self {
+        let names = Self { held: Mutex::default(), machines: Mutex::default() };
+        names.met_lanes(analysis, may_grow);
+        names
+    }
+
+    /// So many lanes there are now; of traces that grow there may be others later.
+    pub(super) fn met_lanes(&self, analysis: &Analysis, may_grow: bool) {
+        let mut held = self.lock();
         let mut hosts = BTreeMap::new();
         for (number, lane) in analysis.lanes().iter().enumerate() {
             held.track(key(Thing::LaneEvents, lane.host, number as i32, 0));
             hosts.insert(lane.host, lane.host_name.clone());
         }
         let several = hosts.len() > 1;
-        let name =
-            |(host, name): (u16, Option<String>)| several.then(|| name.unwrap_or_else(|| format!("host {host}")));
-        let has_all = analysis.lanes().len() > 1;
+        let name = |(host, name): (u16, Option<String>)| {
+            (host, several.then(|| name.unwrap_or_else(|| format!("host {host}"))))
+        };
+        let has_all = analysis.lanes().len() > 1 || may_grow;
         if has_all {
             held.track(ALL_EVENTS.key());
         }
-        Self { held: Mutex::new(held), has_all, hosts: hosts.into_iter().map(name).collect() }
+        drop(held);
+        *self.machines() = Machines { has_all, hosts: hosts.into_iter().map(name).collect() };
+    }
+
+    fn machines(&self) -> MutexGuard<'_, Machines> {
+        self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -293,7 +312,7 @@ impl Names {
             *held.crowds.entry(crowd).or_default() += 1;
         }
         held.known = known;
-        if self.has_all {
+        if self.machines().has_all {
             held.track(ALL_EVENTS.key());
         }
     }
@@ -343,7 +362,7 @@ impl Names {
     }
 
     fn host(&self, host: u16) -> Option<String> {
-        self.hosts.get(usize::from(host)).cloned().flatten()
+        self.machines().hosts.get(&host).cloned().flatten()
     }
 }
 

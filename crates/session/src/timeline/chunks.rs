@@ -34,30 +34,60 @@ pub(super) fn level_of(span: (i64, i64)) -> Level {
 /// wrong place.
 pub(super) const EXACT_LEVEL: Level = 0;
 
-/// All chunks, in the order of time; one, if time cannot be cut.
-pub(super) fn of(session: &Session, prepared: &Prepared, span: (i64, i64)) -> Vec<Chunk> {
+/// Chunks that are there already.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    pub(super) chunks: Vec<Chunk>,
+    /// The traces had the same data streams then, in the same order.
+    pub(super) is_alike: bool,
+}
+
+/// All chunks, in the order of time, behind those that are there already; one, if time cannot be cut. Of traces that grow they end where
+/// not everything is there yet.
+pub(super) fn from(
+    session: &Session,
+    prepared: &Prepared,
+    (span, until): ((i64, i64), Option<i64>),
+    before: Before,
+) -> Vec<Chunk> {
+    let Before { mut chunks, is_alike } = before;
+    for chunk in chunks.iter_mut().filter(|_| !is_alike) {
+        let slice =
+            prepared.slice(session, Some(chunk.slice.begin).filter(|begin| *begin != i64::MIN), chunk.slice.end);
+        chunk.slice.wanted = slice.wanted;
+    }
+    let whole = prepared.slice(session, chunks.last().map(|chunk| chunk.span.1), until);
+    let chunk = |slice: Slice| {
+        // Nothing is before the first packet, and no packet behind the last one's end.
+        let span = (slice.begin.max(span.0), slice.end.map_or(span.1.saturating_add(1), |end| end));
+        Chunk { slice, span, level: level_of(span) }
+    };
+    chunks.extend(slices(session, whole).into_iter().map(chunk));
+    chunks
+}
+
+/// A slice cut into such as chunks have.
+fn slices(session: &Session, whole: Slice) -> Vec<Slice> {
     let streams = session.streams();
-    let wanted =
-        streams.iter().enumerate().map(|(number, (_, stream))| (*stream, prepared.whole.wanted[number].clone()));
+    let wanted = streams.iter().enumerate().map(|(number, (_, stream))| (*stream, whole.wanted[number].clone()));
     let bytes =
         |(stream, wanted): (&kymo_scan::DataStream, std::ops::Range<usize>)| stream.packets.packet_bytes(wanted);
     let all: u64 = wanted.clone().map(bytes).sum();
     let most = session.slice_bytes.unwrap_or(CHUNK_BYTES.max(all / CHUNKS_MAX));
     let lengths = Lengths { all, least: most, most, readers: 1 };
     let mut slices = Vec::new();
-    let cut = Slices::new(wanted, lengths).and_then(|mut cut| {
+    let cut = Slices::new(wanted, lengths).and_then(|cut| {
+        let mut cut = cut.from(whole.begin);
         while let Some(slice) = cut.next_slice()? {
             slices.push(slice);
         }
         Ok(())
     });
     if cut.is_err() {
-        slices = vec![Slice { bytes: all, ..prepared.whole.clone() }];
+        return vec![Slice { bytes: all, ..whole }];
     }
-    let chunk = |slice: Slice| {
-        // Nothing is before the first packet, and no packet behind the last one's end.
-        let span = (slice.begin.max(span.0), slice.end.map_or(span.1.saturating_add(1), |end| end));
-        Chunk { slice, span, level: level_of(span) }
-    };
-    slices.into_iter().map(chunk).collect()
+    if let Some(last) = slices.last_mut() {
+        last.end = whole.end;
+    }
+    slices
 }

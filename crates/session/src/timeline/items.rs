@@ -254,7 +254,7 @@ impl Timeline {
             let mut node: At = (0, at);
             while node.0 < height_max {
                 let above = (node.0 + 1, node.1 / FAN);
-                let is_there = above.0 < self.pyramid.heights() && self.pyramid.place(above).is_some();
+                let is_there = above.0 < self.pyramid.heights() && self.pyramid.level(above).is_some();
                 if !is_there || self.chunks_of(above).start != at {
                     break;
                 }

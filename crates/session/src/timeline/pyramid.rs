@@ -47,10 +47,13 @@ pub(super) struct Place {
 pub(super) struct Pyramid {
     /// By height.
     places: Mutex<Vec<Vec<Option<Place>>>>,
-    pub(super) file: IndexedFile,
+    pub(super) file: Arc<IndexedFile>,
     /// The file's name, until it is kept.
-    named: Mutex<Option<NamedTempFile>>,
+    named: Arc<Mutex<Option<NamedTempFile>>>,
     cache: Mutex<Cache>,
+    /// So many of the first chunks will never change; nodes of others are here, and not in the file.
+    settled: usize,
+    unsettled: Mutex<HashMap<At, Arc<Node>>>,
 }
 
 /// Nodes that were looked at last; those of height `None` are exact.
@@ -83,6 +86,15 @@ impl Cache {
         Some(node)
     }
 
+    /// The same with some nodes only.
+    fn kept(&self, stays: impl Fn(Key) -> bool) -> Self {
+        let order: VecDeque<Key> = self.order.iter().copied().filter(|key| stays(*key)).collect();
+        let nodes: HashMap<Key, Arc<Node>> =
+            order.iter().filter_map(|key| Some((*key, Arc::clone(self.nodes.get(key)?)))).collect();
+        let bytes = nodes.values().map(|node| node.size_bytes()).sum();
+        Self { nodes, order, bytes, bytes_max: self.bytes_max }
+    }
+
     fn put(&mut self, key: Key, node: &Arc<Node>) {
         self.bytes += node.size_bytes();
         if let Some(before) = self.nodes.insert(key, Arc::clone(node)) {
@@ -95,6 +107,11 @@ impl Cache {
             self.bytes -= self.nodes.remove(&oldest).map_or(0, |node| node.size_bytes());
         }
     }
+}
+
+/// Behind the last chunk that a node may ever be above.
+fn reach((height, place): At) -> usize {
+    FAN.saturating_pow(height as u32).saturating_mul(place + 1)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -112,16 +129,50 @@ pub(super) fn heights(chunks: usize) -> Vec<usize> {
 }
 
 impl Pyramid {
-    /// Without any nodes, in a file in the cache's folder if there is one.
-    pub(super) fn new(cache: Option<&Path>, chunks: usize) -> Result<Self, SpoolError> {
+    /// Without any nodes, in a file in the cache's folder if there is one, above chunks
+    /// of which so many of the first ones will never change.
+    pub(super) fn new(cache: Option<&Path>, chunks: usize, settled: usize) -> Result<Self, SpoolError> {
         let file = IndexedFile::new(cache);
         let (file, named) = file.map_err(|cause| unwritten(0, 0, std::env::temp_dir(), cause))?;
-        Ok(Self::of(file, named, heights(chunks).into_iter().map(|count| vec![None; count]).collect()))
+        let places = heights(chunks).into_iter().map(|count| vec![None; count]).collect();
+        Ok(Self { settled, ..Self::of(file, named, places) })
+    }
+
+    /// The same above more chunks, of which so many of the first ones are as they were, and so many will never change.
+    pub(super) fn grown(&self, chunks: usize, kept: usize, settled: usize) -> Self {
+        let stays = |at: At| reach(at) <= kept;
+        let before = self.places();
+        let place = |at: At| before.get(at.0)?.get(at.1).copied().flatten().filter(|_| stays(at));
+        let counts = heights(chunks).into_iter().enumerate();
+        let places = counts.map(|(height, count)| (0..count).map(|number| place((height, number))).collect()).collect();
+        // Where nothing has come, all nodes stay, those that may change, too.
+        let is_same = kept == chunks;
+        let unsettled = if is_same { lock(&self.unsettled).clone() } else { HashMap::new() };
+        let cache = lock(&self.cache).kept(|key| match key {
+            Key::Node(at) => is_same || stays(at),
+            Key::Exact(chunk) => chunk < kept,
+            Key::Early(_) => false,
+        });
+        Self {
+            places: Mutex::new(places),
+            file: Arc::clone(&self.file),
+            named: Arc::clone(&self.named),
+            cache: Mutex::new(cache),
+            settled,
+            unsettled: Mutex::new(unsettled),
+        }
     }
 
     /// With the nodes that a file has.
     pub(super) fn of(file: IndexedFile, named: Option<NamedTempFile>, places: Vec<Vec<Option<Place>>>) -> Self {
-        Self { places: Mutex::new(places), file, named: Mutex::new(named), cache: Mutex::default() }
+        Self {
+            places: Mutex::new(places),
+            file: Arc::new(file),
+            named: Arc::new(Mutex::new(named)),
+            cache: Mutex::default(),
+            settled: usize::MAX,
+            unsettled: Mutex::default(),
+        }
     }
 
     /// So much memory is for nodes that were looked at last.
@@ -139,9 +190,15 @@ impl Pyramid {
         lock(&self.places).clone()
     }
 
-    /// Where a node is, if it is there already.
-    pub(super) fn place(&self, (height, place): At) -> Option<Place> {
+    /// Where a node is, if it is in the file.
+    fn place(&self, (height, place): At) -> Option<Place> {
         lock(&self.places).get(height)?.get(place).copied().flatten()
+    }
+
+    /// The level of a node's buckets, if it is there already.
+    pub(super) fn level(&self, at: At) -> Option<Level> {
+        let unsettled = || lock(&self.unsettled).get(&at).map(|node| node.level());
+        self.place(at).map(|place| place.level).or_else(unsettled)
     }
 
     /// How many heights there are.
@@ -154,7 +211,7 @@ impl Pyramid {
         if let Some(node) = lock(&self.cache).get(Key::Node(at)) {
             return Ok(Some(node));
         }
-        let Some(place) = self.place(at) else { return Ok(None) };
+        let Some(place) = self.place(at) else { return Ok(lock(&self.unsettled).get(&at).cloned()) };
         let node = Arc::new(self.read(place)?);
         lock(&self.cache).put(Key::Node(at), &node);
         Ok(Some(node))
@@ -182,20 +239,31 @@ impl Pyramid {
     pub(super) fn put(&self, at: At, node: &Arc<Node>, level_above: &dyn Fn(At) -> u8) -> Result<(), SpoolError> {
         let (mut at, mut node) = (at, Arc::clone(node));
         loop {
-            let place = self.write(&node)?;
-            lock(&self.cache).put(Key::Node(at), &node);
-            let mut places = lock(&self.places);
-            places[at.0][at.1] = Some(place);
             let above = (at.0 + 1, at.1 / FAN);
-            let below = above.1 * FAN..((above.1 + 1) * FAN).min(places[at.0].len());
-            let is_made = above.0 < places.len() && places[at.0][below.clone()].iter().all(Option::is_some);
-            drop(places);
-            if !is_made {
-                return Ok(());
-            }
+            let Some(below) = self.settle(at, &node)? else { return Ok(()) };
             node = Arc::new(self.together(at.0, below, level_above(above))?);
             at = above;
         }
+    }
+
+    /// Puts a node where it belongs; of which nodes the one above it can be made now, if any.
+    fn settle(&self, at: At, node: &Arc<Node>) -> Result<Option<Range<usize>>, SpoolError> {
+        let place =
+            if reach(at) <= self.settled || self.settled == usize::MAX { Some(self.write(node)?) } else { None };
+        if place.is_some() {
+            lock(&self.cache).put(Key::Node(at), node);
+        }
+        // Of threads that come to neighbours, the last one sees all of them.
+        let mut places = lock(&self.places);
+        let mut unsettled = lock(&self.unsettled);
+        match place {
+            Some(place) => places[at.0][at.1] = Some(place),
+            None => drop(unsettled.insert(at, Arc::clone(node))),
+        }
+        let below = at.1 / FAN * FAN..(at.1 / FAN * FAN + FAN).min(places[at.0].len());
+        let is_there = |number: usize| places[at.0][number].is_some() || unsettled.contains_key(&(at.0, number));
+        let is_made = at.0 + 1 < places.len() && below.clone().all(is_there);
+        Ok(is_made.then_some(below))
     }
 
     /// The node above some of a height.

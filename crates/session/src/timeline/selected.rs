@@ -10,6 +10,7 @@ use std::time::Instant;
 use kymo_analysis::timeline::{Thing, TrackKey};
 
 use super::build::Desk;
+use super::chunks::Before;
 use super::pyramid::Pyramid;
 use super::{Timeline, TimelineFailure, analysis_of, chunks, exact};
 use crate::analysis_options::AnalysisOptions;
@@ -26,19 +27,26 @@ impl Timeline {
         let session = Arc::clone(&self.session);
         let options = AnalysisOptions { selection, ..self.options.clone() };
         // Lanes and classes of events do not depend on what is selected, so that numbers mean the same.
-        let prepared = session.prepared_for_timeline(&options, &self.own)?;
-        let analysis = analysis_of(&prepared, self.span.0).counting();
-        let chunks = chunks::of(&session, &prepared, self.span);
-        let desk = Arc::new(Desk::new(&analysis, chunks.len()));
+        let mut prepared = session.prepared_for_timeline(&options, &self.own)?;
+        let mut analysis = analysis_of(&prepared, self.span.0).counting();
+        if self.until.is_some() {
+            prepared.lanes = self.numbering.clone().apply(&session, std::mem::take(&mut prepared.lanes));
+            analysis = analysis_of(&prepared, self.span.0).counting().after(&self.analysis.numbers());
+        }
+        let chunks = chunks::from(&session, &prepared, (self.span, self.until), Before::default());
+        let desk = Arc::new(Desk::new(&analysis, chunks.len(), 0));
         let progress = Progress::default();
         progress.expect(chunks.iter().map(|chunk| chunk.slice.bytes).sum());
-        let pyramid = Pyramid::new(session.cache.as_deref(), chunks.len())?;
+        let settled = if self.until.is_some() { chunks.len().saturating_sub(1) } else { usize::MAX };
+        let pyramid = Pyramid::new(session.cache.as_deref(), chunks.len(), settled)?;
         Ok(Arc::new(Self {
             desk,
-            prepared,
+            prepared: Arc::new(prepared),
             causes: OnceLock::new(),
-            analysis,
+            analysis: Arc::new(analysis),
             span: self.span,
+            until: self.until,
+            numbering: self.numbering.clone(),
             chunks,
             pyramid,
             names: Arc::clone(&self.names),

@@ -9,16 +9,37 @@ use super::tiny_trace::{Event, EventClass, Packet, classes};
 /// When such traces end, in nanoseconds: many events have the same time.
 const END: u64 = 600;
 
-/// What somebody did on one to three CPUs, and was not always recorded.
-pub(super) fn schedule(random: &mut Random) -> Vec<Packet> {
+/// What happened on one to three CPUs.
+fn happened(random: &mut Random) -> Vec<Vec<Event>> {
     let mut machine = Machine::new(1 + random.below(3));
     let mut now = 0;
     while now < END {
         machine.step(now, random);
         now += random.below(4) as u64;
     }
+    machine.events
+}
+
+/// What somebody did on some CPUs, all of which was recorded, in short packets.
+pub(crate) fn recorded(random: &mut Random) -> Vec<Packet> {
     let mut packets = Vec::new();
-    for (cpu, events) in machine.events.into_iter().enumerate() {
+    for (cpu, mut events) in happened(random).into_iter().enumerate() {
+        let mut begin = 0;
+        while begin < END {
+            let end = (begin + 1 + random.below(90) as u64).min(END);
+            let count = events.iter().take_while(|event| event.time < end || end == END).count();
+            let events: Vec<Event> = events.drain(..count).collect();
+            packets.push(Packet { cpu: cpu as u32, begin, end, events, ..Packet::default() });
+            begin = end;
+        }
+    }
+    packets
+}
+
+/// What somebody did on some CPUs, and was not always recorded.
+pub(super) fn schedule(random: &mut Random) -> Vec<Packet> {
+    let mut packets = Vec::new();
+    for (cpu, events) in happened(random).into_iter().enumerate() {
         let is_lossy = random.below(3) > 0;
         packets.extend(packets_of(cpu as u32, random, |begin, end, random| {
             // Each event is in one packet: those of one time may be in two.

@@ -13,23 +13,23 @@ use std::path::Path;
 
 /// One packet, and the events in it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Packet {
-    pub(super) cpu: u32,
-    pub(super) begin: u64,
-    pub(super) end: u64,
+pub(crate) struct Packet {
+    pub(crate) cpu: u32,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
     /// Events lost up to its end, since the trace began.
-    pub(super) discarded: u64,
+    pub(crate) discarded: u64,
     /// Its number, if it is not the next one.
-    pub(super) sequence: Option<u64>,
-    pub(super) events: Vec<Event>,
+    pub(crate) sequence: Option<u64>,
+    pub(crate) events: Vec<Event>,
 }
 
 /// One event.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
-    pub(super) time: u64,
-    pub(super) name: String,
-    pub(super) values: Vec<(String, String)>,
+pub(crate) struct Event {
+    pub(crate) time: u64,
+    pub(crate) name: String,
+    pub(crate) values: Vec<(String, String)>,
 }
 
 /// A class of events.
@@ -53,7 +53,7 @@ pub(super) fn classes() -> Vec<EventClass> {
 }
 
 /// Makes a trace of packets, those of each CPU in order.
-pub(super) fn write(folder: &Path, packets: &[Packet]) {
+pub(crate) fn write(folder: &Path, packets: &[Packet]) {
     let classes = classes();
     std::fs::write(folder.join("metadata"), metadata(&classes)).expect("the folder is there");
     let mut streams: BTreeMap<u32, (u64, Vec<u8>)> = BTreeMap::new();

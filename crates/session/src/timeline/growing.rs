@@ -1,0 +1,256 @@
+//! A timeline of traces that grow: what was built of it stays, and what has come is put behind that.
+//!
+//! ```text
+//! chunks   [  0  ][  1  ][  2  ][ open ]│ watermark: before it, everything is there
+//! later    [  0  ][  1  ][  2  ][  3  ][ open    ]│
+//! ```
+//!
+//! All chunks but the last one are as they will ever be, and so are nodes above such chunks: these are in the file. The open chunk and what is
+//! above it are made anew each time, in memory. What is known before the open chunk is kept, so that no event of a chunk before is looked at again.
+//!
+//! Numbers stay what they are: of tracks and values, as they are given when something is met, and of machines, lanes and classes of events, which
+//! would otherwise depend on what else there is ([`Numbering`]).
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use kymo_analysis::LaneFacts;
+use kymo_analysis::timeline::State;
+use kymo_scan::{DataStream, Trace};
+
+use super::build::Desk;
+use super::chunks::{self, Before, Chunk};
+use super::pyramid::Pyramid;
+use super::{Parts, Timeline, TimelineFailure, analysis_of};
+use crate::analyse::Prepared;
+use crate::open::Session;
+use crate::progress::Progress;
+
+/// How long those who build are waited for before what they have not done is left to the next ones.
+const PATIENCE: Duration = Duration::from_millis(400);
+
+/// Which numbers machines and lanes have. Those that come later have others, and those that are gone keep theirs.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Numbering {
+    hosts: Vec<Machine>,
+    lanes: Vec<Known>,
+}
+
+/// What a machine is known by: its name, or the only trace of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Machine {
+    Named(String),
+    Of(PathBuf),
+}
+
+/// What a lane is known by: its CPU, or else its streams.
+#[derive(Clone, Debug)]
+struct Known {
+    facts: LaneFacts,
+    streams: HashSet<Stream>,
+}
+
+/// What a data stream is known by: trace, class, its id or its first file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Stream(PathBuf, usize, Result<u64, String>);
+
+impl Numbering {
+    /// Lanes of traces with the numbers that they have had, or with new ones.
+    pub(super) fn apply(&mut self, session: &Session, lanes: Vec<LaneFacts>) -> Vec<LaneFacts> {
+        let streams = session.streams();
+        let stream = |number: usize| {
+            let (trace, stream) = streams[number];
+            let file = || stream.files.first().map(|file| trace.folder.streams()[*file as usize].name.clone());
+            let id = stream.id.ok_or_else(|| file().unwrap_or_default());
+            Stream(trace.folder.path().to_owned(), stream.class, id)
+        };
+        let mut found: Vec<Option<LaneFacts>> = vec![None; self.lanes.len()];
+        for mut lane in lanes {
+            let of: HashSet<Stream> = lane.streams.iter().map(|number| stream(*number)).collect();
+            let folder = lane.streams.first().map(|number| streams[*number].0.folder.path().to_owned());
+            lane.host = self.host(lane.host_name.as_ref(), folder);
+            let number = self.lane(&lane, of);
+            found.resize(self.lanes.len().max(found.len()), None);
+            found[number] = Some(lane);
+        }
+        let gone = |known: &Known| LaneFacts { streams: Vec::new(), span_ns: None, ..known.facts.clone() };
+        self.lanes.iter().zip(found).map(|(known, found)| found.unwrap_or_else(|| gone(known))).collect()
+    }
+
+    fn host(&mut self, name: Option<&String>, folder: Option<PathBuf>) -> u16 {
+        let machine = match name {
+            Some(name) => Machine::Named(name.clone()),
+            None => Machine::Of(folder.unwrap_or_default()),
+        };
+        let number = self.hosts.iter().position(|known| *known == machine).unwrap_or_else(|| {
+            self.hosts.push(machine);
+            self.hosts.len() - 1
+        });
+        u16::try_from(number).unwrap_or(u16::MAX)
+    }
+
+    fn lane(&mut self, lane: &LaneFacts, streams: HashSet<Stream>) -> usize {
+        let is_it = |known: &&mut Known| {
+            let is_place = (known.facts.host, known.facts.cpu) == (lane.host, lane.cpu);
+            is_place && (lane.cpu.is_some() || !known.streams.is_disjoint(&streams))
+        };
+        if let Some(number) = self.lanes.iter_mut().position(|mut known| is_it(&&mut known)) {
+            self.lanes[number].streams.extend(streams);
+            return number;
+        }
+        self.lanes.push(Known { facts: lane.clone(), streams });
+        self.lanes.len() - 1
+    }
+}
+
+/// What of a timeline stays when its traces have grown.
+struct Kept {
+    /// How many of the first chunks.
+    chunks: usize,
+    /// What is known behind these.
+    before: Option<State>,
+}
+
+impl Timeline {
+    /// The same traces, which have grown: everything before `until` is there now, or all that ever will be. This timeline is not built any
+    /// further, and answers as it did.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`Session::timeline`].
+    pub fn grown(&self, session: &Arc<Session>, until: Option<i64>) -> Result<Arc<Self>, TimelineFailure> {
+        if self.is_started.load(Ordering::Relaxed) {
+            self.wait_some(PATIENCE);
+        }
+        // Nobody says that less is there than was.
+        let until = until.map(|until| until.max(self.until.unwrap_or(until)));
+        let is_same = Arc::ptr_eq(session, &self.session);
+        if let (true, Some(until)) = (is_same, until)
+            && let Some(longer) = self.longer(until)
+        {
+            return Ok(longer);
+        }
+        let kept = self.take_kept();
+        let is_alike = self.has_streams_of(session);
+        let mut numbering = self.numbering.clone();
+        let (prepared, analysis) = match is_same {
+            true => (Arc::clone(&self.prepared), Arc::clone(&self.analysis)),
+            false => {
+                let mut prepared = session.prepared_for_timeline(&self.options, &self.own)?;
+                prepared.lanes = numbering.apply(session, std::mem::take(&mut prepared.lanes));
+                let analysis = analysis_of(&prepared, self.span.0).with_own(self.own.clone());
+                let analysis = if self.is_selected { analysis.counting() } else { analysis };
+                (Arc::new(prepared), Arc::new(analysis.after(&self.analysis.numbers())))
+            }
+        };
+        let last = prepared.span_ns().map_or(self.span.1, |span| span.1);
+        let span = (self.span.0, until.map_or(last, |until| until - 1).max(self.span.0));
+        let before = self.chunks[..kept.chunks].to_vec();
+        let kept_of = Before { chunks: before, is_alike };
+        let chunks = chunks::from(session, &prepared, (span, until), kept_of);
+        let settled = if until.is_some() { chunks.len() - 1 } else { usize::MAX };
+        let pyramid = self.pyramid.grown(chunks.len(), kept.chunks, settled);
+        self.names.met_lanes(&analysis, true);
+        let desk = Desk::new(&analysis, chunks.len(), self.desk.version() + 1);
+        let before = kept.before.map(|mut before| {
+            analysis.widen(&mut before);
+            before
+        });
+        if kept.chunks > 0 {
+            desk.go_on(kept.chunks, before);
+        }
+        let parts = Parts { session: Arc::clone(session), prepared, analysis, span, until, numbering, chunks };
+        Ok(self.with(parts, pyramid, desk))
+    }
+
+    /// The same chunks, where nothing has happened but that time went by.
+    fn longer(&self, until: i64) -> Option<Arc<Self>> {
+        let before = self.until?;
+        let last = self.prepared.span_ns().map_or(i64::MAX, |span| span.1);
+        if last >= before || until < before {
+            return None;
+        }
+        let open = self.desk.take_open_of_complete()?;
+        let mut chunks = self.chunks.clone();
+        let chunk = chunks.last_mut()?;
+        (chunk.span.1, chunk.slice.end) = (until, Some(until));
+        let pyramid = self.pyramid.grown(chunks.len(), chunks.len(), chunks.len() - 1);
+        let desk = Desk::complete(chunks.len(), open, self.desk.version() + 1);
+        let parts = Parts {
+            session: Arc::clone(&self.session),
+            prepared: Arc::clone(&self.prepared),
+            analysis: Arc::clone(&self.analysis),
+            span: (self.span.0, until - 1),
+            until: Some(until),
+            numbering: self.numbering.clone(),
+            chunks,
+        };
+        Some(self.with(parts, pyramid, desk))
+    }
+
+    /// Ends building, and takes what is known. Without a watermark, nobody knew of any chunk that it was whole.
+    fn take_kept(&self) -> Kept {
+        match self.desk.take_known().filter(|_| self.until.is_some()) {
+            Some((chunks, before)) => Kept { chunks, before: Some(before) },
+            None => Kept { chunks: 0, before: None },
+        }
+    }
+
+    /// Whether traces have the same data streams, in the same order, as those of this timeline.
+    fn has_streams_of(&self, session: &Session) -> bool {
+        let (old, new) = (self.session.streams(), session.streams());
+        let is_same = |(a, b): (&(&Arc<Trace>, &DataStream), &(&Arc<Trace>, &DataStream))| {
+            let file =
+                |of: &(&Arc<Trace>, &DataStream)| of.1.files.first().map(|file| of.0.folder.stream(*file as usize));
+            let path = |of: &(&Arc<Trace>, &DataStream)| file(of).map(|file| file.path().to_owned());
+            (a.1.class, a.1.id) == (b.1.class, b.1.id) && path(a) == path(b)
+        };
+        old.len() == new.len() && old.iter().zip(&new).all(is_same)
+    }
+
+    fn with(&self, parts: Parts, pyramid: Pyramid, desk: Desk) -> Arc<Self> {
+        let Parts { session, prepared, analysis, span, until, numbering, chunks } = parts;
+        let progress = Progress::default();
+        progress.expect(chunks.iter().map(|chunk: &Chunk| chunk.slice.bytes).sum());
+        let built = desk.known();
+        progress.add(chunks[..built].iter().map(|chunk| chunk.slice.bytes).sum());
+        Arc::new(Self {
+            session,
+            desk: Arc::new(desk),
+            prepared,
+            causes: OnceLock::new(),
+            analysis,
+            span,
+            until,
+            numbering,
+            chunks,
+            pyramid,
+            names: Arc::clone(&self.names),
+            is_selected: self.is_selected,
+            options: self.options.clone(),
+            own: self.own.clone(),
+            progress,
+            shared: super::exact::Shared::default(),
+            asked: AtomicUsize::new(0),
+            is_started: AtomicBool::new(false),
+            began: Instant::now(),
+            home: None,
+        })
+    }
+
+    /// Up to when everything is there of traces that grow: behind it nothing is known, and what begins before it may go on.
+    #[must_use]
+    pub fn until(&self) -> Option<i64> {
+        self.until
+    }
+}
+
+impl Prepared {
+    /// From when to when packets are.
+    fn span_ns(&self) -> Option<(i64, i64)> {
+        kymo_analysis::setup::span_ns(&self.lanes)
+    }
+}
