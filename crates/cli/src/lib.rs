@@ -39,6 +39,8 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
+#[cfg(feature = "view")]
+use kymo_session::Follow;
 use kymo_session::{Compile, OpenFailure, OpenOptions, Session, TraceOffset};
 
 use arguments::{AnalysisArguments, Arguments, Command, Common};
@@ -161,6 +163,8 @@ fn run(arguments: &Arguments) -> Result<Outcome, Stop> {
         },
         #[cfg(feature = "view")]
         Command::View(arguments) if arguments.traces.is_empty() => view::choose(arguments),
+        #[cfg(feature = "view")]
+        Command::View(arguments) if Follow::is_awaited(&arguments.traces) => view::wait(arguments),
         #[cfg(feature = "view")]
         Command::View(arguments) => {
             match open_paths(&arguments.traces, arguments.threads, Clocks::of_traces(&arguments.trace_offset)) {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
-use kymo_server::{Begin, Choice, RecordHint, Sample, Server, ServerOptions};
+use kymo_server::{Begin, Choice, Growing, RecordHint, Sample, Server, ServerOptions};
 use kymo_session::{Notes, OwnTracks, Recent, Session, cache_folder};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use tempfile::NamedTempFile;
@@ -67,8 +67,26 @@ pub(crate) fn show(session: Session, arguments: &ViewArguments) -> Result<Outcom
         // Who cannot note it looks at it all the same.
         let _ = Recent::in_folder(&cache).note(&arguments.traces, SystemTime::now());
     }
-    let notes = arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)));
-    run(Arc::new(session).into(), notes, arguments)
+    let growing = Growing {
+        session: Some(Arc::new(session)),
+        paths: arguments.traces.clone(),
+        open: crate::options(arguments.threads, Clocks::of_traces(&arguments.trace_offset), cache_folder()),
+    };
+    run(growing.into(), notes_beside(arguments), arguments)
+}
+
+/// Serves traces that a recorder has begun and that have no events yet.
+pub(crate) fn wait(arguments: &ViewArguments) -> Result<Outcome, Stop> {
+    let growing = Growing {
+        session: None,
+        paths: arguments.traces.clone(),
+        open: crate::options(arguments.threads, Clocks::of_traces(&arguments.trace_offset), cache_folder()),
+    };
+    run(growing.into(), notes_beside(arguments), arguments)
+}
+
+fn notes_beside(arguments: &ViewArguments) -> Option<PathBuf> {
+    arguments.notes.clone().or_else(|| arguments.traces.first().map(|trace| Notes::beside(trace)))
 }
 
 /// Serves whatever is chosen in the browser until Ctrl-C.

@@ -76,7 +76,7 @@ async fn traces(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refu
     Query::new(&uri, &[])?;
     let shared = asked.clone();
     // A page asks this first of all: packets that say their times are not looked into for it.
-    let traces = asked.pool.ask(&viewer, move |_| shared.session.trace_infos()).await?;
+    let traces = asked.pool.ask(&viewer, move |_| shared.current.session().trace_infos()).await?;
     Ok(answer(&json!({"traces": json::traces(&traces)})))
 }
 

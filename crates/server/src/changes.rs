@@ -30,7 +30,7 @@ pub(crate) struct News {
 impl News {
     fn of(shared: &Shared) -> Self {
         let jobs = ("jobs", json!({"jobs": shared.jobs.all()}).to_string());
-        let timeline = shared.shown.told().ok().map(|told| ("timeline", told.to_string()));
+        let timeline = shared.shown.told(shared.current.live()).ok().map(|told| ("timeline", told.to_string()));
         Self { states: std::iter::once(jobs).chain(timeline).collect() }
     }
 }

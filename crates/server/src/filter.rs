@@ -24,7 +24,7 @@ struct Question {
 pub(crate) async fn check(asked: Asked, viewer: Viewer, request: Request) -> Result<Response, Refusal> {
     Query::new(request.uri(), &[])?;
     let Question { filter } = body::read(request).await?;
-    let session = std::sync::Arc::clone(&asked.session);
+    let session = asked.current.session();
     let checked = asked.pool.ask(&viewer, move |_| checked(&session, &filter)).await?;
     Ok(answer(&checked))
 }

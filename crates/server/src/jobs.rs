@@ -18,6 +18,7 @@ use axum::http::StatusCode;
 use kymo_session::{AnalyseFailure, AnalysisKind, AnalysisOptions, Progress, Session, Table, json};
 use serde_json::{Value, json};
 
+use crate::current::Current;
 use crate::options::Asks;
 use crate::refusal::Refusal;
 
@@ -30,7 +31,7 @@ const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Analyses that run, will run, or have run.
 pub(crate) struct Jobs {
-    session: Arc<Session>,
+    current: Current,
     roles: Option<PathBuf>,
     list: Arc<Mutex<List>>,
 }
@@ -167,9 +168,9 @@ impl List {
 
 impl Jobs {
     /// Those of a session, whose answers have so much memory.
-    pub(crate) fn new(session: Arc<Session>, roles: Option<PathBuf>, memory: u64) -> Self {
+    pub(crate) fn new(current: Current, roles: Option<PathBuf>, memory: u64) -> Self {
         let kept_bytes_max = usize::try_from(memory).unwrap_or(usize::MAX);
-        Self { session, roles, list: Arc::new(Mutex::new(List { kept_bytes_max, ..List::default() })) }
+        Self { current, roles, list: Arc::new(Mutex::new(List { kept_bytes_max, ..List::default() })) }
     }
 
     fn list(&self) -> MutexGuard<'_, List> {
@@ -178,7 +179,10 @@ impl Jobs {
 
     /// Begins a job, as soon as it may run; says what it is.
     pub(crate) fn begin(&self, asks: Asks) -> Result<Value, Refusal> {
-        let question = Box::new(asks.question(&self.session, self.roles.as_deref())?);
+        let (kind, options) = asks.question(&self.current.session(), self.roles.as_deref())?;
+        // Of traces that are recorded right now, what is later than this may still change.
+        let end_ns = self.current.last_ns().into_iter().chain(options.end_ns).min();
+        let question = Box::new((kind, AnalysisOptions { end_ns, ..options }));
         let mut list = self.list();
         list.make_room()?;
         list.count += 1;
@@ -186,7 +190,7 @@ impl Jobs {
         let said = job.as_json();
         list.jobs.push_back(job);
         drop(list);
-        work(&self.session, &self.list);
+        work(&self.current, &self.list);
         Ok(said)
     }
 
@@ -220,7 +224,7 @@ impl Jobs {
         let job = list.jobs.remove(place).expect("it was found there");
         drop(list);
         job.progress.cancel();
-        work(&self.session, &self.list);
+        work(&self.current, &self.list);
         Ok(())
     }
 
@@ -237,16 +241,16 @@ fn locked(list: &Mutex<List>) -> MutexGuard<'_, List> {
 }
 
 /// Starts what may run, on threads of their own: each goes on with the next job, and ends when there is none.
-fn work(session: &Arc<Session>, list: &Arc<Mutex<List>>) {
+fn work(current: &Current, list: &Arc<Mutex<List>>) {
     let Some(first) = locked(list).next() else { return };
-    let (session, own, id) = (Arc::clone(session), Arc::clone(list), first.0);
+    let (current, own, id) = (current.clone(), Arc::clone(list), first.0);
     let thread = std::thread::Builder::new().name("kymo-job".to_owned()).spawn(move || {
         behind_others();
         let mut next = Some(first);
         while let Some((id, kind, options, progress)) = next {
             let guard = Unwound { list: &own, id };
             let bytes_max = locked(&own).kept_bytes_max.min(ANSWER_BYTES_MAX);
-            let found = found(&session, (&kind, &options), bytes_max, &progress);
+            let found = found(&current.session(), (&kind, &options), bytes_max, &progress);
             std::mem::forget(guard);
             let mut list = locked(&own);
             list.end(id, found);

@@ -14,7 +14,9 @@ mod api;
 mod body;
 mod changes;
 mod connection;
+mod current;
 mod filter;
+mod growing;
 mod guard;
 mod held;
 mod jobs;
@@ -50,7 +52,7 @@ use connection::Patience;
 use guard::Guard;
 use pool::Pool;
 use shared::Means;
-pub use stage::{Begin, Choice, RecordHint, Sample};
+pub use stage::{Begin, Choice, Growing, RecordHint, Sample};
 use stage::{Host, Stage};
 use token::Token;
 
@@ -183,7 +185,9 @@ impl Server {
         let ServerOptions { roles, own, notes, patience, .. } = self.options;
         let means = Means { pool: Arc::clone(&pool), roles, own, notes, memory, salt: self.salt };
         let guard = Guard::new(self.token, self.address);
-        let host = Arc::new(Host { guard, pool, stage: Stage::new(self.begin, means) });
+        let (stage, followed) = Stage::new(self.begin, means);
+        let host = Arc::new(Host { guard, pool, stage });
+        followed.into_iter().try_for_each(|followed| followed.begin(&host)).map_err(ServeFailure::Threads)?;
         let listened = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let served = connection::serve(listener, api::router(&host), patience);

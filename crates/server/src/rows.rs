@@ -103,6 +103,11 @@ fn page(query: &Query, limit: u64) -> Result<Option<PageOf>, Refusal> {
 }
 
 impl Question {
+    /// Events up to a time, if nobody wants fewer: of traces that are recorded right now others may come before those that are there behind it.
+    fn up_to(self, last_ns: Option<i64>) -> Self {
+        Self { end_ns: last_ns.into_iter().chain(self.end_ns).min(), ..self }
+    }
+
     fn new(query: &Query) -> Result<Self, Refusal> {
         let any = i64::MIN..=i64::MAX;
         let (begin_ns, end_ns) = (query.number("begin", any.clone())?, query.number("end", any)?);
@@ -237,12 +242,12 @@ impl Reading {
 /// Answers with events.
 pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let known = ["begin", "end", "filter", "event", "columns", "limit", "from", "before"];
-    let question = Question::new(&Query::new(&uri, &known)?)?;
+    let question = Question::new(&Query::new(&uri, &known)?)?.up_to(asked.current.last_ns());
     let place = asked.readers.enter().await?;
     if let Some(of) = question.page {
         return answer_page(&asked, &viewer, question, of).await;
     }
-    let session = Arc::clone(&asked.session);
+    let session = asked.current.session();
     // The first piece decides whether there is an answer.
     let begins = move |_: &Progress| {
         let mut rows = question.begin(&session)?;
@@ -265,7 +270,7 @@ pub(crate) async fn events(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Res
 
 /// Answers with a page.
 async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: PageOf) -> Result<Response, Refusal> {
-    let (session, progress) = (Arc::clone(&asked.session), Arc::<Progress>::default());
+    let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
     let own = Arc::clone(&progress);
     let needed = READ_BYTES + question.limit * ROW_BYTES;
     let read = move |_: &Progress| question.read_page(&session, of, &own);
@@ -282,8 +287,9 @@ async fn answer_page(asked: &Asked, viewer: &Viewer, question: Question, of: Pag
 /// How many events there are: counted, or guessed where that would take long.
 pub(crate) async fn count(asked: Asked, viewer: Viewer, uri: Uri) -> Result<Response, Refusal> {
     let question = Question::new(&Query::new(&uri, &["begin", "end", "filter", "event"])?)?;
+    let question = question.up_to(asked.current.last_ns());
     let _place = asked.readers.enter().await?;
-    let (session, progress) = (Arc::clone(&asked.session), Arc::<Progress>::default());
+    let (session, progress) = (asked.current.session(), Arc::<Progress>::default());
     let own = Arc::clone(&progress);
     let counts = move |_: &Progress| {
         let question =

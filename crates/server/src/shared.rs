@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -11,6 +11,7 @@ use kymo_session::{Info, Notes, OwnTracks, Session, TimelineOptions};
 use tokio::sync::watch;
 
 use crate::changes::News;
+use crate::current::{Current, Live};
 use crate::jobs::Jobs;
 use crate::pool::{Pool, Viewer};
 use crate::refusal::Refusal;
@@ -19,7 +20,7 @@ use crate::shown::Shown;
 
 /// The traces, and who asks them.
 pub(crate) struct Shared {
-    pub(crate) session: Arc<Session>,
+    pub(crate) current: Current,
     pub(crate) pool: Arc<Pool>,
     pub(crate) jobs: Jobs,
     pub(crate) shown: Shown,
@@ -28,8 +29,8 @@ pub(crate) struct Shared {
     pub(crate) notes: Option<Notes>,
     /// What listeners are told.
     pub(crate) news: watch::Sender<News>,
-    /// What the traces hold, once somebody has asked.
-    info: OnceLock<Arc<Info>>,
+    /// What the traces hold, once somebody has asked, as they were then.
+    info: Mutex<Option<(Arc<Session>, Arc<Info>)>>,
 }
 
 /// What there is to answer with, whatever the traces are.
@@ -65,30 +66,43 @@ impl Deref for Asked {
 }
 
 impl Shared {
-    pub(crate) fn new(session: Arc<Session>, means: &Means, notes: Option<Notes>) -> Self {
+    /// `live`: how far the traces are, if they grow.
+    pub(crate) fn new(session: Arc<Session>, means: &Means, notes: Option<Notes>, live: Option<Live>) -> Self {
         let Means { pool, roles, own, memory, salt, .. } = means;
         let cache_bytes = Some(usize::try_from(memory / 16 * 3).unwrap_or(usize::MAX));
-        let shown =
-            Shown::new(&session, &TimelineOptions { roles: roles.clone(), own: own.clone(), cache_bytes }, *salt);
+        let options = TimelineOptions { roles: roles.clone(), own: own.clone(), cache_bytes };
+        let until = live.as_ref().filter(|live| live.is_recording).map(|live| live.watermark_ns);
+        let shown = Shown::new(&session, options, until, *salt);
+        let current = Current::new(session, live);
         Self {
-            jobs: Jobs::new(Arc::clone(&session), roles.clone(), memory / 4),
-            session,
+            jobs: Jobs::new(current.clone(), roles.clone(), memory / 4),
+            current,
             pool: Arc::clone(pool),
             shown,
             readers: Readers::default(),
             notes,
             news: watch::Sender::default(),
-            info: OnceLock::new(),
+            info: Mutex::default(),
         }
     }
 
     /// What the traces hold, without reading all of them.
     pub(crate) async fn info(self: &Arc<Self>, viewer: &Viewer) -> Result<Arc<Info>, Refusal> {
-        if let Some(info) = self.info.get() {
-            return Ok(Arc::clone(info));
-        }
         let asked = Arc::clone(self);
-        self.pool.ask(viewer, move |_| Arc::clone(asked.info.get_or_init(|| Arc::new(asked.session.info())))).await
+        let tell = move |_: &kymo_session::Progress| {
+            let session = asked.current.session();
+            // Whoever asks meanwhile waits for it.
+            let mut held = asked.info.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*held {
+                Some((of, info)) if Arc::ptr_eq(of, &session) => Arc::clone(info),
+                _ => {
+                    let info = Arc::new(session.info());
+                    *held = Some((session, Arc::clone(&info)));
+                    info
+                }
+            }
+        };
+        self.pool.ask(viewer, tell).await
     }
 }
 

@@ -4,11 +4,12 @@
 //! a time: who comes back to one that is gone waits for it again.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use kymo_session::{Session, Timeline, TimelineFailure, TimelineOptions, TimelineStatus};
 use serde_json::Value;
 
+use crate::current::Live;
 use crate::refusal::Refusal;
 use crate::selection::selection;
 use crate::timeline::refusal;
@@ -29,7 +30,8 @@ pub(crate) struct Chosen {
 
 /// The timeline of the traces, or why there is none.
 pub(crate) struct Shown {
-    timeline: Result<Arc<Timeline>, TimelineFailure>,
+    timeline: RwLock<Result<Arc<Timeline>, TimelineFailure>>,
+    options: TimelineOptions,
     /// Those of some events; the last one was asked for last. It is held for moments only: who makes one, holds but its own place.
     selected: Mutex<Vec<(Chosen, Arc<Place>)>>,
     /// The sum of the versions of those that are gone: a version never goes back.
@@ -49,23 +51,51 @@ impl Chosen {
 }
 
 impl Shown {
-    pub(crate) fn new(session: &Arc<Session>, options: &TimelineOptions, salt: u64) -> Self {
-        let timeline = session.timeline(options);
-        Self { timeline, selected: Mutex::default(), past: AtomicU64::new(0), salt }
+    /// `until`: the traces grow, and everything before is there.
+    pub(crate) fn new(session: &Arc<Session>, options: TimelineOptions, until: Option<i64>, salt: u64) -> Self {
+        let timeline = RwLock::new(timeline_of(session, &options, until));
+        Self { timeline, options, selected: Mutex::default(), past: AtomicU64::new(0), salt }
     }
 
     /// Begins to build it.
     pub(crate) fn start(&self) {
-        if let Ok(timeline) = &self.timeline {
+        if let Ok(timeline) = self.timeline() {
             timeline.start();
         }
+    }
+
+    /// There is more of the traces: everything before `until`, or all.
+    pub(crate) fn grow(&self, session: &Arc<Session>, until: Option<i64>) -> Result<(), TimelineFailure> {
+        let before = self.timeline.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let grown = match before {
+            // There was no event.
+            Err(TimelineFailure::NoTimes) => timeline_of(session, &self.options, until)?,
+            before => before?.grown(session, until)?,
+        };
+        grown.start();
+        *self.timeline.write().unwrap_or_else(PoisonError::into_inner) = Ok(grown);
+        let mut places = self.places().clone();
+        for (_, place) in &mut places {
+            let Some(selected) = made(place) else { continue };
+            let grown = selected.grown(session, until)?;
+            grown.start();
+            *place = Arc::new(OnceLock::from(Ok(grown)));
+        }
+        let mut known = self.places();
+        for (chosen, place) in places {
+            // Somebody may have asked for others meanwhile.
+            if let Some((_, known)) = known.iter_mut().find(|(known, _)| *known == chosen) {
+                *known = place;
+            }
+        }
+        Ok(())
     }
 
     /// Ends building.
     pub(crate) fn stop(&self) {
         let selected = std::mem::take(&mut *self.places());
         selected.iter().filter_map(|(_, place)| made(place)).for_each(|timeline| timeline.stop());
-        if let Ok(timeline) = &self.timeline {
+        if let Ok(timeline) = self.timeline() {
             timeline.stop();
         }
     }
@@ -78,14 +108,15 @@ impl Shown {
     }
 
     /// How far it is, as everybody is told, with a name of this server's run: numbers of tracks hold as long as that is the same.
-    pub(crate) fn told(&self) -> Result<Value, Refusal> {
+    pub(crate) fn told(&self, live: Option<Live>) -> Result<Value, Refusal> {
         let mut told = serde_json::to_value(self.status()?).map_err(Refusal::fault)?;
+        told["live"] = live.map_or(Value::Null, |live| live.told());
         told["instance"] = Value::from(format!("{:016x}", self.salt));
         Ok(told)
     }
 
     pub(crate) fn timeline(&self) -> Result<Arc<Timeline>, Refusal> {
-        self.timeline.as_ref().map(Arc::clone).map_err(refusal)
+        self.timeline.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(Arc::clone).map_err(refusal)
     }
 
     /// The timeline of some events, which is begun if there is none.
@@ -145,6 +176,18 @@ impl Shown {
             true => self.salt,
             false => self.salt ^ hash(chosen),
         }
+    }
+}
+
+/// A timeline of all, or up to a time.
+fn timeline_of(
+    session: &Arc<Session>,
+    options: &TimelineOptions,
+    until: Option<i64>,
+) -> Result<Arc<Timeline>, TimelineFailure> {
+    match until {
+        Some(until) => session.growing_timeline(options, until),
+        None => session.timeline(options),
     }
 }
 

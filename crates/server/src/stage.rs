@@ -15,9 +15,11 @@ use std::time::SystemTime;
 use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use kymo_session::{Notes, OpenOptions, Recent, Session};
+use kymo_session::{Follow, Notes, OpenOptions, Recent, Session, TimelineFailure};
 use tokio::sync::oneshot;
 
+use crate::current::Live;
+use crate::growing;
 use crate::guard::Guard;
 use crate::pool::Pool;
 use crate::refusal::Refusal;
@@ -31,6 +33,47 @@ pub enum Begin {
     Traces(Arc<Session>),
     /// Whoever looks chooses some.
     Choice(Choice),
+    /// Traces that are open, and may be recorded right now: they are looked at as long as the server runs.
+    Growing(Growing),
+}
+
+/// Traces that may grow.
+#[derive(Debug)]
+pub struct Growing {
+    /// As they are open; `None`: there is no event yet.
+    pub session: Option<Arc<Session>>,
+    /// What was named.
+    pub paths: Vec<PathBuf>,
+    /// How they are opened.
+    pub open: OpenOptions,
+}
+
+impl From<Growing> for Begin {
+    fn from(growing: Growing) -> Self {
+        Self::Growing(growing)
+    }
+}
+
+/// What is to be looked at again and again, as soon as there is somebody to look.
+pub(crate) struct Followed {
+    /// `None`: they are recorded. Else they may be, if there is more than this.
+    session: Option<Arc<Session>>,
+    paths: Vec<PathBuf>,
+    open: OpenOptions,
+}
+
+impl Followed {
+    fn new(Growing { session, paths, open }: Growing) -> Self {
+        let is_recorded = session.is_none() || Follow::is_recorded(&paths);
+        Self { session: session.filter(|_| !is_recorded), paths, open }
+    }
+
+    pub(crate) fn begin(self, host: &Hosted) -> std::io::Result<()> {
+        match &self.session {
+            Some(session) => growing::follow_if_grown(host, session, self.paths, self.open),
+            None => growing::follow(host, self.paths, self.open),
+        }
+    }
 }
 
 impl From<Arc<Session>> for Begin {
@@ -104,12 +147,17 @@ struct Opening {
     is_over: bool,
     /// Why what was chosen last could not be opened.
     failure: Option<String>,
+    /// Traces are recorded that have no events yet; and why not, if that is known.
+    is_waiting: bool,
+    why_waiting: Option<String>,
 }
 
 /// How far it is, for people.
 pub(crate) enum State {
     Choosing(Option<String>),
     Opening,
+    /// For the first events; and why there are none, if that is known.
+    Waiting(Option<String>),
     Open,
 }
 
@@ -121,19 +169,26 @@ pub(crate) struct Chosen {
 }
 
 impl Stage {
-    pub(crate) fn new(begin: Begin, means: Means) -> Self {
-        let (choice, session) = match begin {
-            Begin::Traces(session) => (None, Some(session)),
-            Begin::Choice(choice) => (Some(choice), None),
+    /// And what is to be followed from now on.
+    pub(crate) fn new(begin: Begin, means: Means) -> (Self, Option<Followed>) {
+        let (choice, session, followed) = match begin {
+            Begin::Traces(session) => (None, Some(session), None),
+            Begin::Choice(choice) => (Some(choice), None, None),
+            Begin::Growing(growing) => {
+                let followed = Followed::new(growing);
+                (None, followed.session.clone(), Some(followed))
+            }
         };
+        let is_waiting = choice.is_none() && session.is_none();
         let bytes_max = choice.as_ref().map_or(0, |choice| choice.upload_bytes_max);
         let uploads = Arc::new(Uploads::new(bytes_max));
-        let stage = Self { means, asked: OnceLock::new(), choice, uploads, progress: Mutex::default() };
+        let progress = Mutex::new(Opening { is_waiting, ..Opening::default() });
+        let stage = Self { means, asked: OnceLock::new(), choice, uploads, progress };
         if let Some(session) = session {
             let notes = stage.means.notes.clone();
-            stage.take(session, notes);
+            stage.take(session, notes, None);
         }
-        stage
+        (stage, followed)
     }
 
     fn progress(&self) -> MutexGuard<'_, Opening> {
@@ -146,10 +201,11 @@ impl Stage {
 
     pub(crate) fn state(&self) -> State {
         let progress = self.progress();
-        match (self.asked(), progress.is_opening) {
-            (Some(_), _) => State::Open,
-            (None, true) => State::Opening,
-            (None, false) => State::Choosing(progress.failure.clone()),
+        match (self.asked(), progress.is_opening, progress.is_waiting) {
+            (Some(_), ..) => State::Open,
+            (None, _, true) => State::Waiting(progress.why_waiting.clone()),
+            (None, true, _) => State::Opening,
+            (None, false, _) => State::Choosing(progress.failure.clone()),
         }
     }
 
@@ -162,21 +218,51 @@ impl Stage {
     pub(crate) fn choosing(&self) -> Result<&Choice, Refusal> {
         match (&self.choice, self.state()) {
             (Some(choice), State::Choosing(_)) => Ok(choice),
-            (_, State::Opening) => {
+            (_, State::Opening | State::Waiting(_)) => {
                 Err(taken("traces are being opened already; GET /api/v1/start says how far that is"))
             }
             _ => Err(taken("traces are open already; another `kymo view` shows others")),
         }
     }
 
-    /// Traces are open from now on.
-    fn take(&self, session: Arc<Session>, notes: Option<PathBuf>) {
-        let asked = Asked::from(Shared::new(session, &self.means, notes.map(Notes::new)));
+    /// Traces are open from now on; how far they are, if they grow.
+    fn take(&self, session: Arc<Session>, notes: Option<PathBuf>, live: Option<Live>) {
+        let asked = Asked::from(Shared::new(session, &self.means, notes.map(Notes::new), live));
         let progress = self.progress();
         if !progress.is_over {
             asked.shown.start();
             let _ = self.asked.set(asked);
         }
+    }
+
+    /// There is more of traces that grow: everything before `until`, or all that ever will be.
+    pub(crate) fn grown(&self, session: &Arc<Session>, until: Option<i64>) -> Result<(), TimelineFailure> {
+        let Some(asked) = self.asked() else {
+            let last = until.or_else(|| session.last_ns().map(|last| last.saturating_add(1)));
+            let live = last.map(|watermark| Live { is_recording: until.is_some(), ..Live::now(session, watermark) });
+            // Before the first event there is nothing to be seen.
+            if until.is_none() || session.first_ns().is_some_and(|first| until.is_some_and(|until| first < until)) {
+                self.take(Arc::clone(session), self.means.notes.clone(), live);
+            }
+            return Ok(());
+        };
+        asked.shown.grow(session, until)?;
+        let live = match until {
+            Some(until) => Some(Live::now(session, until)),
+            None => asked.current.live().map(|live| Live { is_recording: false, problem: None, ..live }),
+        };
+        asked.current.set(Arc::clone(session), live);
+        Ok(())
+    }
+
+    /// Why there are no events yet.
+    pub(crate) fn tell_waiting(&self, why: String) {
+        self.progress().why_waiting = Some(why);
+    }
+
+    /// The server ends.
+    pub(crate) fn is_over(&self) -> bool {
+        self.progress().is_over
     }
 
     /// Ends everything that somebody has it do; nothing begins any more.
@@ -205,7 +291,7 @@ impl Stage {
             // Who cannot note it looks at it all the same.
             let _ = recent.note(paths, SystemTime::now());
         }
-        self.take(Arc::new(session), notes);
+        self.take(Arc::new(session), notes, None);
         Ok(())
     }
 }
@@ -230,7 +316,19 @@ impl Host {
         // Nobody waits for this thread when the server ends.
         let work = move || {
             let stage = &ended.0.stage;
-            let opened = find(stage).and_then(|chosen| stage.open(&chosen));
+            let opened = find(stage).and_then(|chosen| {
+                stage.open(&chosen)?;
+                // What was sent stays as it is.
+                if let (true, Some(asked), Some(choice)) = (chosen.stays, stage.asked(), &stage.choice) {
+                    let growing = Growing {
+                        session: Some(asked.current.session()),
+                        paths: chosen.paths,
+                        open: choice.open.clone(),
+                    };
+                    Followed::new(growing).begin(&ended.0).map_err(Refusal::fault)?;
+                }
+                Ok(())
+            });
             stage.progress().failure = opened.as_ref().err().map(Refusal::message);
             drop(ended);
             let _ = tell.send(opened);

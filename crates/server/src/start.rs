@@ -37,10 +37,11 @@ pub(crate) async fn start(State(host): State<Hosted>, viewer: Viewer, uri: Uri) 
 }
 
 async fn told(host: &Hosted, viewer: &Viewer) -> Result<Value, Refusal> {
-    let (state, failure) = match host.stage.state() {
-        stage::State::Choosing(failure) => ("choosing", failure),
-        stage::State::Opening => ("opening", None),
-        stage::State::Open => ("open", None),
+    let (state, failure, waiting) = match host.stage.state() {
+        stage::State::Choosing(failure) => ("choosing", failure, None),
+        stage::State::Opening => ("opening", None, None),
+        stage::State::Waiting(why) => ("waiting", None, why),
+        stage::State::Open => ("open", None, None),
     };
     let none = Choice::default();
     let choice = host.stage.choice.as_ref().unwrap_or(&none);
@@ -58,6 +59,7 @@ async fn told(host: &Hosted, viewer: &Viewer) -> Result<Value, Refusal> {
         "sample": choice.sample.is_some(),
         "state": state,
         "upload_bytes_max": choice.upload_bytes_max,
+        "waiting": waiting,
     }))
 }
 

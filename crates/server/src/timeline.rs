@@ -46,7 +46,7 @@ pub(crate) fn refusal(failure: &TimelineFailure) -> Refusal {
 /// How far it is.
 pub(crate) async fn status(asked: Asked, uri: Uri) -> Result<Response, Refusal> {
     Query::new(&uri, &[])?;
-    Ok(answer(&asked.shown.told()?))
+    Ok(answer(&asked.shown.told(asked.current.live())?))
 }
 
 /// Which tracks and values there are; both lists only grow.
@@ -119,7 +119,7 @@ async fn timeline_of(
         return Err(Refusal::parameter("tracks", message));
     }
     let (shared, chosen) = (asked.clone(), chosen.clone());
-    asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.session, &chosen)).await?
+    asked.pool.ask(viewer, move |_| shared.shown.selected(&shared.current.session(), &chosen)).await?
 }
 
 /// What is on a track at a time, or from one to another, with all that is known of it.
