@@ -10,6 +10,7 @@ test("what the server says is read to the nanosecond", () => {
     "record": [{"command": "kymo record", "what": "all"}], "sample": true, "state": "choosing", "upload_bytes_max": 5}`;
   expect(readStart(new Shape(parseJson(text), "start"))).toEqual({
     state: "choosing",
+    waiting: null,
     recent: [{ paths: ["/a/b/", "/c"], opened: 1795219372256000001n, there: false }],
     problem: "damaged",
     record: [{ command: "kymo record", what: "all" }],
@@ -18,6 +19,15 @@ test("what the server says is read to the nanosecond", () => {
     failure: null,
   });
   expect(() => readStart(new Shape({ state: "open" }, "start"))).toThrow("start.recent");
+});
+
+test("the server may wait for events, and says for which", () => {
+  const started = (more: object): unknown => readStart(new Shape({ recent: [], record: [], sample: true, upload_bytes_max: 0, ...more }, "start"));
+  expect(started({ state: "waiting", waiting: "`./server` has begun." })).toMatchObject({ state: "waiting", waiting: "`./server` has begun." });
+  expect(started({ state: "waiting", waiting: null })).toMatchObject({ state: "waiting", waiting: null });
+  // What a newer server may do before traces are open, whoever asks for them learns.
+  expect(started({ state: "dreaming" })).toMatchObject({ state: "open", waiting: null });
+  expect(() => started({ state: "waiting", waiting: 7 })).toThrow("start.waiting: found 7, expected a text");
 });
 
 test.each([

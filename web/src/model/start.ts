@@ -18,7 +18,10 @@ export interface RecordHint {
 }
 
 export interface StartInfo {
-  readonly state: "choosing" | "opening" | "open";
+  /** `waiting`: traces were named that a recorder has begun, and no event is there yet. */
+  readonly state: "choosing" | "opening" | "waiting" | "open";
+  /** What is waited for, in a sentence. */
+  readonly waiting: string | null;
   readonly recent: readonly RecentTraces[];
   /** Why nothing is known of recent traces, if something is wrong. */
   readonly problem: string | null;
@@ -31,7 +34,7 @@ export interface StartInfo {
   readonly failure: string | null;
 }
 
-const STATES = ["choosing", "opening", "open"] as const;
+const STATES = ["choosing", "opening", "waiting", "open"] as const;
 
 /** What the server says. Throws a `ShapeFault`. */
 export function readStart(shape: Shape): StartInfo {
@@ -39,6 +42,7 @@ export function readStart(shape: Shape): StartInfo {
   const state = shape.get("state").text();
   return {
     state: STATES.find((known) => known === state) ?? "open",
+    waiting: text("waiting"),
     recent: shape.get("recent").list().map(readRecent),
     problem: text("problem"),
     record: shape.get("record").list().map((hint) => ({ command: hint.get("command").text(), what: hint.get("what").text() })),

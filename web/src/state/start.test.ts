@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 import type { StartInfo } from "../model/start.ts";
-import { begun, ended, FIRST_START, isChoosing, sent, withInfo } from "./start.ts";
+import { begun, ended, FIRST_START, isChoosing, isWaiting, sent, withInfo } from "./start.ts";
 
-const info = (state: StartInfo["state"]): StartInfo => ({ state, recent: [], problem: null, record: [], sample: true, uploadBytesMax: 1, failure: null });
+const info = (state: StartInfo["state"]): StartInfo => ({ state, waiting: null, recent: [], problem: null, record: [], sample: true, uploadBytesMax: 1, failure: null });
 
 test("somebody has to choose from when the server says so until traces are open", () => {
   expect(isChoosing(FIRST_START)).toBe(false);
@@ -12,6 +12,13 @@ test("somebody has to choose from when the server says so until traces are open"
   expect(isChoosing(choosing)).toBe(true);
   expect(isChoosing(withInfo(choosing, info("open")))).toBe(false);
   expect(isChoosing(withInfo(FIRST_START, info("open")))).toBe(false);
+});
+
+test("traces without events are waited for, which nobody has to choose", () => {
+  const waiting = withInfo(FIRST_START, info("waiting"));
+  expect([isChoosing(waiting), isWaiting(waiting), waiting.isOpen]).toEqual([false, true, false]);
+  const open = withInfo(waiting, info("open"));
+  expect([isWaiting(open), open.isOpen, isWaiting(FIRST_START)]).toEqual([false, true, false]);
 });
 
 test("what another page opens is seen here, until it has failed there", () => {

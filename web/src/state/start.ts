@@ -27,7 +27,12 @@ export const FIRST_START: StartState = { info: null, isOpen: false, busy: null, 
 
 /** Whether somebody has to choose. */
 export function isChoosing(state: StartState): boolean {
-  return state.info !== null && !state.isOpen;
+  return state.info !== null && !state.isOpen && state.info.state !== "waiting";
+}
+
+/** Whether traces that are named have no event yet. */
+export function isWaiting(state: StartState): boolean {
+  return state.info?.state === "waiting" && !state.isOpen;
 }
 
 /** The server has said how it is. */

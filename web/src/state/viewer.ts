@@ -254,6 +254,11 @@ export function wentTo(state: State, view: Viewport): State {
   }
   return { ...next, past: [...state.past, state.view].slice(-PAST_MAX), future: [] };
 }
+/** The server answers again, before it has said anything of traces. */
+export function unfaulted(state: State): State {
+  return state.fault === null ? state : { ...state, fault: null, connection: "asking" };
+}
+
 
 /** A time is marked, and in the window: in its middle if it was not in it before. */
 export function markShown(state: State, mark: Nanos): State {

@@ -3,7 +3,7 @@
 
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
-import { isChoosing } from "../state/start.ts";
+import { isChoosing, isWaiting } from "../state/start.ts";
 import { Boundary } from "./boundary.tsx";
 import { Header } from "./header.tsx";
 import { Help } from "./help.tsx";
@@ -21,13 +21,16 @@ import { Timeline } from "./timeline.tsx";
 const Start = later(() => import("./start/start.tsx").then((found) => found.Start));
 
 export function App({ page }: { readonly page: Page }): JSX.Element {
-  const [mustChoose, isOpen] = usePick(page.start.store, (state) => [isChoosing(state), state.isOpen] as const);
+  const [mustChoose, mustWait, isOpen] = usePick(page.start.store, (state) => [isChoosing(state), isWaiting(state), state.isOpen] as const);
   if (mustChoose) {
     return (
       <Boundary what="The choice of traces">
         <Start page={page} />
       </Boundary>
     );
+  }
+  if (mustWait) {
+    return <Awaited page={page} />;
   }
   // What the page consists of asks about traces as soon as it is there.
   return isOpen ? <Traces page={page} /> : <Unknown page={page} />;
@@ -38,6 +41,24 @@ function Unknown({ page }: { readonly page: Page }): JSX.Element {
   return (
     <main class="app">
       <Notice page={page} />
+    </main>
+  );
+}
+
+/** Traces are being recorded that have no event yet. */
+function Awaited({ page }: { readonly page: Page }): JSX.Element {
+  const [waiting] = usePick(page.start.store, (state) => [state.info?.waiting ?? null] as const);
+  const [fault] = usePick(page.store, (state) => [state.fault] as const);
+  if (fault !== null) {
+    return <Unknown page={page} />;
+  }
+  return (
+    <main class="app">
+      <div class="notice" role="status">
+        <h1 class="mark">Kymograph</h1>
+        <strong>Waiting for the first events.</strong>
+        <span>{waiting ?? "The timeline begins as soon as the recorder has some."}</span>
+      </div>
     </main>
   );
 }

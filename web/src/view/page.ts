@@ -24,7 +24,7 @@ import type { Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
-import { curvesSeen, opened, reopened, seenIn, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
+import { curvesSeen, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
 import { keepNames } from "./filter-names.ts";
 import { keepOwners } from "./filter-owners.ts";
 import { Picker } from "./item/picker.ts";
@@ -88,7 +88,7 @@ export function openPage(): Page {
   const [picker, events] = [new Picker(store, client), new EventsDesk(store, client, seen.listed)];
   const page: Page = { store, tiles: new TileCache(TILE_BYTES_MAX), client, picker, events, desk: new Desk(client), start: new StartDesk(client), picture: null, drag: null };
   dark.addEventListener("change", () => store.update((state) => ({ ...state, theme: dark.matches ? "dark" : "light" })));
-  void page.start.opened((fault) => store.update((state) => withFault(state, fault))).then(() => new Conductor(page, client).begin());
+  void page.start.opened((fault) => store.update((state) => (fault === null ? unfaulted(state) : withFault(state, fault)))).then(() => new Conductor(page, client).begin());
   keepNames(page);
   keepOwners(page);
   keepActivity(page);

@@ -8,7 +8,7 @@ import { arranged, refusalOf, titleOf, type Dropped, type StartInfo } from "../.
 import { begun, ended, FIRST_START, sent, startAdvice, withInfo, type StartState } from "../../state/start.ts";
 import { Store } from "../../state/store.ts";
 
-/** What another page has it open is asked for again after that, and a server that does not answer. */
+/** What another page has it open, and traces without events, are asked for again after that, and a server that does not answer. */
 const AGAIN_MS = 500;
 
 type Wanted = "path" | "files" | "sample" | "list";
@@ -23,12 +23,14 @@ export class StartDesk {
     this.client = client;
   }
 
-  /** Ends when traces are open, or when the server does not say whether they are: whoever asks it for them learns more. */
-  async opened(tell: (fault: ApiFault) => void): Promise<void> {
+  /** Ends when traces are open, or when the server does not say whether they are: whoever asks it for them learns more. `tell` hears why there is no
+   * answer, and `null` once there is one. */
+  async opened(tell: (fault: ApiFault | null) => void): Promise<void> {
     const ending = new AbortController();
     for (;;) {
       try {
         this.take(await askStart(this.client));
+        tell(null);
       } catch (error) {
         const fault = faultOf(error);
         if (!passes(fault.kind)) {
@@ -43,7 +45,7 @@ export class StartDesk {
       if (isOpen) {
         return;
       }
-      await (info?.state === "opening" ? pause(AGAIN_MS, ending.signal) : this.changed());
+      await (info?.state === "opening" || info?.state === "waiting" ? pause(AGAIN_MS, ending.signal) : this.changed());
       if (this.store.state.isOpen) {
         return;
       }
