@@ -21,6 +21,8 @@ export interface OverviewPicture {
   readonly selection: Viewport | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
+  /** More comes behind what there is. */
+  readonly isGrowing: boolean;
 }
 
 export function drawOverview(pen: Pen, tools: Tools, picture: OverviewPicture): void {
@@ -57,14 +59,15 @@ function drawDensity(pen: Pen, { frame, height, theme, density }: OverviewPictur
   }
 }
 
-function drawQuality(pen: Pen, tools: Tools, { frame, height, density }: OverviewPicture): void {
+function drawQuality(pen: Pen, tools: Tools, { frame, height, density, isGrowing }: OverviewPicture): void {
   let begin = 0;
   for (let x = 1; x <= frame.width; x++) {
     const quality = density.quality[begin];
     if (x < frame.width && density.quality[x] === quality) {
       continue;
     }
-    if (quality === "building" || quality === "estimated" || quality === "unknown") {
+    const isToCome = isGrowing && quality === "unknown" && x === frame.width;
+    if (!isToCome && (quality === "building" || quality === "estimated" || quality === "unknown")) {
       pen.fillStyle = quality === "unknown" ? tools.hatch.unknown : tools.hatch.building;
       pen.fillRect(begin, 0, x - begin, height);
     }

@@ -47,6 +47,7 @@ function drawn(kind: TrackKind, pieces: readonly Piece[], more: Partial<Picture>
     selection: null,
     picked: null,
     mark: null,
+    isGrowing: false,
     arrows: NO_ARROWS,
     pickedArrow: null,
     ...more,
@@ -89,6 +90,21 @@ test("what is not known is hatched, as far as that goes", () => {
   ];
   const hatched = drawn("states", [pieceOf(runs(), spans)]).calls.filter((call) => /building|unknown/.test(call));
   expect(hatched).toEqual(["rect 100 24 50 18 building", "rect 150 24 6 18 building", "rect 156 24 100 18 unknown"]);
+});
+
+test("where traces grow a lane ends where they do; what is missing before that is hatched", () => {
+  const spans: Span[] = [
+    { begin: 0, end: 100, quality: "exact" },
+    { begin: 100, end: 120, quality: "unknown" },
+    { begin: 120, end: 200, quality: "exact" },
+    { begin: 200, end: 256, quality: "unknown" },
+  ];
+  const { background, line } = SURFACES.light;
+  const calls = drawn("states", [pieceOf(runs(), spans)], { isGrowing: true }).calls;
+  expect(calls.slice(-3)).toEqual(["rect 100 24 20 18 unknown", `rect 200 24 56 18 ${css(background)}`, `rect 200 24 1 18 ${css(line)}`]);
+  // Of a tile that is all to come, the tile before it has the line.
+  const later = drawn("states", [pieceOf(runs(), [{ begin: 0, end: 256, quality: "unknown" }])], { isGrowing: true }).calls;
+  expect(later.at(-1)).toBe(`rect 0 24 256 18 ${css(background)}`);
 });
 
 test("a counter is a line with steps, and an envelope where it changes within a bucket", () => {
@@ -193,6 +209,7 @@ test("sixty rows of a wide screen are few calls", () => {
     selection: null,
     picked: null,
     mark: null,
+    isGrowing: false,
     arrows: NO_ARROWS,
     pickedArrow: null,
   });
@@ -234,6 +251,7 @@ test("the overview sums up events, says what is estimated, and frames the window
     view: { begin: nanos(1_064), span: nanos(64) },
     selection: null,
     mark: nanos(1_200),
+    isGrowing: false,
   });
   const bars = pen.of("rect").slice(1, 3).map((call) => call.split(" ").slice(1, 5).join(" "));
   expect(bars).toEqual(["0 2 1 20", "6 16 1 6"]);

@@ -14,6 +14,7 @@ import type { Tick } from "../model/ruler.ts";
 import { shortQuantity } from "../model/quantity.ts";
 import type { Heat, Span } from "../model/tile.ts";
 import { pixelOf, endOf, type Extent, type Viewport } from "../model/viewport.ts";
+import { TILE_BUCKETS } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import { drawArrows } from "./arrows.ts";
 import { counterParts, drawEnvelope, drawLine, rangeOf, readParts, widened, type Scale } from "./counter.ts";
@@ -44,6 +45,8 @@ export interface Picture {
   readonly picked: { readonly track: string; readonly extent: Extent } | null;
   /** When the list of events is. */
   readonly mark: Nanos | null;
+  /** More comes behind what there is. */
+  readonly isGrowing: boolean;
   readonly arrows: ArrowLayout;
   /** The arrow that is picked. */
   readonly pickedArrow: ArrowLine | null;
@@ -219,8 +222,9 @@ function drawScale(pen: Pen, { looks, ratio }: Picture, range: Scale, unit: stri
   }
 }
 
-/** Hatching where not everything is read yet, or nothing is known. */
+/** Hatching where not everything is read yet, or nothing is known. Where traces grow, a lane ends where they do. */
 function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent, box: Box): void {
+  const { background, line } = SURFACES[picture.looks.theme];
   for (const { tile, begin, end } of content.pieces) {
     const place = placeOf(picture.frame, tile.level, tile.index, begin, end);
     for (const span of tile.spans) {
@@ -229,12 +233,23 @@ function drawDoubt(pen: Pen, tools: Tools, picture: Picture, content: RowContent
       }
       const from = Math.max(place.from, Math.round(place.left + span.begin * place.step));
       const to = Math.min(place.to, Math.round(place.left + span.end * place.step));
-      if (from < to) {
-        pen.fillStyle = span.quality === "unknown" ? tools.hatch.unknown : tools.hatch.building;
-        pen.fillRect(from, box.y, to - from, box.height);
+      if (from >= to) {
+        continue;
+      }
+      const isToCome = picture.isGrowing && isBehindAll(span);
+      pen.fillStyle = isToCome ? css(background) : span.quality === "unknown" ? tools.hatch.unknown : tools.hatch.building;
+      pen.fillRect(from, box.y, to - from, box.height);
+      if (isToCome && span.begin > 0) {
+        pen.fillStyle = css(line);
+        pen.fillRect(from, box.y, Math.max(1, Math.round(picture.ratio)), box.height);
       }
     }
   }
+}
+
+/** Whether there is no trace from some bucket on, to the end of the tile. */
+function isBehindAll({ quality, end }: Span): boolean {
+  return quality === "unknown" && end >= TILE_BUCKETS;
 }
 
 function drawNames(pen: Pen, picture: Picture, bars: readonly Bar[], box: Box): void {

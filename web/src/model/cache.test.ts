@@ -67,6 +67,38 @@ test("a tile whose end nothing is known of is not sealed", () => {
   expect(cache.isWanted(level(3), tileIndex(0), TRACK, 2)).toBe(true);
 });
 
+test("where traces grow, only the tile in which they end is asked for again, at each version, and what it grew out of never", () => {
+  const cache = new TileCache(1e6);
+  const tracks = [TRACK, trackNumber(2)];
+  const put = (index: number, exact: number, version: number): void => {
+    const spans = [{ begin: 0, end: exact, quality: "exact" as const }, ...(exact < 256 ? [{ begin: exact, end: 256, quality: "unknown" as const }] : [])];
+    tracks.forEach((track) => cache.put({ ...tileOf(3, index, "exact", track), spans }, version, `${version}`));
+  };
+  const asked = (version: number, end: number): Array<[number, number]> =>
+    questions(cache, { level: level(3), first: tileIndex(0), count: end }, tracks, missingIn(cache, version)).map((question) => [question.first, question.count]);
+  expect(asked(1, 3)).toEqual([[0, 3]]);
+  [256, 256, 100].forEach((exact, index) => put(index, exact, 1));
+  expect(asked(1, 3)).toEqual([]);
+  for (let version = 2; version < 50; version++) {
+    expect(asked(version, 3), `version ${version}`).toEqual([[2, 1]]);
+    put(2, 100 + version, version);
+  }
+  // The end is in the next one: both are asked for, each with its tag, and then that one alone.
+  expect(asked(50, 4).sort()).toEqual([[2, 1], [3, 1]]);
+  put(2, 256, 50);
+  put(3, 10, 50);
+  expect(asked(51, 4)).toEqual([[3, 1]]);
+  // Seen from afar, the whole is one tile, which ends with the traces, too; what is there of the levels below stays.
+  expect(questions(cache, { level: level(9), first: tileIndex(0), count: 1 }, tracks, missingIn(cache, 51)).length).toBe(1);
+  expect(shown(cache, 3, 0, 4).map(([of, index]) => [of, index])).toEqual([[3, 0], [3, 1], [3, 2], [3, 3]]);
+});
+
+test("a tile of which nothing was there is asked for again once something is", () => {
+  const cache = new TileCache(1e6);
+  cache.put(tileOf(3, 7, "unknown"), 4, "a");
+  expect([4, 5].map((version) => cache.isWanted(level(3), tileIndex(7), TRACK, version))).toEqual([false, true]);
+});
+
 test("meanwhile the part of a coarser tile is drawn", () => {
   const cache = new TileCache(1e6);
   cache.put(tileOf(5, 1), 1, null);

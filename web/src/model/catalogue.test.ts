@@ -39,6 +39,31 @@ test.each([
   expect(read).toThrow(message);
 });
 
+/** A status of traces of which it says this. */
+function liveOf(live: string): unknown {
+  return readStatus(new Shape(parseJson(STATUS.replace("{", `{"live":${live},`)), "timeline")).live;
+}
+
+test("what a status says of traces that grow is read, and of servers that say nothing nothing", () => {
+  expect(liveOf('{"state":"recording","watermark_ns":1795219372324470097,"behind_ms":412}')).toEqual({ state: "recording", watermark: 1_795_219_372_324_470_097n, behindMs: 412 });
+  expect(liveOf('{"state":"ended","watermark_ns":5,"behind_ms":null}')).toEqual({ state: "ended", watermark: 5n, behindMs: null });
+  expect(liveOf('{"state":"recording","watermark_ns":-5,"behind_ms":-3}')).toEqual({ state: "recording", watermark: -5n, behindMs: 0 });
+  expect(liveOf('{"state":"rewinding","watermark_ns":5}')).toEqual({ state: "ended", watermark: 5n, behindMs: null });
+  expect("live" in readStatus(new Shape(parseJson(STATUS), "timeline"))).toBe(false);
+  expect(liveOf("null")).toBeUndefined();
+});
+
+test.each([
+  ["true", "timeline.live: found true, expected an object"],
+  ["{}", "timeline.live.state: found nothing, expected a text"],
+  ['{"state":"recording"}', "timeline.live.watermark_ns: found nothing, expected a whole number"],
+  ['{"state":"recording","watermark_ns":1.5}', "timeline.live.watermark_ns: found 1.5, expected a whole number"],
+  ['{"state":"recording","watermark_ns":1,"behind_ms":"soon"}', 'timeline.live.behind_ms: found "soon", expected a number'],
+])("of traces that grow, %s is refused", (live, message) => {
+  expect(() => liveOf(live)).toThrow(ShapeFault);
+  expect(() => liveOf(live)).toThrow(message);
+});
+
 function trackOf(number: number, id: string, group: string, more: object = {}): object {
   return { number, id, kind: "states", name: id, group, ...more };
 }

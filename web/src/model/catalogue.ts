@@ -3,6 +3,7 @@
 import { level, trackNumber, valueNumber, type TrackNumber, type ValueNumber } from "../units/tiles.ts";
 import { nanos } from "../units/time.ts";
 import type { Shape } from "./json.ts";
+import { readLive, type Live } from "./live.ts";
 import type { Extent } from "./viewport.ts";
 import type { Levels } from "./wanted.ts";
 
@@ -23,6 +24,8 @@ export interface Status {
   readonly lost: bigint | null;
   /** Which server says so: another one each time that it is started. Older ones do not say. */
   readonly instance?: string;
+  /** Traces that grow, or have grown; those that do not say nothing of it. */
+  readonly live?: Live;
 }
 
 /** What a row of the timeline can be. */
@@ -75,6 +78,7 @@ export const EMPTY_CATALOGUE: Catalogue = { tracks: [], values: [] };
 /** What the server says of its timeline. Throws a `ShapeFault`. */
 export function readStatus(shape: Shape): Status {
   const instance = optional(shape.get("instance"), (found) => found.label());
+  const live = readLive(shape.get("live"));
   const begin = nanos(shape.get("begin_ns").whole());
   const end = nanos(shape.get("end_ns").whole());
   return {
@@ -91,6 +95,7 @@ export function readStatus(shape: Shape): Status {
     events: optional(shape.get("events"), (found) => found.whole()),
     lost: optional(shape.get("lost_events"), (found) => found.whole()),
     ...(instance === null ? {} : { instance }),
+    ...(live === null ? {} : { live }),
   };
 }
 

@@ -5,6 +5,7 @@ import { cssPx } from "../units/screen.ts";
 import { nanos, type Nanos } from "../units/time.ts";
 import type { Choice } from "./choice.ts";
 import { FILTER_MODES, PLAIN_FILTER } from "./filter.ts";
+import { FOLLOW_SPAN } from "./follow.ts";
 import { PLAIN_LAYOUT, ROW_SIZES } from "./layout.ts";
 import { PLAIN_LENS, ROWS, SCOPES, type Look } from "./lens.ts";
 import { CURVES_MAX, PLAIN_CURVES } from "./curves.ts";
@@ -16,6 +17,7 @@ import type { Viewport } from "./viewport.ts";
 test("a URL holds all that is seen", () => {
   const seen: Seen = {
     view: { begin: nanos(-5), span: nanos(71_210_000) },
+    follow: FOLLOW_SPAN,
     selection: { begin: nanos(1_795_219_372_253_260_578n), span: nanos(1) },
     item: { track: "thread/0/29832/a~b=c&d", time: nanos(1_795_219_372_253_260_579n) },
     mark: nanos(1_795_219_372_253_260_579n),
@@ -61,8 +63,19 @@ test("a URL holds all that is seen", () => {
   expect(text).toContain("event=sched_*&event=jobs:end&no-event=sched_stat_wait&cpu=1-3,7&app=my+app&app=cc&no-app=ld&no-process=42&no-process=my+app&no-thread=5&mode=hide");
 });
 
+test("a URL holds how much of traces that grow is seen, unless a window is chosen", () => {
+  const plain = decodeUrl("");
+  expect(encode({ ...plain, follow: null })).toBe("follow=all");
+  expect(encode({ ...plain, follow: nanos(500_000_000) })).toBe("follow=500000000");
+  expect(encode({ ...plain, follow: null, view: { begin: nanos(1), span: nanos(2) } })).toBe("at=1~2");
+  expect([decodeUrl("#follow=all").follow, decodeUrl("#follow=500000000").follow]).toEqual([null, 500_000_000n]);
+  for (const strange of ["", "0", "-5", "1.5", "ALL", "9".repeat(25)]) {
+    expect(decodeUrl(`#follow=${strange}`).follow, strange).toBe(FOLLOW_SPAN);
+  }
+});
+
 test("a URL that is empty or strange shows what is plain", () => {
-  const plain: Seen = { view: null, selection: null, item: null, mark: null, arrows: true, colouring: "thread", layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
+  const plain: Seen = { view: null, follow: FOLLOW_SPAN, selection: null, item: null, mark: null, arrows: true, colouring: "thread", layout: PLAIN_LAYOUT, filter: PLAIN_FILTER, panels: PLAIN_PANELS, lens: PLAIN_LENS, listed: PLAIN_LISTED, curves: PLAIN_CURVES, timeStyle: "relative", scroll: 0 };
   expect(decodeUrl("")).toEqual(plain);
   expect(encode(plain)).toBe("");
   expect(decodeUrl("#at=1~&selected=x~2&down=-7&colours=other&time=other&later=1&stats=A..b&scope=none&latency=%3C")).toEqual(plain);
@@ -152,8 +165,11 @@ function seenBy(dice: Dice): Seen {
   const text = (): string => dice.perhaps(() => dice.text()) ?? "";
   const low = dice.below(1_000_000);
   const pairs = Array.from({ length: dice.below(5) }, text);
+  const view = dice.perhaps(() => windowOf(dice));
   return {
-    view: dice.perhaps(() => windowOf(dice)),
+    view,
+    // A window that was chosen goes along with nothing.
+    follow: view === null ? dice.of([FOLLOW_SPAN, null, nanos(1 + dice.below(1_000_000))]) : FOLLOW_SPAN,
     selection: dice.perhaps(() => windowOf(dice)),
     item: dice.perhaps(() => ({ time: dice.time(), track: dice.text() })),
     mark: dice.perhaps(() => dice.time()),
@@ -203,8 +219,8 @@ test("whatever a page shows is what its URL says", () => {
 });
 
 test("any text is a URL of some page, which keeps what was understood", () => {
-  const names = ["at", "selected", "item", "mark", "pin", "cpu", "thread", "mode", "panels", "stats", "stats-sort", "stats-in", "latency", "lasts", "group", "latency-group", "pairs", "row", "top", "sync", "list", "find", "time", "down"] as const;
-  const pieces = ["1", "-", "~", ".", "5~9", "a", "drawer", "..", "%", "%F0", "&", "=", "down.x", "9".repeat(19), "9".repeat(25), "\ud800", "é", "0-3", ",", "__proto__", "null"] as const;
+  const names = ["at", "follow", "selected", "item", "mark", "pin", "cpu", "thread", "mode", "panels", "stats", "stats-sort", "stats-in", "latency", "lasts", "group", "latency-group", "pairs", "row", "top", "sync", "list", "find", "time", "down"] as const;
+  const pieces = ["1", "-", "~", ".", "5~9", "a", "drawer", "..", "%", "%F0", "&", "=", "down.x", "9".repeat(19), "9".repeat(25), "\ud800", "é", "0-3", ",", "all", "__proto__", "null"] as const;
   for (let seed = 0; seed < 800; seed++) {
     const dice = new Dice(seed);
     const part = (): string => `${dice.of(names)}=${Array.from({ length: dice.below(5) }, () => dice.of(pieces)).join("")}`;

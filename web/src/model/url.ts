@@ -13,12 +13,15 @@ import { layoutParts, readLayout, type Layout } from "./layout.ts";
 import { decodeLens, encodeLens, type Lens } from "./lens.ts";
 import { listedParts, readListed, type Listed } from "./listed.ts";
 import type { Colouring } from "./palette.ts";
+import { FOLLOW_SPAN } from "./follow.ts";
 import { decodePanels, encodePanels, type Panels } from "./panels.ts";
 import type { Viewport } from "./viewport.ts";
 
 /** Everything about a page that a URL holds. */
 export interface Seen {
   readonly view: Viewport | null;
+  /** How much is seen while the window goes along with traces that grow; `null`: everything. Where there is a window, it is held back. */
+  readonly follow: Nanos | null;
   readonly selection: Viewport | null;
   readonly item: Item | null;
   /** When the list of events is. */
@@ -44,6 +47,9 @@ export function encode(seen: Seen): string {
   const parts = new URLSearchParams();
   if (seen.view !== null) {
     parts.set("at", windowText(seen.view));
+  }
+  if (seen.view === null && seen.follow !== FOLLOW_SPAN) {
+    parts.set("follow", seen.follow === null ? "all" : String(seen.follow));
   }
   if (seen.selection !== null) {
     parts.set("selected", windowText(seen.selection));
@@ -85,6 +91,7 @@ export function decodeUrl(text: string): Seen {
   const scroll = Number(parts.get("down") ?? 0);
   return {
     view: readWindow(parts.get("at")),
+    follow: readFollow(parts.get("follow")),
     selection: readWindow(parts.get("selected")),
     item: readItem(parts.get("item")),
     mark: readTime(parts.get("mark")),
@@ -103,6 +110,11 @@ export function decodeUrl(text: string): Seen {
 
 function readTime(text: string | null): Nanos | null {
   return /^-?\d{1,19}$/.test(text ?? "") ? nanos(BigInt(text ?? 0)) : null;
+}
+
+function readFollow(text: string | null): Nanos | null {
+  const span = /^[1-9]\d{0,18}$/.test(text ?? "") ? nanos(BigInt(text ?? 0)) : FOLLOW_SPAN;
+  return text === "all" ? null : span;
 }
 
 function windowText(view: Viewport): string {

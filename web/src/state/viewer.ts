@@ -5,9 +5,11 @@ import type { Clock, TimeStyle } from "../model/clock.ts";
 import { PLAIN_CURVES, lanesOf, toggledCurve, type Curves } from "../model/curves.ts";
 import { PLAIN_FILTER, type Filter } from "../model/filter.ts";
 import type { Fault, FaultKind } from "../model/fault.ts";
+import { FIRST_FOLLOW, FOLLOW_SPAN, followHeard, followMoved, leadsAlong, windowAt, type Follow } from "../model/follow.ts";
 import { sameItem, type Item } from "../model/items.ts";
 import { PLAIN_LENS, type Lens } from "../model/lens.ts";
 import type { Listed } from "../model/listed.ts";
+import { isRecording } from "../model/live.ts";
 import type { Colouring, Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
@@ -46,6 +48,8 @@ export interface State {
   readonly rows: readonly Row[];
   /** `null` until the server says from when to when the traces go. */
   readonly view: Viewport | null;
+  /** Whether it goes along with the end of traces that grow. */
+  readonly follow: Follow;
   /** Windows that were seen before, the latest last, and those that were gone back from. */
   readonly past: readonly Viewport[];
   readonly future: readonly Viewport[];
@@ -89,7 +93,7 @@ export interface State {
 /** The tab of the lower panel that draws counters as curves. */
 export const CURVES_TAB = "counters";
 /** As many windows one can go back. */
-const PAST_MAX = 100;
+export const PAST_MAX = 100;
 
 export const FIRST_STATE: State = {
   connection: "asking",
@@ -100,6 +104,7 @@ export const FIRST_STATE: State = {
   isCatalogued: false,
   rows: [],
   view: null,
+  follow: FIRST_FOLLOW,
   past: [],
   future: [],
   selection: null,
@@ -128,8 +133,8 @@ export const FIRST_STATE: State = {
 };
 
 /** The state of a page that a URL leads to. */
-export function opened({ listed: _, ...seen }: Seen, zone: string, theme: Theme): State {
-  return { ...FIRST_STATE, ...seen, scrollWish: seen.scroll > 0 ? seen.scroll : null, zone, theme };
+export function opened({ listed: _, follow: span, ...seen }: Seen, zone: string, theme: Theme): State {
+  return { ...FIRST_STATE, ...seen, follow: { ...FIRST_FOLLOW, span }, scrollWish: seen.scroll > 0 ? seen.scroll : null, zone, theme };
 }
 
 /** The page shows what another URL says, as if it were opened there. */
@@ -140,27 +145,35 @@ export function reopened(state: State, seen: Seen): State {
   const filter = { ...seen.filter, names: state.filter.names };
   const next = { ...withLayout({ ...state, filter }, seen.layout), selection, item, itemExtent, mark, arrows, colouring, panels, lens, curves, timeStyle, scrollWish: null };
   const there = scrolledTo(next, seen.scroll);
-  return status === null ? { ...there, view: seen.view } : wentTo(there, seen.view ?? everything(status.extent));
+  if (status === null) {
+    return { ...there, view: seen.view, follow: { ...FIRST_FOLLOW, span: seen.follow } };
+  }
+  const plain = isRecording(status) ? windowAt(status.extent, status.extent.end, seen.follow, widthOf(state)) : everything(status.extent);
+  const gone = wentTo(there, seen.view ?? plain);
+  return seen.view === null && isRecording(status) ? { ...gone, follow: { isOn: true, span: seen.follow, left: null } } : gone;
 }
 
 /** What stands in the URL; what the list of events shows, is known to whoever asks for it. */
 export function seenIn(state: State, listed: Listed): Seen {
-  const { status, view, selection, item, mark, arrows, colouring, layout, filter, panels, lens, curves, timeStyle } = state;
+  const { status, view, follow, selection, item, mark, arrows, colouring, layout, filter, panels, lens, curves, timeStyle } = state;
   const scroll = state.scrollWish ?? state.scroll;
-  const all = status !== null && view !== null && sameWindow(view, everything(status.extent));
-  return { view: all ? null : view, selection, item, mark, arrows, colouring, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
+  // A window that goes along, or that shows everything of what does not grow, is none that somebody has chosen.
+  const all = status !== null && view !== null && !isRecording(status) && sameWindow(view, everything(status.extent));
+  return { view: all || follow.isOn ? null : view, follow: follow.isOn ? follow.span : FOLLOW_SPAN, selection, item, mark, arrows, colouring, layout, filter, panels, lens, listed, curves, scroll, timeStyle };
 }
 
 /** The server has said how far it is. */
 export function withStatus(state: State, status: Status): State {
-  const heard: State = { ...state, status, connection: "heard", fault: null };
-  if (state.view === null) {
-    return { ...heard, view: everything(status.extent) };
-  }
-  // Whoever sees everything goes on seeing everything while the traces grow.
   const before = state.status;
-  const follows = before !== null && sameWindow(state.view, everything(before.extent));
-  const view = follows ? everything(status.extent) : clamp(state.view, status.extent);
+  const seesAll = before !== null && state.view !== null && sameWindow(state.view, everything(before.extent));
+  const follow = followHeard(state.follow, before, status, seesAll ? null : state.view);
+  const heard: State = { ...state, status, follow, connection: "heard", fault: null };
+  if (state.view === null) {
+    return { ...heard, view: follow.isOn ? windowAt(status.extent, status.extent.end, follow.span, widthOf(state)) : everything(status.extent) };
+  }
+  // Whoever sees everything goes on seeing everything while the traces grow; while they are recorded, the window goes there in small steps.
+  const isLive = status.live !== undefined || before?.live !== undefined;
+  const view = seesAll && !isLive ? everything(status.extent) : clamp(state.view, status.extent);
   return { ...heard, view: sameWindow(view, state.view) ? state.view : view };
 }
 
@@ -170,7 +183,14 @@ export function withCatalogue(state: State, catalogue: Catalogue): State {
     return state;
   }
   const next = { ...state, catalogue, isCatalogued: true };
-  return isSame ? next : wishReached({ ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) });
+  return isSame ? next : wishReached(anchored(state, { ...next, rows: rowsOf(catalogue, state.layout, state.filter, state.idle) }));
+}
+
+/** The first row on the screen stays where it is, though there are more rows above it. */
+function anchored(before: State, next: State): State {
+  const first = before.scroll > 0 && before.scrollWish === null ? before.rows.find((row) => row.top + row.height > before.scroll) : undefined;
+  const now = first === undefined ? undefined : next.rows.find((row) => row.key === first.key);
+  return first === undefined || now === undefined ? next : { ...next, scroll: before.scroll + now.top - first.top };
 }
 
 /** The rows are as far down as they were, or as the URL wants them to be, as far as they reach. While traces are read, there may be more. */
@@ -234,6 +254,11 @@ export function withFault(state: State, fault: Fault): State {
   return { ...state, fault, connection: CONNECTIONS[fault.kind] ?? state.connection };
 }
 
+/** The server answers again, before it has said anything of traces. */
+export function unfaulted(state: State): State {
+  return state.fault === null ? state : { ...state, fault: null, connection: "asking" };
+}
+
 /** What a fault says of the connection. */
 const CONNECTIONS: Partial<Record<FaultKind, State["connection"]>> = { unreachable: "lost", token: "refused" };
 
@@ -243,7 +268,10 @@ export function moved(state: State, view: Viewport): State {
     return state;
   }
   const next = clamp(view, state.status.extent);
-  return state.view !== null && sameWindow(next, state.view) ? state : { ...state, view: next };
+  if (state.view !== null && (sameWindow(next, state.view) || leadsAlong(state.follow, state.status, state.view, next))) {
+    return state;
+  }
+  return { ...state, view: next, follow: followMoved(state.follow, state.status, next) };
 }
 
 /** The window becomes another one, from which one can go back. */
@@ -254,11 +282,6 @@ export function wentTo(state: State, view: Viewport): State {
   }
   return { ...next, past: [...state.past, state.view].slice(-PAST_MAX), future: [] };
 }
-/** The server answers again, before it has said anything of traces. */
-export function unfaulted(state: State): State {
-  return state.fault === null ? state : { ...state, fault: null, connection: "asking" };
-}
-
 
 /** A time is marked, and in the window: in its middle if it was not in it before. */
 export function markShown(state: State, mark: Nanos): State {
@@ -315,6 +338,6 @@ export function clockOf(state: State): Clock {
   return { origin: status?.extent.begin ?? nanos(0), unix: status?.unix ?? false, zone, style: timeStyle };
 }
 
-function sameWindow(one: Viewport, other: Viewport): boolean {
+export function sameWindow(one: Viewport, other: Viewport): boolean {
   return one.begin === other.begin && one.span === other.span;
 }

@@ -91,7 +91,7 @@ function useKeys(page: Page): void {
       const pressed = keyOf(event);
       const { key } = pressed;
       const command = isTyping(event) && !pressed.alt ? null : commandFor(pressed);
-      if (command !== null && (!store.state.help || key === "Escape" || key === "?")) {
+      if (command !== null && command.where?.(store.state, event.target instanceof Element ? event.target : null) !== false && (!store.state.help || key === "Escape" || key === "?")) {
         event.preventDefault();
         store.update((state) => command.act(state, pressed));
         command.run?.(page, pressed);

@@ -1,8 +1,10 @@
 // What is shown, and how well it is known: the traces by name, and a badge that says how far the server is.
 
 import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Status } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
+import { isRecording } from "../model/live.ts";
 import { advice } from "../model/fault.ts";
 import type { State } from "../state/viewer.ts";
 import { minus, nanos } from "../units/time.ts";
@@ -10,6 +12,7 @@ import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
 import { COMMANDS } from "./keys.ts";
 import { ImageMenu } from "./image-menu.tsx";
+import { LiveChip } from "./live-chip.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
 
@@ -29,6 +32,7 @@ export function Header({ page }: { readonly page: Page }): JSX.Element {
       <Omnibox page={page} commands={COMMANDS} />
       <FilterChips page={page} />
       <Badge status={status} connection={connection} isFiltering={isFiltering} />
+      <LiveChip page={page} />
       <ImageMenu page={page} />
       <button type="button" class="button" title="Keys and mouse (?)" onClick={() => store.update((state) => ({ ...state, help: true }))}>
         ?
@@ -67,30 +71,55 @@ function Badge({ status, connection, isFiltering }: BadgeOptions): JSX.Element {
         {events}
       </span>
       <Losses lost={status.lost} />
-      {isFiltering && status.state === "complete" ? (
-        <span class="badge busy" role="status" title="All of the traces has been read, but what the filter means is still looked for where it is hatched.">
-          filtering
-        </span>
-      ) : (
-        <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
-          {status.state === "building" ? progress(status) : status.state}
-        </span>
-      )}
+      <Reading status={status} isFiltering={isFiltering} />
     </>
   );
 }
 
-/** What is missing of the traces; nothing if nothing is. */
+/** How far reading is. Of what is recorded nothing is complete: that it follows is said beside it. */
+function Reading({ status, isFiltering }: { readonly status: Status; readonly isFiltering: boolean }): JSX.Element | null {
+  if (isFiltering && status.state === "complete") {
+    return (
+      <span class="badge busy" role="status" title="All of the traces has been read, but what the filter means is still looked for where it is hatched.">
+        filtering
+      </span>
+    );
+  }
+  if (isRecording(status) && status.state === "complete") {
+    return null;
+  }
+  return (
+    <span class={`badge ${TONES[status.state]}`} role="status" title={status.failure ?? WORDS[status.state]}>
+      {status.state === "building" ? progress(status) : status.state}
+    </span>
+  );
+}
+
+/** What is missing of the traces; nothing if nothing is. That more is missing than before is seen for a moment. */
 function Losses({ lost }: { readonly lost: Status["lost"] }): JSX.Element | null {
+  const flash = useFlash(lost);
   if (lost === 0n) {
     return null;
   }
   const many = lost === null ? "events" : lost.toLocaleString("en");
   return (
-    <span class="badge bad" role="status" title="The tracer had no room for these events: what they would have changed is not seen.">
+    <span class={`badge bad lost ${flash}`} role="status" title="The tracer had no room for these events: what they would have changed is not seen.">
       {many} lost
     </span>
   );
+}
+
+/** A class that is another one each time that a number is not what it was before; none at first. */
+function useFlash(now: bigint | null): string {
+  const before = useRef(now);
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    if (before.current !== now) {
+      before.current = now;
+      setCount((old) => old + 1);
+    }
+  }, [now]);
+  return count === 0 ? "" : count % 2 === 0 ? "flash-even" : "flash-odd";
 }
 
 const TONES: Readonly<Record<Status["state"], string>> = { building: "busy", complete: "good", failed: "bad" };

@@ -37,8 +37,8 @@ const ready: State = withCatalogue(sized, { tracks: [TRACK], values: [] });
 const below: State = { ...ready, cursor: { time: nanos(2_500), row: "track a" } };
 
 test("no key means two things", () => {
-  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyX", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "KeyV", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
-  const arrows = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?", ",", ".", "[", "]"];
+  const keys = ["KeyW", "KeyA", "KeyS", "KeyD", "KeyX", "KeyZ", "KeyP", "KeyH", "KeyU", "KeyE", "KeyT", "KeyF", "KeyV", "KeyL", "Home", "Escape", "Backspace", "PageUp", "PageDown"];
+  const arrows = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "+", "-", "?", ",", ".", "[", "]"];
   for (const code of [...keys, ...arrows]) {
     expect(COMMANDS.filter((command) => command.on(keyAt(code))).length, code).toBe(1);
   }
@@ -117,6 +117,23 @@ test("C colours by application, and once more by thread", () => {
   const coloured = pressed(ready, keyAt("KeyC"));
   expect([ready.colouring, coloured.colouring, pressed(coloured, keyAt("KeyC")).colouring]).toEqual(["thread", "application", "thread"]);
   expect(pressed(ready, keyAt("KeyC", "C", { control: true }))).toBe(ready);
+});
+
+test("L follows what is recorded, Space holds it back and goes on, zooming keeps its end; where nothing is recorded Space is the browser's", () => {
+  const live = { state: "recording", watermark: nanos(10_000), behindMs: 300 } as const;
+  const following = withCatalogue(resized(withStatus(FIRST_STATE, { ...STATUS, live }), sized.size), { tracks: [TRACK], values: [] });
+  expect(following.follow.isOn).toBe(true);
+  const [space, l] = [keyAt("Space", " "), keyAt("KeyL")];
+  expect(pressed(following, space).follow.isOn).toBe(false);
+  expect([pressed(following, space, space).follow.isOn, pressed(following, space, l).follow.isOn]).toEqual([true, true]);
+  expect(pressed(following, l)).toBe(following);
+  expect(pressed({ ...following, cursor: { time: nanos(5), row: null } }, keyAt("KeyW"))).toMatchObject({ view: { begin: 2_500n, span: 7_500n }, follow: { isOn: true, span: 7_500n } });
+  expect(pressed(following, keyAt("KeyW"), keyAt("KeyA")).follow.isOn).toBe(false);
+  expect(pressed(pressed(following, keyAt("KeyW"), keyAt("KeyA")), keyAt("Home")).follow).toEqual({ isOn: true, span: null, left: null });
+  const isFree = (state: State, on: string | null = null): boolean | undefined =>
+    commandFor(space)?.where?.(state, { closest: (selectors: string) => (on !== null && selectors.split(", ").includes(on) ? {} : null) } as Pick<Element, "closest">);
+  expect([isFree(following), isFree(ready), isFree(FIRST_STATE)]).toEqual([true, false, false]);
+  expect(["button", "input", "summary", "[role=tree]", "[role=grid]"].map((on) => isFree(following, on))).toEqual([false, false, false, false, true]);
 });
 
 test("before the server says anything, keys do nothing", () => {

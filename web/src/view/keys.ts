@@ -1,11 +1,13 @@
 // The keyboard: which key does what. The help lists this table, so that it cannot be wrong.
 
 import { allShown } from "../model/layout.ts";
+import { isRecording } from "../model/live.ts";
 import { openedPanel, toggledPanel, type Side } from "../model/panels.ts";
-import { everything, pan, partOf, zoom, type Viewport } from "../model/viewport.ts";
+import { everything, pan, partOf, type Viewport } from "../model/viewport.ts";
+import { resumed, toggledFollow, zoomed } from "../state/live.ts";
 import { shown, withItem, withItemSelected } from "../state/item.ts";
 import { moved, recoloured, scrolledBy, toggleCurve, toggleFold, toggleHide, togglePin, wentBack, wentForward, wentTo, withLayout, withPanels, type State } from "../state/viewer.ts";
-import { nanos, type Nanos } from "../units/time.ts";
+import { nanos } from "../units/time.ts";
 import { saveImage } from "./image.ts";
 import { notesOf } from "./notes/desk.ts";
 import { openOmnibox } from "./omnibox.tsx";
@@ -22,6 +24,8 @@ export interface Command {
   readonly act: (state: State, key: Key) => State;
   /** What else it does, when the state has changed: asks somebody, or moves the focus. */
   readonly run?: (page: Page, key: Key) => void;
+  /** Elsewhere the key means what it means to the browser. */
+  readonly where?: (state: State, on: Pick<Element, "closest"> | null) => boolean;
 }
 
 /** A key that was pressed. Letters are known by their place on the keyboard, so that W, A, S, D lie together on every one. */
@@ -62,9 +66,16 @@ function inView(change: (view: Viewport, state: State, key: Key) => Viewport): C
   return (state, key) => (state.view === null ? state : moved(state, change(state.view, state, key)));
 }
 
-/** What zooming keeps in its place: what is below the pointer, else the middle. */
-function centre(view: Viewport, state: State): Nanos {
-  return state.cursor?.time ?? nanos(view.begin + view.span / 2n);
+/** Zooming keeps what is below the pointer in its place, else the middle; while the window goes along with the traces, its end. */
+function zooming(factor: number): Command["act"] {
+  return (state) => (state.view === null ? state : zoomed(state, state.cursor?.time ?? nanos(state.view.begin + state.view.span / 2n), factor));
+}
+
+/** What Space means something of its own on: buttons, boxes, trees and lists to choose of. */
+const OWN_SPACE = "button, a, input, select, textarea, summary, [role=tree], [role=listbox], [role=tablist]";
+
+function isSpaceFree(state: State, on: Pick<Element, "closest"> | null): boolean {
+  return isRecording(state.status) && (on?.closest(OWN_SPACE) ?? null) === null;
 }
 
 /** The track below the pointer. */
@@ -109,8 +120,8 @@ function tabKeys(): Command[] {
 }
 
 export const COMMANDS: readonly Command[] = [
-  { keys: "W  +", what: "zoom in at the pointer", on: plain("KeyW", "+", "="), act: inView((view, state) => zoom(view, centre(view, state), ZOOM_STEP)) },
-  { keys: "S  −", what: "zoom out", on: plain("KeyS", "-", "_"), act: inView((view, state) => zoom(view, centre(view, state), 1 / ZOOM_STEP)) },
+  { keys: "W  +", what: "zoom in at the pointer", on: plain("KeyW", "+", "="), act: zooming(ZOOM_STEP) },
+  { keys: "S  −", what: "zoom out", on: plain("KeyS", "-", "_"), act: zooming(1 / ZOOM_STEP) },
   {
     keys: "A  ←",
     what: "earlier; with Shift by most of the window",
@@ -133,6 +144,8 @@ export const COMMANDS: readonly Command[] = [
     on: plain("Home"),
     act: (state) => (state.status === null ? state : wentTo(state, everything(state.status.extent))),
   },
+  { keys: "Space", what: "hold the window back while traces are recorded, and go on; the recorder goes on in any case", on: plain(" "), act: toggledFollow, where: isSpaceFree },
+  { keys: "L", what: "follow what is recorded again", on: plain("KeyL"), act: resumed },
   {
     keys: "X",
     what: "select the window; with Shift what is picked, from its begin to its end",

@@ -3,9 +3,11 @@
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { densityOf } from "../model/density.ts";
+import { isRecording } from "../model/live.ts";
 import { overviewRange, overviewTracks } from "../model/overview.ts";
-import { everything, pan, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
+import { everything, pan, timeAt, windowBetween, type Viewport } from "../model/viewport.ts";
 import { drawOverview } from "../draw/overview.ts";
+import { zoomed } from "../state/live.ts";
 import { moved, wentTo, type State } from "../state/viewer.ts";
 import { cssPx, devicePixels, px, type Px } from "../units/screen.ts";
 import { minus, type Nanos } from "../units/time.ts";
@@ -76,7 +78,7 @@ export function Overview({ page }: { readonly page: Page }): JSX.Element {
         onWheel={(event) => {
           event.preventDefault();
           const time = at(event);
-          store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
+          store.update((state) => (time === null ? state : zoomed(state, time, wheelFactor(event))));
         }}
       />
       <OverviewNotes page={page} />
@@ -118,5 +120,6 @@ function drawOn(page: Page, state: State, canvas: HTMLCanvasElement | null, make
     view,
     selection: state.selection,
     mark: state.mark,
+    isGrowing: isRecording(status),
   });
 }

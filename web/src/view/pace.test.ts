@@ -7,44 +7,44 @@ let pace: Pace;
 beforeEach(() => {
   vi.useFakeTimers();
   late = [];
-  pace = new Pace(1_000, () => late.push(pace.version));
+  pace = new Pace(() => late.push(pace.version));
 });
 afterEach(() => {
   vi.useRealTimers();
 });
 
 test("of many versions the first is taken at once, and then the last one each second", () => {
-  expect([pace.hear(1, false), pace.version]).toEqual([true, 1]);
+  expect([pace.hear(1, 1_000), pace.version]).toEqual([true, 1]);
   for (let version = 2; version <= 6; version++) {
     vi.advanceTimersByTime(150);
-    expect(pace.hear(version, false)).toBe(false);
+    expect(pace.hear(version, 1_000)).toBe(false);
   }
   expect([pace.version, late]).toEqual([1, []]);
   vi.advanceTimersByTime(250);
   expect([pace.version, late]).toEqual([6, [6]]);
   vi.advanceTimersByTime(5_000);
   expect(late).toEqual([6]);
-  expect([pace.hear(7, false), pace.version]).toEqual([true, 7]);
+  expect([pace.hear(7, 1_000), pace.version]).toEqual([true, 7]);
 });
 
 test("what is urgent is taken at once, and nothing follows it", () => {
-  pace.hear(1, false);
-  pace.hear(2, false);
-  expect([pace.hear(3, true), pace.version]).toEqual([true, 3]);
+  pace.hear(1, 1_000);
+  pace.hear(2, 1_000);
+  expect([pace.hear(3, 0), pace.version]).toEqual([true, 3]);
   vi.advanceTimersByTime(5_000);
   expect(late).toEqual([]);
 });
 
 test("the version that was taken already is nothing new", () => {
-  pace.hear(4, false);
-  expect([pace.hear(4, true), pace.version]).toEqual([false, 4]);
+  pace.hear(4, 1_000);
+  expect([pace.hear(4, 0), pace.version]).toEqual([false, 4]);
 });
 
 test("another server's versions are taken from the first on", () => {
-  pace.hear(4, false);
-  pace.hear(5, false);
+  pace.hear(4, 1_000);
+  pace.hear(5, 1_000);
   pace.reset();
-  expect([pace.hear(4, false), pace.version]).toEqual([true, 4]);
+  expect([pace.hear(4, 1_000), pace.version]).toEqual([true, 4]);
   vi.advanceTimersByTime(5_000);
   expect(late).toEqual([]);
 });

@@ -2,16 +2,14 @@
 // times a second, and whoever asks for all that is new at each of them keeps the server from reading.
 
 export class Pace {
-  private readonly pauseMs: number;
   private readonly late: () => void;
   private taken = 0;
   private takenAt = -Infinity;
   private heard = 0;
   private timer: ReturnType<typeof setTimeout> | null = null;
 
-  /** A version is taken at once if none was for so long; else the last one that was heard then, of which `late` is told. */
-  constructor(pauseMs: number, late: () => void) {
-    this.pauseMs = pauseMs;
+  /** `late` is told of a version that is taken later than it was heard. */
+  constructor(late: () => void) {
     this.late = late;
   }
 
@@ -20,15 +18,16 @@ export class Pace {
     return this.taken;
   }
 
-  /** The server has said its version. Whether it is a new one, and taken now; what is urgent always is. */
-  hear(version: number, isUrgent: boolean): boolean {
+  /** The server has said its version. Whether it is a new one, and taken now: if none was for so long; else the last one that is heard until then is
+   * taken then. */
+  hear(version: number, pauseMs: number): boolean {
     this.heard = version;
     if (version === this.taken) {
       this.stop();
       return false;
     }
-    const rest = this.takenAt + this.pauseMs - performance.now();
-    if (rest > 0 && !isUrgent) {
+    const rest = this.takenAt + pauseMs - performance.now();
+    if (rest > 0) {
       this.timer ??= setTimeout(() => this.takeLate(), rest);
       return false;
     }

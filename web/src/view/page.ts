@@ -12,6 +12,7 @@ import { eventTracks } from "../model/filter-tracks.ts";
 import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
+import { isRecording } from "../model/live.ts";
 import { readTraces } from "../model/traces.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { valueMax } from "../model/tile.ts";
@@ -19,7 +20,7 @@ import { overviewRange, overviewTracks } from "../model/overview.ts";
 import { around, bucketSpan, levelFor, tilesIn } from "../model/wanted.ts";
 import { rowsBetween } from "../model/rows.ts";
 import type { Viewport } from "../model/viewport.ts";
-import type { Level } from "../units/tiles.ts";
+import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
 import { Store } from "../state/store.ts";
@@ -32,6 +33,7 @@ import { Pace } from "./pace.ts";
 import { keepActivity } from "./rail/activity.ts";
 import { Desk } from "./analyses/desk.ts";
 import { StartDesk } from "./start/desk.ts";
+import { keepFollowing } from "./following.ts";
 
 /** Memory for tiles. */
 const TILE_BYTES_MAX = 128 << 20;
@@ -43,6 +45,10 @@ const ACTIVE_SCREENS = 12;
 const URL_PAUSE_MS = 200;
 /** While traces are read, or events of a filter looked for, tiles that are not exact yet are asked for again that often. */
 const PACE_MS = 1_000;
+/** Of traces that are recorded, and read as far as they are there, only tiles at their end are new. */
+const LIVE_PACE_MS = 100;
+/** What things are called is asked for anew that often while they are recorded: names of what was there before may have become known. */
+const NAMES_MS = 10_000;
 /** What the server could not say is asked for again after that. */
 const RETRY_MS = 2_000;
 
@@ -93,6 +99,7 @@ export function openPage(): Page {
   keepOwners(page);
   keepActivity(page);
   keepUrl(page);
+  keepFollowing(store);
   // A page that may come back as it is goes on wanting what it asked for.
   window.addEventListener("pagehide", (event) => (event.persisted ? undefined : page.desk.jobs.end()));
   return page;
@@ -116,12 +123,13 @@ class Conductor {
   /** What is on the screen. */
   private seen: readonly Part[] = [];
   /** The server's version that is asked for. */
-  private readonly pace = new Pace(PACE_MS, () => {
+  private readonly pace = new Pace(() => {
     void this.refreshCatalogue();
     this.schedule();
   });
   /** The catalogue is asked for from its begin: names may have become known of what was there before. */
   private afresh = false;
+  private namedAt = -Infinity;
   /** Whether the server can tell of some events, as far as is known; `null`: it has to be asked. */
   private canFilter: boolean | null = null;
   private retrying: ReturnType<typeof setTimeout> | null = null;
@@ -210,13 +218,21 @@ class Conductor {
     this.wasLost = false;
     store.update((state) => withStatus(state, status));
     const completes = status.state === "complete" && before?.state !== "complete";
-    this.afresh ||= completes;
+    this.afresh ||= completes && this.mayNames(status);
     const held = this.heldJobs;
     this.heldJobs = null;
     if (held !== null) {
       desk.hear(held);
     }
-    return this.pace.hear(status.version, completes);
+    return this.pace.hear(status.version, completes ? 0 : isRecording(status) && status.state === "complete" ? LIVE_PACE_MS : PACE_MS);
+  }
+
+  /** Whether all is to be asked for anew once all is read: what is recorded is read to its end several times a second. */
+  private mayNames(status: Status): boolean {
+    const now = performance.now();
+    const may = !isRecording(status) || now - this.namedAt > NAMES_MS;
+    this.namedAt = may ? now : this.namedAt;
+    return may;
   }
 
   /** Asks for everything at once: what the traces are called is shown also where there is no timeline of them. */
@@ -319,7 +335,9 @@ class Conductor {
       return false;
     }
     const bucketsOf = (of: Level): number => Number((status.extent.end - status.extent.begin) / bucketSpan(of));
-    return this.seen.some(({ range, tracks }) => tracks.some((track) => tiles.queryOf(track) !== "" && tiles.isUnread(range, track, bucketsOf(range.level))));
+    // The tile in which what is recorded ends never tells all.
+    const grown = isRecording(status) ? TILE_BUCKETS : 0;
+    return this.seen.some(({ range, tracks }) => tracks.some((track) => tiles.queryOf(track) !== "" && tiles.isUnread(range, track, bucketsOf(range.level) - grown)));
   }
 
   /** Tracks of events are those of the filter, if the server can tell of some events. */

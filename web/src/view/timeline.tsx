@@ -5,11 +5,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { drawRuler } from "../draw/ruler.ts";
 import { drawTimeline } from "../draw/timeline.ts";
 import { Looks } from "../draw/looks.ts";
+import { isRecording } from "../model/live.ts";
 import { heightOf, rowsBetween, type Row } from "../model/rows.ts";
 import { ticks, type Tick } from "../model/ruler.ts";
 import { pan, pixelOf, timeAt, windowBetween, zoom, type Viewport } from "../model/viewport.ts";
 import { levelFor, tilesIn } from "../model/wanted.ts";
 import { pickedOf } from "../state/item.ts";
+import { zoomed } from "../state/live.ts";
 import { clockOf, moved, resized, scrolledTo, widthOf, type State } from "../state/viewer.ts";
 import { rowsSized } from "../state/tracks.ts";
 import { cssPx, px } from "../units/screen.ts";
@@ -201,7 +203,7 @@ function gestures(page: Page): Handlers {
         store.update((state) => rowsSized(state, y + x < 0 ? 1 : -1));
       } else if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
-        store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
+        store.update((state) => (time === null ? state : zoomed(state, time, wheelFactor(event))));
       } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {
         event.preventDefault();
         const turn = Math.abs(x) > Math.abs(y) ? x : y;
@@ -292,6 +294,7 @@ class Painter {
       selection: state.selection,
       picked: pickedOf(state),
       mark: state.mark,
+      isGrowing: isRecording(status),
       arrows: arrowsShown(this.page, state),
       pickedArrow: pickedArrow(this.page, state),
     };

@@ -10,6 +10,7 @@ import { css } from "../../model/palette.ts";
 import { nameOf } from "../../model/rows.ts";
 import { ticks } from "../../model/ruler.ts";
 import { endOf, pan, windowBetween, zoom } from "../../model/viewport.ts";
+import { zoomed } from "../../state/live.ts";
 import { clockOf, moved, toggleCurve, widthOf, withCurves, type State } from "../../state/viewer.ts";
 import { cssPx, px } from "../../units/screen.ts";
 import { nanos, type Nanos } from "../../units/time.ts";
@@ -250,7 +251,7 @@ function gestures(page: Page): Handlers {
       const time = timeOf(store.state, event);
       if (event.ctrlKey || event.metaKey) {
         event.preventDefault();
-        store.update((state) => (time === null || state.view === null ? state : moved(state, zoom(state.view, time, wheelFactor(event)))));
+        store.update((state) => (time === null ? state : zoomed(state, time, wheelFactor(event))));
       } else if (event.shiftKey || Math.abs(x) > Math.abs(y)) {
         event.preventDefault();
         store.update((state) => (state.view === null ? state : moved(state, pan(state.view, timeOfPixels(state, Math.abs(x) > Math.abs(y) ? x : y)))));

@@ -1,0 +1,74 @@
+// Moves the window along with traces that grow, a picture of the screen at a time. Whoever wants the screen to keep still sees it go in steps.
+
+import { edgeAt, headed, isMoving, resting, type Glide } from "../model/glide.ts";
+import { arrived, goneAlong } from "../state/live.ts";
+import type { Store } from "../state/store.ts";
+import type { State } from "../state/viewer.ts";
+
+/** What only a page has: its clock in milliseconds, its pictures, what the person wants. */
+export interface Screen {
+  now(): number;
+  /** Calls back before the next picture. */
+  next(act: () => void): void;
+  /** The person wants nothing to move by itself. */
+  isStill(): boolean;
+}
+
+export class Follower {
+  private readonly store: Store<State>;
+  private readonly screen: Screen;
+  private glide: Glide | null = null;
+  private isAsked = false;
+  private before: State;
+
+  constructor(store: Store<State>, screen: Screen) {
+    this.store = store;
+    this.screen = screen;
+    this.before = store.state;
+    store.subscribe(() => this.hear());
+  }
+
+  private hear(): void {
+    const { store, before } = this;
+    const { status, follow, size } = store.state;
+    this.before = store.state;
+    if (status !== before.status && status !== null) {
+      const now = this.screen.now();
+      this.glide = this.glide === null ? resting(status.extent.end, now) : headed(this.glide, status.extent.end, now);
+    }
+    if (follow.isOn && (status !== before.status || follow !== before.follow || size !== before.size)) {
+      this.ask();
+    }
+  }
+
+  private ask(): void {
+    if (!this.isAsked) {
+      this.isAsked = true;
+      this.screen.next(() => {
+        this.isAsked = false;
+        this.step();
+      });
+    }
+  }
+
+  private step(): void {
+    const { glide, store, screen } = this;
+    if (glide === null || !store.state.follow.isOn) {
+      return;
+    }
+    const now = screen.now();
+    const goesOn = isMoving(glide, now) && !screen.isStill();
+    store.update((state) => goneAlong(state, goesOn ? edgeAt(glide, now) : glide.to));
+    if (goesOn) {
+      this.ask();
+    } else {
+      store.update(arrived);
+    }
+  }
+}
+
+/** As long as the page is there. */
+export function keepFollowing(store: Store<State>): void {
+  const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+  new Follower(store, { now: () => performance.now(), next: (act) => void requestAnimationFrame(act), isStill: () => reduced.matches });
+}

@@ -1,0 +1,46 @@
+// Whether the window goes along with traces that grow, and how old what is seen is; held back, what has come since. A click does the other.
+
+import type { JSX } from "preact";
+import { lagOf } from "../model/follow.ts";
+import { behindText, isRecording, sinceText } from "../model/live.ts";
+import { toggledFollow } from "../state/live.ts";
+import { nanos } from "../units/time.ts";
+import { usePick } from "./hooks.ts";
+import type { Page } from "./page.ts";
+import "./live.css";
+
+export function LiveChip({ page }: { readonly page: Page }): JSX.Element | null {
+  const { store } = page;
+  const [status, follow, connection] = usePick(store, (state) => [state.status, state.follow, state.connection] as const);
+  if (status?.live === undefined || connection !== "heard") {
+    return null;
+  }
+  if (!isRecording(status)) {
+    return (
+      <span class="badge live-chip ended" role="status" title="Nothing more comes: the recorder has ended.">
+        ended
+      </span>
+    );
+  }
+  const { view } = store.state;
+  const behind = behindText(status.live, follow.isOn && view !== null ? lagOf(status.extent, view) : nanos(0));
+  const since = follow.left === null ? null : sinceText(follow.left, status);
+  const age = behind === null ? "" : ` What is drawn at its end is ${behind}.`;
+  const title = follow.isOn ? `The window goes along with what is recorded.${age} Space holds it back.` : `The window is held back; the recorder goes on.${behind === null ? "" : ` The traces are ${behind}.`} Space or L follows again.`;
+  return (
+    <button type="button" class={`badge live-chip ${follow.isOn ? "on" : "off"}`} title={title} onClick={() => store.update(toggledFollow)}>
+      {follow.isOn ? (
+        <>
+          <span class="live-dot" aria-hidden="true">
+            ●
+          </span>{" "}
+          Live{behind === null ? null : <span class="live-more"> · {behind}</span>}
+        </>
+      ) : (
+        <>
+          Paused{since === null ? null : <span class="live-more"> · {since} behind</span>}
+        </>
+      )}
+    </button>
+  );
+}
