@@ -148,25 +148,37 @@ export interface Progress {
   readonly readNs: number;
   /** Names of events that are told of; none: all are. */
   readonly events?: readonly string[];
+  /** The trace grows, and ends here so far. */
+  readonly endNs?: number;
+  /** From when to when events were lost. */
+  readonly holes?: readonly (readonly [number, number])[];
 }
 
 /** The answer to a question. */
 export function answer(of: number, first: bigint, count: number, tracks: readonly number[], progress: Progress): Answer {
   const width = 2 ** of;
   const begin = Number(first) * width;
-  const spans = spansOf(begin, width, count, progress.readNs);
+  const spans = spansOf(begin, width, count, progress);
   return { level: level(of), first, count, spans, tracks: tracks.map((number) => reduced(number, begin, width, count, progress)) };
 }
 
-function spansOf(begin: number, width: number, count: number, readNs: number): Span[] {
+/** Runs of buckets of one quality. A trace that grows has no bucket before all of it is there. */
+function spansOf(begin: number, width: number, count: number, { readNs, endNs, holes = [] }: Progress): Span[] {
   const at = (time: number): number => Math.min(count, Math.max(0, Math.ceil((time - begin) / width)));
-  const [exact, all] = [readNs >= SPAN ? at(SPAN) : at(readNs), at(SPAN)];
-  const found: [number, number, Quality][] = [
-    [0, exact, "exact"],
-    [exact, all, "estimated"],
-    [all, count, "unknown"],
-  ];
-  return found.filter(([from, to]) => from < to).map(([from, to, quality]) => ({ begin: from, end: to, quality }));
+  const all = endNs === undefined ? at(SPAN) : Math.min(count, Math.max(0, Math.floor((endNs - begin) / width)));
+  const exact = endNs === undefined ? (readNs >= SPAN ? all : at(readNs)) : all;
+  const isLost = (bucket: number): boolean => holes.some(([from, to]) => from < begin + (bucket + 1) * width && to > begin + bucket * width);
+  const found: Span[] = [];
+  for (let bucket = 0; bucket < count; bucket++) {
+    const quality: Quality = bucket >= all || isLost(bucket) ? "unknown" : bucket < exact ? "exact" : "estimated";
+    const before = found.at(-1);
+    if (before?.quality === quality) {
+      found[found.length - 1] = { ...before, end: bucket + 1 };
+    } else {
+      found.push({ begin: bucket, end: bucket + 1, quality });
+    }
+  }
+  return found;
 }
 
 function reduced(number: number, begin: number, width: number, count: number, { readNs, events = [] }: Progress): TrackItems {

@@ -9,13 +9,16 @@ import { Listing } from "../src/testing/events.ts";
 import { BEGIN, INVENTED, TOLD, SPAN, VALUES, answer, itemsOf } from "./invented.ts";
 import { Office } from "./office.ts";
 import { Pad } from "./pad.ts";
+import { Recorder } from "./recorder.ts";
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'";
 const KINDS: Readonly<Record<string, string>> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
 export const TOKEN = "0123456789abcdef0123456789abcdef";
 
-/** Its trace is open. */
-const START = JSON.stringify({ failure: null, problem: null, recent: [], record: [], sample: false, state: "open", upload_bytes_max: 0 });
+/** What it says before traces are open, and then. */
+function started({ waiting }: StandIn): string {
+  return JSON.stringify({ failure: null, problem: null, recent: [], record: [], sample: false, state: waiting === null ? "open" : "waiting", waiting, upload_bytes_max: 0 });
+}
 
 /** A server that runs, and what tests change about it. */
 export interface StandIn {
@@ -48,6 +51,19 @@ export interface StandIn {
   readonly office: Office;
   /** The file of notes. */
   readonly pad: Pad;
+  /** What its trace waits for; `null`: it is open. */
+  waiting: string | null;
+  /** A recorder writes the trace, of which so many nanoseconds are there; `null`: it does not grow. */
+  live: "recording" | "ended" | null;
+  grown: number;
+  /** How old what is there is, and how many events were lost, from when to when. */
+  behindMs: number;
+  lost: number;
+  holes: (readonly [number, number])[];
+  /** Who writes it. */
+  readonly recorder: Recorder;
+  /** So much more of the trace is there. */
+  grow(ns: number): void;
   tell(): void;
   /** It ends what it tells; who listens asks again. */
   hangUp(): void;
@@ -77,7 +93,19 @@ export async function serve(folder: string): Promise<StandIn> {
     askedEvents: [],
     office: new Office(),
     pad: new Pad(),
-    tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n${standIn.office.told}`)),
+    waiting: null,
+    live: null,
+    grown: SPAN,
+    behindMs: 312,
+    lost: 0,
+    holes: [],
+    recorder: new Recorder(),
+    grow: (ns) => {
+      standIn.grown = Math.min(SPAN, standIn.grown + ns);
+      standIn.listing.until = BEGIN + BigInt(standIn.grown);
+      standIn.tell();
+    },
+    tell: () => listeners.forEach((response) => response.write(`event: timeline\ndata: ${status(standIn)}\n\n${standIn.recorder.told}${standIn.office.told}`)),
     hangUp: () => listeners.forEach((response) => response.end()),
     end: () =>
       new Promise((done) => {
@@ -119,7 +147,7 @@ function api(standIn: StandIn, listeners: Set<ServerResponse>, url: URL, request
   const number = (name: string): number => Number(url.searchParams.get(name) ?? 0);
   switch (url.pathname.replace("/api/v1/", "")) {
     case "start":
-      return json(response, 200, START);
+      return json(response, 200, started(standIn));
     case "timeline":
       return json(response, 200, status(standIn));
     case "traces":
@@ -162,7 +190,7 @@ async function office(standIn: StandIn, listeners: Set<ServerResponse>, url: URL
     parts.push(part as Buffer);
   }
   const [method, path, body] = [request.method ?? "GET", url.pathname.replace("/api/v1/", ""), Buffer.concat(parts).toString()];
-  const answer = standIn.pad.answer(method, path, body) ?? standIn.office.answer(method, path, body);
+  const answer = standIn.pad.answer(method, path, body) ?? standIn.recorder.answer(method, path, body) ?? standIn.office.answer(method, path, body);
   if (answer === null) {
     json(response, 404, JSON.stringify({ error: { code: "absent", message: "there is nothing of this name" } }));
     return;
@@ -197,7 +225,11 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   }
   const events = url.searchParams.getAll("event");
   const read = events.length === 0 ? standIn.read : Math.min(standIn.read, standIn.filterRead);
-  const etag = `"${read}${events.join()}"`;
+  const of = Number(url.searchParams.get("level"));
+  const endsAt = (Number(url.searchParams.get("first")) + Number(url.searchParams.get("count"))) * 2 ** of;
+  // What is there of a trace that grows does not change any more.
+  const grown = standIn.live === null || endsAt <= standIn.grown ? "" : standIn.grown;
+  const etag = `"${read}${events.join()}${grown}"`;
   response.setHeader("ETag", etag);
   if (request.headers["if-none-match"] === etag) {
     response.writeHead(304).end();
@@ -206,7 +238,8 @@ function tiles(standIn: StandIn, url: URL, request: IncomingMessage, response: S
   standIn.asked.push(url.search);
   const get = (name: string): string => url.searchParams.get(name) ?? "";
   const tracks = get("tracks").split(",").map(Number);
-  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { readNs: SPAN * read, events });
+  const live = standIn.live === null ? { readNs: SPAN * read } : { readNs: standIn.grown, endNs: standIn.grown, holes: standIn.holes };
+  const found = answer(Number(get("level")), BigInt(get("first")), Number(get("count")), tracks, { ...live, events });
   response.setHeader("Content-Type", "application/octet-stream");
   response.end(Buffer.from(encodeAnswer(found)));
 }
@@ -217,12 +250,27 @@ function description({ canFilter }: StandIn): string {
   return JSON.stringify({ paths: { "/api/v1/tiles": { get: { parameters: names.map((name) => ({ name, in: "query" })) } } } });
 }
 
-function status({ read, filterRead, instance }: StandIn): string {
+function status(standIn: StandIn): string {
+  const { read, filterRead, instance, live, lost } = standIn;
+  if (live !== null) {
+    return growing(standIn);
+  }
   const state = read >= 1 ? "complete" : "building";
   const eta = read >= 1 ? "null" : Math.round((1 - read) * 10_000);
   return (
     `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100) + Math.round(filterRead * 100)},` +
-    `${instance === null ? "" : `"instance":"${instance}",`}"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":0,"events":${read >= 1 ? 41_234 : "null"}}`
+    `${instance === null ? "" : `"instance":"${instance}",`}"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":${lost},"events":${read >= 1 ? 41_234 : "null"}}`
+  );
+}
+
+/** The same of a trace that a recorder writes. */
+function growing({ instance, live, grown, behindMs, lost }: StandIn): string {
+  const watermark = BEGIN + BigInt(grown);
+  const events = TOLD.filter(({ time }) => time < watermark).length;
+  const behind = live === "recording" ? behindMs : null;
+  return (
+    `{"begin_ns":${BEGIN},"end_ns":${watermark - 1n},"unix":true,"level_min":0,"level_max":${Math.ceil(Math.log2(grown + 1))},"version":${1 + Math.round(grown / 1_000)},"instance":"${instance}","done_bytes":${grown},"total_bytes":${grown},"eta_ms":null,` +
+    `"state":"complete","failure":null,"lost_events":${lost},"events":${events},"live":{"state":"${live}","watermark_ns":${watermark},"behind_ms":${behind}}}`
   );
 }
 

@@ -16,11 +16,18 @@ interface At {
 }
 
 export class Listing {
-  readonly told: readonly Told[];
+  private readonly all: readonly Told[];
+  /** Only events before this time are there; `null`: all are. */
+  until: bigint | null = null;
 
   /** In the order of time. */
   constructor(told: readonly Told[]) {
-    this.told = told;
+    this.all = told;
+  }
+
+  private get told(): readonly Told[] {
+    const { until } = this;
+    return until === null ? this.all : this.all.filter(({ time }) => time < until);
   }
 
   /** The answer to `events`, `events/count` or `filter/check`. */

@@ -1,0 +1,323 @@
+// Traces that grow, as a person watches them: follows, holds the window back, looks at what was recorded, follows again, sees what is lost and the end.
+
+import type { Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { rested } from "./browser.ts";
+import { BEGIN } from "./invented.ts";
+import { complete, picture, withInvented, type Opened } from "./stage.ts";
+
+/** What there is when a page is opened, what comes with each tick, and how often that is. */
+const FIRST_NS = 400_000_000;
+const TICK_NS = 8_000_000;
+const TICK_MS = 100;
+
+withInvented("traces that grow", (stage) => {
+  let ticking: ReturnType<typeof setInterval> | null = null;
+
+  beforeEach(() => {
+    const { server } = stage;
+    [server.live, server.waiting, server.lost, server.holes, server.instance] = ["recording", null, 0, [], `started ${Math.random()}`];
+    server.grown = FIRST_NS;
+    server.listing.until = BEGIN + BigInt(FIRST_NS);
+    server.recorder.clear();
+  });
+  afterEach(() => stop());
+
+  /** The recorder goes on, until the test stops it or is over. */
+  function start(ns = TICK_NS): void {
+    ticking = setInterval(() => stage.server.grow(ns), TICK_MS);
+  }
+
+  function stop(): void {
+    if (ticking !== null) {
+      clearInterval(ticking);
+      ticking = null;
+    }
+  }
+
+  const open = (hash = "", options: Opened = {}): Promise<Page> => stage.visit(hash, { height: 720, ...options });
+  const chip = (page: Page): ReturnType<Page["locator"]> => page.locator(".live-chip");
+
+  /** From when to when the window is, in nanoseconds since the begin, as the line at the bottom says. */
+  async function windowOf(page: Page): Promise<{ begin: number; end: number; span: number }> {
+    const text = ((await page.locator(".status .window").textContent()) ?? "").replace(/[\u202f]/g, "");
+    const [, at = NaN, length = NaN, unit = "s"] = /^([\d.]+) s \+ ([\d.]+) (\S+)$/.exec(text) ?? [];
+    const [begin, span] = [Number(at) * 1e9, Number(length) * ({ s: 1e9, ms: 1e6, µs: 1e3 }[unit] ?? NaN)];
+    return { begin, end: begin + span, span };
+  }
+
+  /** Where the window begins in each of so many pictures of the screen, in seconds, and when that was, in milliseconds. */
+  function recordedBegins(page: Page, frames: number): Promise<[number, number][]> {
+    return page.evaluate(
+      (count) =>
+        new Promise<[number, number][]>((done) => {
+          const found: [number, number][] = [];
+          const look = (now: number): void => {
+            const text = document.querySelector(".status .window")?.textContent ?? "";
+            found.push([Number(/^[\d.\u202f]+/.exec(text)?.[0].replaceAll("\u202f", "")), now]);
+            if (found.length < count) {
+              requestAnimationFrame(look);
+            } else {
+              done(found);
+            }
+          };
+          requestAnimationFrame(look);
+        }),
+      frames,
+    );
+  }
+
+  test("are seen whole while there is less than ten seconds of them, and go on being", async () => {
+    const page = await open();
+    await complete(page);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live · 0\.[34] s behind$/);
+    expect(await chip(page).getAttribute("title")).toMatch(/0\.[34] s behind\. Space holds it back\.$/);
+    expect(await windowOf(page)).toMatchObject({ begin: 0, span: expect.anything() as number });
+    expect(new URL(page.url()).hash).toBe("");
+    await picture(page, "live-begin");
+    start();
+    await expect.poll(async () => (await windowOf(page)).span).toBeGreaterThan(FIRST_NS + 10 * TICK_NS);
+    expect((await windowOf(page)).begin).toBe(0);
+    stop();
+    await complete(page);
+    await expect.poll(async () => Math.round((await windowOf(page)).span / 1e5)).toBe(Math.round(stage.server.grown / 1e5));
+    expect(new URL(page.url()).hash).toBe("");
+    await page.close();
+  });
+
+  test("move at a constant rate through a window that keeps its span, without a jump", async () => {
+    const page = await open("#follow=200000000");
+    await complete(page);
+    start();
+    // Until watermarks come in time as far as the page knows.
+    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 15 * TICK_NS);
+    const found = await recordedBegins(page, 90);
+    stop();
+    const steps = found.slice(1).map(([begin, now], index) => [begin - (found[index]?.[0] ?? 0), now - (found[index]?.[1] ?? 0)] as const);
+    const [way, time] = [(found.at(-1)?.[0] ?? 0) - (found[0]?.[0] ?? 0), (found.at(-1)?.[1] ?? 0) - (found[0]?.[1] ?? 0)];
+    expect(steps.every(([by]) => by >= 0)).toBe(true);
+    // More pictures than watermarks differ.
+    expect(steps.filter(([by]) => by > 0).length).toBeGreaterThan(3 * (time / TICK_MS));
+    // None goes further than twice what its time is worth at the common rate, and two pixels.
+    const pixel = 0.2 / 1_000;
+    for (const [by, took] of steps) {
+      expect(by).toBeLessThan(2 * (took * way) / time + 2 * pixel);
+    }
+    expect((await windowOf(page)).span).toBe(200e6);
+    expect(new URL(page.url()).hash).toBe("#follow=200000000");
+    await page.close();
+  });
+
+  test("are held back with Space, looked at where they were, and followed again with L", async () => {
+    const { server } = stage;
+    const page = await open("#follow=200000000");
+    await complete(page);
+    start();
+    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
+    await page.keyboard.press("Space");
+    const held = await windowOf(page);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused · 0\.[1-9] s, \d+ events behind$/);
+    expect(await windowOf(page)).toEqual(held);
+    await picture(page, "live-paused");
+    // Earlier, nearer, and earlier again: all that is there already is drawn, and stays.
+    for (const key of ["a", "a", "w", "a"]) {
+      await page.keyboard.press(key);
+    }
+    await complete(page);
+    const there = await windowOf(page);
+    expect(there.end).toBeLessThan(held.begin + held.span);
+    const before = server.asked.length;
+    const grown = server.grown;
+    await expect.poll(() => server.grown).toBeGreaterThan(grown + 6 * TICK_NS);
+    await complete(page);
+    expect(await windowOf(page)).toEqual(there);
+    // Meanwhile only the strip above asks, for the tile in which the traces end: of one track, that of all events.
+    const asked = server.asked.slice(before).map((search) => new URLSearchParams(search));
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.length).toBeLessThan(20);
+    for (const question of asked) {
+      const width = 2 ** Number(question.get("level"));
+      expect((Number(question.get("first")) + Number(question.get("count"))) * width, String(question)).toBeGreaterThan(grown);
+    }
+    expect(new URL(page.url()).hash).toMatch(/^#at=\d+~\d+$/);
+    await page.keyboard.press("l");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(server.grown - 10 * TICK_NS);
+    expect((await windowOf(page)).span).toBe(150e6);
+    // One goes back to where one was, and that holds it back.
+    await page.keyboard.press("Backspace");
+    await expect.poll(() => windowOf(page)).toEqual(there);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    await chip(page).click();
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    await page.close();
+  });
+
+  test("keep their end when somebody zooms, and are held back by what leads elsewhere", async () => {
+    const page = await open("#follow=200000000");
+    await complete(page);
+    const area = (await page.locator(".area").boundingBox()) ?? { x: 0, y: 0, width: 1, height: 0 };
+    const { end } = await windowOf(page);
+    await page.mouse.move(area.x + 10, area.y + 60);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -120);
+    await page.keyboard.up("Control");
+    await expect.poll(async () => (await windowOf(page)).span).toBeLessThan(190e6);
+    expect((await windowOf(page)).end).toBeCloseTo(end, -6);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    // To select moves nothing.
+    await page.mouse.down();
+    await page.mouse.move(area.x + 200, area.y + 60, { steps: 3 });
+    await page.mouse.up();
+    await page.locator(".selected").waitFor();
+    expect(await chip(page).textContent()).toMatch(/^● Live/);
+    // To see it does.
+    await page.keyboard.press("z");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    await page.keyboard.press("Home");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    await expect.poll(() => rested(page).then(() => new URL(page.url()).hash)).toBe(`#follow=all&selected=${/selected=([^&]*)/.exec(page.url())?.[1]}`);
+    // A frame that is dragged in the strip above.
+    const strip = (await page.locator(".overview").boundingBox()) ?? area;
+    await page.mouse.move(strip.x + strip.width * 0.2, strip.y + 20);
+    await page.mouse.down();
+    await page.mouse.move(strip.x + strip.width * 0.4, strip.y + 20, { steps: 3 });
+    await page.mouse.up();
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    await page.close();
+  });
+
+  test("are opened again as they were: followed with as much in sight, or where somebody was", async () => {
+    const page = await open("#follow=100000000");
+    await complete(page);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    expect((await windowOf(page)).span).toBe(100e6);
+    await page.keyboard.press("a");
+    await rested(page);
+    const { hash } = new URL(page.url());
+    const again = await open(hash);
+    await complete(again);
+    expect(await windowOf(again)).toEqual(await windowOf(page));
+    await expect.poll(() => chip(again).textContent()).toMatch(/^Paused/);
+    // The address bar is enough to follow again.
+    await again.evaluate(() => (location.hash = "#follow=100000000"));
+    await expect.poll(() => chip(again).textContent()).toMatch(/^● Live/);
+    await page.close();
+    await again.close();
+  });
+
+  test("leave Space to buttons, boxes and trees", async () => {
+    const page = await open("#panels=rail.tracks");
+    await complete(page);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    const time = page.getByRole("button", { name: "since begin" });
+    await time.focus();
+    await page.keyboard.press("Space");
+    await page.getByRole("button", { name: "time of day" }).waitFor();
+    await page.keyboard.press("Space");
+    await time.waitFor();
+    expect(await chip(page).textContent()).toMatch(/^● Live/);
+    await page.getByRole("treeitem", { name: "CPU 1", exact: true }).click();
+    await page.keyboard.press("Space");
+    await expect.poll(() => page.locator(".label .name").allTextContents()).not.toContain("CPU 1");
+    expect(await chip(page).textContent()).toMatch(/^● Live/);
+    await page.getByRole("button", { name: "?", exact: true }).click();
+    await page.locator("dialog.help").waitFor();
+    expect(await page.locator("dialog.help").textContent()).toMatch(/hold the window back while traces are recorded.*follow what is recorded again/s);
+    await page.keyboard.press("Escape");
+    // Everywhere else it is for the window.
+    await page.locator(".status").click();
+    await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await page.keyboard.press("Space");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    await page.close();
+  });
+
+  test("go in steps for those who want nothing to move by itself", async () => {
+    const page = await open("#follow=200000000");
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    await complete(page);
+    for (let step = 1; step <= 4; step++) {
+      stage.server.grow(TICK_NS);
+      const end = FIRST_NS + step * TICK_NS;
+      const found = await recordedBegins(page, 20);
+      // One step, from where it was to where it is now, and nothing between.
+      expect(new Set(found.map(([begin]) => begin)).size).toBeLessThanOrEqual(2);
+      await expect.poll(async () => Math.round((await windowOf(page)).end / 1e6)).toBe(Math.round(end / 1e6));
+    }
+    await page.close();
+  });
+
+  test("show what is lost while it is lost: a number that flashes, and a band that is hatched", async () => {
+    const { server } = stage;
+    const page = await open("", { colorScheme: "dark" });
+    await complete(page);
+    expect(await page.locator(".badge.lost").count()).toBe(0);
+    server.lost = 7;
+    server.holes.push([FIRST_NS + 2_000_000, FIRST_NS + 60_000_000]);
+    server.grow(100_000_000);
+    const badge = page.locator(".badge.lost");
+    await expect.poll(() => badge.textContent()).toBe("7 lost");
+    expect(await badge.getAttribute("class")).toContain("flash-");
+    const first = await badge.getAttribute("class");
+    server.lost = 1_200;
+    server.grow(10_000_000);
+    await expect.poll(() => badge.textContent()).toBe("1,200 lost");
+    await expect.poll(() => badge.getAttribute("class")).not.toBe(first);
+    await complete(page);
+    await rested(page);
+    await picture(page, "live-lost-dark");
+    await page.close();
+  });
+
+  test("end: nothing jumps, and what was recorded last is in sight", async () => {
+    const { server } = stage;
+    const page = await open("#follow=200000000");
+    await complete(page);
+    start();
+    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
+    stop();
+    server.live = "ended";
+    const frames = recordedBegins(page, 60);
+    server.grow(TICK_NS);
+    const found = (await frames).map(([begin]) => begin);
+    expect(found.slice(1).every((begin, index) => begin >= (found[index] ?? 0) && begin - (found[index] ?? 0) < (3 * TICK_NS) / 1e9)).toBe(true);
+    await expect.poll(() => chip(page).textContent()).toBe("ended");
+    await page.waitForSelector(".badge.good");
+    // As exact as the line at the bottom says it.
+    await expect.poll(async () => Math.abs((await windowOf(page)).end - server.grown)).toBeLessThan(200e3);
+    expect((await windowOf(page)).span).toBe(200e6);
+    // Keys that follow have nothing to follow.
+    const before = await windowOf(page);
+    await page.keyboard.press("l");
+    await page.keyboard.press("Space");
+    await rested(page);
+    expect(await windowOf(page)).toEqual(before);
+    await picture(page, "live-ended");
+    await page.close();
+  });
+
+  test("are waited for until there is an event, and the timeline begins by itself", async () => {
+    const { server } = stage;
+    server.waiting = "`./server` has begun, and has recorded nothing yet.";
+    const page = await open();
+    await expect.poll(() => page.locator(".notice").textContent()).toBe("KymographWaiting for the first events.`./server` has begun, and has recorded nothing yet.");
+    await picture(page, "live-waiting");
+    server.waiting = null;
+    await complete(page);
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
+    expect(await page.locator(".label").count()).toBeGreaterThan(0);
+    await page.close();
+  });
+
+  test("fit narrow screens, in the dark, too", async () => {
+    const page = await open("#follow=200000000", { width: 400, colorScheme: "dark", ratio: 2 });
+    await complete(page);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    await picture(page, "live-narrow-dark");
+    await page.keyboard.press("Space");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(400);
+    await page.close();
+  });
+});
