@@ -3,13 +3,19 @@
 import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { rested } from "./browser.ts";
-import { BEGIN } from "./invented.ts";
+import { BEGIN, TOLD } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 /** What there is when a page is opened, what comes with each tick, and how often that is. */
 const FIRST_NS = 400_000_000;
 const TICK_NS = 8_000_000;
 const TICK_MS = 100;
+
+/** As the list writes the time of an event: since the begin. */
+function timeText(time: bigint): string {
+  const since = time - BEGIN;
+  return `${since / 1_000_000_000n}.${(since % 1_000_000_000n).toString().padStart(9, "0").replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
+}
 
 withInvented("traces that grow", (stage) => {
   let ticking: ReturnType<typeof setInterval> | null = null;
@@ -228,6 +234,41 @@ withInvented("traces that grow", (stage) => {
     // Everywhere else it is for the window.
     await page.locator(".status").click();
     await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    await page.keyboard.press("Space");
+    await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
+    await page.close();
+  });
+
+  test("have a list of events that goes along while it stands at its end", async () => {
+    const { server } = stage;
+    const page = await open("#panels=drawer.events");
+    const times = (): Promise<string[]> => page.locator(".event-body .event-row .time").allTextContents();
+    /** The last event that is there. */
+    const last = (): string => timeText(TOLD.filter(({ time }) => time < BEGIN + BigInt(server.grown)).at(-1)?.time ?? 0n);
+    await expect.poll(async () => (await times()).at(-1)).toBe(last());
+    for (let step = 0; step < 3; step++) {
+      server.grow(30_000_000);
+      await expect.poll(async () => (await times()).at(-1)).toBe(last());
+    }
+    const count = TOLD.filter(({ time }) => time < BEGIN + BigInt(server.grown)).length;
+    await expect.poll(() => page.locator(".event-names .event-count").textContent()).toBe(`${count.toLocaleString("en")} events`);
+    await picture(page, "live-events");
+    // Who looks at rows before that keeps them; the end is followed again from where it is.
+    await page.hover(".event-body");
+    await page.mouse.wheel(0, -20 * 12);
+    await expect.poll(async () => (await times()).at(-1)).not.toBe(last());
+    const kept = await times();
+    server.grow(30_000_000);
+    await complete(page);
+    await rested(page);
+    expect(await times()).toEqual(kept);
+    await page.locator(".event-grid").focus();
+    await page.keyboard.press("End");
+    await expect.poll(async () => (await times()).at(-1)).toBe(last());
+    server.grow(30_000_000);
+    await expect.poll(async () => (await times()).at(-1)).toBe(last());
+    // In the list, too, Space is for the window.
+    await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
     await page.keyboard.press("Space");
     await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
     await page.close();

@@ -49,6 +49,8 @@ export interface EventsState {
   readonly wish: number;
   /** As many rows fit. */
   readonly room: number;
+  /** The list stands at its end, and goes on standing there while there are more events. */
+  readonly tails: boolean;
   readonly current: number | null;
   /** The other end of the rows that are chosen. */
   readonly anchor: number | null;
@@ -76,6 +78,7 @@ export const FIRST_EVENTS: EventsState = {
   top: 0,
   wish: 0,
   room: 1,
+  tails: false,
   current: null,
   anchor: null,
   sync: true,
@@ -98,7 +101,16 @@ export function asked(state: EventsState, question: EventQuestion): EventsState 
 export function placed(state: EventsState, reel: Reel, top: number): EventsState {
   const isSame = reel === state.reel;
   const there = isSame ? state : { ...state, reel, blocks: [], current: null, anchor: null };
-  return toppedBy({ ...there, fault: null }, top);
+  return toppedBy({ ...there, fault: null, tails: false }, top);
+}
+
+/** The list is at its end, and stays there. */
+export function tailed(state: EventsState, reel: Reel): EventsState {
+  return { ...placed(state, reel, endOf(reel)), tails: true };
+}
+
+function isAtEnd({ reel, top, room }: EventsState): boolean {
+  return reel.isEnd && top + room >= endOf(reel);
 }
 
 /** The list is on a row that becomes the current one, and stands so many rows below the first one on the screen. */
@@ -111,14 +123,15 @@ export function placedBelow(state: EventsState, reel: Reel, row: number, below: 
 export function regrown(state: EventsState, reel: Reel): EventsState {
   const isThere = (row: number | null): boolean => row !== null && row >= firstOf(reel) && row < endOf(reel);
   const kept = isThere(state.current) && (state.anchor === null || isThere(state.anchor)) ? {} : { current: null, anchor: null };
-  return toppedBy({ ...state, ...kept, reel, fault: null }, state.wish);
+  const next = toppedBy({ ...state, ...kept, reel, fault: null }, state.tails ? endOf(reel) : state.wish);
+  return next.tails === (next.tails || isAtEnd(next)) ? next : { ...next, tails: true };
 }
 
-/** There may be more events behind the last one, so that what was counted is a guess from now on. */
-export function grown(state: EventsState): EventsState {
+/** There may be more events behind the last one, so that what was counted is a guess from now on; unless somebody has counted `all` of them. */
+export function grown(state: EventsState, all: Count | null = null): EventsState {
   const { reel, count, matches } = state;
   const guessed = (one: Count | null): Count | null => (one === null ? null : { ...one, isExact: false });
-  return { ...state, reel: reel.isEnd ? { ...reel, isEnd: false } : reel, count: guessed(count), matches: guessed(matches) };
+  return { ...state, reel: reel.isEnd ? { ...reel, isEnd: false } : reel, count: all ?? guessed(count), matches: guessed(matches) };
 }
 
 /** With that row at the top, as far as there are rows. */
@@ -133,7 +146,9 @@ export function toppedBy(state: EventsState, wish: number): EventsState {
 }
 
 export function scrolledRows(state: EventsState, by: number): EventsState {
-  return toppedBy(state, state.wish + by);
+  const next = toppedBy(state, state.wish + by);
+  const tails = by < 0 ? state.tails && next.top === state.top : state.tails || isAtEnd(next);
+  return tails === next.tails ? next : { ...next, tails };
 }
 
 /** More or fewer rows fit; the current one stays on the screen. */
@@ -143,8 +158,8 @@ export function roomed(state: EventsState, room: number): EventsState {
   }
   const { current, top } = state;
   const isSeen = current !== null && current >= top && current < top + state.room;
-  const next = toppedBy({ ...state, room: Math.max(1, room) }, state.wish);
-  return isSeen ? shown(next, current) : next;
+  const next = toppedBy({ ...state, room: Math.max(1, room) }, state.tails ? endOf(state.reel) : state.wish);
+  return state.tails ? next : isSeen ? shown(next, current) : next;
 }
 
 /** So that a row is on the screen: as little as need be, or in the middle if it is far. */
@@ -164,7 +179,8 @@ export function chosen(state: EventsState, row: number, extend: boolean): Events
     return state;
   }
   const to = Math.min(Math.max(row, firstOf(reel)), endOf(reel) - 1);
-  return shown({ ...state, current: to, anchor: extend ? (anchor ?? current ?? to) : null }, to);
+  const tails = to === endOf(reel) - 1 && (reel.isEnd || state.tails);
+  return shown({ ...state, current: to, anchor: extend ? (anchor ?? current ?? to) : null, tails }, to);
 }
 
 /** The current row moves; where there is none, the first one on the screen becomes it. */

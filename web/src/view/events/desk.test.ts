@@ -7,7 +7,8 @@ import { decodeUrl } from "../../model/url.ts";
 import { FIRST_EVENTS } from "../../state/events.ts";
 import { Store } from "../../state/store.ts";
 import { refiltered } from "../../state/filter.ts";
-import { moved, opened, reopened, withStatus, type State } from "../../state/viewer.ts";
+import { goneAlong, paused, resumed } from "../../state/live.ts";
+import { moved, opened, reopened, withStatus, wentTo, type State } from "../../state/viewer.ts";
 import type { Told } from "../../testing/arrow.ts";
 import { Listing } from "../../testing/events.ts";
 import { level } from "../../units/tiles.ts";
@@ -96,6 +97,109 @@ test("the list begins where the window does, with few columns, and all fields of
   expect(pages.every((url) => url.endsWith("columns=time,name,cpu_id"))).toBe(true);
   await vi.waitFor(() => expect(office.state.blocks.map((block) => [block.first, block.rows.count])).toEqual([[0, 24]]), WAITING);
   expect(office.state.count).toEqual({ events: 5_000n, isExact: true });
+  office.desk.close();
+});
+
+/** The list of traces of which so many events are there, and the next ones come. */
+class Growing extends Office {
+  private count: number;
+
+  constructor(count: number) {
+    super();
+    this.count = count;
+    this.grow(0);
+  }
+
+  /** A recorder has written more; the window goes along as far as that. */
+  grow(by: number): void {
+    this.count += by;
+    const end = nanos((TOLD[this.count]?.time ?? END) as bigint);
+    this.listing.until = end;
+    const live = { state: "recording", watermark: end, behindMs: null } as const;
+    this.page.update((state) => goneAlong(withStatus(state, { ...LIVE_STATUS, extent: { begin: nanos(BEGIN), end }, version: this.count, events: BigInt(this.count), live }), end));
+  }
+
+  /** How many events there are behind the last one on the screen. */
+  get behind(): number {
+    return this.count - this.top - this.state.room;
+  }
+}
+
+const LIVE_STATUS = { unix: true, levels: { min: level(0), max: level(62) }, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, lost: 0n } as const;
+
+test("while traces grow, a list at its end goes on standing there, and says how many events there are", async () => {
+  const office = new Growing(1_000);
+  expect(office.page.state.follow.isOn).toBe(true);
+  office.desk.open();
+  await office.settled();
+  expect([office.behind, office.state.tails]).toEqual([0, true]);
+  for (let step = 0; step < 10; step++) {
+    const before = office.asked.length;
+    office.grow(40);
+    await office.settled();
+    expect([office.behind, office.state.current]).toEqual([0, null]);
+    expect(office.state.count).toEqual({ events: BigInt(1_000 + 40 * (step + 1)), isExact: true });
+    // New rows are asked for, and their fields; nothing that is there already.
+    const pages = office.asked.slice(before).filter((url) => url.includes("limit=512"));
+    expect(pages.length).toBe(1);
+    expect(office.asked.length - before).toBeLessThanOrEqual(3);
+  }
+  // Where it stands is where the window's end is: that is no place to come back to.
+  expect(office.desk.listed.at).toBeNull();
+  office.desk.close();
+});
+
+test("who looks at rows before the end keeps them, however much comes, until the end is there again", async () => {
+  const office = new Growing(1_000);
+  office.desk.open();
+  await office.settled();
+  office.desk.scroll(-30);
+  const { top } = office;
+  office.grow(200);
+  await office.settled();
+  expect([office.top, office.state.tails]).toEqual([top, false]);
+  office.desk.scroll(10_000);
+  await office.settled();
+  expect([office.behind, office.state.tails]).toEqual([0, true]);
+  // A row that is chosen stays, too; the last one is the end.
+  office.desk.step(-1, false);
+  const { current } = office;
+  office.grow(100);
+  await office.settled();
+  expect([office.current, office.state.tails]).toEqual([current, false]);
+  office.desk.toEnd();
+  await office.settled();
+  office.grow(100);
+  await office.settled();
+  expect([office.behind, office.state.tails]).toEqual([0, true]);
+  office.desk.close();
+});
+
+test("where somebody holds the window back the list goes where it goes, and to the end when it follows again", async () => {
+  const office = new Growing(1_000);
+  office.desk.open();
+  await office.settled();
+  office.page.update((state) => wentTo(state, { begin: nanos(BEGIN + 10_000n), span: nanos(5_000) }));
+  await office.settled();
+  expect([office.top, office.state.tails]).toEqual([40, false]);
+  office.grow(500);
+  await office.settled();
+  expect(office.top).toBe(40);
+  office.page.update(resumed);
+  await office.settled();
+  expect([office.behind, office.state.tails]).toEqual([0, true]);
+  // Held back where the end is, the list is there, too, and still tells of what comes.
+  office.page.update(paused);
+  office.grow(100);
+  await office.settled();
+  expect(office.behind).toBe(0);
+  office.desk.setSync(false);
+  office.desk.scroll(-40);
+  const { top } = office;
+  office.page.update(resumed);
+  office.grow(100);
+  await office.settled();
+  expect(office.top).toBe(top);
   office.desk.close();
 });
 

@@ -9,6 +9,7 @@
 // the list itself changed on the timeline is nothing to follow.
 
 import { ApiFault, type Client } from "../../api/client.ts";
+import type { Status } from "../../model/catalogue.ts";
 import { askColumns, askPage, findEvent, type PageAsked } from "../../api/events.ts";
 import { checkExpression, countEvents, type Problem } from "../../api/filter.ts";
 import { pause } from "../../api/changes.ts";
@@ -16,9 +17,10 @@ import { FIRST_PLACE, LAST_PLACE, baseNames, fieldNames, isSingle, narrowed, pla
 import { passes, type Fault } from "../../model/fault.ts";
 import { expressionOf, questionOf } from "../../model/filter.ts";
 import { BELOW_MAX, PLAIN_LISTED, type ListPlace, type Listed } from "../../model/listed.ts";
+import { isRecording } from "../../model/live.ts";
 import { NO_REEL, endOf, firstOf, joinedBy, placeOf, rowOfPlace, timeOf, trimmed, type Reel } from "../../model/reel.ts";
 import { endOf as windowEnd, type Viewport } from "../../model/viewport.ts";
-import { FIRST_EVENTS, asked, blockOf, chosen, grown, lacking, placed, placedBelow, regrown, roomed, scrolledRows, stepped, withBlock, type EventsState, type Find } from "../../state/events.ts";
+import { FIRST_EVENTS, asked, blockOf, chosen, grown, lacking, placed, placedBelow, regrown, roomed, scrolledRows, stepped, tailed, withBlock, type Count, type EventsState, type Find } from "../../state/events.ts";
 import { Store } from "../../state/store.ts";
 import { markShown, type State } from "../../state/viewer.ts";
 import type { Nanos } from "../../units/time.ts";
@@ -39,12 +41,20 @@ const RETRY_MS = 2_000;
 /** Where the list is to be. */
 export interface Goal {
   readonly place: Place;
-  /** The row behind the place becomes the first one on the screen, or the current one. */
-  readonly as: "top" | "current";
+  /** The row behind the place becomes the first one on the screen, or the current one; or the list is at its end, and stays there. */
+  readonly as: "top" | "current" | "end";
   /** As the current one, it stands so many rows below the first one; else as the screen needs it. */
   readonly below?: number;
   /** The timeline is told of it. */
   readonly tells: boolean;
+}
+
+const AT_END: Goal = { place: LAST_PLACE, as: "end", tells: false };
+
+/** How many events there are of traces that grow, if all are listed and somebody has counted them. */
+function countOf(status: Status | null, { filter, names }: EventQuestion): Count | null {
+  const isAll = filter === null && names.length === 0;
+  return isAll && isRecording(status) && status?.events != null ? { events: status.events, isExact: status.state === "complete" } : null;
 }
 
 export class EventsDesk {
@@ -60,7 +70,7 @@ export class EventsDesk {
   private checking = new AbortController();
   private unsubscribe: () => void = () => undefined;
   /** What the page showed when it was looked at last, and whether it is changed by the list itself. */
-  private seen: Pick<State, "view" | "filter" | "mark" | "status">;
+  private seen: Pick<State, "view" | "filter" | "mark" | "status" | "follow">;
   private isOwn = false;
   /** Where a URL wants the list to be, until it is. */
   private wish: ListPlace | null = null;
@@ -219,7 +229,7 @@ export class EventsDesk {
 
   /** Where the list begins: where a URL wants it, at the mark, where it was, or where the window begins. */
   private goalNow(state: EventsState): Goal {
-    const { mark, view } = this.page.state;
+    const { mark, view, follow, status } = this.page.state;
     const current = placeOf(state.reel, state.current ?? state.top);
     if (this.wish !== null) {
       const { place, below } = this.wish;
@@ -228,6 +238,9 @@ export class EventsDesk {
     if (state.sync && mark !== null && mark !== current?.time) {
       return { place: { time: mark, rank: 0 }, as: "current", tells: false };
     }
+    if ((state.tails && isRecording(status)) || (state.sync && follow.isOn)) {
+      return AT_END;
+    }
     // Of other events, another one may have that rank.
     const time = current?.time ?? view?.begin ?? null;
     return { place: time === null ? FIRST_PLACE : { time, rank: 0 }, as: state.sync && time === mark ? "current" : "top", tells: false };
@@ -235,7 +248,10 @@ export class EventsDesk {
 
   /** Where the list is, as far as that is not where it would be anyway. */
   private placeSeen(): ListPlace | null {
-    const { reel, current, top } = this.store.state;
+    const { reel, current, top, tails } = this.store.state;
+    if (tails && isRecording(this.page.state.status)) {
+      return null;
+    }
     const row = current !== null && Math.abs(current - top) <= BELOW_MAX ? current : top;
     const place = placeOf(reel, row);
     if (place === null) {
@@ -265,6 +281,9 @@ export class EventsDesk {
       if (goal.below !== undefined) {
         return placedBelow(state, reel, row, goal.below);
       }
+      if (goal.as === "end") {
+        return tailed(state, reel);
+      }
       const there = reel === state.reel ? state : placed(state, reel, row - Math.floor(state.room / 2));
       return goal.as === "top" ? placed(there, reel, row) : chosen(there, row, false);
     });
@@ -290,9 +309,10 @@ export class EventsDesk {
 
   /** The page has changed: if that is the window, the list goes along. */
   private hear(): void {
-    const { view, filter, mark, status } = this.page.state;
-    // The first window is where the page was opened.
-    const [isMoved, isOther] = [view !== this.seen.view && this.seen.view !== null && !this.isOwn, filter !== this.seen.filter];
+    const { view, filter, mark, status, follow } = this.page.state;
+    // The first window is where the page was opened; one that goes along with the traces by itself moves no list, but the end of the list is there.
+    const [isMoved, isOther] = [view !== this.seen.view && this.seen.view !== null && !this.isOwn && !follow.isOn, filter !== this.seen.filter];
+    const follows = follow.isOn && !this.seen.follow.isOn;
     const isMarked = mark !== this.seen.mark && !this.isOwn;
     const isLonger = status?.extent.end !== this.seen.status?.extent.end;
     this.seen = this.page.state;
@@ -301,10 +321,12 @@ export class EventsDesk {
       this.restart(question);
     }
     if (isLonger) {
-      this.store.update((state) => grown(state));
+      this.store.update((state) => grown(state, countOf(status, state.question)));
     }
     const { sync } = this.store.state;
-    if (isMarked && mark !== null && sync) {
+    if (follows && sync) {
+      this.go(AT_END);
+    } else if (isMarked && mark !== null && sync) {
       this.go({ place: { time: mark, rank: 0 }, as: "current", tells: false });
     } else if (isMoved && view !== null && sync) {
       this.follow(view);
