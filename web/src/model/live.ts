@@ -48,7 +48,8 @@ export function behindText({ behindMs }: Live, lag: Nanos): string | null {
   return behindMs === null ? null : `${secondsText(behindMs / 1_000 + Math.max(0, Number(lag)) / 1e9)} behind`;
 }
 
-function secondsText(seconds: number): string {
+/** So many seconds, as people look at them while they pass. */
+export function secondsText(seconds: number): string {
   return seconds < 60 ? `${seconds.toFixed(1)} s` : duration(nanos(BigInt(Math.round(seconds)) * 1_000_000_000n));
 }
 

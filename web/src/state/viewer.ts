@@ -14,6 +14,7 @@ import type { Colouring, Theme } from "../model/palette.ts";
 import { PLAIN_PANELS, openedPanel, type Panels } from "../model/panels.ts";
 import { PLAIN_LAYOUT, shownTest, withShown, type Layout } from "../model/layout.ts";
 import { heightOf, rowsOf, toggled, type Row } from "../model/rows.ts";
+import type { Recording, Sample } from "../model/recording.ts";
 import type { TraceNote } from "../model/traces.ts";
 import type { Seen } from "../model/url.ts";
 import { clamp, everything, type Extent, type Viewport } from "../model/viewport.ts";
@@ -41,6 +42,9 @@ export interface State {
   readonly fault: Fault | null;
   readonly traces: readonly TraceNote[];
   readonly status: Status | null;
+  /** The session that records the traces, and how many events it had when; `null`: there is none. */
+  readonly recording: Recording | null;
+  readonly rates: readonly Sample[];
   readonly catalogue: Catalogue;
   /** The server has said which tracks there are. */
   readonly isCatalogued: boolean;
@@ -100,6 +104,8 @@ export const FIRST_STATE: State = {
   fault: null,
   traces: [],
   status: null,
+  recording: null,
+  rates: [],
   catalogue: EMPTY_CATALOGUE,
   isCatalogued: false,
   rows: [],

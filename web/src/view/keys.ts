@@ -181,7 +181,7 @@ export const COMMANDS: readonly Command[] = [
     act: (state) => ({ ...state, timeStyle: state.timeStyle === "relative" ? "absolute" : "relative" }),
   },
   { keys: "M", what: "make a note about what is selected, or where the pointer is", on: plain("KeyM"), act: stay, run: (page) => notesOf(page).make() },
-  ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes"),
+  ...panelKey("B", "rail", "the panel at the left: tracks, filters, notes, and who records"),
   ...panelKey("Q", "drawer", "the panel below: events, latencies, statistics, counters"),
   ...tabKeys(),
   ...panelKey("I", "inspector", "the panel at the right: all of what is selected"),

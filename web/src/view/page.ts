@@ -4,6 +4,7 @@ import { knowsFilteredTiles } from "../api/filter.ts";
 import { listen, pause } from "../api/changes.ts";
 import { ApiFault, Client } from "../api/client.ts";
 import { TileFetcher, type Part } from "../api/tiles.ts";
+import { askRecording } from "../api/recording.ts";
 import { takeToken } from "../api/token.ts";
 import { arrowTracks } from "../model/arrows.ts";
 import { TileCache } from "../model/cache.ts";
@@ -13,6 +14,7 @@ import { queryOf } from "../model/filter.ts";
 import { passes } from "../model/fault.ts";
 import { Shape, parseJson } from "../model/json.ts";
 import { isRecording } from "../model/live.ts";
+import { readRecording } from "../model/recording.ts";
 import { readTraces } from "../model/traces.ts";
 import { decodeUrl, encode } from "../model/url.ts";
 import { valueMax } from "../model/tile.ts";
@@ -23,6 +25,7 @@ import type { Viewport } from "../model/viewport.ts";
 import { TILE_BUCKETS, type Level } from "../units/tiles.ts";
 import type { Nanos } from "../units/time.ts";
 import type { Picture } from "../draw/timeline.ts";
+import { withRecording } from "../state/record.ts";
 import { Store } from "../state/store.ts";
 import { EventsDesk } from "./events/desk.ts";
 import { curvesSeen, opened, reopened, seenIn, unfaulted, widthOf, withCatalogue, withFault, withStatus, withTiles, type State } from "../state/viewer.ts";
@@ -190,13 +193,19 @@ class Conductor {
     this.pace.reset();
     this.canFilter = null;
     this.afresh = true;
+    // Who records is told by the one that answers now.
+    this.page.store.update((state) => ({ ...state, recording: null, rates: [] }));
+    void this.refreshRecording();
     this.schedule();
   }
 
   /** The server tells that something has changed; what that is, is asked for. */
   private hear(name: string, data: string): void {
     try {
-      if (name === "jobs" && this.wasLost) {
+      if (name === "recording") {
+        const recording = readRecording(new Shape(parseJson(data), "changes"));
+        this.page.store.update((state) => withRecording(state, recording));
+      } else if (name === "jobs" && this.wasLost) {
         this.heldJobs = data;
       } else if (name === "jobs") {
         this.page.desk.hear(data);
@@ -248,7 +257,16 @@ class Conductor {
       const shape = await this.client.json("traces");
       store.update((state) => ({ ...state, traces: readTraces(shape) }));
     };
-    await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshCatalogue()]);
+    await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshRecording(), this.refreshCatalogue()]);
+  }
+
+  /** Asks who records the traces. */
+  private refreshRecording(): Promise<void> {
+    const { era } = this;
+    return this.guarded(async () => {
+      const recording = await askRecording(this.client);
+      this.page.store.update((state) => (era === this.era ? withRecording(state, recording) : state));
+    });
   }
 
   /** Does something, and tells what goes wrong. */

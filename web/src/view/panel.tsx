@@ -7,7 +7,7 @@ import { withPanels } from "../state/viewer.ts";
 import { Boundary } from "./boundary.tsx";
 import { usePick } from "./hooks.ts";
 import type { Page } from "./page.ts";
-import { TABS } from "./tabs.ts";
+import { TABS, tabsThere } from "./tabs.ts";
 
 const NAMES: Readonly<Record<Side, string>> = { rail: "Left panel", drawer: "Lower panel", inspector: "Right panel" };
 /** Where the edge is that can be dragged, and in which direction the panel grows. */
@@ -20,8 +20,8 @@ const KEY_STEP = 16;
 
 export function PanelAt({ page, side }: { readonly page: Page; readonly side: Side }): JSX.Element | null {
   const { store } = page;
-  const [panel] = usePick(store, (state) => [state.panels[side]] as const);
-  const tabs = TABS[side];
+  const [panel, ids] = usePick(store, (state) => [state.panels[side], tabsThere(side, state)] as const);
+  const tabs = TABS[side].filter(({ id }) => ids.split(",").includes(id));
   const chosen = tabs.find((tab) => tab.id === panel.tab) ?? tabs[0];
   if (!panel.isOpen || chosen === undefined) {
     return null;

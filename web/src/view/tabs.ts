@@ -6,6 +6,7 @@ import { Inspector } from "./item/inspector.tsx";
 import { EventsTab } from "./events/tab.tsx";
 import { later } from "./later.tsx";
 import { Notes } from "./notes/tab.tsx";
+import type { State } from "../state/viewer.ts";
 import type { Page } from "./page.ts";
 import { Filters } from "./rail/filters.tsx";
 import { Tracks } from "./rail/tracks.tsx";
@@ -17,6 +18,8 @@ export interface Tab {
   /** What it is for, and its keys. */
   readonly hint: string;
   readonly view: (props: { readonly page: Page }) => JSX.Element;
+  /** Whether there is anything that it could show; without it, there always is. */
+  readonly isThere?: (state: State) => boolean;
 }
 
 /** The tabs of each panel, in their order. A panel without any is not there. */
@@ -25,6 +28,7 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
     { id: "tracks", title: "Tracks", hint: "Which tracks are shown, and where (B)", view: Tracks },
     { id: "filters", title: "Filters", hint: "What is seen of the traces (B)", view: Filters },
     { id: "notes", title: "Notes", hint: "What people have to say about the traces (M makes one)", view: Notes },
+    { id: "record", title: "Record", hint: "The session that records these traces: which events, filters, snapshots, its end (B)", view: later(async () => (await import("./record/tab.tsx")).Record), isThere: (state) => state.recording !== null },
   ],
   drawer: [
     { id: "events", title: "Events", hint: "All events in the order of time (Alt+1)", view: EventsTab },
@@ -34,3 +38,8 @@ export const TABS: Readonly<Record<Side, readonly Tab[]>> = {
   ],
   inspector: [{ id: "item", title: "Item", hint: "All that is known of what is picked (I)", view: Inspector }],
 };
+
+/** The tabs that a panel has now, by their ids, which are the same text as long as they are the same. */
+export function tabsThere(side: Side, state: State): string {
+  return TABS[side].filter(({ isThere }) => isThere?.(state) ?? true).map(({ id }) => id).join();
+}

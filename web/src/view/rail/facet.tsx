@@ -1,9 +1,10 @@
 // One list of what can be chosen of: a box to search it, a line for each, how many events each has.
 
 import type { JSX } from "preact";
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Entry } from "../../model/facets.ts";
 import { find, findable } from "../../model/search.ts";
+import { useLines } from "./lines.ts";
 import { VirtualList } from "./virtual.tsx";
 
 /** Longer lists have a box to search them. */
@@ -57,22 +58,7 @@ export function FacetList<T extends string | number>(options: FacetOptions<T>): 
 }
 
 function Lines<T extends string | number>({ options, found }: { readonly options: FacetOptions<T>; readonly found: readonly Entry<T>[] }): JSX.Element {
-  const [shown, setShown] = useState(-1);
-  const box = useRef<HTMLDivElement>(null);
-  const step = (event: KeyboardEvent): void => {
-    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
-    const line = event.target instanceof HTMLElement ? event.target.closest<HTMLElement>("[data-line]") : null;
-    if (by === 0 || line === null) {
-      return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-    const next = Math.min(found.length - 1, Math.max(0, Number(line.dataset["line"]) + by));
-    setShown(next);
-    const isBox = event.target instanceof HTMLInputElement;
-    // The line is there once it is scrolled to.
-    requestAnimationFrame(() => box.current?.querySelector<HTMLElement>(`[data-line="${next}"] ${isBox ? "input" : "button"}`)?.focus());
-  };
+  const { box, shown, step } = useLines(found.length);
   return (
     <div ref={box} onKeyDown={step}>
       <VirtualList

@@ -1,0 +1,216 @@
+// What the recorder of the traces that are shown says of its session, and what became of what it was asked for.
+
+import type { Shape } from "./json.ts";
+
+/** A class of events that programs of the session have. */
+export interface RecordedClass {
+  readonly name: string;
+  readonly level: number;
+  /** Programs that have it. */
+  readonly programs: number;
+  /** The session records it. */
+  readonly isOn: boolean;
+  /** Filters that the session has on it, and where they run. */
+  readonly filters: readonly string[];
+  readonly runs: readonly string[];
+  /** Why a filter does not run as machine code in the program. */
+  readonly why: string | null;
+}
+
+/** Events that are missing, by where they were lost. */
+export interface Lost {
+  readonly full: number;
+  readonly noLane: number;
+  readonly unwritten: number;
+}
+
+export interface Recording {
+  readonly session: string;
+  /** The folder that is written. */
+  readonly output: string;
+  readonly state: "recording" | "ended";
+  /** `overwrite`: what is newest is kept in memory, and written when somebody takes a snapshot. */
+  readonly mode: "write" | "overwrite";
+  readonly command: string | null;
+  readonly milliseconds: number;
+  readonly events: number;
+  readonly bytes: number;
+  /** Programs that run. */
+  readonly programs: number;
+  readonly lost: Lost;
+  /** Events that a filter left out. */
+  readonly filtered: number;
+  readonly problems: readonly string[];
+  readonly classes: readonly RecordedClass[];
+}
+
+/** What `recording` of an answer says; `null`: nobody records what is shown. Throws a `ShapeFault`. */
+export function readRecording(shape: Shape): Recording | null {
+  const found = shape.get("recording");
+  if (!found.given) {
+    return null;
+  }
+  return {
+    session: found.get("session").text(),
+    output: found.get("output").text(),
+    // What a newer recorder may be in, is nothing that can be asked of it.
+    state: found.get("state").text() === "recording" ? "recording" : "ended",
+    mode: found.get("mode").text() === "overwrite" ? "overwrite" : "write",
+    command: textIn(found.get("command")),
+    milliseconds: found.get("milliseconds").number(),
+    events: found.get("events").number(),
+    bytes: found.get("bytes").number(),
+    programs: found.get("programs").number(),
+    lost: readLost(found.get("lost")),
+    filtered: found.get("filtered").number(),
+    problems: textsIn(found.get("problems")),
+    classes: found.get("classes").list().map(readClass),
+  };
+}
+
+function readLost(shape: Shape): Lost {
+  return { full: shape.get("full").number(), noLane: shape.get("no_lane").number(), unwritten: shape.get("unwritten").number() };
+}
+
+function readClass(shape: Shape): RecordedClass {
+  return {
+    name: shape.get("name").text(),
+    level: shape.get("level").number(),
+    programs: shape.get("programs").number(),
+    isOn: shape.get("on").flag(),
+    filters: textsIn(shape.get("filters")),
+    runs: textsIn(shape.get("runs")),
+    why: textIn(shape.get("why")),
+  };
+}
+
+function textIn(shape: Shape): string | null {
+  return shape.given ? shape.text() : null;
+}
+
+function textsIn(shape: Shape): readonly string[] {
+  return shape.list().map((one) => one.text());
+}
+
+/** What a change of what is recorded is about. */
+export interface Matched {
+  readonly events: number;
+  readonly programs: number;
+  readonly allPrograms: number;
+  /** Patterns that no event has, with names that are near. */
+  readonly unmatched: readonly { readonly pattern: string; readonly near: readonly string[] }[];
+  readonly notes: readonly string[];
+}
+
+export function readMatched(shape: Shape): Matched {
+  return {
+    events: shape.get("events").number(),
+    programs: shape.get("programs").number(),
+    allPrograms: shape.get("all_programs").number(),
+    unmatched: shape.get("unmatched").list().map((one) => ({ pattern: one.get("pattern").text(), near: textsIn(one.get("near")) })),
+    notes: textsIn(shape.get("notes")),
+  };
+}
+
+/** What a flight recorder has written. */
+export interface Snapshot {
+  readonly output: string;
+  readonly events: number;
+}
+
+export function readSnapshot(shape: Shape): Snapshot {
+  return { output: shape.get("output").text(), events: shape.get("events").number() };
+}
+
+/** What can be done to the events of a session. */
+export type Switching = "enable" | "disable" | "filter";
+
+const DONE: Readonly<Record<Switching, readonly [one: string, many: string]>> = {
+  enable: ["is recorded", "are recorded"],
+  disable: ["is not recorded any more", "are not recorded any more"],
+  filter: ["has this filter, where it is recorded", "have this filter, where they are recorded"],
+};
+
+/** What a change has become, in a sentence, as `kymo enable` says it. */
+export function matchedText(act: Switching, { events, programs, allPrograms }: Matched): string {
+  if (events === 0) {
+    return allPrograms === 0 ? "No program runs that records; it holds for those that begin." : `No event of ${counted(allPrograms, "program")} matches; it holds for those that come.`;
+  }
+  return `${counted(events, "event")} of ${counted(programs, "program")} ${DONE[act][events === 1 ? 0 : 1]}.`;
+}
+
+export function counted(count: number, what: string): string {
+  return `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+}
+
+/** Patterns that somebody has typed, between spaces or commas. */
+export function patternsIn(text: string): readonly string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
+}
+
+const LEVELS = ["emergency", "alert", "critical", "error", "warning", "notice", "info", "debug:system", "debug:program", "debug:process", "debug:module", "debug:unit", "debug:function", "debug:line", "debug"];
+
+export function levelText(level: number): string {
+  return LEVELS[level] ?? `level ${level}`;
+}
+
+const PLACES: Readonly<Record<string, string>> = {
+  native: "in the program, as machine code",
+  interpreter: "in the program, as bytecode",
+  recorder: "in the recorder",
+  always: "nowhere, as all such events match",
+  never: "nowhere, as no such event matches",
+};
+
+/** Where the filters of a class run, and why not better; `null`: it has none. */
+export function whereText({ filters, runs, why }: RecordedClass): string | null {
+  if (filters.length === 0) {
+    return null;
+  }
+  const places = runs.map((place) => PLACES[place] ?? place);
+  return `${places.length === 0 ? "is put into the program" : `runs ${places.join("; ")}`}${why === null ? "" : ` (${why})`}`;
+}
+
+/** What is missing, one reason each. */
+export function lossTexts({ full, noLane, unwritten }: Lost): readonly string[] {
+  const parts: ReadonlyArray<readonly [number, string]> = [
+    [full, "found no room in memory"],
+    [noLane, "were of threads that had no memory at all"],
+    [unwritten, "could not be written to the disk"],
+  ];
+  return parts.filter(([count]) => count > 0).map(([count, why]) => `${count.toLocaleString("en")} ${why}`);
+}
+
+/** How many events there were after so long. */
+export interface Sample {
+  readonly milliseconds: number;
+  readonly events: number;
+}
+
+/** As many are kept: a minute, if the recorder tells twice a second. */
+const SAMPLES_MAX = 121;
+
+/** The samples with what a recorder says now. Another session, or one that begins anew, has samples of its own. */
+export function withSample(samples: readonly Sample[], { milliseconds, events }: Sample): readonly Sample[] {
+  const last = samples.at(-1);
+  if (last === undefined || milliseconds < last.milliseconds || events < last.events) {
+    return [{ milliseconds, events }];
+  }
+  return milliseconds === last.milliseconds ? samples : [...samples, { milliseconds, events }].slice(-SAMPLES_MAX);
+}
+
+/** Events a second between each two samples. */
+export function ratesOf(samples: readonly Sample[]): readonly number[] {
+  return samples.slice(1).map(({ milliseconds, events }, index) => {
+    const before = samples[index];
+    return before === undefined ? 0 : ((events - before.events) * 1_000) / (milliseconds - before.milliseconds);
+  });
+}
+
+/** A line of numbers in a box, as the `points` of an SVG: the newest at the right, the highest at the top. */
+export function sparkline(numbers: readonly number[], width: number, height: number): string {
+  const most = Math.max(1e-9, ...numbers);
+  const step = width / Math.max(1, SAMPLES_MAX - 2);
+  const from = width - step * (numbers.length - 1);
+  return numbers.map((number, index) => `${(from + index * step).toFixed(1)},${(height - (number / most) * height).toFixed(1)}`).join(" ");
+}

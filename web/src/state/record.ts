@@ -1,0 +1,79 @@
+// What the tab that controls the recorder shows beside the session itself: what is being asked, and what became of it.
+
+import { advice, type FaultKind } from "../model/fault.ts";
+import { withSample, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
+import type { State } from "./viewer.ts";
+
+/** The part of the tab that something is said in: the session itself, the box for patterns, the list of classes. */
+export type Place = "session" | "box" | "classes";
+
+export interface Refusal {
+  readonly place: Place;
+  readonly why: string;
+  readonly todo: string;
+}
+
+/** What the box for patterns has done. */
+export interface Switched {
+  readonly act: Switching;
+  readonly matched: Matched;
+}
+
+export interface RecordState {
+  /** Where the recorder is asked for something. */
+  readonly busy: Place | null;
+  /** Classes that are being switched, and to what. */
+  readonly switching: ReadonlyMap<string, boolean>;
+  readonly switched: Switched | null;
+  readonly snapshot: Snapshot | null;
+  readonly refusal: Refusal | null;
+  /** Somebody wants to stop the session, and has not said so twice. */
+  readonly isStopping: boolean;
+}
+
+export const FIRST_RECORD: RecordState = { busy: null, switching: new Map(), switched: null, snapshot: null, refusal: null, isStopping: false };
+
+/** The recorder is asked; what it said before in that place is over. */
+export function asking(state: RecordState, place: Place): RecordState {
+  const refusal = state.refusal?.place === place ? null : state.refusal;
+  return { ...state, busy: place, refusal, switched: place === "box" ? null : state.switched };
+}
+
+/** It has answered. */
+export function answered(state: RecordState, more: Partial<RecordState> = {}): RecordState {
+  return { ...state, busy: null, ...more };
+}
+
+/** A class is being switched, or not any more. */
+export function switchingTo(state: RecordState, name: string, to: boolean | null): RecordState {
+  const switching = new Map(state.switching);
+  if (to === null) {
+    switching.delete(name);
+  } else {
+    switching.set(name, to);
+  }
+  return { ...state, switching };
+}
+
+const NEXT: Readonly<Record<Place, string>> = {
+  session: "Nothing was changed; `kymo status` says how the session is.",
+  box: "Nothing was changed: correct it, and try again.",
+  classes: "Nothing was changed; `kymo status --events` says what programs have.",
+};
+
+/** What was asked for is refused, or was not answered. */
+export function refused(state: RecordState, place: Place, kind: FaultKind, message: string): RecordState {
+  const why = message.charAt(0).toUpperCase() + message.slice(1);
+  const isOwn = kind === "traces" || kind === "refused";
+  return { ...state, busy: null, isStopping: false, refusal: { place, why: /[.!?]$/.test(why.trimEnd()) ? why : `${why}.`, todo: isOwn ? NEXT[place] : advice(kind) } };
+}
+
+/** The recorder has said how its session is. One that is not there any more has ended. */
+export function withRecording(state: State, said: Recording | null): State {
+  const recording = said ?? (state.recording === null ? null : { ...state.recording, state: "ended" as const });
+  if (recording === null) {
+    return state;
+  }
+  const isSame = state.recording?.session === recording.session && state.recording.output === recording.output;
+  return { ...state, recording, rates: withSample(isSame ? state.rates : [], recording) };
+}

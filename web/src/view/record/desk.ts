@@ -1,0 +1,89 @@
+// Asks the recorder for what somebody does in the tab that controls it, one thing after the other, and says what became of it.
+
+import { ApiFault } from "../../api/client.ts";
+import { stopRecording, switchEvents, takeSnapshot } from "../../api/recording.ts";
+import type { Recording, Switching } from "../../model/recording.ts";
+import { FIRST_RECORD, answered, asking, refused, switchingTo, withRecording, type Place, type RecordState } from "../../state/record.ts";
+import { Store } from "../../state/store.ts";
+import type { Page } from "../page.ts";
+
+export class RecordDesk {
+  readonly store = new Store<RecordState>(FIRST_RECORD);
+  private readonly page: Pick<Page, "store" | "client">;
+  /** What was asked for last; it is answered before the next is asked for. */
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(page: Pick<Page, "store" | "client">) {
+    this.page = page;
+  }
+
+  /** Switches all events that patterns mean, or puts a filter on them. */
+  change(act: Switching, events: readonly string[], filter: string | null): Promise<void> {
+    return this.ask("box", async () => {
+      const { matched, recording } = await switchEvents(this.page.client, act, events, filter);
+      this.take(recording);
+      this.store.update((state) => answered(state, { switched: { act, matched } }));
+    });
+  }
+
+  /** Switches one class. */
+  async toggle(name: string, isOn: boolean): Promise<void> {
+    this.store.update((state) => switchingTo(state, name, isOn));
+    await this.ask("classes", async () => {
+      const { recording } = await switchEvents(this.page.client, isOn ? "enable" : "disable", [name], null);
+      this.take(recording);
+      this.store.update((state) => answered(state));
+    });
+    this.store.update((state) => switchingTo(state, name, null));
+  }
+
+  snapshot(): Promise<void> {
+    return this.ask("session", async () => {
+      const { snapshot, recording } = await takeSnapshot(this.page.client);
+      this.take(recording);
+      this.store.update((state) => answered(state, { snapshot }));
+    });
+  }
+
+  /** Somebody wants to stop the session, or does not any more. */
+  mayStop(isStopping: boolean): void {
+    this.store.update((state) => ({ ...state, isStopping }));
+  }
+
+  stop(): Promise<void> {
+    return this.ask("session", async () => {
+      this.take(await stopRecording(this.page.client));
+      this.store.update((state) => answered(state, { isStopping: false }));
+    });
+  }
+
+  private take(recording: Recording | null): void {
+    this.page.store.update((state) => withRecording(state, recording));
+  }
+
+  private ask(place: Place, act: () => Promise<void>): Promise<void> {
+    const next = this.last.then(async () => {
+      this.store.update((state) => asking(state, place));
+      try {
+        await act();
+      } catch (error) {
+        const fault = error instanceof ApiFault ? error : new ApiFault("nonsense", error instanceof Error ? error.message : String(error));
+        this.store.update((state) => refused(state, place, fault.kind, fault.message));
+      }
+    });
+    this.last = next;
+    return next;
+  }
+}
+
+const all = new WeakMap<Page, RecordDesk>();
+
+/** Who asks for a page: once, so that what was said stays there while other tabs are shown. */
+export function recordOf(page: Page): RecordDesk {
+  let found = all.get(page);
+  if (found === undefined) {
+    found = new RecordDesk(page);
+    all.set(page, found);
+  }
+  return found;
+}
