@@ -274,6 +274,35 @@ withInvented("traces that grow", (stage) => {
     await page.close();
   });
 
+  test("have statistics of the window that are asked for every few seconds, and say of what time they are", async () => {
+    const { server } = stage;
+    server.office.clear();
+    const asked = (): string[] => server.office.asked.filter((one) => one.startsWith("POST"));
+    const page = await open("#panels=drawer.statistics&scope=window&follow=200000000");
+    await page.waitForSelector('.drawer [role="gridcell"]');
+    await expect.poll(() => page.locator(".of-when").textContent()).toMatch(/^from 0\.(?:200|199) s to 0\.(?:400|399) s$/);
+    const begun = performance.now();
+    const before = asked().length;
+    start(2_000_000);
+    await expect.poll(() => asked().length).toBeGreaterThan(before);
+    await expect.poll(() => asked().length).toBeGreaterThan(before + 1);
+    stop();
+    // Each is of another window, and there are no more than one in five seconds.
+    expect(new Set(asked()).size).toBe(asked().length);
+    expect(asked().length - before).toBeLessThanOrEqual(1 + (performance.now() - begun) / 5_000);
+    // All of the traces are those that were there when somebody asked.
+    await page.getByRole("radio", { name: "All" }).click();
+    await expect.poll(() => page.locator(".of-when").textContent()).toMatch(/^from 0\.000 s to 0\.[4-9]\d\d sUp to now$/);
+    const last = asked().at(-1);
+    server.grow(100_000_000);
+    await rested(page);
+    expect(asked().at(-1)).toBe(last);
+    await page.getByRole("button", { name: "Up to now" }).click();
+    await expect.poll(() => asked().at(-1)).toContain(`"end_ns":${BEGIN + BigInt(server.grown)}`);
+    await picture(page, "live-statistics");
+    await page.close();
+  });
+
   test("go in steps for those who want nothing to move by itself", async () => {
     const page = await open("#follow=200000000");
     await page.emulateMedia({ reducedMotion: "reduce" });

@@ -1,17 +1,21 @@
 // What components have in common that ask analyses: the answer to a question, how far it is, and what is wrong with it.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import { timeText } from "../../model/clock.ts";
 import { adviceFor, bodyOf, progressText, type Asked, type Failure, type Options, type Question } from "../../model/jobs.ts";
 import { SCOPES, timesOf, type Scope } from "../../model/lens.ts";
+import { isRecording } from "../../model/live.ts";
 import type { Answer } from "../../model/tables.ts";
 import { withLens } from "../../state/analyses.ts";
-import { wentTo } from "../../state/viewer.ts";
+import { clockOf, wentTo } from "../../state/viewer.ts";
+import { nanos } from "../../units/time.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
 
-/** A window that moves is asked for once it rests for so long. */
+/** A window that moves is asked for once it rests for so long; one that goes along with what is recorded, that often. */
 const REST_MS = 400;
+const FOLLOW_MS = 5_000;
 
 /** What is known of a question, and the last answer to one of its kind: that is shown until there is a newer one. */
 export interface Answered {
@@ -36,10 +40,15 @@ export function useAnswer(page: Page, question: Question | null): Answered {
   return { question, asked, answer, isOld: answer !== null && asked?.state !== "done" };
 }
 
-/** The times that are asked for, as soon as they rest; `null`: nothing is selected. */
-export function useTimes(page: Page, scope: Scope): Options | null {
-  const [view, selection] = usePick(page.store, (state) => [scope === "window" ? state.view : null, scope === "selection" ? state.selection : null] as const);
-  const now = timesOf(scope, view, selection);
+/** The times that are asked for, as soon as they rest; `null`: nothing is selected. Of traces that grow, a window that goes along is asked for every few
+ * seconds, and all of them as far as they went when somebody wanted that: `again` wants it anew. */
+export function useTimes(page: Page, scope: Scope): { readonly times: Options | null; readonly again: () => void } {
+  const [isLive, follows] = usePick(page.store, (state) => [isRecording(state.status), scope === "window" && state.follow.isOn] as const);
+  const [view, selection] = usePick(page.store, (state) => [scope === "window" && !follows ? state.view : null, scope === "selection" ? state.selection : null] as const);
+  const [count, again] = useReducer((before: number) => before + 1, 0);
+  const all = useMemo(() => (isLive && scope === "all" ? soFar(page) : {}), [page, isLive, scope, count]);
+  const along = useAlong(page, follows);
+  const now = scope === "all" ? all : follows ? along : timesOf(scope, view, selection);
   const text = now === null ? null : bodyOf({ kind: "", options: now });
   const [rested, rest] = useState({ scope, now, text });
   useEffect(() => {
@@ -50,7 +59,52 @@ export function useTimes(page: Page, scope: Scope): Options | null {
     const timer = setTimeout(() => rest({ scope, now, text }), scope === rested.scope && rested.now !== null ? REST_MS : 0);
     return () => clearTimeout(timer);
   }, [scope, text, rested]);
-  return rested.scope === scope ? rested.now : null;
+  return { times: rested.scope === scope ? rested.now : null, again: () => again(0) };
+}
+
+/** All that there is of traces that grow. */
+function soFar({ store }: Page): Options {
+  const { status } = store.state;
+  return status?.live === undefined ? {} : { begin_ns: status.extent.begin, end_ns: status.live.watermark };
+}
+
+/** The window that goes along, as it was when it was looked at last: not while an answer is waited for, as nobody would ever see one. */
+function useAlong({ store, desk }: Page, follows: boolean): Options | null {
+  const [times, look] = useState<Options | null>(null);
+  useEffect(() => {
+    if (!follows) {
+      return undefined;
+    }
+    const isAsked = (): boolean => [...desk.store.state.asked.values()].some(({ state }) => state === "asking" || state === "waiting" || state === "running");
+    look(timesOf("window", store.state.view, null));
+    const timer = setInterval(() => (isAsked() ? undefined : look(timesOf("window", store.state.view, null))), FOLLOW_MS);
+    return () => {
+      clearInterval(timer);
+      look(null);
+    };
+  }, [store, desk, follows]);
+  return times;
+}
+
+/** Of which time of traces that grow an answer is, and how one gets that of all that there is now. */
+export function OfWhen({ page, times, again }: { readonly page: Page; readonly times: Options | null; readonly again: () => void }): JSX.Element | null {
+  const [isLive, scope] = usePick(page.store, (state) => [isRecording(state.status), state.lens.scope, state.timeStyle] as const);
+  const [begin, end] = [times?.["begin_ns"], times?.["end_ns"]];
+  if (!isLive || typeof begin !== "bigint" || typeof end !== "bigint") {
+    return null;
+  }
+  const clock = clockOf(page.store.state);
+  const text = (time: bigint): string => timeText(clock, nanos(time), 3);
+  return (
+    <span class="of-when faint">
+      from {text(begin)} to {text(end)}
+      {scope === "all" ? (
+        <button type="button" class="button" title="Asks again of all that was recorded meanwhile" onClick={again}>
+          Up to now
+        </button>
+      ) : null}
+    </span>
+  );
 }
 
 /** Chooses of which time. */

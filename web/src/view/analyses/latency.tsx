@@ -14,7 +14,7 @@ import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
-import { ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
+import { OfWhen, ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
 import { Density, Scatter } from "./charts.tsx";
 import { showRow } from "./grid.tsx";
 import { shortDuration } from "./plot.tsx";
@@ -29,7 +29,7 @@ const DISTRIBUTIONS_MAX = 7;
 export function Latency({ page }: { readonly page: Page }): JSX.Element {
   const [lens, isKernel] = usePick(page.store, (state) => [state.lens, isOfKernel(state.catalogue.tracks), state.filter] as const);
   const source = sourceOf(lens.latency, isKernel);
-  const times = useTimes(page, lens.scope);
+  const { times, again } = useTimes(page, lens.scope);
   const options = latencyOptions(source, lens, lens.longest);
   const question = times === null || options === null ? null : questionFor(page.store.state, source.kind, { ...options, ...times });
   const answered = useAnswer(page, question);
@@ -39,6 +39,7 @@ export function Latency({ page }: { readonly page: Page }): JSX.Element {
       <div class="tools">
         <Presets page={page} source={source} />
         <ScopeChoice page={page} />
+        <OfWhen page={page} times={times} again={again} />
         <select aria-label="How many of the longest" value={lens.longest} onChange={(event) => change(page, { longest: Number(event.currentTarget.value) })}>
           {ROWS.map((count) => (
             <option key={count} value={count}>

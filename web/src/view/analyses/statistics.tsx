@@ -11,7 +11,7 @@ import { endOf, windowBetween } from "../../model/viewport.ts";
 import { withLens } from "../../state/analyses.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
-import { Failed, ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
+import { Failed, OfWhen, ScopeChoice, ShowSelection, Waiting, Words, useAnswer, useTimes } from "./ask.tsx";
 import { CourseChart, Density } from "./charts.tsx";
 import { PeriodsForm } from "./forms.tsx";
 import { questionFor } from "./questions.ts";
@@ -42,7 +42,7 @@ export function Statistics({ page }: { readonly page: Page }): JSX.Element {
 
 function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: readonly Analysis[] }): JSX.Element {
   const [lens] = usePick(page.store, (state) => [state.lens, state.filter] as const);
-  const times = useTimes(page, lens.scope);
+  const { times, again } = useTimes(page, lens.scope);
   const analysis = analyses.find((one) => one.kind === lens.kind) ?? analyses[0];
   const question: Question | null = times === null || analysis === undefined ? null : questionFor(page.store.state, analysis.kind, { ...times, ...needsOf(analysis.kind, lens.periods), top: lens.rows, bins: BINS });
   const answered = useAnswer(page, question);
@@ -68,6 +68,7 @@ function Chosen({ page, analyses }: { readonly page: Page; readonly analyses: re
           </select>
         )}
         <ScopeChoice page={page} />
+        <OfWhen page={page} times={times} again={again} />
         <select aria-label="Rows of each table at most" value={lens.rows} onChange={(event) => change(page, { rows: Number(event.currentTarget.value) })}>
           {ROWS.map((count) => (
             <option key={count} value={count}>

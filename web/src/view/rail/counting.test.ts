@@ -1,7 +1,10 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Client } from "../../api/client.ts";
 import { Store } from "../../state/store.ts";
-import { FIRST_STATE, type State } from "../../state/viewer.ts";
+import type { Status } from "../../model/catalogue.ts";
+import { goneAlong } from "../../state/live.ts";
+import { FIRST_STATE, withStatus, type State } from "../../state/viewer.ts";
+import { level } from "../../units/tiles.ts";
 import { nanos } from "../../units/time.ts";
 import { Desk } from "../analyses/desk.ts";
 import { Counting } from "./counting.ts";
@@ -100,4 +103,54 @@ test("why something cannot be counted is said, and it can be tried again", async
   office.counting.again();
   expect(office.counting.store.state.failure).toBeNull();
   await expect.poll(() => office.asked.filter((one) => one.includes('"threads"')).length).toBe(2);
+});
+
+/** What the server says of traces that are recorded, and end there so far. */
+function recordedTo(end: number): Status {
+  const extent = { begin: nanos(0), end: nanos(end - 1) };
+  const live = { state: "recording", watermark: nanos(end), behindMs: null } as const;
+  return { extent, unix: true, levels: { min: level(0), max: level(30) }, version: end, doneBytes: 1, totalBytes: 1, etaMs: null, state: "complete", failure: null, events: null, lost: 0n, live };
+}
+
+test("of traces that grow all are counted as far as they went, and what came since when somebody wants that", async () => {
+  const office = new Bureau();
+  const asked = (): string[] => office.asked.filter((one) => one.includes('"kind":"count"'));
+  office.store.update((state) => withStatus(state, recordedTo(1_000)));
+  office.counting.want();
+  await expect.poll(asked).toEqual(['POST api/jobs {"kind":"count","options":{"end_ns":1000}}']);
+  office.store.update((state) => withStatus(state, recordedTo(2_000)));
+  expect(asked().length).toBe(1);
+  office.counting.recount();
+  await expect.poll(() => asked().at(-1)).toBe('POST api/jobs {"kind":"count","options":{"end_ns":2000}}');
+  office.tell(1, { state: "done" });
+  await expect.poll(() => office.counting.store.state.all?.byName?.get("a")).toBe(5n);
+});
+
+test("a window that goes along is counted every few seconds, and what is counted is counted to its end", async () => {
+  vi.useFakeTimers();
+  try {
+    const office = new Bureau();
+    const asked = (): string[] => office.asked.filter((one) => one.startsWith("POST"));
+    office.store.update((state) => withStatus(state, recordedTo(1_000)));
+    office.counting.scope(true);
+    office.counting.want();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(asked().length).toBe(1);
+    for (let end = 1_100; end <= 3_000; end += 100) {
+      office.store.update((state) => goneAlong(withStatus(state, recordedTo(end)), nanos(end - 1)));
+      await vi.advanceTimersByTimeAsync(600);
+    }
+    // That was twelve seconds: nothing else is asked for before the first is done.
+    expect(asked().length).toBe(1);
+    office.tell(0, { state: "done" });
+    await vi.advanceTimersByTimeAsync(0);
+    office.tell(1, { state: "done" });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(office.counting.store.state.counting).toBeNull();
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(asked().at(-1)).toBe('POST api/jobs {"kind":"count","options":{"begin_ns":0,"end_ns":2999}}');
+    expect(asked().length).toBe(3);
+  } finally {
+    vi.useRealTimers();
+  }
 });

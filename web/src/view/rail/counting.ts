@@ -8,10 +8,13 @@ import type { Answer } from "../../model/tables.ts";
 import { endOf, type Viewport } from "../../model/viewport.ts";
 import { FIRST_FACETS, counted, countedPart, counting, uncounted, type FacetsState } from "../../state/facets.ts";
 import { Store } from "../../state/store.ts";
+import type { Nanos } from "../../units/time.ts";
 import type { Page } from "../page.ts";
 
 /** The window is counted once it has not moved for so long. */
 const REST_MS = 400;
+/** One that goes along with what is recorded is counted that often. */
+const FOLLOW_MS = 5_000;
 
 /** So many threads and processes are told apart: nobody looks at more, and an answer of all of them may be too large. */
 const ROWS_MAX = 10_000;
@@ -44,6 +47,8 @@ export class Counting {
   private resting: ReturnType<typeof setTimeout> | null = null;
   /** What the counts are of; `undefined`: of nothing yet. */
   private of: Viewport | null | undefined = undefined;
+  /** As far as traces went that grow, where all of them are counted. */
+  private end: Nanos | null = null;
   /** What was counted of that. */
   private found: Counts = { byName: null, whose: null };
 
@@ -83,8 +88,17 @@ export class Counting {
     this.wanted.filter(({ isRead }) => !isRead).forEach(({ question }) => this.page.desk.jobs.again(question));
   }
 
+  /** Counts what has come since. */
+  recount(): void {
+    this.look();
+  }
+
   private moved(): void {
     if (!this.store.state.inWindow || this.viewers === 0) {
+      return;
+    }
+    if (this.page.store.state.follow.isOn) {
+      this.resting ??= setTimeout(() => this.followed(), FOLLOW_MS);
       return;
     }
     if (this.resting !== null) {
@@ -96,15 +110,28 @@ export class Counting {
     }, REST_MS);
   }
 
+  /** The window has gone along for a while. What is counted is counted to its end before something else is. */
+  private followed(): void {
+    this.resting = null;
+    if (this.store.state.counting === null) {
+      this.look();
+    } else {
+      this.moved();
+    }
+  }
+
   /** Begins to count what is not counted yet. */
   private look(): void {
-    const { view } = this.page.store.state;
-    const of = this.store.state.inWindow ? view : null;
-    if (this.viewers === 0 || this.of === of) {
+    const { view, status } = this.page.store.state;
+    const { inWindow } = this.store.state;
+    const of = inWindow ? view : null;
+    const end = !inWindow && status?.live?.state === "recording" ? status.live.watermark : null;
+    if (this.viewers === 0 || (this.of === of && this.end === end)) {
       return;
     }
     const before = this.wanted;
     this.of = of;
+    this.end = end;
     this.found = { byName: null, whose: null };
     this.wanted = [];
     this.store.update((state) => counting(state, of));
@@ -119,7 +146,7 @@ export class Counting {
     if (next === undefined) {
       return;
     }
-    const span: Options = of === null ? {} : { begin_ns: of.begin, end_ns: endOf(of) };
+    const span: Options = of !== null ? { begin_ns: of.begin, end_ns: endOf(of) } : this.end !== null ? { end_ns: this.end } : {};
     const question = { kind: next.kind, options: { ...next.options, ...span } };
     const wanted: Wanted = { question, key: bodyOf(question), read: next.read, release: () => undefined, isRead: false };
     // What becomes of it may be told at once.

@@ -7,6 +7,7 @@ import { applicationsOf, cpusOf, eventNames, eventsOf, isNamed, namingOf, people
 import type { Whose } from "../../model/counts.ts";
 import { FILTER_MODES, choosesEvents, isActive, type Facet, type FieldNames, type FilterMode } from "../../model/filter.ts";
 import { adviceFor } from "../../model/jobs.ts";
+import { isRecording } from "../../model/live.ts";
 import { ownersOf } from "../../model/owners.ts";
 import { refiltered, unfiltered } from "../../state/filter.ts";
 import { usePick } from "../hooks.ts";
@@ -53,6 +54,7 @@ export function Filters({ page }: { readonly page: Page }): JSX.Element {
 /** Where events are counted, and how far that is. */
 function Scope({ page }: { readonly page: Page }): JSX.Element {
   const counting = countingOf(page);
+  const [isLive] = usePick(page.store, (state) => [isRecording(state.status)] as const);
   const [inWindow, busy, failure] = usePick(counting.store, (state) => [state.inWindow, state.counting, state.failure] as const);
   return (
     <div class="rail-bar faint">
@@ -68,6 +70,11 @@ function Scope({ page }: { readonly page: Page }): JSX.Element {
           <progress value={busy.part} max={1} aria-label="Counted" />
         </span>
       )}
+      {isLive && !inWindow && busy === null ? (
+        <button type="button" class="plain link" title="Counts what was recorded since then, too" onClick={() => counting.recount()}>
+          up to now
+        </button>
+      ) : null}
       {failure === null ? null : (
         <span class="bad-text" role="alert">
           {failure.message}. {adviceFor(failure.code)}{" "}

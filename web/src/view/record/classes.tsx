@@ -92,4 +92,4 @@ function Line({ one, index, isOn, isOver, toggle, edit }: LineOptions): JSX.Elem
 }
 
 /** Where a filter runs, in a word. */
-const SHORT: Readonly<Record<string, string>> = { "": "…", native: "native", interpreter: "bytecode", recorder: "in the recorder", always: "always true", never: "never true" };
+const SHORT: Readonly<Record<string, string>> = { "": "…", native: "native", interpreter: "bytecode", recorder: "recorder", always: "always true", never: "never true" };

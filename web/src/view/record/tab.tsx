@@ -15,7 +15,7 @@ import { Refused } from "./refused.tsx";
 import "../rail/rail.css";
 import "./record.css";
 
-const SPARK = { width: 120, height: 22 };
+const SPARK = { width: 84, height: 18 };
 
 export function Record({ page }: { readonly page: Page }): JSX.Element {
   const [recording, rates] = usePick(page.store, (state) => [state.recording, state.rates] as const);
@@ -102,6 +102,7 @@ function Rate({ samples }: { readonly samples: readonly Sample[] }): JSX.Element
       {text}
       <svg class="spark" role="img" aria-label={`Events a second over the last minute: ${most} at most`} viewBox={`0 -1 ${SPARK.width} ${SPARK.height + 2}`} width={SPARK.width} height={SPARK.height}>
         <title>{most} at most</title>
+        <line x1={0} y1={SPARK.height} x2={SPARK.width} y2={SPARK.height} />
         <polyline points={sparkline(rates, SPARK.width, SPARK.height)} />
       </svg>
     </span>
