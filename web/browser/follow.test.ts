@@ -4,18 +4,13 @@ import type { Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { rested } from "./browser.ts";
 import { BEGIN, TOLD } from "./invented.ts";
+import { sinceBegin, windowShown } from "./reading.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
 /** What there is when a page is opened, what comes with each tick, and how often that is. */
 const FIRST_NS = 400_000_000;
 const TICK_NS = 8_000_000;
 const TICK_MS = 100;
-
-/** As the list writes the time of an event: since the begin. */
-function timeText(time: bigint): string {
-  const since = time - BEGIN;
-  return `${since / 1_000_000_000n}.${(since % 1_000_000_000n).toString().padStart(9, "0").replace(/(\d{3})(?=\d)/g, "$1\u202f")} s`;
-}
 
 withInvented("traces that grow", (stage) => {
   let ticking: ReturnType<typeof setInterval> | null = null;
@@ -44,14 +39,6 @@ withInvented("traces that grow", (stage) => {
   const open = (hash = "", options: Opened = {}): Promise<Page> => stage.visit(hash, { height: 720, ...options });
   const chip = (page: Page): ReturnType<Page["locator"]> => page.locator(".live-chip");
 
-  /** From when to when the window is, in nanoseconds since the begin, as the line at the bottom says. */
-  async function windowOf(page: Page): Promise<{ begin: number; end: number; span: number }> {
-    const text = ((await page.locator(".status .window").textContent()) ?? "").replace(/[\u202f]/g, "");
-    const [, at = NaN, length = NaN, unit = "s"] = /^([\d.]+) s \+ ([\d.]+) (\S+)$/.exec(text) ?? [];
-    const [begin, span] = [Number(at) * 1e9, Number(length) * ({ s: 1e9, ms: 1e6, µs: 1e3 }[unit] ?? NaN)];
-    return { begin, end: begin + span, span };
-  }
-
   /** Where the window begins in each of so many pictures of the screen, in seconds, and when that was, in milliseconds. */
   function recordedBegins(page: Page, frames: number): Promise<[number, number][]> {
     return page.evaluate(
@@ -78,15 +65,15 @@ withInvented("traces that grow", (stage) => {
     await complete(page);
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live · 0\.[34] s behind$/);
     expect(await chip(page).getAttribute("title")).toMatch(/0\.[34] s behind\. Space holds it back\.$/);
-    expect(await windowOf(page)).toMatchObject({ begin: 0, span: expect.anything() as number });
+    expect(await windowShown(page)).toMatchObject({ begin: 0, span: expect.anything() as number });
     expect(new URL(page.url()).hash).toBe("");
     await picture(page, "live-begin");
     start();
-    await expect.poll(async () => (await windowOf(page)).span).toBeGreaterThan(FIRST_NS + 10 * TICK_NS);
-    expect((await windowOf(page)).begin).toBe(0);
+    await expect.poll(async () => (await windowShown(page)).span).toBeGreaterThan(FIRST_NS + 10 * TICK_NS);
+    expect((await windowShown(page)).begin).toBe(0);
     stop();
     await complete(page);
-    await expect.poll(async () => Math.round((await windowOf(page)).span / 1e5)).toBe(Math.round(stage.server.grown / 1e5));
+    await expect.poll(async () => Math.round((await windowShown(page)).span / 1e5)).toBe(Math.round(stage.server.grown / 1e5));
     expect(new URL(page.url()).hash).toBe("");
     await page.close();
   });
@@ -96,7 +83,7 @@ withInvented("traces that grow", (stage) => {
     await complete(page);
     start();
     // Until watermarks come in time as far as the page knows.
-    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 15 * TICK_NS);
+    await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(FIRST_NS + 15 * TICK_NS);
     const found = await recordedBegins(page, 90);
     stop();
     const steps = found.slice(1).map(([begin, now], index) => [begin - (found[index]?.[0] ?? 0), now - (found[index]?.[1] ?? 0)] as const);
@@ -109,7 +96,7 @@ withInvented("traces that grow", (stage) => {
     for (const [by, took] of steps) {
       expect(by).toBeLessThan(2 * (took * way) / time + 2 * pixel);
     }
-    expect((await windowOf(page)).span).toBe(200e6);
+    expect((await windowShown(page)).span).toBe(200e6);
     expect(new URL(page.url()).hash).toBe("#follow=200000000");
     await page.close();
   });
@@ -119,24 +106,24 @@ withInvented("traces that grow", (stage) => {
     const page = await open("#follow=200000000");
     await complete(page);
     start();
-    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
+    await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
     await page.keyboard.press("Space");
-    const held = await windowOf(page);
+    const held = await windowShown(page);
     await expect.poll(() => chip(page).textContent()).toMatch(/^Paused · 0\.[1-9] s, \d+ events behind$/);
-    expect(await windowOf(page)).toEqual(held);
+    expect(await windowShown(page)).toEqual(held);
     await picture(page, "live-paused");
     // Earlier, nearer, and earlier again: all that is there already is drawn, and stays.
     for (const key of ["a", "a", "w", "a"]) {
       await page.keyboard.press(key);
     }
     await complete(page);
-    const there = await windowOf(page);
+    const there = await windowShown(page);
     expect(there.end).toBeLessThan(held.begin + held.span);
     const before = server.asked.length;
     const grown = server.grown;
     await expect.poll(() => server.grown).toBeGreaterThan(grown + 6 * TICK_NS);
     await complete(page);
-    expect(await windowOf(page)).toEqual(there);
+    expect(await windowShown(page)).toEqual(there);
     // Meanwhile only the strip above asks, for the tile in which the traces end: of one track, that of all events.
     const asked = server.asked.slice(before).map((search) => new URLSearchParams(search));
     expect(asked.length).toBeGreaterThan(0);
@@ -148,11 +135,11 @@ withInvented("traces that grow", (stage) => {
     expect(new URL(page.url()).hash).toMatch(/^#at=\d+~\d+$/);
     await page.keyboard.press("l");
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
-    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(server.grown - 10 * TICK_NS);
-    expect((await windowOf(page)).span).toBe(150e6);
+    await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(server.grown - 10 * TICK_NS);
+    expect((await windowShown(page)).span).toBe(150e6);
     // One goes back to where one was, and that holds it back.
     await page.keyboard.press("Backspace");
-    await expect.poll(() => windowOf(page)).toEqual(there);
+    await expect.poll(() => windowShown(page)).toEqual(there);
     await expect.poll(() => chip(page).textContent()).toMatch(/^Paused/);
     await chip(page).click();
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
@@ -163,13 +150,13 @@ withInvented("traces that grow", (stage) => {
     const page = await open("#follow=200000000");
     await complete(page);
     const area = (await page.locator(".area").boundingBox()) ?? { x: 0, y: 0, width: 1, height: 0 };
-    const { end } = await windowOf(page);
+    const { end } = await windowShown(page);
     await page.mouse.move(area.x + 10, area.y + 60);
     await page.keyboard.down("Control");
     await page.mouse.wheel(0, -120);
     await page.keyboard.up("Control");
-    await expect.poll(async () => (await windowOf(page)).span).toBeLessThan(190e6);
-    expect((await windowOf(page)).end).toBeCloseTo(end, -6);
+    await expect.poll(async () => (await windowShown(page)).span).toBeLessThan(190e6);
+    expect((await windowShown(page)).end).toBeCloseTo(end, -6);
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
     // To select moves nothing.
     await page.mouse.down();
@@ -197,13 +184,13 @@ withInvented("traces that grow", (stage) => {
     const page = await open("#follow=100000000");
     await complete(page);
     await expect.poll(() => chip(page).textContent()).toMatch(/^● Live/);
-    expect((await windowOf(page)).span).toBe(100e6);
+    expect((await windowShown(page)).span).toBe(100e6);
     await page.keyboard.press("a");
     await rested(page);
     const { hash } = new URL(page.url());
     const again = await open(hash);
     await complete(again);
-    expect(await windowOf(again)).toEqual(await windowOf(page));
+    expect(await windowShown(again)).toEqual(await windowShown(page));
     await expect.poll(() => chip(again).textContent()).toMatch(/^Paused/);
     // The address bar is enough to follow again.
     await again.evaluate(() => (location.hash = "#follow=100000000"));
@@ -244,7 +231,7 @@ withInvented("traces that grow", (stage) => {
     const page = await open("#panels=drawer.events");
     const times = (): Promise<string[]> => page.locator(".event-body .event-row .time").allTextContents();
     /** The last event that is there. */
-    const last = (): string => timeText(TOLD.filter(({ time }) => time < BEGIN + BigInt(server.grown)).at(-1)?.time ?? 0n);
+    const last = (): string => sinceBegin((TOLD.filter(({ time }) => time < BEGIN + BigInt(server.grown)).at(-1)?.time ?? BEGIN) - BEGIN);
     await expect.poll(async () => (await times()).at(-1)).toBe(last());
     for (let step = 0; step < 3; step++) {
       server.grow(30_000_000);
@@ -313,7 +300,7 @@ withInvented("traces that grow", (stage) => {
       const found = await recordedBegins(page, 20);
       // One step, from where it was to where it is now, and nothing between.
       expect(new Set(found.map(([begin]) => begin)).size).toBeLessThanOrEqual(2);
-      await expect.poll(async () => Math.round((await windowOf(page)).end / 1e6)).toBe(Math.round(end / 1e6));
+      await expect.poll(async () => Math.round((await windowShown(page)).end / 1e6)).toBe(Math.round(end / 1e6));
     }
     await page.close();
   });
@@ -345,7 +332,7 @@ withInvented("traces that grow", (stage) => {
     const page = await open("#follow=200000000");
     await complete(page);
     start();
-    await expect.poll(async () => (await windowOf(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
+    await expect.poll(async () => (await windowShown(page)).end).toBeGreaterThan(FIRST_NS + 3 * TICK_NS);
     stop();
     server.live = "ended";
     const frames = recordedBegins(page, 60);
@@ -355,14 +342,14 @@ withInvented("traces that grow", (stage) => {
     await expect.poll(() => chip(page).textContent()).toBe("ended");
     await page.waitForSelector(".badge.good");
     // As exact as the line at the bottom says it.
-    await expect.poll(async () => Math.abs((await windowOf(page)).end - server.grown)).toBeLessThan(200e3);
-    expect((await windowOf(page)).span).toBe(200e6);
+    await expect.poll(async () => Math.abs((await windowShown(page)).end - server.grown)).toBeLessThan(200e3);
+    expect((await windowShown(page)).span).toBe(200e6);
     // Keys that follow have nothing to follow.
-    const before = await windowOf(page);
+    const before = await windowShown(page);
     await page.keyboard.press("l");
     await page.keyboard.press("Space");
     await rested(page);
-    expect(await windowOf(page)).toEqual(before);
+    expect(await windowShown(page)).toEqual(before);
     await picture(page, "live-ended");
     await page.close();
   });
