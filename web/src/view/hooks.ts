@@ -9,17 +9,16 @@ export function usePick<S, T>(store: Store<S>, pick: (state: S) => T): T {
   const picked = pick(store.state);
   const latest = useRef({ pick, picked });
   latest.current = { pick, picked };
-  useEffect(
-    () =>
-      store.subscribe(() => {
-        const { pick: again, picked: before } = latest.current;
-        if (!same(again(store.state), before)) {
-          redraw(0);
-        }
-      }),
-    [store],
-  );
+  useEffect(() => watch(store, () => same(latest.current.pick(store.state), latest.current.picked), () => redraw(0)), [store]);
   return picked;
+}
+
+/** Calls `changed` whenever what is drawn is not what the state says, until what is returned is called. Between the drawing and this call, which comes
+ * after the picture, the state may have changed already, and never change again. */
+export function watch<S>(store: Store<S>, isDrawn: () => boolean, changed: () => void): () => void {
+  const look = (): void => (isDrawn() ? undefined : changed());
+  look();
+  return store.subscribe(look);
 }
 
 function same(one: unknown, other: unknown): boolean {
