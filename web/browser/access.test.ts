@@ -1,14 +1,10 @@
 // Who cannot see the pages, or has no mouse: rules that axe checks, and a walk through the main tasks by keys alone.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
+import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
 import { withInvented } from "./stage.ts";
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 withInvented("for everybody", (stage) => {
   beforeEach(() => {
@@ -25,15 +21,6 @@ withInvented("for everybody", (stage) => {
   async function complete(page: Page): Promise<void> {
     await page.waitForSelector('main[data-complete="true"]');
     await rested(page);
-  }
-
-  /** What axe finds that is serious or critical, each with where that is. */
-  async function findings(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
-    expect(passes.length).toBeGreaterThan(15);
-    const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return grave.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} at ${target.join(" ")}: ${failureSummary?.replace(/\s+/g, " ")}`));
   }
 
   /** Opens a tab of a panel by its name. */

@@ -1,15 +1,12 @@
 // The controls of the recorder, as a person uses them: looks how the session is, switches events, tries a filter, takes a snapshot, stops.
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { Locator, Page } from "playwright-core";
 import { beforeEach, expect, test } from "vitest";
+import { findings } from "./axe.ts";
 import { rested } from "./browser.ts";
 import { BEGIN } from "./invented.ts";
 import { complete, picture, withInvented, type Opened } from "./stage.ts";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const FIRST_NS = 400_000_000;
 
 withInvented("who records", (stage) => {
@@ -223,11 +220,7 @@ withInvented("who records", (stage) => {
     await page.getByText("events written to").waitFor();
     await page.getByRole("button", { name: "Stop recording" }).click();
     await rested(page);
-    await page.evaluate(axe);
-    const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
-    expect(passes.length).toBeGreaterThan(15);
-    const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    expect(grave.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} at ${target.join(" ")}: ${failureSummary?.replace(/\s+/g, " ")}`))).toEqual([]);
+    expect(await findings(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
     await picture(page, `record-all-${colorScheme}-${width}`);
     await page.close();

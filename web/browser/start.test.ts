@@ -2,14 +2,13 @@
 // are built here, the answers those of a true server.
 
 import { spawn, type ChildProcess } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { createRequire } from "node:module";
+import { cpSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { findings } from "./axe.ts";
 import { findBrowser } from "./browser.ts";
 import { proxied, type Proxy } from "./proxy.ts";
 
@@ -17,7 +16,6 @@ const executablePath = findBrowser();
 const kymo = process.env["KYMO"];
 const pictures = process.env["KYMO_PICTURES"];
 const root = join(import.meta.dirname, "../..");
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 describe.runIf(executablePath !== null && kymo !== undefined)("before a trace is open", () => {
   let browser: Browser;
@@ -91,14 +89,6 @@ describe.runIf(executablePath !== null && kymo !== undefined)("before a trace is
     }
   }
 
-  async function findings(page: Page): Promise<string[]> {
-    await page.evaluate(axe);
-    const { violations, passes } = await page.evaluate(() => (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
-    expect(passes.length).toBeGreaterThan(10);
-    const grave = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-    return grave.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => `${id} at ${target.join(" ")}: ${failureSummary?.replace(/\s+/g, " ")}`));
-  }
-
   test("the sample is opened by keys alone, and the page goes on to the timeline", async () => {
     const page = await open(await serve());
     await picture(page, "first");
@@ -127,7 +117,7 @@ describe.runIf(executablePath !== null && kymo !== undefined)("before a trace is
     await expect.poll(() => failure.textContent()).toContain("nothing");
     expect(await failure.textContent()).toContain("a folder with a `metadata` file");
     await picture(page, "wrong");
-    expect(await findings(page), "with what went wrong").toEqual([]);
+    expect(await findings(page, 10), "with what went wrong").toEqual([]);
     expect(await field.inputValue()).toBe("~/nothing");
     await field.fill("~/mine");
     await page.getByRole("button", { name: "Open", exact: true }).click();
@@ -208,7 +198,7 @@ describe.runIf(executablePath !== null && kymo !== undefined)("before a trace is
   ] as const)("nothing is seriously wrong in the %s, %d wide", async (theme, width) => {
     await serve(join(place, "home/mine"));
     const page = await open(await serve(), theme, width);
-    expect(await findings(page)).toEqual([]);
+    expect(await findings(page, 10)).toEqual([]);
     await picture(page, `${theme}-${width}`);
     expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
     const copy = page.getByRole("button", { name: "Copy kymo record -- ./app" });
