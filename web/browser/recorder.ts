@@ -42,6 +42,9 @@ export class Recorder {
   programs = 2;
   lost = { full: 0, no_lane: 0, unwritten: 0 };
   problems: string[] = [];
+  /** Why it cannot be asked; what is told is what was known before. */
+  problem: string | null = null;
+  snapshots = 0;
   classes: Class[] = [];
   /** What was asked, as texts. */
   readonly asked: string[] = [];
@@ -54,7 +57,7 @@ export class Recorder {
 
   /** As if the session had just begun. */
   clear(): void {
-    [this.isThere, this.state, this.mode, this.refusal] = [false, "recording", "write", null];
+    [this.isThere, this.state, this.mode, this.refusal, this.problem, this.snapshots] = [false, "recording", "write", null, null, 0];
     [this.milliseconds, this.events, this.bytes, this.programs] = [1_500, 12_000, 3_400_000, 2];
     this.lost = { full: 0, no_lane: 0, unwritten: 0 };
     this.problems = [];
@@ -70,9 +73,11 @@ export class Recorder {
   }
 
   get session(): string {
-    const { state, mode, milliseconds, events, bytes, programs, lost, problems, classes } = this;
-    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, command: "./server 1", milliseconds, events, bytes, programs, lost, filtered: 310, problems, classes };
-    return JSON.stringify({ recording: this.isThere ? session : null });
+    const { state, mode, milliseconds, events, bytes, programs, lost, problems, problem } = this;
+    const snapshots = mode === "overwrite" ? this.snapshots : null;
+    const classes = state === "ended" ? [] : this.classes;
+    const session = { session: "server", output: "/home/somebody/kymo-traces/server", state, mode, command: "./server 1", milliseconds, events, bytes, programs, lost, filtered: 310, problems, snapshots, classes, more_classes: 0 };
+    return JSON.stringify({ recording: this.isThere ? session : null, problem });
   }
 
   /** What `changes` tell. */
@@ -99,7 +104,8 @@ export class Recorder {
       case "filter":
         return this.select(act);
       case "snapshot":
-        return this.mode === "overwrite" ? this.said('"snapshot":{"output":"/home/somebody/kymo-traces/server/snapshot-1","events":41234}') : refused(409, "session `server` writes all that it records: only those that overwrite have snapshots");
+        this.snapshots += this.mode === "overwrite" ? 1 : 0;
+        return this.mode === "overwrite" ? this.said('"snapshot":{"output":"/home/somebody/kymo-traces/server/snapshot-1","events":41234,"problems":["lane_3 was too late"]}') : refused(409, "session `server` writes all that it records: only those that overwrite have snapshots");
       case "stop":
         this.state = "ended";
         this.programs = 0;
@@ -112,7 +118,7 @@ export class Recorder {
   private select({ act, events = [], filter = null }: Act): RecorderAnswer {
     const wrong = filter === null ? null : /^\w+ (?:==|<|>) \d+$/.test(filter) ? null : filter;
     if (wrong !== null) {
-      return refused(409, `in the filter at byte ${wrong.length}: found the end, expected a number`);
+      return refused(409, `found the end, expected a number\n  ${wrong}\n  ${" ".repeat(wrong.length)}^`);
     }
     const isLike = (name: string, pattern: string): boolean => new RegExp(`^${pattern.replaceAll("*", ".*")}$`).test(name);
     const found = this.classes.filter((one) => events.some((pattern) => isLike(one.name, pattern)) && (act !== "filter" || one.on));
@@ -122,7 +128,8 @@ export class Recorder {
     }
     const unmatched = events.filter((pattern) => !this.classes.some((one) => isLike(one.name, pattern))).map((pattern) => ({ pattern, near: this.near(pattern) }));
     const notes = filter !== null && found.some(({ why }) => why !== null) ? ["1 program takes no filters: the recorder sorts out what it writes"] : [];
-    const matched = { events: found.length, programs: Math.max(0, ...found.map(({ programs }) => programs)), all_programs: this.programs, unmatched, notes };
+    const sentence = `${found.length} events of ${this.programs} programs ${act === "disable" ? "are not recorded any more" : "are recorded"}`;
+    const matched = { sentence, events: found.length, programs: Math.max(0, ...found.map(({ programs }) => programs)), all_programs: this.programs, unmatched, notes };
     return this.said(`"matched":${JSON.stringify(matched)}`);
   }
 

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { Shape, ShapeFault, parseJson } from "./json.ts";
-import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sparkline, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
+import { levelText, lossTexts, matchedText, patternsIn, ratesOf, readMatched, readRecording, readSnapshot, sentenceOf, sparkline, whereText, withSample, type RecordedClass, type Sample } from "./recording.ts";
 
 const SESSION = `{"session":"server","output":"/tmp/traces","state":"recording","mode":"write","command":"./server 1","milliseconds":1500,"events":12345678901234,"bytes":7,
   "programs":2,"lost":{"full":1,"no_lane":2,"unwritten":3},"filtered":4,"problems":["the disk is full"],
-  "classes":[{"name":"net:sent","level":6,"programs":2,"on":true,"filters":["port == 443"],"runs":["native"],"why":null}]}`;
+  "classes":[{"name":"net:sent","level":6,"programs":2,"on":true,"filters":["port == 443"],"runs":["native"],"why":null}],
+  "snapshots":null,"more_classes":3}`;
 
 const read = (text: string): unknown => readRecording(new Shape(parseJson(text), "recording"));
 
@@ -23,7 +24,12 @@ test("what the server says of a session is read", () => {
     filtered: 4,
     problems: ["the disk is full"],
     classes: [{ name: "net:sent", level: 6, programs: 2, isOn: true, filters: ["port == 443"], runs: ["native"], why: null }],
+    moreClasses: 3,
+    snapshots: null,
+    problem: null,
   });
+  expect(read(`{"recording":${SESSION.replace('"snapshots":null,"more_classes":3', '"snapshots":2')},"problem":"the recorder is stopped"}`)).toMatchObject({ snapshots: 2, moreClasses: 0, problem: "the recorder is stopped" });
+  expect(read('{"recording":null,"problem":"the recorder is stopped"}')).toBeNull();
   expect(read('{"recording":null}')).toBeNull();
   expect([read("{}"), read("[]")]).toEqual([null, null]);
   // What a newer one says is read as far as it is known.
@@ -45,9 +51,10 @@ test.each([
 
 test("what was matched, and a snapshot, are read", () => {
   const matched = '{"events":2,"programs":1,"all_programs":3,"unmatched":[{"pattern":"nett:*","near":["net:*"]}],"notes":["a\\nb"]}';
-  expect(readMatched(new Shape(parseJson(matched), "matched"))).toEqual({ events: 2, programs: 1, allPrograms: 3, unmatched: [{ pattern: "nett:*", near: ["net:*"] }], notes: ["a\nb"] });
+  expect(readMatched(new Shape(parseJson(matched), "matched"))).toEqual({ sentence: null, events: 2, programs: 1, allPrograms: 3, unmatched: [{ pattern: "nett:*", near: ["net:*"] }], notes: ["a\nb"] });
   expect(() => readMatched(new Shape(parseJson(matched.replace('["net:*"]', '"net:*"')), "matched"))).toThrow("matched.unmatched[0].near: found \"net:*\", expected a list");
-  expect(readSnapshot(new Shape({ output: "/a", events: 5 }, "snapshot"))).toEqual({ output: "/a", events: 5 });
+  expect(readSnapshot(new Shape({ output: "/a", events: 5 }, "snapshot"))).toEqual({ output: "/a", events: 5, problems: [] });
+  expect(readSnapshot(new Shape({ output: "/a", events: 5, problems: ["too late"] }, "snapshot")).problems).toEqual(["too late"]);
   expect(() => readSnapshot(new Shape({ output: "/a", events: "many" }, "snapshot"))).toThrow("snapshot.events");
 });
 
@@ -59,7 +66,12 @@ test.each([
   ["enable", 0, 0, 0, "No program runs that records; it holds for those that begin."],
   ["filter", 0, 0, 3, "No event of 3 programs matches; it holds for those that come."],
 ] as const)("to %s %d events of %d of %d programs is said so", (act, events, programs, allPrograms, text) => {
-  expect(matchedText(act, { events, programs, allPrograms, unmatched: [], notes: [] })).toBe(text);
+  expect(matchedText(act, { sentence: null, events, programs, allPrograms, unmatched: [], notes: [] })).toBe(text);
+});
+
+test("the recorder's own words go before those of the page", () => {
+  expect(matchedText("enable", { sentence: "2 events of 1 program are recorded", events: 0, programs: 0, allPrograms: 0, unmatched: [], notes: [] })).toBe("2 events of 1 program are recorded.");
+  expect([sentenceOf("no room"), sentenceOf("What?"), sentenceOf("found the end\n  a ==\n      ^\n")]).toEqual(["No room.", "What?", "Found the end\n  a ==\n      ^"]);
 });
 
 test("patterns stand between spaces or commas, each once", () => {

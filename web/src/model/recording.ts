@@ -41,7 +41,13 @@ export interface Recording {
   /** Events that a filter left out. */
   readonly filtered: number;
   readonly problems: readonly string[];
+  /** Snapshots that were taken; `null`: there are none in this mode. */
+  readonly snapshots: number | null;
+  /** None once it has ended. Of very many, there are more than are told. */
   readonly classes: readonly RecordedClass[];
+  readonly moreClasses: number;
+  /** Why the recorder could not be asked: all else is what was known before. */
+  readonly problem: string | null;
 }
 
 /** What `recording` of an answer says; `null`: nobody records what is shown. Throws a `ShapeFault`. */
@@ -64,7 +70,10 @@ export function readRecording(shape: Shape): Recording | null {
     lost: readLost(found.get("lost")),
     filtered: found.get("filtered").number(),
     problems: textsIn(found.get("problems")),
+    snapshots: found.get("snapshots").given ? found.get("snapshots").number() : null,
     classes: found.get("classes").list().map(readClass),
+    moreClasses: found.get("more_classes").given ? found.get("more_classes").number() : 0,
+    problem: textIn(shape.get("problem")),
   };
 }
 
@@ -94,6 +103,8 @@ function textsIn(shape: Shape): readonly string[] {
 
 /** What a change of what is recorded is about. */
 export interface Matched {
+  /** What has become of that, as `kymo enable` says it. Servers that do not say so leave it to the page. */
+  readonly sentence: string | null;
   readonly events: number;
   readonly programs: number;
   readonly allPrograms: number;
@@ -104,6 +115,7 @@ export interface Matched {
 
 export function readMatched(shape: Shape): Matched {
   return {
+    sentence: textIn(shape.get("sentence")),
     events: shape.get("events").number(),
     programs: shape.get("programs").number(),
     allPrograms: shape.get("all_programs").number(),
@@ -116,10 +128,12 @@ export function readMatched(shape: Shape): Matched {
 export interface Snapshot {
   readonly output: string;
   readonly events: number;
+  readonly problems: readonly string[];
 }
 
 export function readSnapshot(shape: Shape): Snapshot {
-  return { output: shape.get("output").text(), events: shape.get("events").number() };
+  const problems = shape.get("problems");
+  return { output: shape.get("output").text(), events: shape.get("events").number(), problems: problems.given ? textsIn(problems) : [] };
 }
 
 /** What can be done to the events of a session. */
@@ -131,12 +145,22 @@ const DONE: Readonly<Record<Switching, readonly [one: string, many: string]>> = 
   filter: ["has this filter, where it is recorded", "have this filter, where they are recorded"],
 };
 
-/** What a change has become, in a sentence, as `kymo enable` says it. */
-export function matchedText(act: Switching, { events, programs, allPrograms }: Matched): string {
+/** What a change has become, in a sentence. */
+export function matchedText(act: Switching, { sentence, events, programs, allPrograms }: Matched): string {
+  if (sentence !== null) {
+    return sentenceOf(sentence);
+  }
   if (events === 0) {
     return allPrograms === 0 ? "No program runs that records; it holds for those that begin." : `No event of ${counted(allPrograms, "program")} matches; it holds for those that come.`;
   }
   return `${counted(events, "event")} of ${counted(programs, "program")} ${DONE[act][events === 1 ? 0 : 1]}.`;
+}
+
+/** Words of the recorder, which begins small, as a sentence. Lines that show where something is stay as they are. */
+export function sentenceOf(words: string): string {
+  const text = words.trimEnd();
+  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  return text.includes("\n") || /[.!?]$/.test(text) ? begun : `${begun}.`;
 }
 
 export function counted(count: number, what: string): string {

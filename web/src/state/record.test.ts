@@ -3,7 +3,7 @@ import type { Recording } from "../model/recording.ts";
 import { FIRST_RECORD, answered, asking, refused, switchingTo, withRecording } from "./record.ts";
 import { FIRST_STATE } from "./viewer.ts";
 
-const SESSION: Recording = { session: "a", output: "/a", state: "recording", mode: "write", command: null, milliseconds: 500, events: 10, bytes: 0, programs: 1, lost: { full: 0, noLane: 0, unwritten: 0 }, filtered: 0, problems: [], classes: [] };
+const SESSION: Recording = { session: "a", output: "/a", state: "recording", mode: "write", command: null, milliseconds: 500, events: 10, bytes: 0, programs: 1, lost: { full: 0, noLane: 0, unwritten: 0 }, filtered: 0, problems: [], snapshots: null, classes: [], moreClasses: 0, problem: null };
 
 test("a session is known from when the recorder tells of it, and has ended when it does not any more", () => {
   expect(withRecording(FIRST_STATE, null)).toBe(FIRST_STATE);
@@ -29,6 +29,6 @@ test("classes are what they are being switched to until the recorder has said so
   expect([...one.switching]).toEqual([["a", true], ["b", false]]);
   expect([...switchingTo(one, "a", null).switching]).toEqual([["b", false]]);
   expect([...FIRST_RECORD.switching]).toEqual([]);
-  const done = answered(asking(one, "box"), { switched: { act: "enable", matched: { events: 1, programs: 1, allPrograms: 1, unmatched: [], notes: [] } } });
+  const done = answered(asking(one, "box"), { switched: { act: "enable", matched: { sentence: null, events: 1, programs: 1, allPrograms: 1, unmatched: [], notes: [] } } });
   expect([done.busy, done.switched?.matched.events, asking(done, "box").switched]).toEqual([null, 1, null]);
 });

@@ -1,7 +1,7 @@
 // What the tab that controls the recorder shows beside the session itself: what is being asked, and what became of it.
 
 import { advice, type FaultKind } from "../model/fault.ts";
-import { withSample, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
+import { sentenceOf, withSample, type Matched, type Recording, type Snapshot, type Switching } from "../model/recording.ts";
 import type { State } from "./viewer.ts";
 
 /** The part of the tab that something is said in: the session itself, the box for patterns, the list of classes. */
@@ -63,9 +63,8 @@ const NEXT: Readonly<Record<Place, string>> = {
 
 /** What was asked for is refused, or was not answered. */
 export function refused(state: RecordState, place: Place, kind: FaultKind, message: string): RecordState {
-  const why = message.charAt(0).toUpperCase() + message.slice(1);
   const isOwn = kind === "traces" || kind === "refused";
-  return { ...state, busy: null, isStopping: false, refusal: { place, why: /[.!?]$/.test(why.trimEnd()) ? why : `${why}.`, todo: isOwn ? NEXT[place] : advice(kind) } };
+  return { ...state, busy: null, isStopping: false, refusal: { place, why: sentenceOf(message), todo: isOwn ? NEXT[place] : advice(kind) } };
 }
 
 /** The recorder has said how its session is. One that is not there any more has ended. */

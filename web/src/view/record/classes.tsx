@@ -2,7 +2,7 @@
 
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
-import { counted, levelText, whereText, type RecordedClass } from "../../model/recording.ts";
+import { counted, levelText, whereText, type RecordedClass, type Recording } from "../../model/recording.ts";
 import { find, findable } from "../../model/search.ts";
 import { usePick } from "../hooks.ts";
 import type { Page } from "../page.ts";
@@ -17,13 +17,13 @@ const LINES_MAX = 12;
 
 interface ListOptions {
   readonly page: Page;
-  readonly classes: readonly RecordedClass[];
-  readonly isOver: boolean;
+  readonly recording: Recording;
   /** Puts a class into the box for patterns. */
   readonly edit: (draft: Draft) => void;
 }
 
-export function ClassList({ page, classes, isOver, edit }: ListOptions): JSX.Element {
+export function ClassList({ page, recording, edit }: ListOptions): JSX.Element {
+  const { classes, moreClasses } = recording;
   const desk = recordOf(page);
   const [switching, refusal] = usePick(desk.store, (state) => [state.switching, state.refusal] as const);
   const [query, setQuery] = useState("");
@@ -52,11 +52,12 @@ export function ClassList({ page, classes, isOver, edit }: ListOptions): JSX.Ele
             label="Events of the session"
             shown={shown}
             render={(one, index) => (
-              <Line one={one} index={index} isOn={switching.get(one.name) ?? one.isOn} isOver={isOver} toggle={(isOn) => void desk.toggle(one.name, isOn)} edit={() => edit({ patterns: one.name, filter: one.filters[0] ?? "" })} />
+              <Line one={one} index={index} isOn={switching.get(one.name) ?? one.isOn} toggle={(isOn) => void desk.toggle(one.name, isOn)} edit={() => edit({ patterns: one.name, filter: one.filters[0] ?? "" })} />
             )}
           />
         </div>
       )}
+      {moreClasses === 0 ? null : <p class="hint">{moreClasses.toLocaleString("en")} more are not listed; names in the boxes above are about these, too.</p>}
     </section>
   );
 }
@@ -65,18 +66,17 @@ interface LineOptions {
   readonly one: RecordedClass;
   readonly index: number;
   readonly isOn: boolean;
-  readonly isOver: boolean;
   readonly toggle: (isOn: boolean) => void;
   readonly edit: () => void;
 }
 
-function Line({ one, index, isOn, isOver, toggle, edit }: LineOptions): JSX.Element {
+function Line({ one, index, isOn, toggle, edit }: LineOptions): JSX.Element {
   const { name, level, programs, filters, runs } = one;
   const where = whereText(one);
   const detail = `record-class-${index}`;
   return (
     <div class={`choice record-class${isOn ? "" : " out"}`} data-line={index}>
-      <input type="checkbox" checked={isOn} disabled={isOver} aria-label={`Record ${name}`} aria-describedby={detail} onChange={(event) => toggle(event.currentTarget.checked)} />
+      <input type="checkbox" checked={isOn} aria-label={`Record ${name}`} aria-describedby={detail} onChange={(event) => toggle(event.currentTarget.checked)} />
       <div class="record-lines">
         <button type="button" class="plain choice-name" title={`${name}\nA click puts it into the box above`} aria-label={`Edit ${name}`} onClick={edit}>
           {name}

@@ -57,8 +57,9 @@ export class RecordDesk {
     });
   }
 
+  /** A recorder that could not be asked again after it did something is asked by whoever listens to it. */
   private take(recording: Recording | null): void {
-    this.page.store.update((state) => withRecording(state, recording));
+    this.page.store.update((state) => (recording === null ? state : withRecording(state, recording)));
   }
 
   private ask(place: Place, act: () => Promise<void>): Promise<void> {

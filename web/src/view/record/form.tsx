@@ -22,18 +22,17 @@ export interface Draft {
 interface FormOptions {
   readonly page: Page;
   readonly recording: Recording;
-  readonly isOver: boolean;
   readonly draft: Draft;
   readonly change: (draft: Draft) => void;
 }
 
-export function SwitchForm({ page, recording, isOver, draft, change }: FormOptions): JSX.Element {
+export function SwitchForm({ page, recording, draft, change }: FormOptions): JSX.Element {
   const desk = recordOf(page);
   const [busy, switched, refusal] = usePick(desk.store, (state) => [state.busy === "box", state.switched, state.refusal] as const);
   const id = useId();
   const patterns = patternsIn(draft.patterns);
   const filter = draft.filter.trim() === "" ? null : draft.filter.trim();
-  const isOff = isOver || busy || patterns.length === 0;
+  const isOff = busy || patterns.length === 0;
   const act = (kind: Switching): void => {
     if (!isOff) {
       void desk.change(kind, patterns, filter);
@@ -173,7 +172,7 @@ function Matches({ switched, take }: { readonly switched: Switched; readonly tak
         </p>
       ))}
       {matched.notes.map((note) => (
-        <p key={note} class="hint record-note">
+        <p key={note} class={`hint record-note${note.includes("\n") ? " mono" : ""}`}>
           {note.trimEnd()}
         </p>
       ))}

@@ -9,7 +9,7 @@ export function Refused({ refusal, place, id }: { readonly refusal: Refusal | nu
     <div role="alert" {...(id === undefined ? {} : { id })}>
       {refusal?.place === place ? (
         <p class="record-refusal">
-          <strong class="bad-text">{refusal.why}</strong> {refusal.todo}
+          <strong class={`bad-text${refusal.why.includes("\n") ? " lines" : ""}`}>{refusal.why}</strong> {refusal.todo}
         </p>
       ) : null}
     </div>

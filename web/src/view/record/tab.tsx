@@ -1,8 +1,8 @@
 // The tab of the session that records what is shown: how it is, which events, under which filters, snapshots, its end.
 
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { counted, lossTexts, ratesOf, sparkline, type Recording, type Sample } from "../../model/recording.ts";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { counted, lossTexts, ratesOf, sentenceOf, sparkline, type Recording, type Sample } from "../../model/recording.ts";
 import { secondsText } from "../../model/live.ts";
 import { shortQuantity } from "../../model/quantity.ts";
 import { usePick } from "../hooks.ts";
@@ -28,8 +28,12 @@ export function Record({ page }: { readonly page: Page }): JSX.Element {
     <div class="rail-tab record">
       <Session page={page} recording={recording} rates={rates} />
       <Acts desk={recordOf(page)} recording={recording} />
-      <SwitchForm page={page} recording={recording} isOver={isOver} draft={draft} change={setDraft} />
-      <ClassList page={page} classes={recording.classes} isOver={isOver} edit={setDraft} />
+      {isOver ? null : (
+        <>
+          <SwitchForm page={page} recording={recording} draft={draft} change={setDraft} />
+          <ClassList page={page} recording={recording} edit={setDraft} />
+        </>
+      )}
     </div>
   );
 }
@@ -42,7 +46,7 @@ interface SessionOptions {
 
 /** How the session is. */
 function Session({ recording, rates }: SessionOptions): JSX.Element {
-  const { session, state, mode, command, output, milliseconds, events, bytes, programs, lost, filtered, problems } = recording;
+  const { session, state, mode, command, output, milliseconds, events, bytes, programs, lost, filtered, snapshots, problems, problem } = recording;
   const missing = lossTexts(lost);
   return (
     <section class="record-session" aria-label="Session">
@@ -64,8 +68,14 @@ function Session({ recording, rates }: SessionOptions): JSX.Element {
         </Fact>
         <Fact name="Programs">{programs === 0 ? "none runs" : `${programs.toLocaleString("en")} running`}</Fact>
         {filtered === 0 ? null : <Fact name="Filtered">{filtered.toLocaleString("en")} left out</Fact>}
+        {snapshots === null ? null : <Fact name="Snapshots">{snapshots.toLocaleString("en")}</Fact>}
         <Fact name="Lost">{missing.length === 0 ? "none" : missing.map((text) => <div key={text} class="bad-text">{text}</div>)}</Fact>
       </dl>
+      {problem === null ? null : (
+        <p class="record-refusal" role="alert">
+          <strong class="bad-text">{sentenceOf(problem)}</strong> What stands here is what was known before.
+        </p>
+      )}
       {problems.length === 0 ? null : (
         <ul class="record-problems" aria-label="Problems">
           {problems.map((problem) => (
@@ -138,6 +148,11 @@ function Acts({ desk, recording }: { readonly desk: RecordDesk; readonly recordi
             {counted(snapshot.events, "event")} written to <code>{snapshot.output}</code> <Copy text={snapshot.output} what="the snapshot's path" />
           </p>
         )}
+        {snapshot?.problems.map((problem) => (
+          <p key={problem} class="bad-text record-note">
+            {problem}
+          </p>
+        ))}
       </div>
       <Refused refusal={refusal} place="session" />
     </section>
@@ -148,7 +163,7 @@ function Stop({ desk, isStopping, isBusy }: { readonly desk: RecordDesk; readonl
   const group = useRef<HTMLSpanElement>(null);
   const plain = useRef<HTMLButtonElement>(null);
   const wasStopping = useRef(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     // Where the button was that had the focus, there is another one.
     if (isStopping !== wasStopping.current) {
       (isStopping ? group.current?.querySelector("button") : plain.current)?.focus();
