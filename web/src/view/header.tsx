@@ -1,7 +1,6 @@
 // What is shown, and how well it is known: the traces by name, and a badge that says how far the server is.
 
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
 import type { Status } from "../model/catalogue.ts";
 import { duration } from "../model/clock.ts";
 import { isRecording } from "../model/live.ts";
@@ -12,7 +11,7 @@ import { FilterChips } from "./filter-chips.tsx";
 import { usePick } from "./hooks.ts";
 import { COMMANDS } from "./keys.ts";
 import { ImageMenu } from "./image-menu.tsx";
-import { LiveChip } from "./live-chip.tsx";
+import { LiveChip, useFlash } from "./live-chip.tsx";
 import { Omnibox } from "./omnibox.tsx";
 import type { Page } from "./page.ts";
 
@@ -107,19 +106,6 @@ function Losses({ lost }: { readonly lost: Status["lost"] }): JSX.Element | null
       {many} lost
     </span>
   );
-}
-
-/** A class that is another one each time that a number is not what it was before; none at first. */
-function useFlash(now: bigint | null): string {
-  const before = useRef(now);
-  const [count, setCount] = useState(0);
-  useEffect(() => {
-    if (before.current !== now) {
-      before.current = now;
-      setCount((old) => old + 1);
-    }
-  }, [now]);
-  return count === 0 ? "" : count % 2 === 0 ? "flash-even" : "flash-odd";
 }
 
 const TONES: Readonly<Record<Status["state"], string>> = { building: "busy", complete: "good", failed: "bad" };

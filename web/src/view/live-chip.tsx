@@ -1,6 +1,7 @@
 // Whether the window goes along with traces that grow, and how old what is seen is; held back, what has come since. A click does the other.
 
 import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { lagOf } from "../model/follow.ts";
 import { behindText, isRecording, sinceText } from "../model/live.ts";
 import { toggledFollow } from "../state/live.ts";
@@ -43,4 +44,17 @@ export function LiveChip({ page }: { readonly page: Page }): JSX.Element | null 
       )}
     </button>
   );
+}
+
+/** A class that is another one each time that a number is not what it was before; none at first. */
+export function useFlash(now: bigint | null): string {
+  const before = useRef(now);
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    if (before.current !== now) {
+      before.current = now;
+      setCount((old) => old + 1);
+    }
+  }, [now]);
+  return count === 0 ? "" : count % 2 === 0 ? "flash-even" : "flash-odd";
 }
