@@ -259,7 +259,7 @@ function status(standIn: StandIn): string {
   const eta = read >= 1 ? "null" : Math.round((1 - read) * 10_000);
   return (
     `{"begin_ns":${BEGIN},"end_ns":${BEGIN + BigInt(SPAN)},"unix":true,"level_min":0,"level_max":62,"version":${1 + Math.round(read * 100) + Math.round(filterRead * 100)},` +
-    `${instance === null ? "" : `"instance":"${instance}",`}"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"lost_events":${lost},"events":${read >= 1 ? 41_234 : "null"}}`
+    `${instance === null ? "" : `"instance":"${instance}",`}"done_bytes":${Math.round(read * 1e8)},"total_bytes":100000000,"eta_ms":${eta},"state":"${state}","failure":null,"live":null,"lost_events":${lost},"events":${read >= 1 ? 41_234 : "null"}}`
   );
 }
 

@@ -50,7 +50,7 @@ test("what a status says of traces that grow is read, and of servers that say no
   expect(liveOf('{"state":"recording","watermark_ns":-5,"behind_ms":-3}')).toEqual({ state: "recording", watermark: -5n, behindMs: 0 });
   expect(liveOf('{"state":"rewinding","watermark_ns":5}')).toEqual({ state: "ended", watermark: 5n, behindMs: null });
   expect("live" in readStatus(new Shape(parseJson(STATUS), "timeline"))).toBe(false);
-  expect(liveOf("null")).toBeUndefined();
+  expect(liveOf("null")).toBeNull();
 });
 
 test.each([

@@ -24,8 +24,8 @@ export interface Status {
   readonly lost: bigint | null;
   /** Which server says so: another one each time that it is started. Older ones do not say. */
   readonly instance?: string;
-  /** Traces that grow, or have grown; those that do not say nothing of it. */
-  readonly live?: Live;
+  /** Whether traces grow, or have grown; `null`: they do not. Older servers know nothing of that, and nothing of who records. */
+  readonly live?: Live | null;
 }
 
 /** What a row of the timeline can be. */
@@ -78,7 +78,7 @@ export const EMPTY_CATALOGUE: Catalogue = { tracks: [], values: [] };
 /** What the server says of its timeline. Throws a `ShapeFault`. */
 export function readStatus(shape: Shape): Status {
   const instance = optional(shape.get("instance"), (found) => found.label());
-  const live = readLive(shape.get("live"));
+  const live = shape.get("live");
   const begin = nanos(shape.get("begin_ns").whole());
   const end = nanos(shape.get("end_ns").whole());
   return {
@@ -95,7 +95,7 @@ export function readStatus(shape: Shape): Status {
     events: optional(shape.get("events"), (found) => found.whole()),
     lost: optional(shape.get("lost_events"), (found) => found.whole()),
     ...(instance === null ? {} : { instance }),
-    ...(live === null ? {} : { live }),
+    ...(live.unknown ? {} : { live: readLive(live) }),
   };
 }
 

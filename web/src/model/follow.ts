@@ -35,7 +35,7 @@ export function windowAt(extent: Extent, edge: Nanos, span: Nanos | null, width:
 export function followHeard(follow: Follow, before: Status | null, now: Status, chosen: Viewport | null): Follow {
   if (!isRecording(now)) {
     // The window still goes to where they ended.
-    return follow.isOn && now.live === undefined ? { ...follow, isOn: false } : follow;
+    return follow.isOn && (now.live ?? null) === null ? { ...follow, isOn: false } : follow;
   }
   if (isRecording(before)) {
     return follow;

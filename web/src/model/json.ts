@@ -39,6 +39,11 @@ export class Shape {
     return this.value !== undefined && this.value !== null;
   }
 
+  /** Whether it is not even null: who wrote it does not know of it. */
+  get unknown(): boolean {
+    return this.value === undefined;
+  }
+
   list(): Shape[] {
     if (!Array.isArray(this.value)) {
       throw this.fault("a list");

@@ -14,7 +14,7 @@ export interface Live {
   readonly behindMs: number | null;
 }
 
-/** What a status says in `live`; `null` where traces do not grow, and of servers that do not know of it. Throws a `ShapeFault`. */
+/** What a status says in `live`; `null` where traces do not grow. Throws a `ShapeFault`. */
 export function readLive(shape: Shape): Live | null {
   if (!shape.given) {
     return null;

@@ -178,7 +178,7 @@ export function withStatus(state: State, status: Status): State {
     return { ...heard, view: follow.isOn ? windowAt(status.extent, status.extent.end, follow.span, widthOf(state)) : everything(status.extent) };
   }
   // Whoever sees everything goes on seeing everything while the traces grow; while they are recorded, the window goes there in small steps.
-  const isLive = status.live !== undefined || before?.live !== undefined;
+  const isLive = (status.live ?? before?.live ?? null) !== null;
   const view = seesAll && !isLive ? everything(status.extent) : clamp(state.view, status.extent);
   return { ...heard, view: sameWindow(view, state.view) ? state.view : view };
 }

@@ -13,7 +13,7 @@ import "./live.css";
 export function LiveChip({ page }: { readonly page: Page }): JSX.Element | null {
   const { store } = page;
   const [status, follow, connection] = usePick(store, (state) => [state.status, state.follow, state.connection] as const);
-  if (status?.live === undefined || connection !== "heard") {
+  if (status === null || status.live === undefined || status.live === null || connection !== "heard") {
     return null;
   }
   if (!isRecording(status)) {

@@ -195,7 +195,6 @@ class Conductor {
     this.afresh = true;
     // Who records is told by the one that answers now.
     this.page.store.update((state) => ({ ...state, recording: null, rates: [] }));
-    void this.refreshRecording();
     this.schedule();
   }
 
@@ -223,6 +222,9 @@ class Conductor {
     const before = store.state.status;
     if (before !== null && isOtherServer(before, status, this.wasLost)) {
       this.beginAnew();
+      if (status.live !== undefined) {
+        void this.refreshRecording();
+      }
     }
     this.wasLost = false;
     store.update((state) => withStatus(state, status));
@@ -248,19 +250,23 @@ class Conductor {
   private async refresh(): Promise<void> {
     const { store } = this.page;
     const timeline = async (): Promise<void> => {
-      this.take(readStatus(await this.client.json("timeline")));
+      const status = readStatus(await this.client.json("timeline"));
+      this.take(status);
       if (this.afresh) {
         void this.refreshCatalogue();
+      }
+      if (status.live !== undefined) {
+        await this.refreshRecording();
       }
     };
     const traces = async (): Promise<void> => {
       const shape = await this.client.json("traces");
       store.update((state) => ({ ...state, traces: readTraces(shape) }));
     };
-    await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshRecording(), this.refreshCatalogue()]);
+    await Promise.all([this.guarded(timeline), this.guarded(traces), this.refreshCatalogue()]);
   }
 
-  /** Asks who records the traces. */
+  /** Asks who records the traces, of a server that knows of such things. */
   private refreshRecording(): Promise<void> {
     const { era } = this;
     return this.guarded(async () => {

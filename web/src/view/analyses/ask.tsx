@@ -65,7 +65,8 @@ export function useTimes(page: Page, scope: Scope): { readonly times: Options | 
 /** All that there is of traces that grow. */
 function soFar({ store }: Page): Options {
   const { status } = store.state;
-  return status?.live === undefined ? {} : { begin_ns: status.extent.begin, end_ns: status.live.watermark };
+  const live = status?.live ?? null;
+  return status === null || live === null ? {} : { begin_ns: status.extent.begin, end_ns: live.watermark };
 }
 
 /** The window that goes along, as it was when it was looked at last: not while an answer is waited for, as nobody would ever see one. */
