@@ -249,7 +249,11 @@ impl Stage {
         asked.shown.grow(session, until)?;
         let live = match until {
             Some(until) => Some(Live::now(session, until)),
-            None => asked.current.live().map(|live| Live { is_recording: false, problem: None, ..live }),
+            None => asked.current.live().map(|live| {
+                let end_ns = asked.shown.status().ok().map(|status| status.end_ns.saturating_add(1));
+                let watermark_ns = end_ns.unwrap_or(live.watermark_ns);
+                Live { is_recording: false, problem: None, watermark_ns, ..live }
+            }),
         };
         asked.current.set(Arc::clone(session), live);
         Ok(())
