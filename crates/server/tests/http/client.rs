@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use kymo_server::{Begin, Choice, Server, ServerOptions};
+use kymo_server::{Begin, Choice, Growing, Server, ServerOptions};
 use kymo_session::{OpenOptions, Session};
 use serde_json::Value;
 
@@ -47,6 +47,11 @@ pub fn serve_with(mut options: ServerOptions) -> Running {
 /// A server that has no traces yet.
 pub fn serve_choice(choice: Choice) -> Running {
     serve_from(choice.into(), ServerOptions::default(), tempfile::tempdir().unwrap())
+}
+
+/// A server of traces that may grow.
+pub fn serve_growing(growing: Growing, options: ServerOptions) -> Running {
+    serve_from(growing.into(), options, tempfile::tempdir().unwrap())
 }
 
 fn serve_from(begin: Begin, options: ServerOptions, folder: tempfile::TempDir) -> Running {

@@ -8,6 +8,7 @@ mod connections;
 mod description;
 #[cfg(unix)]
 mod examples;
+mod growing;
 mod memory;
 mod notes;
 mod pages;
