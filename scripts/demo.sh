@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# Records a server under load, and shows what can be asked of the trace. Where nothing can be recorded, a trace that is shipped does.
+# Records a server under load, shows what can be asked of the trace, and ends in the viewer: in the browser, or with its address where there is no
+# display, until Ctrl-C. Where nobody sits at a terminal, as in CI, the viewer says its address and is ended. Where nothing can be recorded, a
+# trace that is shipped does.
 #
 #     demo.sh KYMO LIBKYMO      the command, and the folder with libkymo.so
 set -euo pipefail
@@ -7,12 +9,34 @@ cd "$(dirname "$0")/.."
 kymo=$1 libkymo=$2
 say() { printf '\n$ %s\n' "$*"; }
 
+# The viewer of a trace, as long as somebody wants it.
+view() {
+    say "kymo view $1"
+    if [ -t 0 ] && [ -t 1 ] && [ -z "${CI:-}" ]; then
+        "$kymo" view "$1"
+        return
+    fi
+    local url viewer
+    exec 3< <(exec "$kymo" view --no-browser "$1" 2>/dev/null)
+    viewer=$!
+    # Without pages it says why, and ends.
+    if ! read -r url <&3; then
+        "$kymo" view --no-browser "$1" || true
+        return
+    fi
+    printf '%s\n' "$url"
+    kill -INT "$viewer"
+    exec 3<&-
+    echo "There is no terminal to end it from: it has ended. In a terminal it stays until Ctrl-C, and opens the browser."
+}
+
 case "$(uname -s)-$(uname -m)" in
 Linux-x86_64 | Linux-aarch64) ;;
 *)
     "$kymo" examples/traces/demo
     say "kymo print examples/traces/demo | head -n 5"
     "$kymo" print examples/traces/demo | head -n 5
+    view examples/traces/demo
     exit
     ;;
 esac
@@ -31,3 +55,4 @@ say "kymo print trace | head -n 5"
 "$kymo" print trace | head -n 5 || true
 say "kymo pairs --start server:request_begin --stop server:request_end --key id --limit 3 trace        how long requests took"
 "$kymo" pairs --start server:request_begin --stop server:request_end --key id --limit 3 trace
+view trace
